@@ -1,0 +1,2 @@
+//! The link model: time in, fate of a packet out. Seeded, deterministic,
+//! replayable; it knows nothing of sockets, threads or transports.

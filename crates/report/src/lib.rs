@@ -1,0 +1,1 @@
+//! A result document for people: terminal table, HTML page, comparison.

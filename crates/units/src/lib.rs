@@ -1,0 +1,23 @@
+//! The ground floor of Lagometer: instants of a run, quantities with their
+//! units, and reading TOML so that a mistake is answered with file and line.
+//!
+//! Every crate above works in [`Time`], an instant of a run that knows nothing
+//! of a wall clock, and in [`std::time::Duration`]. Quantities that people
+//! write in profiles and experiments ("20 ms", "10 Mbit/s", "64 KiB", "1 %")
+//! are typed: a bare number where a unit belongs is refused, not guessed.
+
+mod input;
+mod quantity;
+mod rate;
+mod share;
+mod size;
+mod span;
+mod time;
+
+pub use input::{BadInput, from_toml};
+pub use quantity::BadQuantity;
+pub use rate::Rate;
+pub use share::Share;
+pub use size::Size;
+pub use span::Span;
+pub use time::Time;
