@@ -1,0 +1,189 @@
+//! What a document says of itself in words: the experiment, the network, the
+//! seeds, the limit its budget sets, and the command that plays it again.
+//!
+//! The experiment is kept in the document as it was resolved, whatever shape
+//! it has; what is not found there is left out, never guessed.
+
+use lagometer_stats::{Document, WITHIN_LIMITS_MS};
+use serde_json::Value;
+
+use crate::figure::Figure;
+use crate::written;
+
+/// The limit for "delivered within" where no budget names one: the round trip
+/// beyond which players of a shooter notice that they are behind.
+pub(crate) const DEFAULT_LIMIT_MS: u32 = 150;
+
+/// What the document says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct About {
+    /// The experiment's name, or the command where it has none.
+    pub(crate) experiment: String,
+    /// The network's name, where there is one.
+    pub(crate) network: Option<String>,
+    /// `seed 1`, `seeds 1–5`.
+    pub(crate) seeds: String,
+    /// How the run was made, in a few words each.
+    pub(crate) conditions: Vec<String>,
+    /// The limit for "delivered within", in milliseconds.
+    pub(crate) limit_ms: u32,
+    /// The command line that plays the run again; none for what cannot be.
+    pub(crate) replay: Option<String>,
+}
+
+impl About {
+    /// Reads what `document` says of itself.
+    pub(crate) fn of(document: &Document) -> Self {
+        Self {
+            experiment: name_of(&document.experiment).unwrap_or_else(|| document.command.clone()),
+            network: network_of(&document.experiment),
+            seeds: seeds(document),
+            conditions: conditions(document),
+            limit_ms: limit_ms(document),
+            replay: replay(document),
+        }
+    }
+
+    /// One line: experiment, network, testbed, seeds.
+    pub(crate) fn headline(&self) -> String {
+        let mut parts = vec![match &self.network {
+            Some(network) => format!("{} on {network}", self.experiment),
+            None => self.experiment.clone(),
+        }];
+        parts.extend(self.conditions.iter().cloned());
+        parts.join(" · ")
+    }
+}
+
+fn name_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(name) => Some(name.clone()),
+        Value::Object(fields) => fields
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        _ => None,
+    }
+    .filter(|name| !name.is_empty())
+}
+
+fn network_of(experiment: &Value) -> Option<String> {
+    ["network", "profile"]
+        .iter()
+        .find_map(|key| experiment.get(key))
+        .and_then(name_of)
+}
+
+fn seeds(document: &Document) -> String {
+    match document.seeds.as_slice() {
+        [] => format!("seed {}", document.seed),
+        [only] => format!("seed {only}"),
+        [first, .., last] => {
+            let consecutive = document
+                .seeds
+                .windows(2)
+                .all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+            if consecutive {
+                format!("seeds {first}–{last}")
+            } else {
+                format!("{} seeds from {first}", document.seeds.len())
+            }
+        }
+    }
+}
+
+fn conditions(document: &Document) -> Vec<String> {
+    let mut conditions = Vec::new();
+    if let Some(testbed) = &document.testbed {
+        conditions.push(
+            match testbed.as_str() {
+                "sim" => "virtual time (sim)",
+                "emu" => "real sockets, emulated link (emu)",
+                "net" => "real path (net)",
+                other => other,
+            }
+            .to_owned(),
+        );
+    }
+    if document.testbed.is_some() {
+        conditions.push(seeds(document));
+    }
+    if let Some(played) = played_s(document) {
+        conditions.push(format!("{} of play", written::play_time(played)));
+    }
+    if document.partial {
+        conditions.push("cut short".to_owned());
+    }
+    conditions
+}
+
+/// Seconds of play for each seed, as far as the longest timeline tells.
+pub(crate) fn played_s(document: &Document) -> Option<f64> {
+    document
+        .lanes
+        .iter()
+        .map(|lane| lane.timeline.step_s * lane.timeline.lost.len() as f64)
+        .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+        .reduce(f64::max)
+}
+
+fn limit_ms(document: &Document) -> u32 {
+    let budgeted = document
+        .budgets
+        .iter()
+        .find_map(|budget| match Figure::named(&budget.metric) {
+            Some(Figure::Within(limit)) => Some(limit),
+            _ => None,
+        });
+    budgeted
+        .filter(|limit| {
+            WITHIN_LIMITS_MS.contains(limit)
+                || document
+                    .lanes
+                    .iter()
+                    .any(|lane| Figure::Within(*limit).of(lane).is_some())
+        })
+        .unwrap_or(DEFAULT_LIMIT_MS)
+}
+
+fn replay(document: &Document) -> Option<String> {
+    let testbed = document.testbed.as_deref()?;
+    if document.command != "run" {
+        return None;
+    }
+    let mut words = vec!["lagometer run".to_owned()];
+    words.extend(name_of(&document.experiment).map(|name| shell_word(&name)));
+    words.push(format!("--testbed {}", shell_word(testbed)));
+    if let Some(network) = network_of(&document.experiment) {
+        words.push(format!("--network {}", shell_word(&network)));
+    }
+    if !document.lanes.is_empty() {
+        let lanes: Vec<&str> = document
+            .lanes
+            .iter()
+            .map(|lane| lane.lane.as_str())
+            .collect();
+        words.push(format!("--lanes {}", shell_word(&lanes.join(","))));
+    }
+    let length = ["for", "duration"]
+        .iter()
+        .find_map(|key| document.experiment.get(key)?.as_str());
+    if let Some(length) = length {
+        words.push(format!("--for {}", shell_word(&length.replace(' ', ""))));
+    }
+    words.push(format!("--seed {}", document.seed));
+    if document.seeds.len() > 1 {
+        words.push(format!("--seeds {}", document.seeds.len()));
+    }
+    Some(words.join(" "))
+}
+
+/// `text` as one word of a POSIX shell.
+fn shell_word(text: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !text.is_empty() && text.chars().all(harmless) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,41 @@
+//! Budgets in words, the same on a terminal and on the page.
+
+use lagometer_stats::BudgetResult;
+
+use crate::figure::{Figure, Unit};
+use crate::written;
+
+/// What the budget asked: `99.90 % within 150 ms`, `p99 at most 120 ms`.
+pub(crate) fn asked(budget: &BudgetResult) -> String {
+    match Figure::named(&budget.metric) {
+        Some(figure @ Figure::Within(ms)) => {
+            format!("{} within {ms} ms", with_unit(figure, budget.limit))
+        }
+        Some(figure) => {
+            format!(
+                "{} at most {}",
+                figure.heading(),
+                with_unit(figure, budget.limit)
+            )
+        }
+        None => format!("{} against {}", budget.metric, budget.limit),
+    }
+}
+
+/// Who missed it and by how much: `kcp (98.20 %)`.
+pub(crate) fn missed_by(budget: &BudgetResult) -> String {
+    let value = match Figure::named(&budget.metric) {
+        Some(figure) => with_unit(figure, budget.value),
+        None => budget.value.to_string(),
+    };
+    format!("{} ({value})", budget.lane)
+}
+
+fn with_unit(figure: Figure, value: f64) -> String {
+    match figure.unit() {
+        Unit::Share => format!("{} %", written::share(value)),
+        Unit::Milliseconds => written::milliseconds_with_unit(value),
+        Unit::Factor => format!("{} ×", written::factor(value)),
+        Unit::Count | Unit::Nanoseconds => figure.written(value),
+    }
+}

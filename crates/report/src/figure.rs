@@ -1,0 +1,218 @@
+//! The figures by which lanes are judged: what each is called, where it stands
+//! in the document, how it is written, which way is better, and how far it
+//! varies between seeds.
+//!
+//! Tables, the page and comparisons all draw from this list, so a figure means
+//! the same everywhere.
+
+use lagometer_stats::{Lane, Milliseconds, SeedFigures};
+
+use crate::written;
+
+/// One figure of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figure {
+    /// Share of all intended messages echoed within so many milliseconds.
+    Within(u32),
+    /// Median round trip.
+    P50,
+    /// 90th percentile of the round trip.
+    P90,
+    /// 99th percentile of the round trip.
+    P99,
+    /// 99.9th percentile of the round trip.
+    P99_9,
+    /// Longest round trip.
+    Worst,
+    /// Number of lag episodes.
+    Episodes,
+    /// Duration of the longest lag episode.
+    LongestEpisode,
+    /// Longest recovery after a disturbance.
+    Recovery,
+    /// Share of all intended messages that never came back.
+    Lost,
+    /// Bytes on the wire over payload bytes.
+    Overhead,
+    /// Share of late delay spent waiting behind an earlier message.
+    HeadOfLine,
+    /// CPU time per message.
+    Cpu,
+}
+
+/// What a figure is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Between 0 and 1, written in per cent.
+    Share,
+    /// Milliseconds.
+    Milliseconds,
+    /// A number of things.
+    Count,
+    /// A ratio.
+    Factor,
+    /// Nanoseconds, written in microseconds.
+    Nanoseconds,
+}
+
+impl Figure {
+    /// The heading of the figure's column.
+    pub(crate) fn heading(self) -> String {
+        match self {
+            Self::Within(limit) => return format!("≤{limit} ms"),
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P99_9 => "p99.9",
+            Self::Worst => "worst",
+            Self::Episodes => "lags",
+            Self::LongestEpisode => "longest",
+            Self::Recovery => "recovery",
+            Self::Lost => "lost",
+            Self::Overhead => "wire",
+            Self::HeadOfLine => "blocked",
+            Self::Cpu => "cpu",
+        }
+        .to_owned()
+    }
+
+    /// The unit beneath the heading.
+    pub(crate) fn unit_label(self) -> &'static str {
+        match self.unit() {
+            Unit::Share => "%",
+            Unit::Milliseconds => "ms",
+            Unit::Count => "n",
+            Unit::Factor => "×",
+            Unit::Nanoseconds => "µs/msg",
+        }
+    }
+
+    /// What the figure is counted in.
+    pub(crate) fn unit(self) -> Unit {
+        match self {
+            Self::Within(_) | Self::Lost | Self::HeadOfLine => Unit::Share,
+            Self::Episodes => Unit::Count,
+            Self::Overhead => Unit::Factor,
+            Self::Cpu => Unit::Nanoseconds,
+            _ => Unit::Milliseconds,
+        }
+    }
+
+    /// Whether a smaller value is the better one.
+    pub(crate) fn smaller_is_better(self) -> bool {
+        !matches!(self, Self::Within(_))
+    }
+
+    /// The figure of `lane`; none where it was not measured or, as the round
+    /// trip of a lane that delivered nothing, has no meaning.
+    pub(crate) fn of(self, lane: &Lane) -> Option<f64> {
+        let rtt = (lane.messages.delivered > 0).then_some(&lane.rtt_ms);
+        match self {
+            Self::Within(limit) => (lane.messages.intended > 0)
+                .then(|| lane.within.get(&Milliseconds(limit)).copied())
+                .flatten(),
+            Self::P50 => rtt.map(|rtt| rtt.p50),
+            Self::P90 => rtt.map(|rtt| rtt.p90),
+            Self::P99 => rtt.map(|rtt| rtt.p99),
+            Self::P99_9 => rtt.map(|rtt| rtt.p99_9),
+            Self::Worst => rtt.map(|rtt| rtt.max),
+            Self::Episodes => (lane.messages.intended > 0).then_some(lane.episodes.len() as f64),
+            Self::LongestEpisode => longest(lane.episodes.iter().map(|each| each.duration_ms)),
+            Self::Recovery => longest(lane.episodes.iter().filter_map(|each| each.recovery_ms)),
+            Self::Lost => (lane.messages.intended > 0)
+                .then(|| lane.messages.lost as f64 / lane.messages.intended as f64),
+            Self::Overhead => lane.wire.as_ref().map(|wire| wire.overhead),
+            Self::HeadOfLine => lane
+                .head_of_line
+                .as_ref()
+                .map(|each| each.share_of_late_delay),
+            Self::Cpu => lane.cpu_ns_per_message,
+        }
+        .filter(|value| value.is_finite())
+    }
+
+    /// Half the range over the lane's seeds: the figure varied by ± this.
+    ///
+    /// None for a single seed and for figures not kept for each seed.
+    pub(crate) fn spread(self, lane: &Lane) -> Option<f64> {
+        if lane.per_seed.len() < 2 {
+            return None;
+        }
+        let values: Vec<f64> = lane
+            .per_seed
+            .iter()
+            .map(|seed| self.of_seed(seed))
+            .collect::<Option<_>>()?;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some((most - least) / 2.0).filter(|spread| spread.is_finite())
+    }
+
+    /// The value as people read it, without the unit in the heading.
+    pub(crate) fn written(self, value: f64) -> String {
+        match self.unit() {
+            Unit::Share => written::share(value),
+            Unit::Milliseconds => written::milliseconds(value),
+            Unit::Count => format!("{value:.0}"),
+            Unit::Factor => written::factor(value),
+            Unit::Nanoseconds => written::factor(value / 1e3),
+        }
+    }
+
+    /// A spread as people read it, in the unit of the figure: `±0.05`.
+    pub(crate) fn written_spread(self, spread: f64) -> String {
+        let size = match self.unit() {
+            Unit::Share => written::factor(spread * 100.0),
+            Unit::Count => format!("{spread:.0}"),
+            _ => self.written(spread),
+        };
+        format!("±{size}")
+    }
+
+    /// The figure a budget's metric speaks of, as in `within_150ms`,
+    /// `rtt_ms.p99`, `episodes`.
+    pub(crate) fn named(metric: &str) -> Option<Self> {
+        if let Some(limit) = metric
+            .strip_prefix("within_")
+            .and_then(|rest| rest.strip_suffix("ms"))
+        {
+            return limit.trim_end_matches('_').parse().ok().map(Self::Within);
+        }
+        Some(match metric {
+            "rtt_ms.p50" => Self::P50,
+            "rtt_ms.p90" => Self::P90,
+            "rtt_ms.p99" => Self::P99,
+            "rtt_ms.p99_9" => Self::P99_9,
+            "rtt_ms.max" => Self::Worst,
+            "episodes" => Self::Episodes,
+            "longest_episode_ms" | "worst_episode_ms" => Self::LongestEpisode,
+            "recovery_ms" => Self::Recovery,
+            "lost" | "lost_share" => Self::Lost,
+            "overhead" | "wire.overhead" => Self::Overhead,
+            _ => return None,
+        })
+    }
+
+    fn of_seed(self, seed: &SeedFigures) -> Option<f64> {
+        let rtt = (seed.messages.delivered > 0).then_some(&seed.rtt_ms);
+        match self {
+            Self::Within(limit) => seed.within.get(&Milliseconds(limit)).copied(),
+            Self::P50 => rtt.map(|rtt| rtt.p50),
+            Self::P90 => rtt.map(|rtt| rtt.p90),
+            Self::P99 => rtt.map(|rtt| rtt.p99),
+            Self::P99_9 => rtt.map(|rtt| rtt.p99_9),
+            Self::Worst => rtt.map(|rtt| rtt.max),
+            Self::Episodes => Some(seed.episodes as f64),
+            Self::LongestEpisode => Some(seed.worst_episode_ms),
+            Self::Lost => (seed.messages.intended > 0)
+                .then(|| seed.messages.lost as f64 / seed.messages.intended as f64),
+            Self::Overhead => seed.overhead,
+            Self::Recovery | Self::HeadOfLine | Self::Cpu => None,
+        }
+        .filter(|value| value.is_finite())
+    }
+}
+
+fn longest(values: impl Iterator<Item = f64>) -> Option<f64> {
+    values.filter(|value| value.is_finite()).reduce(f64::max)
+}

@@ -1,0 +1,95 @@
+//! The order in which lanes are shown: transports that promise delivery apart
+//! from those that do not, the best of each first, those that could not be
+//! measured last.
+
+use lagometer_stats::{Document, Lane};
+
+use crate::figure::Figure;
+
+/// Lanes that may fairly be compared with each other.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    /// What they have in common; none where the document does not say.
+    pub(crate) label: Option<&'static str>,
+    /// The lanes, best first.
+    pub(crate) lanes: Vec<&'a Lane>,
+}
+
+/// The measured lanes of `document` by promise, each group with the lane that
+/// delivered most within `limit_ms` first; then the p99, p99.9 and worst round
+/// trips decide, and last the order of the document.
+pub(crate) fn groups(document: &Document, limit_ms: u32) -> Vec<Group<'_>> {
+    let promises = [
+        (
+            Some(true),
+            "reliable: every message arrives while the connection lives",
+        ),
+        (Some(false), "unreliable: what the link loses stays lost"),
+        (None, "promise not stated"),
+    ];
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (promise, label) in promises {
+        let mut lanes: Vec<&Lane> = document
+            .lanes
+            .iter()
+            .filter(|lane| is_measured(lane))
+            .filter(|lane| lane.parity.as_ref().map(|parity| parity.reliable) == promise)
+            .collect();
+        lanes.sort_by(|a, b| better(a, b, limit_ms));
+        if !lanes.is_empty() {
+            groups.push(Group {
+                label: Some(label),
+                lanes,
+            });
+        }
+    }
+    if let [only] = groups.as_mut_slice()
+        && only.lanes.iter().all(|lane| lane.parity.is_none())
+    {
+        only.label = None;
+    }
+    groups
+}
+
+/// All lanes in the order shown, those without a measurement last.
+pub(crate) fn in_order(document: &Document, limit_ms: u32) -> Vec<&Lane> {
+    let mut lanes: Vec<&Lane> = groups(document, limit_ms)
+        .into_iter()
+        .flat_map(|group| group.lanes)
+        .collect();
+    lanes.extend(unmeasured(document));
+    lanes
+}
+
+/// Lanes of which nothing was measured.
+pub(crate) fn unmeasured(document: &Document) -> impl Iterator<Item = &Lane> {
+    document.lanes.iter().filter(|lane| !is_measured(lane))
+}
+
+/// Whether the lane has any result at all; a lane that failed halfway has.
+pub(crate) fn is_measured(lane: &Lane) -> bool {
+    lane.messages.intended > 0
+}
+
+fn better(a: &Lane, b: &Lane, limit_ms: u32) -> std::cmp::Ordering {
+    let by = |figure: Figure| {
+        let missing = if figure.smaller_is_better() {
+            f64::INFINITY
+        } else {
+            f64::NEG_INFINITY
+        };
+        let (a, b) = (
+            figure.of(a).unwrap_or(missing),
+            figure.of(b).unwrap_or(missing),
+        );
+        if figure.smaller_is_better() {
+            a.total_cmp(&b)
+        } else {
+            b.total_cmp(&a)
+        }
+    };
+    by(Figure::Within(limit_ms))
+        .then_with(|| by(Figure::P99))
+        .then_with(|| by(Figure::P99_9))
+        .then_with(|| by(Figure::Worst))
+}

@@ -1,0 +1,153 @@
+//! Two runs side by side on a terminal: for each lane what each figure was,
+//! what it is, and whether that is a difference.
+
+use super::grid::{Cell, Column, Grid, Row};
+use super::line_of;
+use super::paint::{Paint, Style, printable, wrap};
+use crate::compare::{Change, Comparison, Direction, LaneChange};
+use crate::figure::Unit;
+use crate::written;
+
+/// The comparison as text, every line ending in a newline.
+pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> String {
+    let mut out = String::new();
+    let mut say = |text: &str, style: Style| {
+        for line in wrap(&printable(text), room) {
+            line_of(&mut out, &paint.apply(style, &line));
+        }
+    };
+    for difference in &comparison.differences {
+        say(&format!("Not alike: {difference}."), Style::Notice);
+    }
+    say(&summary(comparison), Style::Bold);
+    if !comparison.spread_is_known {
+        say(
+            "Only one seed on a side: a difference holds for this weather, not for another. \
+             → --seeds 5 on both runs shows how far figures vary by themselves.",
+            Style::Dim,
+        );
+    }
+    for lane in &comparison.lanes {
+        out.push('\n');
+        of_lane(lane, paint, room, &mut out);
+    }
+    for (names, which) in [
+        (&comparison.only_in_first, "first"),
+        (&comparison.only_in_second, "second"),
+    ] {
+        if !names.is_empty() {
+            out.push('\n');
+            let text = format!("Only in the {which} run: {}", printable(&names.join(", ")));
+            for line in wrap(&text, room) {
+                line_of(&mut out, &line);
+            }
+        }
+    }
+    out
+}
+
+/// `3 lanes compared: kcp better, enet worse, quic no difference`.
+fn summary(comparison: &Comparison) -> String {
+    let mut parts = Vec::new();
+    for (wanted, word) in [
+        ("better", "better"),
+        ("worse", "worse"),
+        ("mixed", "mixed"),
+        ("same", "no difference"),
+    ] {
+        let names: Vec<&str> = comparison
+            .lanes
+            .iter()
+            .filter(|lane| outcome(lane) == wanted)
+            .map(|lane| lane.lane.as_str())
+            .collect();
+        if !names.is_empty() {
+            parts.push(format!("{word}: {}", names.join(", ")));
+        }
+    }
+    let many = comparison.lanes.len();
+    format!(
+        "{many} lane{} compared. {}",
+        if many == 1 { "" } else { "s" },
+        parts.join(" · ")
+    )
+}
+
+/// What all figures of a lane say together.
+fn outcome(lane: &LaneChange) -> &'static str {
+    let any = |direction| {
+        lane.changes
+            .iter()
+            .any(|change| change.direction() == direction)
+    };
+    match (any(Direction::Better), any(Direction::Worse)) {
+        (true, true) => "mixed",
+        (true, false) => "better",
+        (false, true) => "worse",
+        (false, false) => "same",
+    }
+}
+
+fn of_lane(lane: &LaneChange, paint: Paint, room: usize, out: &mut String) {
+    let columns = vec![
+        Column::words(&printable(&lane.lane)),
+        Column::numbers("first", ""),
+        Column::numbers("second", ""),
+        Column::numbers("change", ""),
+        Column::words("noise"),
+        Column::words(""),
+    ];
+    let rows = lane
+        .changes
+        .iter()
+        .map(|change| Row::Cells(cells(change)))
+        .collect();
+    Grid { columns, rows }.render(paint, out);
+    for difference in &lane.differences {
+        for line in wrap(&printable(difference), room - 2) {
+            line_of(out, &format!("  {}", paint.apply(Style::Notice, &line)));
+        }
+    }
+}
+
+fn cells(change: &Change) -> Vec<Cell> {
+    let figure = change.figure;
+    let (word, style) = match change.direction() {
+        Direction::Same => ("no difference", Style::Dim),
+        Direction::Better => ("better", Style::Good),
+        Direction::Worse => ("worse", Style::Bad),
+    };
+    vec![
+        Cell::new(
+            format!("  {} {}", figure.heading(), figure.unit_label()),
+            Style::Plain,
+        ),
+        Cell::new(figure.written(change.before), Style::Plain),
+        Cell::new(figure.written(change.after), Style::Plain),
+        Cell::new(difference(change), style),
+        Cell::new(figure.written_spread(change.noise), Style::Dim),
+        Cell::new(word, style),
+    ]
+}
+
+/// The change with its sign: shares in points, all else also as a factor
+/// where it is a large one.
+fn difference(change: &Change) -> String {
+    let difference = change.after - change.before;
+    if difference == 0.0 {
+        return "0".to_owned();
+    }
+    let sign = if difference < 0.0 { "−" } else { "+" };
+    let size = match change.figure.unit() {
+        Unit::Share => return format!("{sign}{} pt", written::factor(difference.abs() * 100.0)),
+        Unit::Count => return format!("{sign}{:.0}", difference.abs()),
+        _ => change.figure.written(difference.abs()),
+    };
+    if change.before > 0.0 && change.after > 0.0 {
+        let per_cent = difference / change.before * 100.0;
+        if per_cent.abs() < 1000.0 {
+            return format!("{sign}{size} ({sign}{:.1} %)", per_cent.abs());
+        }
+    }
+    format!("{sign}{size}")
+}

@@ -1,0 +1,195 @@
+//! The main table: one row for each lane, the columns a game engineer cares
+//! for first, more of them on a wider terminal.
+
+use lagometer_stats::{Document, Lane};
+
+use super::grid::{Cell, Column, Grid, Row};
+use super::line_of;
+use super::paint::{Paint, Style, fit, printable, wrap};
+use crate::about::About;
+use crate::figure::Figure;
+use crate::ranking::{self, Group};
+use crate::written::NOTHING;
+
+/// Columns a lane's name may take.
+const WIDEST_NAME: usize = 24;
+
+/// Appends the table of the measured lanes to `out`.
+pub(crate) fn render(
+    document: &Document,
+    about: &About,
+    paint: Paint,
+    room: usize,
+    out: &mut String,
+) {
+    let groups = ranking::groups(document, about.limit_ms);
+    if groups.is_empty() {
+        line_of(out, "No lane was measured.");
+        return;
+    }
+    let figures = columns_that_fit(document, &groups, about.limit_ms, room);
+    grid(document, &groups, &figures).render(paint, out);
+    for note in footnotes(document, &groups, &figures) {
+        for line in wrap(&note, room) {
+            line_of(out, &paint.apply(Style::Dim, &line));
+        }
+    }
+}
+
+/// The figures always shown, in the order of the columns.
+fn essential(limit_ms: u32) -> [Figure; 8] {
+    [
+        Figure::Within(limit_ms),
+        Figure::P50,
+        Figure::P99,
+        Figure::Worst,
+        Figure::Episodes,
+        Figure::LongestEpisode,
+        Figure::Recovery,
+        Figure::Overhead,
+    ]
+}
+
+/// Figures a wider terminal adds, the most wanted first, each with the
+/// essential one it stands before.
+const EXTRA: [(Figure, Figure); 5] = [
+    (Figure::P99_9, Figure::Worst),
+    (Figure::Lost, Figure::P50),
+    (Figure::P90, Figure::P99),
+    (Figure::HeadOfLine, Figure::Overhead),
+    (Figure::Cpu, Figure::Overhead),
+];
+
+fn columns_that_fit(
+    document: &Document,
+    groups: &[Group<'_>],
+    limit_ms: u32,
+    room: usize,
+) -> Vec<Figure> {
+    let known = |figure: Figure| {
+        groups
+            .iter()
+            .flat_map(|group| &group.lanes)
+            .any(|lane| figure.of(lane).is_some())
+    };
+    let mut figures: Vec<Figure> = essential(limit_ms)
+        .into_iter()
+        .filter(|&figure| known(figure))
+        .collect();
+    for (extra, before) in EXTRA {
+        let mut wider = figures.clone();
+        let place = wider
+            .iter()
+            .position(|&each| each == before)
+            .unwrap_or(wider.len());
+        wider.insert(place, extra);
+        if known(extra) && grid(document, groups, &wider).width() <= room {
+            figures = wider;
+        }
+    }
+    figures
+}
+
+fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
+    let mut columns = vec![Column::words("lane")];
+    columns.extend(
+        figures
+            .iter()
+            .map(|figure| Column::numbers(figure.heading(), figure.unit_label())),
+    );
+    let mut rows = Vec::new();
+    for group in groups {
+        if let Some(label) = group.label {
+            rows.push(Row::Label(label.to_owned(), Style::Dim));
+        }
+        for lane in &group.lanes {
+            let mut cells = vec![name(lane)];
+            cells.extend(
+                figures
+                    .iter()
+                    .map(|&figure| cell(document, group, lane, figure)),
+            );
+            rows.push(Row::Cells(cells));
+            if lane.per_seed.len() > 1 {
+                let mut spreads = vec![Cell::default()];
+                spreads.extend(figures.iter().map(|figure| {
+                    let spread = figure
+                        .spread(lane)
+                        .map(|spread| figure.written_spread(spread));
+                    Cell::new(spread.unwrap_or_default(), Style::Dim)
+                }));
+                rows.push(Row::Cells(spreads));
+            }
+        }
+    }
+    Grid { columns, rows }
+}
+
+fn name(lane: &Lane) -> Cell {
+    let mark = if lane.failure.is_some() { "†" } else { "" };
+    let name = fit(&printable(&lane.lane), WIDEST_NAME);
+    let style = if lane.failure.is_some() {
+        Style::Bad
+    } else {
+        Style::Plain
+    };
+    Cell::new(format!("{name}{mark}"), style)
+}
+
+fn cell(document: &Document, group: &Group<'_>, lane: &Lane, figure: Figure) -> Cell {
+    let Some(value) = figure.of(lane) else {
+        return Cell::new(NOTHING, Style::Dim);
+    };
+    let text = figure.written(value);
+    let budget = document
+        .budgets
+        .iter()
+        .find(|budget| budget.lane == lane.lane && Figure::named(&budget.metric) == Some(figure));
+    let style = match budget {
+        Some(budget) if budget.ok => Style::Good,
+        Some(_) => Style::Bad,
+        None if group.lanes.len() > 1 && is_best(group, figure, &text) => Style::Bold,
+        None => Style::Plain,
+    };
+    Cell::new(text, style)
+}
+
+/// Whether no lane of the group is written with a better value: what reads
+/// the same is the same.
+fn is_best(group: &Group<'_>, figure: Figure, text: &str) -> bool {
+    let values = group.lanes.iter().filter_map(|lane| figure.of(lane));
+    let best = if figure.smaller_is_better() {
+        values.reduce(f64::min)
+    } else {
+        values.reduce(f64::max)
+    };
+    best.is_some_and(|best| figure.written(best) == text)
+}
+
+fn footnotes(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let lanes = || groups.iter().flat_map(|group| &group.lanes);
+    if document.seeds.len() > 1 && lanes().any(|lane| lane.per_seed.len() > 1) {
+        notes.push(format!(
+            "± half the range over {} seeds; the figures above it cover all seeds together.",
+            document.seeds.len()
+        ));
+    }
+    if figures.contains(&Figure::Episodes) {
+        notes.push(
+            "lags: episodes above max(3 × median, 100 ms) · recovery: worst, from the end of the \
+             disturbance · wire: bytes on the wire over payload bytes"
+                .to_owned(),
+        );
+    }
+    for lane in lanes() {
+        if let Some(failure) = &lane.failure {
+            notes.push(format!(
+                "† {}: {}",
+                printable(&lane.lane),
+                printable(failure)
+            ));
+        }
+    }
+    notes
+}

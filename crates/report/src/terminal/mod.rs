@@ -1,0 +1,80 @@
+//! A result document on a terminal: the verdict in one sentence, the table a
+//! game engineer reads first, what each transport promises, budgets missed,
+//! and what to know before trusting the figures.
+
+mod comparison;
+mod grid;
+mod lanes;
+mod notes;
+mod paint;
+mod parity;
+
+use lagometer_stats::Document;
+
+use self::paint::{Paint, Style, printable, wrap};
+use crate::about::About;
+use crate::compare::Comparison;
+
+/// The narrowest terminal tables are laid out for; on a narrower one they run
+/// over its edge rather than into nonsense.
+const NARROWEST: usize = 60;
+
+/// What is known of the place the text goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns. Tables fill what they can use of it, from 80 on; under 60 is
+    /// treated as 60.
+    pub width: usize,
+    /// Whether ANSI colours may be written.
+    pub colour: bool,
+}
+
+impl Terminal {
+    /// A file or a pipe: 80 columns, no colour.
+    pub const PLAIN: Self = Self {
+        width: 80,
+        colour: false,
+    };
+
+    fn room(self) -> usize {
+        self.width.max(NARROWEST)
+    }
+
+    fn paint(self) -> Paint {
+        Paint {
+            colour: self.colour,
+        }
+    }
+}
+
+/// The document as text for `terminal`, every line ending in a newline.
+#[must_use]
+pub fn table(document: &Document, terminal: Terminal) -> String {
+    let about = About::of(document);
+    let (paint, room) = (terminal.paint(), terminal.room());
+    let mut out = String::new();
+    for line in wrap(&printable(&about.headline()), room) {
+        line_of(&mut out, &paint.apply(Style::Dim, &line));
+    }
+    if let Some(verdict) = &document.verdict {
+        for line in wrap(&printable(verdict), room) {
+            line_of(&mut out, &paint.apply(Style::Bold, &line));
+        }
+    }
+    out.push('\n');
+    lanes::render(document, &about, paint, room, &mut out);
+    parity::render(document, about.limit_ms, paint, room, &mut out);
+    notes::render(document, paint, room, &mut out);
+    out
+}
+
+/// The comparison as text for `terminal`, every line ending in a newline.
+#[must_use]
+pub fn comparison(comparison: &Comparison, terminal: Terminal) -> String {
+    comparison::render(comparison, terminal.paint(), terminal.room())
+}
+
+fn line_of(out: &mut String, line: &str) {
+    *out += line;
+    out.push('\n');
+}

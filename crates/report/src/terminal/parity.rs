@@ -1,0 +1,107 @@
+//! The parity table: what each transport promises and what that costs, so that
+//! no lane is silently advantaged.
+
+use lagometer_stats::{Document, Parity};
+
+use super::grid::{Cell, Column, Grid, Row};
+use super::line_of;
+use super::paint::{Paint, Style, fit, printable, width};
+use crate::ranking;
+
+/// The narrowest that columns of prose are wrapped to.
+const NARROWEST_PROSE: usize = 12;
+
+/// Appends the parity table to `out`; nothing where no lane states its terms.
+pub(crate) fn render(
+    document: &Document,
+    limit_ms: u32,
+    paint: Paint,
+    room: usize,
+    out: &mut String,
+) {
+    let mut rows = Vec::new();
+    for lane in ranking::in_order(document, limit_ms) {
+        let Some(parity) = &lane.parity else { continue };
+        rows.push(Row::Cells(vec![
+            Cell::new(fit(&printable(&lane.lane), 24), Style::Plain),
+            Cell::new(promises(parity), Style::Plain),
+            Cell::new(parity.mtu_bytes.to_string(), Style::Plain),
+            Cell::new(parity.header_bytes.to_string(), Style::Plain),
+            Cell::new(printable(&parity.acks), Style::Plain),
+            Cell::new(printable(&parity.congestion_control), Style::Plain),
+        ]));
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let columns = vec![
+        Column::words("parity"),
+        Column::words(""),
+        Column::numbers("MTU", "B"),
+        Column::numbers("head", "B"),
+        Column::words("acks"),
+        Column::words("congestion control"),
+    ];
+    let mut grid = Grid { columns, rows };
+    share_out_prose(&mut grid, room);
+    out.push('\n');
+    grid.render(paint, out);
+    line_of(
+        out,
+        &paint.apply(
+            Style::Dim,
+            "R reliable · O ordered · E encrypted · head: wire bytes beyond one payload",
+        ),
+    );
+}
+
+/// `RO·`: a letter for each promise made, a dot for each that is not.
+fn promises(parity: &Parity) -> String {
+    [
+        (parity.reliable, 'R'),
+        (parity.ordered, 'O'),
+        (parity.encrypted, 'E'),
+    ]
+    .into_iter()
+    .map(|(promised, letter)| if promised { letter } else { '·' })
+    .collect()
+}
+
+/// Splits what the fixed columns leave of `room` between the two of prose, in
+/// proportion to what each would take.
+fn share_out_prose(grid: &mut Grid, room: usize) {
+    let prose = [4, 5];
+    let wanted = prose.map(|index| {
+        let cells = grid.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => cells.get(index).map(|cell| width(&cell.text)),
+            Row::Label(..) => None,
+        });
+        cells
+            .max()
+            .unwrap_or(0)
+            .max(width(&grid.columns[index].heading))
+    });
+    for index in prose {
+        grid.columns[index].widest = 0;
+    }
+    let headings: usize = prose
+        .map(|index| width(&grid.columns[index].heading))
+        .iter()
+        .sum();
+    let fixed = grid.width() - headings;
+    let free = room.saturating_sub(fixed);
+    if wanted[0] + wanted[1] <= free {
+        for (index, wanted) in prose.into_iter().zip(wanted) {
+            grid.columns[index].widest = wanted;
+        }
+        return;
+    }
+    let first = (free * wanted[0] / (wanted[0] + wanted[1]).max(1))
+        .max(NARROWEST_PROSE)
+        .min(
+            free.saturating_sub(width(&grid.columns[5].heading))
+                .max(NARROWEST_PROSE),
+        );
+    grid.columns[4].widest = first;
+    grid.columns[5].widest = free.saturating_sub(first).max(NARROWEST_PROSE);
+}

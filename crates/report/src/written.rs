@@ -1,0 +1,151 @@
+//! How figures are written: the same way in the table, on the page and in a
+//! comparison, so that a reader recognises a number wherever it appears.
+
+/// What stands where nothing was measured.
+pub(crate) const NOTHING: &str = "–";
+
+/// Milliseconds without the unit: `8.25`, `62.1`, `512`; from ten seconds on
+/// in seconds *with* the unit, `138 s`, because five digits of milliseconds
+/// are not read but counted.
+pub(crate) fn milliseconds(value: f64) -> String {
+    let size = value.abs();
+    if !size.is_finite() {
+        NOTHING.to_owned()
+    } else if size < 9.995 {
+        format!("{value:.2}")
+    } else if size < 99.95 {
+        format!("{value:.1}")
+    } else if size < 9_999.5 {
+        format!("{value:.0}")
+    } else if size < 99_950.0 {
+        format!("{:.1} s", value / 1e3)
+    } else if size < 1e12 {
+        format!("{:.0} s", value / 1e3)
+    } else {
+        format!("{:.0e} s", value / 1e3)
+    }
+}
+
+/// Milliseconds with the unit: `62.1 ms`, `138 s`.
+pub(crate) fn milliseconds_with_unit(value: f64) -> String {
+    let written = milliseconds(value);
+    if written.ends_with('s') || written == NOTHING {
+        written
+    } else {
+        written + " ms"
+    }
+}
+
+/// A share between 0 and 1 in per cent, without the sign.
+///
+/// Never rounded up: `100` means all of them, and 12 late messages in a
+/// million are not hidden.
+pub(crate) fn share(value: f64) -> String {
+    if !value.is_finite() {
+        return NOTHING.to_owned();
+    }
+    let per_cent = value.clamp(0.0, 1.0) * 100.0;
+    if per_cent >= 100.0 {
+        return "100".to_owned();
+    }
+    let decimals = if per_cent >= 99.99 { 4 } else { 2 };
+    let scale = 10_f64.powi(decimals);
+    // A hair is added before cutting: 0.29 times 100 is 28.999…
+    let cut = ((per_cent * scale + 1e-6).floor() / scale).min(100.0 - 1.0 / scale);
+    format!("{cut:.*}", decimals as usize)
+}
+
+/// A factor without its sign: `1.49`, `12.4`.
+pub(crate) fn factor(value: f64) -> String {
+    if !value.is_finite() || value.abs() >= 1e9 {
+        NOTHING.to_owned()
+    } else if value.abs() < 9.995 {
+        format!("{value:.2}")
+    } else if value.abs() < 99.95 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+/// A length of play: `45 s`, `10 min`, `1 h 5 min`.
+pub(crate) fn play_time(seconds: f64) -> String {
+    if !seconds.is_finite() || !(0.0..1e9).contains(&seconds) {
+        return NOTHING.to_owned();
+    }
+    if seconds < 10.0 {
+        return format!("{seconds:.1} s").replace(".0 ", " ");
+    }
+    let whole = seconds.round() as u64;
+    let parts = [
+        (whole / 3600, "h"),
+        (whole / 60 % 60, "min"),
+        (whole % 60, "s"),
+    ];
+    let written: Vec<String> = parts
+        .iter()
+        .filter(|(value, _)| *value > 0)
+        .map(|(value, unit)| format!("{value} {unit}"))
+        .collect();
+    written.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_keep_three_digits_and_turn_to_seconds_when_long() {
+        let written: Vec<String> = [
+            0.0, 8.254, 9.996, 62.06, 99.96, 511.7, 9_999.4, 9_999.6, 138_568.0,
+        ]
+        .iter()
+        .map(|&value| milliseconds(value))
+        .collect();
+        assert_eq!(
+            written,
+            [
+                "0.00", "8.25", "10.0", "62.1", "100", "512", "9999", "10.0 s", "139 s"
+            ]
+        );
+        assert_eq!(milliseconds_with_unit(62.06), "62.1 ms");
+        assert_eq!(milliseconds_with_unit(138_568.0), "139 s");
+    }
+
+    #[test]
+    fn only_all_of_them_is_a_hundred_per_cent() {
+        assert_eq!(share(1.0), "100");
+        assert_eq!(share(0.999_999_99), "99.9999");
+        assert_eq!(share(0.999_95), "99.9950");
+        assert_eq!(share(0.998_26), "99.82");
+        assert_eq!(share(0.29), "29.00");
+        assert_eq!(share(0.0), "0.00");
+    }
+
+    #[test]
+    fn no_number_is_written_at_length() {
+        for value in [
+            f64::MAX,
+            f64::INFINITY,
+            f64::NAN,
+            -f64::MAX,
+            f64::MIN_POSITIVE,
+        ] {
+            for written in [
+                milliseconds(value),
+                share(value),
+                factor(value),
+                play_time(value),
+            ] {
+                assert!(written.len() < 12, "{value} became {written}");
+            }
+        }
+    }
+
+    #[test]
+    fn play_time_is_written_in_its_largest_units() {
+        assert_eq!(play_time(600.0), "10 min");
+        assert_eq!(play_time(3900.0), "1 h 5 min");
+        assert_eq!(play_time(2.5), "2.5 s");
+    }
+}

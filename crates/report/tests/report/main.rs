@@ -1,0 +1,6 @@
+//! The report as its readers meet it: text compared with checked-in files, the
+//! page's structure, and the page at work in a browser.
+
+mod golden;
+mod synthetic;
+mod terminal;

@@ -1,0 +1,143 @@
+//! The terminal table and comparison, as text.
+
+use lagometer_report::{Terminal, compare, comparison, table};
+
+use crate::golden::assert_golden;
+use crate::synthetic::{LANES, document, failed_lane, full, judge};
+
+const PLAIN: Terminal = Terminal::PLAIN;
+
+fn widest(text: &str) -> usize {
+    text.lines()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0)
+}
+
+#[test]
+fn the_default_experiment_fits_eighty_columns() {
+    let text = table(&full(), PLAIN);
+    assert_golden("default-80.txt", &text);
+    assert!(widest(&text) <= 80, "{}", widest(&text));
+}
+
+#[test]
+fn a_wider_terminal_shows_more() {
+    let text = table(
+        &full(),
+        Terminal {
+            width: 130,
+            colour: false,
+        },
+    );
+    assert_golden("default-130.txt", &text);
+    assert!(widest(&text) <= 130, "{}", widest(&text));
+}
+
+#[test]
+fn several_seeds_show_their_spread_and_failures_their_reason() {
+    let mut document = document(&LANES[2..9], 60, &[1, 2, 3]);
+    document.lanes.push(failed_lane(
+        "udt",
+        "udt owns its sockets and runs in emu and net only",
+    ));
+    document.lanes[1].failure = Some("the connection died after 41 s".to_owned());
+    judge(&mut document);
+    let text = table(&document, PLAIN);
+    assert_golden("seeds-80.txt", &text);
+    assert!(widest(&text) <= 80, "{}", widest(&text));
+}
+
+#[test]
+fn colour_adds_nothing_but_escapes() {
+    let document = full();
+    let coloured = table(
+        &document,
+        Terminal {
+            width: 80,
+            colour: true,
+        },
+    );
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(start) = rest.find("\x1b[") {
+        plain += &rest[..start];
+        rest = &rest[start..];
+        rest = &rest[rest.find('m').expect("every escape ends") + 1..];
+    }
+    plain += rest;
+    assert_eq!(plain, table(&document, PLAIN));
+    assert!(coloured.contains("\x1b[31m"), "a missed budget is red");
+}
+
+#[test]
+fn a_lane_of_an_imported_log_needs_neither_wire_nor_parity() {
+    let mut document = document(&LANES[2..4], 30, &[1]);
+    document.command = "import".to_owned();
+    document.testbed = None;
+    document.weather = None;
+    for lane in &mut document.lanes {
+        lane.parity = None;
+        lane.wire = None;
+        lane.cpu_ns_per_message = None;
+        lane.head_of_line = None;
+        for episode in &mut lane.episodes {
+            episode.recovery_ms = None;
+        }
+    }
+    let text = table(&document, PLAIN);
+    assert_golden("import-80.txt", &text);
+}
+
+#[test]
+fn nothing_in_a_document_commands_the_terminal() {
+    let mut document = document(&LANES[..1], 10, &[1]);
+    document.lanes[0].lane = "a\x1b[2J\nb".to_owned();
+    document.verdict = Some("\x07ring\r\x1b]0;title\x07".to_owned());
+    document.lanes.push(failed_lane("x", "\x1b[H"));
+    let text = table(&document, PLAIN);
+    assert!(
+        text.chars().all(|c| c == '\n' || !c.is_control()),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn two_runs_of_one_seed_that_agree_show_no_difference() {
+    let a = document(&LANES[2..4], 60, &[1]);
+    let found = compare(&a, &a).expect("a document compares with itself");
+    let text = comparison(&found, PLAIN);
+    assert_golden("compare-same.txt", &text);
+    assert!(
+        !text.contains("better") && !text.contains("worse"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_change_beyond_the_spread_is_called_one_and_unlike_runs_are_named() {
+    let a = document(&LANES[3..7], 60, &[1, 2, 3]);
+    let mut b = document(&LANES[2..6], 60, &[4, 5, 6]);
+    b.lanes[0].lane = "kcp-turbo".to_owned();
+    b.lanes.remove(1);
+    b.experiment["network"]["name"] = "satellite".into();
+    let text = comparison(&compare(&a, &b).expect("lanes in common"), PLAIN);
+    assert_golden("compare-unlike.txt", &text);
+    assert!(
+        text.contains("network: home-wifi-busy against satellite"),
+        "{text}"
+    );
+    assert!(widest(&text) <= 80, "{}", widest(&text));
+}
+
+#[test]
+fn documents_of_another_schema_are_refused() {
+    let a = document(&LANES[2..3], 10, &[1]);
+    let mut b = a.clone();
+    b.schema = "lagometer/0".to_owned();
+    let refused = compare(&a, &b).expect_err("another schema");
+    assert_eq!(
+        refused.to_string(),
+        "the second document is of schema `lagometer/0`; this program compares `lagometer/1`"
+    );
+}
