@@ -24,9 +24,10 @@ pub(crate) fn asked(budget: &BudgetResult) -> String {
 
 /// Who missed it and by how much: `kcp (98.20 %)`.
 pub(crate) fn missed_by(budget: &BudgetResult) -> String {
-    let value = match Figure::named(&budget.metric) {
-        Some(figure) => with_unit(figure, budget.value),
-        None => budget.value.to_string(),
+    let value = match (Figure::named(&budget.metric), budget.value) {
+        (Some(figure), Some(value)) => with_unit(figure, value),
+        (None, Some(value)) => value.to_string(),
+        (_, None) => "no figure".to_owned(),
     };
     format!("{} ({value})", budget.lane)
 }

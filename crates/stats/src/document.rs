@@ -173,6 +173,10 @@ pub struct Lane {
     /// The same figures for each seed, where several were played.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_seed: Vec<SeedFigures>,
+    /// How the figures of a single seed vary with the luck of its weather;
+    /// absent with several seeds and for runs too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resamples: Option<Resamples>,
 }
 
 /// A key of [`Lane::within`]: a limit in milliseconds, sorted as a number.
@@ -253,10 +257,14 @@ pub struct HeadOfLine {
 /// A stretch of play in which messages came late or not at all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Episode {
+    /// The seed in whose run it happened, where several were played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Start: the first late message's intended send, in seconds since
     /// measuring began.
     pub start_s: f64,
-    /// To the last late message's arrival.
+    /// To the last arrival among its late messages. A lost message is over
+    /// when a later one arrives, or at the last intended send of the run.
     pub duration_ms: f64,
     /// The worst round trip in it; absent when every message was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -301,6 +309,20 @@ pub struct Timeline {
     pub lost: Vec<u32>,
 }
 
+/// Figures of one run drawn anew many times from its own stretches: lanes of
+/// one run draw the same stretches, so the n-th values of two lanes are a
+/// pair.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resamples {
+    /// How many stretches the run was cut into.
+    pub blocks: u32,
+    /// Length of a stretch in seconds.
+    pub block_s: f64,
+    /// For each metric, by its name as in [`BudgetResult::metric`], its value
+    /// in each draw.
+    pub values: BTreeMap<String, Vec<f64>>,
+}
+
 /// One seed's figures for one lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedFigures {
@@ -328,10 +350,13 @@ pub struct BudgetResult {
     pub lane: String,
     /// What was limited, as in `within_150ms` or `rtt_ms.p99`.
     pub metric: String,
-    /// The limit.
+    /// The limit: a share between 0 and 1, milliseconds, or a plain number,
+    /// as the metric is.
     pub limit: f64,
-    /// What was measured.
-    pub value: f64,
+    /// What was measured, in the limit's unit. Null when there is no such
+    /// number: more messages were lost than the quantile allows for, or the
+    /// lane has no such figure. The budget is then missed.
+    pub value: Option<f64>,
     /// Whether the budget was met.
     pub ok: bool,
 }

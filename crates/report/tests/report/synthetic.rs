@@ -258,7 +258,7 @@ pub(crate) fn judge(document: &mut Document) {
                 lane: lane.lane.clone(),
                 metric: "within_150ms".to_owned(),
                 limit: 0.99,
-                value,
+                value: Some(value),
                 ok: value >= 0.99,
             }
         })
@@ -539,6 +539,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
         cpu_ns_per_message: Some(2_450.0),
         histogram: histogram(&all),
         timeline: timeline(first),
+        resamples: None,
         per_seed: if seeds.len() < 2 {
             Vec::new()
         } else {
@@ -644,6 +645,7 @@ fn episodes(run: &[Option<f64>], threshold: f64, weather: &Weather) -> Vec<Episo
             let end_s = last as f64 * EVERY_MS / 1e3 + run[last].unwrap_or(0.0) / 1e3;
             let stretch = &run[first..=last];
             Episode {
+                seed: None,
                 start_s,
                 duration_ms: (end_s - start_s) * 1e3,
                 worst_ms: stretch.iter().flatten().copied().reduce(f64::max),
