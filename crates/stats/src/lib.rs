@@ -3,6 +3,12 @@
 //!
 //! Nothing here knows where the numbers come from.
 
+mod distribution;
 mod document;
+mod quantiles;
+mod record;
 
+pub use distribution::{BadDistribution, Distribution, TooManyValues};
 pub use document::*;
+pub use quantiles::nearest_rank;
+pub use record::MessageRecord;

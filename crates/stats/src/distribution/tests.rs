@@ -1,0 +1,152 @@
+use super::*;
+use hdrhistogram::serialization::Deserializer;
+use proptest::prelude::*;
+
+fn of(values: &[u64]) -> Distribution {
+    let mut distribution = Distribution::new();
+    for &value in values {
+        distribution.record(Duration::from_nanos(value));
+    }
+    distribution
+}
+
+#[test]
+fn minutes_long_echoes_are_recorded_not_clipped() {
+    let mut distribution = Distribution::new();
+    distribution.record(Duration::from_millis(50));
+    distribution.record(Duration::from_millis(138_568));
+    let max = distribution.quantiles_ms().max;
+    assert!((138_568.0..138_568.0 * 1.001).contains(&max), "{max}");
+}
+
+#[test]
+fn the_whole_range_of_time_fits() {
+    let distribution = of(&[0, 1, u64::MAX]);
+    assert_eq!(distribution.len(), 3);
+    assert_eq!(distribution.at_rank(1), Duration::ZERO);
+    assert!(distribution.at_rank(3) >= Duration::from_nanos(u64::MAX - 1));
+    assert_eq!(
+        Distribution::from_base64(&distribution.to_base64()),
+        Ok(distribution)
+    );
+}
+
+#[test]
+fn counts_that_would_saturate_are_refused() {
+    let mut distribution = Distribution::new();
+    distribution
+        .record_n(Duration::from_millis(1), MOST_VALUES)
+        .unwrap();
+    assert_eq!(distribution.record_n(Duration::ZERO, 1), Err(TooManyValues));
+    let other = of(&[1]);
+    assert_eq!(distribution.merge(&other), Err(TooManyValues));
+    assert_eq!(distribution.len(), MOST_VALUES);
+    assert!(Distribution::from_base64(&distribution.to_base64()).is_ok());
+}
+
+#[test]
+fn an_empty_distribution_says_so() {
+    let empty = Distribution::new();
+    assert!(empty.is_empty());
+    assert_eq!(empty.quantiles_ms(), Quantiles::default());
+    assert_eq!(empty.at_share(0.5), Duration::ZERO);
+    assert_eq!(Distribution::from_base64(&empty.to_base64()), Ok(empty));
+}
+
+#[test]
+fn a_shortened_or_foreign_text_is_refused() {
+    let text = of(&[1, 2, 3, 4_000_000]).to_base64();
+    assert_eq!(
+        Distribution::from_base64("not base64!"),
+        Err(BadDistribution::NotBase64)
+    );
+    assert!(matches!(
+        Distribution::from_base64(&text[..text.len() - 4]),
+        Err(BadDistribution::NotOurs(_))
+    ));
+    let long = "A".repeat(8 << 20);
+    assert!(matches!(
+        Distribution::from_base64(&long),
+        Err(BadDistribution::TooLong { .. })
+    ));
+}
+
+#[test]
+fn a_run_of_empty_buckets_as_long_as_can_be_written_is_refused() {
+    // The zig-zag form of i64::MIN, twice, then a count.
+    let mut bytes = STANDARD.decode(Distribution::new().to_base64()).unwrap();
+    bytes.truncate(40);
+    bytes.extend([0xff; 18]);
+    bytes.push(2);
+    let len = u32::try_from(bytes.len() - 40).unwrap();
+    bytes[4..8].copy_from_slice(&len.to_be_bytes());
+    assert!(matches!(
+        Distribution::from_base64(&STANDARD.encode(bytes)),
+        Err(BadDistribution::NotOurs(_))
+    ));
+}
+
+fn delays() -> impl Strategy<Value = Vec<u64>> {
+    let delay = prop_oneof![0_u64..5_000, 0_u64..10_000_000_000, any::<u64>()];
+    proptest::collection::vec(delay, 0..200)
+}
+
+proptest! {
+    #[test]
+    fn merging_equals_recording_everything(left in delays(), right in delays()) {
+        let mut merged = of(&left);
+        merged.merge(&of(&right)).unwrap();
+        let both: Vec<u64> = left.iter().chain(&right).copied().collect();
+        prop_assert_eq!(merged, of(&both));
+    }
+
+    #[test]
+    fn quantiles_are_within_a_thousandth_of_the_exact_ones(mut values in delays()) {
+        let ours = of(&values).quantiles_ms();
+        let exact = Quantiles::of_nanos(&mut values);
+        for (ours, exact) in [
+            (ours.min, exact.min),
+            (ours.p50, exact.p50),
+            (ours.p90, exact.p90),
+            (ours.p99, exact.p99),
+            (ours.p99_9, exact.p99_9),
+            (ours.max, exact.max),
+            (ours.mean, exact.mean),
+        ] {
+            let close = (ours - exact).abs() <= exact * 1e-3 + 1e-6;
+            prop_assert!(close, "{} instead of {}", ours, exact);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_by_us_and_by_the_library(values in delays()) {
+        let distribution = of(&values);
+        let text = distribution.to_base64();
+        prop_assert_eq!(&Distribution::from_base64(&text).unwrap(), &distribution);
+        let bytes = STANDARD.decode(&text).unwrap();
+        let theirs: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
+        prop_assert_eq!(Distribution { histogram: theirs }, distribution);
+    }
+
+    #[test]
+    fn damaged_texts_are_refused_or_read_never_a_panic(
+        values in delays(),
+        damage in proptest::collection::vec((40_usize..400, any::<u8>()), 0..8),
+    ) {
+        let mut bytes = STANDARD.decode(of(&values).to_base64()).unwrap();
+        for (at, byte) in damage {
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+        }
+        let _ = Distribution::from_base64(&STANDARD.encode(bytes));
+    }
+
+    #[test]
+    fn shares_of_the_range_agree_with_a_count(values in delays(), limit in 0_u64..10_000_000_000) {
+        let within = of(&values).count_within(Duration::from_nanos(limit));
+        let surely = values.iter().filter(|&&v| v as f64 <= limit as f64 * 0.999).count() as u64;
+        let perhaps = values.iter().filter(|&&v| v as f64 <= limit as f64 * 1.001 + 1.0).count() as u64;
+        prop_assert!((surely..=perhaps).contains(&within));
+    }
+}
