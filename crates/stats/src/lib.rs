@@ -1,14 +1,31 @@
 //! What a run found: distributions without a ceiling, lag episodes, budgets,
 //! and the one result document that everything else reads.
 //!
-//! Nothing here knows where the numbers come from.
+//! The way through the crate: a testbed fills a [`MessageRecord`] for every
+//! message the workload meant to send; [`figures()`] turns the records of a
+//! lane into its part of the [`Document`]. Nothing here knows where the
+//! numbers come from, and nothing here reads a clock: the same records give
+//! the same bytes.
 
 mod distribution;
 mod document;
+mod episodes;
+mod figures;
+mod head_of_line;
+mod metric;
 mod quantiles;
 mod record;
+mod resample;
+mod timeline;
+mod within;
 
 pub use distribution::{BadDistribution, Distribution, TooManyValues};
 pub use document::*;
+pub use episodes::{
+    Disturbed, FIXED_THRESHOLD, JOINED_WITHIN, LEAST_THRESHOLD, adaptive_threshold, episodes,
+};
+pub use figures::{LaneFigures, SeedRun, figures};
+pub use metric::{Metric, Statistic, Unit, UnknownMetric};
 pub use quantiles::nearest_rank;
 pub use record::MessageRecord;
+pub use timeline::{MOST_BUCKETS, timeline};

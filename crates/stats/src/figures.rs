@@ -1,0 +1,235 @@
+//! From the records of one lane to the figures of its part of the document.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::distribution::Distribution;
+use crate::document::{
+    Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Quantiles, Resamples, SeedFigures,
+    Timeline,
+};
+use crate::episodes::{Disturbed, FIXED_THRESHOLD, adaptive_threshold, episodes};
+use crate::head_of_line::head_of_line;
+use crate::quantiles::at_rank;
+use crate::record::{MessageRecord, nanos};
+use crate::resample::resamples;
+use crate::timeline::timeline;
+use crate::within::within;
+
+/// What one lane did under one seed.
+#[derive(Clone, Copy, Debug)]
+pub struct SeedRun<'a> {
+    /// The seed.
+    pub seed: u64,
+    /// Every message the workload meant to send, in any order.
+    pub records: &'a [MessageRecord],
+    /// What the link did, in both directions together and in any order; empty
+    /// where it is not known.
+    pub disturbed: &'a [Disturbed],
+    /// Wire overhead, where it is known.
+    pub overhead: Option<f64>,
+}
+
+/// Everything in a [`Lane`] that comes from its records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaneFigures {
+    /// As [`Lane::messages`].
+    pub messages: MessageCounts,
+    /// As [`Lane::rtt_ms`].
+    pub rtt_ms: Quantiles,
+    /// As [`Lane::rtt_raw_ms`].
+    pub rtt_raw_ms: Option<Quantiles>,
+    /// As [`Lane::up_ms`].
+    pub up_ms: Option<Quantiles>,
+    /// As [`Lane::down_ms`].
+    pub down_ms: Option<Quantiles>,
+    /// As [`Lane::head_of_line`].
+    pub head_of_line: Option<HeadOfLine>,
+    /// As [`Lane::within`].
+    pub within: BTreeMap<Milliseconds, f64>,
+    /// As [`Lane::episodes`].
+    pub episodes: Vec<Episode>,
+    /// As [`Lane::episodes_500ms`].
+    pub episodes_500ms: Vec<Episode>,
+    /// As [`Lane::histogram`].
+    pub histogram: Distribution,
+    /// As [`Lane::timeline`].
+    pub timeline: Timeline,
+    /// As [`Lane::per_seed`].
+    pub per_seed: Vec<SeedFigures>,
+    /// As [`Lane::resamples`].
+    pub resamples: Option<Resamples>,
+}
+
+/// The figures of a lane that played one or more seeds.
+///
+/// Distributions, shares and counts pool the messages of all seeds. Episodes
+/// never reach across seeds: each seed's are found in its own run, against
+/// three times its own median, and listed one seed after the other. The
+/// timeline is the first seed's. With several seeds every figure is also
+/// given [per seed](LaneFigures::per_seed); a single seed's uncertainty is
+/// given by [resampling](LaneFigures::resamples) instead.
+///
+/// `extra_limits_ms` are further limits for [`Lane::within`], as budgets may
+/// ask for.
+#[must_use]
+pub fn figures(runs: &[SeedRun<'_>], extra_limits_ms: &[u32]) -> LaneFigures {
+    let sorted: Vec<Vec<MessageRecord>> = runs.iter().map(|run| in_order(run.records)).collect();
+    let mut figures = LaneFigures::default();
+    for (run, records) in runs.iter().zip(&sorted) {
+        let seed_figures = figures.add_run(run, records, extra_limits_ms);
+        figures.per_seed.push(seed_figures);
+    }
+    if runs.len() < 2 {
+        figures.forget_seeds();
+    }
+    if let [records] = &sorted[..] {
+        figures.resamples = resamples(records, &figures.episodes, extra_limits_ms);
+    }
+    if let Some(records) = sorted.first() {
+        figures.timeline = timeline(records);
+    }
+    figures.pool(&sorted, extra_limits_ms);
+    figures
+}
+
+impl LaneFigures {
+    /// The lane's part of the document, with its name and its transport's.
+    /// What records cannot tell (settings, library, parity, wire, CPU time,
+    /// failure) is left empty for the caller to fill in.
+    #[must_use]
+    pub fn into_lane(self, lane: &str, transport: &str) -> Lane {
+        Lane {
+            lane: lane.to_owned(),
+            transport: transport.to_owned(),
+            settings: serde_json::Value::Object(serde_json::Map::new()),
+            library: String::new(),
+            parity: None,
+            failure: None,
+            messages: self.messages,
+            rtt_ms: self.rtt_ms,
+            rtt_raw_ms: self.rtt_raw_ms,
+            up_ms: self.up_ms,
+            down_ms: self.down_ms,
+            head_of_line: self.head_of_line,
+            within: self.within,
+            episodes: self.episodes,
+            episodes_500ms: self.episodes_500ms,
+            wire: None,
+            cpu_ns_per_message: None,
+            histogram: self.histogram.to_base64(),
+            timeline: self.timeline,
+            per_seed: self.per_seed,
+            resamples: self.resamples,
+        }
+    }
+
+    /// Adds the episodes of one run and returns its own figures.
+    fn add_run(
+        &mut self,
+        run: &SeedRun<'_>,
+        records: &[MessageRecord],
+        extra_limits_ms: &[u32],
+    ) -> SeedFigures {
+        let mut rtts = delays([records], MessageRecord::rtt);
+        let rtt_ms = Quantiles::of_nanos(&mut rtts);
+        let threshold = adaptive_threshold(Duration::from_nanos(at_rank(&rtts, 500)));
+        let mut own = episodes(records, threshold, run.disturbed);
+        let mut fixed = episodes(records, FIXED_THRESHOLD, run.disturbed);
+        let messages = counts(records);
+        let seed_figures = SeedFigures {
+            seed: run.seed,
+            within: within(&rtts, messages.intended, extra_limits_ms),
+            messages,
+            rtt_ms,
+            episodes: own.len() as u64,
+            worst_episode_ms: longest_ms(&own),
+            overhead: run.overhead,
+        };
+        for episode in own.iter_mut().chain(&mut fixed) {
+            episode.seed = Some(run.seed);
+        }
+        self.episodes.append(&mut own);
+        self.episodes_500ms.append(&mut fixed);
+        seed_figures
+    }
+
+    /// With one seed, figures by seed would only repeat the pooled ones.
+    fn forget_seeds(&mut self) {
+        self.per_seed.clear();
+        for episode in self.episodes.iter_mut().chain(&mut self.episodes_500ms) {
+            episode.seed = None;
+        }
+    }
+
+    /// Fills in the figures of all runs' messages together.
+    fn pool(&mut self, runs: &[Vec<MessageRecord>], extra_limits_ms: &[u32]) {
+        let slices = || runs.iter().map(Vec::as_slice);
+        let mut rtts = delays(slices(), MessageRecord::rtt);
+        self.rtt_ms = Quantiles::of_nanos(&mut rtts);
+        self.rtt_raw_ms = quantiles_if_any(slices(), MessageRecord::rtt_raw);
+        self.up_ms = quantiles_if_any(slices(), MessageRecord::up);
+        self.down_ms = quantiles_if_any(slices(), MessageRecord::down);
+        self.head_of_line = head_of_line(runs.iter().flatten(), at_rank(&rtts, 500));
+        for &rtt in &rtts {
+            self.histogram.record(Duration::from_nanos(rtt));
+        }
+        for run in runs {
+            let run = counts(run);
+            self.messages.intended += run.intended;
+            self.messages.sent += run.sent;
+            self.messages.delivered += run.delivered;
+            self.messages.lost += run.lost;
+            self.messages.refused += run.refused;
+        }
+        self.within = within(&rtts, self.messages.intended, extra_limits_ms);
+    }
+}
+
+/// The longest episode in milliseconds; zero without one.
+pub(crate) fn longest_ms(episodes: &[Episode]) -> f64 {
+    episodes
+        .iter()
+        .map(|episode| episode.duration_ms)
+        .fold(0.0, f64::max)
+}
+
+fn in_order(records: &[MessageRecord]) -> Vec<MessageRecord> {
+    let mut records = records.to_vec();
+    records.sort_by_key(|record| record.intended);
+    records
+}
+
+fn counts(records: &[MessageRecord]) -> MessageCounts {
+    let count =
+        |is: fn(&MessageRecord) -> bool| records.iter().filter(|&record| is(record)).count() as u64;
+    MessageCounts {
+        intended: records.len() as u64,
+        sent: count(|record| record.accepted.is_some()),
+        delivered: count(|record| !record.is_lost()),
+        lost: count(MessageRecord::is_lost),
+        refused: count(|record| record.refused),
+    }
+}
+
+fn delays<'a>(
+    runs: impl IntoIterator<Item = &'a [MessageRecord]>,
+    delay: fn(&MessageRecord) -> Option<Duration>,
+) -> Vec<u64> {
+    runs.into_iter()
+        .flatten()
+        .filter_map(delay)
+        .map(nanos)
+        .collect()
+}
+
+fn quantiles_if_any<'a>(
+    runs: impl IntoIterator<Item = &'a [MessageRecord]>,
+    delay: fn(&MessageRecord) -> Option<Duration>,
+) -> Option<Quantiles> {
+    let mut delays = delays(runs, delay);
+    (!delays.is_empty()).then(|| Quantiles::of_nanos(&mut delays))
+}
+
+#[cfg(test)]
+mod tests;

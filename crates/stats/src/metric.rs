@@ -1,0 +1,436 @@
+//! The figures of a lane by name: what budgets limit, comparisons compare and
+//! verdicts rank by.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use lagometer_units::Span;
+use thiserror::Error;
+
+use crate::distribution::Distribution;
+use crate::document::{Lane, MessageCounts, Milliseconds, Quantiles, SeedFigures};
+use crate::figures::longest_ms;
+use crate::quantiles::{in_millis, nearest_rank};
+use crate::record::nanos;
+use crate::within::share;
+
+/// One figure of a lane.
+///
+/// Written by [`Display`](fmt::Display) as documents name it
+/// (`within_150ms`, `rtt_ms.p99`) and read as people write it, too
+/// ("within 150 ms", "p99", "worst episode").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Share of all intended messages whose echo arrived within so many
+    /// milliseconds. More is better.
+    Within(u32),
+    /// A statistic of the round trip from the intended send, in milliseconds.
+    /// A lost message counts as one that never ends.
+    Rtt(Statistic),
+    /// A statistic of the one-way delay to the far end, in milliseconds, over
+    /// the messages that arrived.
+    Up(Statistic),
+    /// A statistic of the one-way delay of the echoes that returned, in
+    /// milliseconds.
+    Down(Statistic),
+    /// Share of all intended messages that were lost.
+    Lost,
+    /// Number of lag episodes, over all seeds together.
+    Episodes,
+    /// Number of episodes above a fixed 500 ms, over all seeds together.
+    Episodes500ms,
+    /// The longest lag episode in milliseconds.
+    WorstEpisode,
+    /// The longest recovery in milliseconds; zero where no episode has one.
+    WorstRecovery,
+    /// Bytes on the wire over payload bytes.
+    Overhead,
+    /// CPU time for each message in nanoseconds.
+    CpuPerMessage,
+}
+
+/// A statistic of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Statistic {
+    /// Smallest.
+    Min,
+    /// Median.
+    P50,
+    /// 90th percentile.
+    P90,
+    /// 99th percentile.
+    P99,
+    /// 99.9th percentile.
+    P99_9,
+    /// Largest.
+    Max,
+    /// Mean.
+    Mean,
+}
+
+/// What a metric is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A share between 0 and 1.
+    Share,
+    /// Milliseconds.
+    Milliseconds,
+    /// A plain number.
+    Number,
+}
+
+/// A name that no metric has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "there is no metric `{written}`; write one of \"within 150 ms\" (any limit), \"p50\", \"p90\", \
+     \"p99\", \"p99.9\", \"max\", \"mean\", \"up p99\", \"down p99\", \"lost\", \"episodes\", \
+     \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
+     \"cpu per message\""
+)]
+pub struct UnknownMetric {
+    /// What was written.
+    pub written: String,
+}
+
+impl Metric {
+    /// What the metric is measured in.
+    #[must_use]
+    pub const fn unit(self) -> Unit {
+        match self {
+            Self::Within(_) | Self::Lost => Unit::Share,
+            Self::Rtt(_)
+            | Self::Up(_)
+            | Self::Down(_)
+            | Self::WorstEpisode
+            | Self::WorstRecovery => Unit::Milliseconds,
+            Self::Episodes | Self::Episodes500ms | Self::Overhead | Self::CpuPerMessage => {
+                Unit::Number
+            }
+        }
+    }
+
+    /// Whether a larger value is the better one.
+    #[must_use]
+    pub const fn more_is_better(self) -> bool {
+        matches!(self, Self::Within(_))
+    }
+
+    /// The lane's value. `None` where the lane has no such figure, or where so
+    /// many messages were lost that a quantile of all intended ones never
+    /// ended.
+    #[must_use]
+    pub fn of(self, lane: &Lane) -> Option<f64> {
+        match self {
+            Self::Within(limit_ms) => lane.within.get(&Milliseconds(limit_ms)).copied(),
+            Self::Rtt(statistic) => rtt_of_all(lane, statistic),
+            Self::Up(statistic) => Some(statistic.of(lane.up_ms.as_ref()?)),
+            Self::Down(statistic) => Some(statistic.of(lane.down_ms.as_ref()?)),
+            Self::Lost => Some(share(lane.messages.lost, lane.messages.intended)),
+            Self::Episodes => Some(lane.episodes.len() as f64),
+            Self::Episodes500ms => Some(lane.episodes_500ms.len() as f64),
+            Self::WorstEpisode => Some(longest_ms(&lane.episodes)),
+            Self::WorstRecovery => Some(
+                lane.episodes
+                    .iter()
+                    .filter_map(|episode| episode.recovery_ms)
+                    .fold(0.0, f64::max),
+            ),
+            Self::Overhead => Some(lane.wire.as_ref()?.overhead),
+            Self::CpuPerMessage => lane.cpu_ns_per_message,
+        }
+    }
+
+    /// The value under one seed. `None` as in [`of`](Self::of), and for
+    /// metrics that are not kept by seed. Quantiles are those of the messages
+    /// that were delivered.
+    #[must_use]
+    pub fn of_seed(self, seed: &SeedFigures) -> Option<f64> {
+        match self {
+            Self::Within(limit_ms) => seed.within.get(&Milliseconds(limit_ms)).copied(),
+            Self::Rtt(statistic) => {
+                statistic.rank_among(&seed.messages)?;
+                Some(statistic.of(&seed.rtt_ms))
+            }
+            Self::Lost => Some(share(seed.messages.lost, seed.messages.intended)),
+            Self::Episodes => Some(seed.episodes as f64),
+            Self::WorstEpisode => Some(seed.worst_episode_ms),
+            Self::Overhead => seed.overhead,
+            Self::Up(_)
+            | Self::Down(_)
+            | Self::Episodes500ms
+            | Self::WorstRecovery
+            | Self::CpuPerMessage => None,
+        }
+    }
+}
+
+/// A statistic of the round trips of all intended messages, lost ones being
+/// endless.
+fn rtt_of_all(lane: &Lane, statistic: Statistic) -> Option<f64> {
+    let rank = statistic.rank_among(&lane.messages)?;
+    if lane.messages.lost == 0 || rank == 1 {
+        return Some(statistic.of(&lane.rtt_ms));
+    }
+    // The document's quantiles are those of delivered messages; the rank among
+    // all of them is found in the histogram.
+    let histogram = Distribution::from_base64(&lane.histogram).ok()?;
+    Some(in_millis(nanos(histogram.at_rank(rank))))
+}
+
+impl Statistic {
+    /// The statistic's value.
+    #[must_use]
+    pub const fn of(self, quantiles: &Quantiles) -> f64 {
+        match self {
+            Self::Min => quantiles.min,
+            Self::P50 => quantiles.p50,
+            Self::P90 => quantiles.p90,
+            Self::P99 => quantiles.p99,
+            Self::P99_9 => quantiles.p99_9,
+            Self::Max => quantiles.max,
+            Self::Mean => quantiles.mean,
+        }
+    }
+
+    /// The statistic's rank among all intended messages, if a delivered one
+    /// has it. A mean needs them all.
+    fn rank_among(self, messages: &MessageCounts) -> Option<u64> {
+        let rank = match self {
+            Self::Min => 1,
+            Self::P50 => nearest_rank(messages.intended, 500),
+            Self::P90 => nearest_rank(messages.intended, 900),
+            Self::P99 => nearest_rank(messages.intended, 990),
+            Self::P99_9 => nearest_rank(messages.intended, 999),
+            Self::Max | Self::Mean => messages.intended,
+        };
+        (1..=messages.delivered).contains(&rank).then_some(rank)
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Within(limit_ms) => write!(formatter, "within_{limit_ms}ms"),
+            Self::Rtt(statistic) => write!(formatter, "rtt_ms.{statistic}"),
+            Self::Up(statistic) => write!(formatter, "up_ms.{statistic}"),
+            Self::Down(statistic) => write!(formatter, "down_ms.{statistic}"),
+            Self::Lost => formatter.write_str("lost"),
+            Self::Episodes => formatter.write_str("episodes"),
+            Self::Episodes500ms => formatter.write_str("episodes_500ms"),
+            Self::WorstEpisode => formatter.write_str("worst_episode_ms"),
+            Self::WorstRecovery => formatter.write_str("worst_recovery_ms"),
+            Self::Overhead => formatter.write_str("overhead"),
+            Self::CpuPerMessage => formatter.write_str("cpu_ns_per_message"),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Min => "min",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P99_9 => "p99_9",
+            Self::Max => "max",
+            Self::Mean => "mean",
+        })
+    }
+}
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(written: &str) -> Result<Self, UnknownMetric> {
+        let words: Vec<String> = written
+            .to_lowercase()
+            .split(|c: char| c.is_whitespace() || c == '_')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect();
+        parse_words(&words.join(" ")).ok_or_else(|| UnknownMetric {
+            written: written.to_owned(),
+        })
+    }
+}
+
+/// Reads a metric from lower-case words with one blank between them.
+fn parse_words(words: &str) -> Option<Metric> {
+    if let Some(limit) = words.strip_prefix("within ") {
+        return whole_millis(limit.parse().ok()?).map(Metric::Within);
+    }
+    let (direction, statistic) = ["rtt", "up", "down"]
+        .into_iter()
+        .find_map(|direction| Some((direction, words.strip_prefix(direction)?)))
+        .map_or(("rtt", words), |(direction, rest)| {
+            let rest = rest.trim_start();
+            (direction, rest.strip_prefix("ms.").unwrap_or(rest))
+        });
+    if let Some(statistic) = parse_statistic(statistic) {
+        return Some(match direction {
+            "up" => Metric::Up(statistic),
+            "down" => Metric::Down(statistic),
+            _ => Metric::Rtt(statistic),
+        });
+    }
+    Some(match words {
+        "lost" => Metric::Lost,
+        "episodes" => Metric::Episodes,
+        "episodes 500ms" | "episodes 500 ms" => Metric::Episodes500ms,
+        "worst episode" | "worst episode ms" => Metric::WorstEpisode,
+        "worst recovery" | "worst recovery ms" => Metric::WorstRecovery,
+        "overhead" => Metric::Overhead,
+        "cpu per message" | "cpu ns per message" => Metric::CpuPerMessage,
+        _ => return None,
+    })
+}
+
+fn parse_statistic(word: &str) -> Option<Statistic> {
+    Some(match word {
+        "min" => Statistic::Min,
+        "p50" | "median" => Statistic::P50,
+        "p90" => Statistic::P90,
+        "p99" => Statistic::P99,
+        "p99.9" | "p99 9" => Statistic::P99_9,
+        "max" => Statistic::Max,
+        "mean" => Statistic::Mean,
+        _ => return None,
+    })
+}
+
+/// A limit in milliseconds, if it is a whole number of them and not zero.
+fn whole_millis(limit: Span) -> Option<u32> {
+    let limit_ms = u32::try_from(limit.duration().as_millis()).ok()?;
+    let whole = limit.duration() == Duration::from_millis(u64::from(limit_ms));
+    (whole && limit_ms > 0).then_some(limit_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::{SeedRun, figures};
+    use crate::record::MessageRecord;
+    use lagometer_units::Time;
+    use proptest::prelude::*;
+
+    const STATISTICS: [Statistic; 7] = [
+        Statistic::Min,
+        Statistic::P50,
+        Statistic::P90,
+        Statistic::P99,
+        Statistic::P99_9,
+        Statistic::Max,
+        Statistic::Mean,
+    ];
+
+    #[test]
+    fn every_metric_is_read_back_from_its_own_name() {
+        let mut metrics = vec![
+            Metric::Within(150),
+            Metric::Lost,
+            Metric::Episodes,
+            Metric::Episodes500ms,
+            Metric::WorstEpisode,
+            Metric::WorstRecovery,
+            Metric::Overhead,
+            Metric::CpuPerMessage,
+        ];
+        for statistic in STATISTICS {
+            metrics.extend([
+                Metric::Rtt(statistic),
+                Metric::Up(statistic),
+                Metric::Down(statistic),
+            ]);
+        }
+        for metric in metrics {
+            assert_eq!(metric.to_string().parse(), Ok(metric));
+        }
+    }
+
+    #[test]
+    fn people_may_write_it_in_words() {
+        for (written, metric) in [
+            ("within 150 ms", Metric::Within(150)),
+            ("within 0.1 s", Metric::Within(100)),
+            ("Within 2s", Metric::Within(2000)),
+            ("p99", Metric::Rtt(Statistic::P99)),
+            ("p99.9", Metric::Rtt(Statistic::P99_9)),
+            ("rtt p50", Metric::Rtt(Statistic::P50)),
+            ("median", Metric::Rtt(Statistic::P50)),
+            ("up max", Metric::Up(Statistic::Max)),
+            ("worst episode", Metric::WorstEpisode),
+            ("  episodes ", Metric::Episodes),
+        ] {
+            assert_eq!(written.parse(), Ok(metric), "{written}");
+        }
+        for written in [
+            "",
+            "within",
+            "within 0 ms",
+            "within 1.5 ms",
+            "within 100",
+            "p98",
+            "up",
+        ] {
+            assert!(written.parse::<Metric>().is_err(), "{written}");
+        }
+    }
+
+    fn lane(rtts_ms: &[Option<u64>]) -> Lane {
+        let records: Vec<_> = rtts_ms
+            .iter()
+            .enumerate()
+            .map(|(index, rtt)| {
+                let intended = Time::from_millis(index as u64 * 50);
+                MessageRecord {
+                    returned: rtt.map(|rtt| intended + Duration::from_millis(rtt)),
+                    ..MessageRecord::due(intended)
+                }
+            })
+            .collect();
+        let run = SeedRun {
+            seed: 1,
+            records: &records,
+            disturbed: &[],
+            overhead: None,
+        };
+        figures(&[run], &[]).into_lane("lane", "udp")
+    }
+
+    #[test]
+    fn lost_messages_never_end() {
+        let mut rtts = vec![Some(60); 100];
+        rtts[7] = None;
+        rtts[8] = Some(80);
+        let lane = lane(&rtts);
+        // Of a hundred, the 99th is the slowest delivered, the 100th never came.
+        let p99 = Metric::Rtt(Statistic::P99).of(&lane).unwrap();
+        assert!((p99 - 80.0).abs() < 0.1, "{p99}");
+        assert_eq!(Metric::Rtt(Statistic::Max).of(&lane), None);
+        assert_eq!(Metric::Rtt(Statistic::P99_9).of(&lane), None);
+        assert_eq!(
+            Metric::Rtt(Statistic::P50).of(&lane).map(f64::round),
+            Some(60.0)
+        );
+        assert_eq!(Metric::Lost.of(&lane), Some(0.01));
+    }
+
+    #[test]
+    fn a_lane_that_delivered_nothing_has_no_delays() {
+        for rtts in [&[][..], &[None, None]] {
+            let lane = lane(rtts);
+            for statistic in STATISTICS {
+                assert_eq!(Metric::Rtt(statistic).of(&lane), None, "{statistic}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".*") {
+            let _ = text.parse::<Metric>();
+        }
+    }
+}
