@@ -1,11 +1,36 @@
 //! Ways of carrying a game's messages, each as a state machine that owns no
 //! socket, no clock and no thread.
 //!
-//! [`Endpoint`] is the one trait. A driver hands it the time, the messages of
-//! the application and the datagrams of the wire, and takes out datagrams,
-//! messages and the next deadline; so the same endpoint runs in virtual time,
-//! over an emulated link and on a real network.
+//! [`Endpoint`] is the one trait of a connection's side. A driver hands it the
+//! time, the messages of the application and the datagrams of the wire, and
+//! takes out datagrams, messages and the next deadline; so the same endpoint
+//! runs in virtual time, over an emulated link and on a real network.
+//!
+//! [`Transport`] is the one trait of a transport's settings: what they
+//! promise, what they cost, and how a [`Pair`] of endpoints is made of them.
+//! [`Spec`] is any transport with any settings, found by the name of a
+//! [preset](presets) and changed key by key.
 
+mod byte_queue;
+mod catalogue;
 mod endpoint;
+pub mod enet;
+mod integrity;
+mod pair;
+mod parity;
+mod replay_window;
+mod seed;
+mod spec;
+mod transport;
+pub mod udp;
+pub mod udp_redundant;
 
+pub use catalogue::{Preset, presets};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
+pub use pair::{BoxedEndpoint, Carrier, Pair};
+pub use parity::Parity;
+pub use spec::{BadSpec, Spec};
+pub use transport::{BadSetting, Transport};
+
+/// The library named for transports whose engine is this crate.
+pub const OWN_LIBRARY: &str = concat!("lagometer ", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,78 @@
+//! The presets: every transport there is, with settings that have a name.
+
+use crate::{Spec, Transport, enet, udp, udp_redundant};
+
+/// A named choice of a transport and its settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// The name to write in an experiment.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    pub(crate) spec: fn() -> Spec,
+}
+
+/// Every preset, in the order in which lanes are best shown.
+#[must_use]
+pub fn presets() -> &'static [Preset] {
+    PRESETS
+}
+
+const PRESETS: &[Preset] = &[
+    Preset {
+        name: "udp",
+        about: "one message, one datagram; lost is lost",
+        spec: || checked(udp::Settings::PLAIN),
+    },
+    Preset {
+        name: "udp-redundant",
+        about: "each message rides again in the next 3 datagrams, as shooters send input",
+        spec: || checked(udp_redundant::Settings::THREE_COPIES),
+    },
+    Preset {
+        name: "enet",
+        about: "ENet, reliable packets, no bandwidth limits (64 KiB window)",
+        spec: || checked(enet::Settings::RELIABLE),
+    },
+    Preset {
+        name: "enet-tutorial",
+        about: "ENet with the tutorial's modem bandwidths times ten, as benchmarked in 2015: 4 KiB window",
+        spec: || checked(enet::Settings::TUTORIAL),
+    },
+    Preset {
+        name: "enet-no-throttle",
+        about: "ENet, reliable packets, with the throttle switched off",
+        spec: || checked(enet::Settings::NO_THROTTLE),
+    },
+    Preset {
+        name: "enet-unreliable",
+        about: "ENet, unreliable sequenced packets: the late are dropped, as are those the throttle picks",
+        spec: || checked(enet::Settings::UNRELIABLE),
+    },
+];
+
+/// A preset's settings, which a test holds to their own check.
+fn checked<T: Transport>(settings: T) -> Spec {
+    Spec::new(settings).expect("presets pass their own check")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_every_preset_passes_its_check() {
+        let names: BTreeSet<_> = presets().iter().map(|preset| preset.name).collect();
+        assert_eq!(names.len(), presets().len());
+        for preset in presets() {
+            let spec = (preset.spec)();
+            assert!(
+                preset.name.starts_with(spec.transport()),
+                "{} is a {}",
+                preset.name,
+                spec.transport()
+            );
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Any transport with any settings, as one value.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lagometer_units::Time;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::catalogue::presets;
+use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+
+/// A transport with its settings, checked.
+#[derive(Clone)]
+pub struct Spec(Arc<dyn AnyTransport>);
+
+/// Why there is no such transport.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadSpec {
+    /// No preset has this name.
+    #[error("there is no transport `{name}`; expected one of {known}")]
+    UnknownPreset {
+        /// The name that was given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The settings of the preset cannot be changed like this.
+    #[error(transparent)]
+    BadSetting(#[from] BadSetting),
+}
+
+impl Spec {
+    /// The transport with these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSetting`] when they do not pass their own check.
+    pub fn new<T: Transport>(settings: T) -> Result<Self, BadSetting> {
+        settings.check()?;
+        Ok(Self(Arc::new(settings)))
+    }
+
+    /// The preset called `name`, if there is one.
+    #[must_use]
+    pub fn preset(name: &str) -> Option<Self> {
+        presets()
+            .iter()
+            .find(|preset| preset.name == name)
+            .map(|preset| (preset.spec)())
+    }
+
+    /// The preset called `name` with the settings in `overrides` put in place
+    /// of its own. Tables within are merged likewise.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSpec`] when there is no such preset, and when a setting is
+    /// unknown, of the wrong kind or out of range; it is then named.
+    pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSpec> {
+        let base = Self::preset(name).ok_or_else(|| BadSpec::UnknownPreset {
+            name: name.to_owned(),
+            known: presets()
+                .iter()
+                .map(|preset| format!("`{}`", preset.name))
+                .collect::<Vec<_>>()
+                .join(", "),
+        })?;
+        Ok(base.0.with(overrides)?)
+    }
+
+    /// The transport's name, as in `kcp`; its presets share it.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// The library that carries the messages and its version.
+    #[must_use]
+    pub fn library(&self) -> &'static str {
+        self.0.library()
+    }
+
+    /// What is promised and what it costs.
+    #[must_use]
+    pub fn parity(&self) -> Parity {
+        self.0.parity()
+    }
+
+    /// What carries the datagrams.
+    #[must_use]
+    pub fn carrier(&self) -> Carrier {
+        self.0.carrier()
+    }
+
+    /// The largest message that is taken, in bytes.
+    #[must_use]
+    pub fn largest_message_bytes(&self) -> usize {
+        self.0.largest_message_bytes()
+    }
+
+    /// The longest it takes to report a dead link, as
+    /// [`Transport::dead_link_after`].
+    #[must_use]
+    pub fn dead_link_after(&self) -> Option<Duration> {
+        self.0.dead_link_after()
+    }
+
+    /// Every setting, as a table.
+    #[must_use]
+    pub fn settings_json(&self) -> Value {
+        self.0.settings()
+    }
+
+    /// Makes both ends of a new connection at the instant `start`. Whatever
+    /// they draw at random follows from `seed`.
+    #[must_use]
+    pub fn pair(&self, seed: u64, start: Time) -> Pair {
+        self.0.pair(seed, start)
+    }
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        self.transport() == other.transport() && self.settings_json() == other.settings_json()
+    }
+}
+
+/// [`Transport`] for use behind a pointer.
+trait AnyTransport: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn library(&self) -> &'static str;
+    fn parity(&self) -> Parity;
+    fn carrier(&self) -> Carrier;
+    fn largest_message_bytes(&self) -> usize;
+    fn dead_link_after(&self) -> Option<Duration>;
+    fn settings(&self) -> Value;
+    fn with(&self, overrides: &Map<String, Value>) -> Result<Spec, BadSetting>;
+    fn pair(&self, seed: u64, start: Time) -> Pair;
+}
+
+impl<T: Transport> AnyTransport for T {
+    fn name(&self) -> &'static str {
+        T::TRANSPORT
+    }
+
+    fn library(&self) -> &'static str {
+        T::LIBRARY
+    }
+
+    fn parity(&self) -> Parity {
+        Transport::parity(self)
+    }
+
+    fn carrier(&self) -> Carrier {
+        Transport::carrier(self)
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        Transport::largest_message_bytes(self)
+    }
+
+    fn dead_link_after(&self) -> Option<Duration> {
+        Transport::dead_link_after(self)
+    }
+
+    fn settings(&self) -> Value {
+        serde_json::to_value(self).expect("settings are tables with keys that are strings")
+    }
+
+    /// Puts the overrides in place one by one, so that the one at fault can
+    /// be named.
+    fn with(&self, overrides: &Map<String, Value>) -> Result<Spec, BadSetting> {
+        let mut settings = self.settings();
+        let mut changed = self.clone();
+        for (key, value) in overrides {
+            merge(&mut settings[key.as_str()], value);
+            changed = T::deserialize(&settings)
+                .map_err(|error| BadSetting::new(key, error.to_string()))?;
+        }
+        Spec::new(changed)
+    }
+
+    fn pair(&self, seed: u64, start: Time) -> Pair {
+        Transport::pair(self, seed, start)
+    }
+}
+
+/// Puts `over` in place of `base`; of two tables, key by key.
+fn merge(base: &mut Value, over: &Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                merge(base.entry(key.as_str()).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn resolve(name: &str, overrides: &Value) -> Result<Spec, BadSpec> {
+        Spec::resolve(name, overrides.as_object().unwrap())
+    }
+
+    #[test]
+    fn an_override_changes_its_setting_alone() {
+        let spec = resolve("udp-redundant", &json!({ "copies": 5 })).unwrap();
+        let mut expected = Spec::preset("udp-redundant").unwrap().settings_json();
+        expected["copies"] = json!(5);
+        assert_eq!(spec.settings_json(), expected);
+    }
+
+    #[test]
+    fn a_typing_mistake_is_named() {
+        let error = resolve("udp-redundant", &json!({ "copy": 5 })).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("setting `copy`: unknown field `copy`, expected one of"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_unit_and_an_impossible_value_are_named() {
+        let error = resolve("udp", &json!({ "max_datagram": 1200 })).unwrap_err();
+        assert!(
+            error.to_string().starts_with("setting `max_datagram`: "),
+            "{error}"
+        );
+        let error = resolve("udp", &json!({ "max_datagram": "1 MB" })).unwrap_err();
+        assert!(
+            error.to_string().contains("expected 64 to 65507"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_there_are() {
+        let error = resolve("upd", &json!({})).unwrap_err();
+        assert!(
+            error.to_string().contains("`udp`, `udp-redundant`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn settings_survive_being_written_and_read() {
+        for preset in presets() {
+            let spec = (preset.spec)();
+            let written = spec.settings_json();
+            let read = resolve(preset.name, &written).unwrap();
+            assert_eq!(read, spec, "{}", preset.name);
+        }
+    }
+}

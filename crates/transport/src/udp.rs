@@ -1,0 +1,223 @@
+//! `udp`: one message, one datagram, and nothing more. Unreliable and
+//! unordered; the floor that every other transport stands on.
+//!
+//! A datagram is a CRC-32 bound to the connection, a 32-bit sequence number
+//! (both little-endian) and the message. The number serves only to drop
+//! duplicates; nothing is acknowledged or sent again. There is no handshake
+//! and no keep-alive, so a dead link is never noticed.
+//!
+//! Damage that UDP's own checksum lets pass is caught by the CRC, save for
+//! one case in 2^32.
+
+use std::time::Duration;
+
+use lagometer_units::{Size, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::byte_queue::ByteQueue;
+use crate::integrity::{CHECK_BYTES, Integrity};
+use crate::replay_window::ReplayWindow;
+use crate::transport::within;
+use crate::{
+    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Parity, Refused, State, Transport,
+};
+
+/// Checksum and sequence number.
+const HEADER_BYTES: usize = CHECK_BYTES + 4;
+
+/// How plain UDP is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Largest UDP payload that is made, our 8 bytes of header included; 64 B
+    /// to 65507 B.
+    pub max_datagram: Size,
+    /// Most bytes of datagrams that wait to leave, and of messages that wait
+    /// to be read; 1 KiB to 1 GB. A full receive buffer drops what arrives, as
+    /// a socket's does.
+    pub buffer: Size,
+}
+
+impl Settings {
+    /// Datagrams up to 1400 B and the default socket buffer of Linux
+    /// (`net.core.rmem_default`, 212 992 B).
+    pub const PLAIN: Self = Self {
+        max_datagram: Size(1400),
+        buffer: Size(212_992),
+    };
+}
+
+impl Transport for Settings {
+    const TRANSPORT: &'static str = "udp";
+    const LIBRARY: &'static str = OWN_LIBRARY;
+
+    fn check(&self) -> Result<(), BadSetting> {
+        within("max_datagram", self.max_datagram.bytes(), 64..=65_507)?;
+        within("buffer", self.buffer.bytes(), 1024..=1_000_000_000)
+    }
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Udp
+    }
+
+    fn parity(&self) -> Parity {
+        Parity {
+            reliable: false,
+            ordered: false,
+            encrypted: false,
+            mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
+            header_bytes: HEADER_BYTES as u32 + Carrier::Udp.header_bytes(),
+            acks: "none".to_owned(),
+            congestion_control: "none".to_owned(),
+        }
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        self.max_datagram.bytes() as usize - HEADER_BYTES
+    }
+
+    fn dead_link_after(&self) -> Option<Duration> {
+        None
+    }
+
+    fn pair(&self, seed: u64, _start: Time) -> Pair {
+        let (up, down) = Integrity::both_directions(seed);
+        Pair {
+            client: Box::new(Udp::new(self, up, down)),
+            server: Box::new(Udp::new(self, down, up)),
+        }
+    }
+}
+
+/// One side of a plain UDP connection.
+#[derive(Debug)]
+struct Udp {
+    outbound: Integrity,
+    inbound: Integrity,
+    largest_message_bytes: usize,
+    next_sequence: u32,
+    seen: ReplayWindow,
+    outgoing: ByteQueue,
+    arrived: ByteQueue,
+}
+
+impl Udp {
+    fn new(settings: &Settings, outbound: Integrity, inbound: Integrity) -> Self {
+        let buffer_bytes = settings.buffer.bytes() as usize;
+        Self {
+            outbound,
+            inbound,
+            largest_message_bytes: settings.largest_message_bytes(),
+            next_sequence: 0,
+            seen: ReplayWindow::new(),
+            outgoing: ByteQueue::new(buffer_bytes),
+            arrived: ByteQueue::new(buffer_bytes),
+        }
+    }
+}
+
+impl Endpoint for Udp {
+    fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
+        if message.len() > self.largest_message_bytes {
+            return Err(Refused::TooLarge {
+                size_bytes: message.len(),
+                limit_bytes: self.largest_message_bytes,
+            });
+        }
+        let mut datagram = Vec::with_capacity(HEADER_BYTES + message.len());
+        datagram.extend_from_slice(&[0; CHECK_BYTES]);
+        datagram.extend_from_slice(&self.next_sequence.to_le_bytes());
+        datagram.extend_from_slice(message);
+        self.outbound.seal(&mut datagram);
+        if !self.outgoing.push(datagram) {
+            return Err(Refused::BufferFull);
+        }
+        self.next_sequence = self.next_sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    fn receive(&mut self, _now: Time) -> Option<Message> {
+        self.arrived.pop().map(|bytes| Message {
+            bytes,
+            blocked: Some(Duration::ZERO),
+        })
+    }
+
+    fn handle_datagram(&mut self, _now: Time, datagram: &[u8]) {
+        let Some(body) = self.inbound.open(datagram) else {
+            return;
+        };
+        let Some((sequence, message)) = body.split_first_chunk() else {
+            return;
+        };
+        if self.seen.accept(u32::from_le_bytes(*sequence)) {
+            self.arrived.push(message.to_vec());
+        }
+    }
+
+    fn poll_datagram(&mut self, _now: Time, buffer: &mut Vec<u8>) -> bool {
+        self.outgoing.pop_into(buffer)
+    }
+
+    fn next_deadline(&mut self) -> Option<Time> {
+        None
+    }
+
+    fn handle_deadline(&mut self, _now: Time) {}
+
+    fn state(&self) -> State {
+        State::Ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagrams(endpoint: &mut dyn Endpoint) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let mut buffer = Vec::new();
+        while endpoint.poll_datagram(Time::ZERO, &mut buffer) {
+            all.push(buffer.clone());
+        }
+        all
+    }
+
+    #[test]
+    fn a_datagram_is_eight_bytes_longer_than_its_message() {
+        let mut pair = Settings::PLAIN.pair(1, Time::ZERO);
+        pair.client.send(Time::ZERO, b"jump").unwrap();
+        let datagrams = datagrams(&mut *pair.client);
+        assert_eq!(datagrams.len(), 1);
+        assert_eq!(datagrams[0].len(), 12);
+        assert_eq!(&datagrams[0][8..], b"jump");
+    }
+
+    #[test]
+    fn duplicates_and_reflections_are_dropped() {
+        let mut pair = Settings::PLAIN.pair(1, Time::ZERO);
+        pair.client.send(Time::ZERO, b"jump").unwrap();
+        let datagram = datagrams(&mut *pair.client).remove(0);
+        for _ in 0..3 {
+            pair.server.handle_datagram(Time::ZERO, &datagram);
+            pair.client.handle_datagram(Time::ZERO, &datagram);
+        }
+        assert_eq!(pair.server.receive(Time::ZERO).unwrap().bytes, b"jump");
+        assert_eq!(pair.server.receive(Time::ZERO), None);
+        assert_eq!(pair.client.receive(Time::ZERO), None);
+    }
+
+    #[test]
+    fn a_refused_message_uses_no_number() {
+        let settings = Settings {
+            buffer: Size(1024),
+            ..Settings::PLAIN
+        };
+        let mut pair = settings.pair(1, Time::ZERO);
+        while pair.client.send(Time::ZERO, &[0; 100]).is_ok() {}
+        let first = datagrams(&mut *pair.client);
+        pair.client.send(Time::ZERO, &[0; 100]).unwrap();
+        let next = datagrams(&mut *pair.client).remove(0);
+        assert_eq!(next[4..8], (first.len() as u32).to_le_bytes());
+    }
+}

@@ -1,0 +1,340 @@
+//! `udp-redundant`: plain UDP where each message rides again in the next few
+//! datagrams, as shooters do for player input. Loss costs no round trip: what
+//! one datagram lost, the next one brings.
+//!
+//! A datagram is a CRC-32 bound to the connection, the 32-bit number of its
+//! newest message, then messages from the newest to the oldest, each behind a
+//! 16-bit length; their numbers count down. All little-endian. Where a
+//! datagram is full the oldest repetitions are left out, so large messages
+//! ride along less often. Repeated messages are delivered once, in the order
+//! of their numbers within one datagram.
+//!
+//! The last message before a pause has nobody to ride with. If no new message
+//! comes for `tail_interval` a datagram of repetitions alone leaves, and so on
+//! until each message has been carried `copies` more times. Nothing is
+//! acknowledged and nothing is sent beyond that; there is no handshake and no
+//! keep-alive, so a dead link is never noticed.
+//!
+//! Damage that UDP's own checksum lets pass is caught by the CRC, save for
+//! one case in 2^32.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use lagometer_units::{Size, Span, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::byte_queue::ByteQueue;
+use crate::integrity::{CHECK_BYTES, Integrity};
+use crate::replay_window::ReplayWindow;
+use crate::transport::within;
+use crate::{
+    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Parity, Refused, State, Transport,
+};
+
+/// Checksum and the number of the newest message.
+const HEADER_BYTES: usize = CHECK_BYTES + 4;
+
+/// The length in front of each message.
+const LENGTH_BYTES: usize = 2;
+
+/// How messages are repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// How many further datagrams carry each message again; 0 to 32.
+    pub copies: u8,
+    /// How long after the last datagram one of repetitions alone leaves, if
+    /// no new message came; 1 ms to 10 s. Above the game's send interval it
+    /// costs nothing while play goes on.
+    pub tail_interval: Span,
+    /// Largest UDP payload that is made, our 8 bytes of header and 2 for each
+    /// message included; 64 B to 65507 B.
+    pub max_datagram: Size,
+    /// Most bytes of datagrams that wait to leave, and of messages that wait
+    /// to be read; 1 KiB to 1 GB. A full receive buffer drops what arrives, as
+    /// a socket's does.
+    pub buffer: Size,
+}
+
+impl Settings {
+    /// Three copies, the tail after 100 ms, datagrams up to 1400 B and the
+    /// default socket buffer of Linux.
+    pub const THREE_COPIES: Self = Self {
+        copies: 3,
+        tail_interval: Span::from_millis(100),
+        max_datagram: Size(1400),
+        buffer: Size(212_992),
+    };
+}
+
+impl Transport for Settings {
+    const TRANSPORT: &'static str = "udp-redundant";
+    const LIBRARY: &'static str = OWN_LIBRARY;
+
+    fn check(&self) -> Result<(), BadSetting> {
+        within("copies", self.copies, 0..=32)?;
+        within(
+            "tail_interval",
+            self.tail_interval,
+            Span::from_millis(1)..=Span::from_millis(10_000),
+        )?;
+        within("max_datagram", self.max_datagram.bytes(), 64..=65_507)?;
+        within("buffer", self.buffer.bytes(), 1024..=1_000_000_000)
+    }
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Udp
+    }
+
+    /// The header is that of the message itself; its repetitions come on top.
+    fn parity(&self) -> Parity {
+        Parity {
+            reliable: false,
+            ordered: false,
+            encrypted: false,
+            mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
+            header_bytes: (HEADER_BYTES + LENGTH_BYTES) as u32 + Carrier::Udp.header_bytes(),
+            acks: "none".to_owned(),
+            congestion_control: format!("none; every message up to {} times", self.copies + 1),
+        }
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        self.max_datagram.bytes() as usize - HEADER_BYTES - LENGTH_BYTES
+    }
+
+    fn dead_link_after(&self) -> Option<Duration> {
+        None
+    }
+
+    fn pair(&self, seed: u64, _start: Time) -> Pair {
+        let (up, down) = Integrity::both_directions(seed);
+        Pair {
+            client: Box::new(UdpRedundant::new(self, up, down)),
+            server: Box::new(UdpRedundant::new(self, down, up)),
+        }
+    }
+}
+
+/// One side of a UDP connection with repetitions.
+#[derive(Debug)]
+struct UdpRedundant {
+    settings: Settings,
+    outbound: Integrity,
+    inbound: Integrity,
+    next_number: u32,
+    /// The latest messages, newest first, as long as they ride along.
+    riding: VecDeque<Rider>,
+    /// When a datagram of repetitions alone leaves.
+    tail_at: Option<Time>,
+    outgoing: ByteQueue,
+    seen: ReplayWindow,
+    arrived: ByteQueue,
+}
+
+/// A message that rides along in later datagrams.
+#[derive(Debug)]
+struct Rider {
+    bytes: Vec<u8>,
+    /// How many more datagrams shall carry it.
+    rides_left: u8,
+}
+
+impl UdpRedundant {
+    fn new(settings: &Settings, outbound: Integrity, inbound: Integrity) -> Self {
+        let buffer_bytes = settings.buffer.bytes() as usize;
+        Self {
+            settings: settings.clone(),
+            outbound,
+            inbound,
+            next_number: 0,
+            riding: VecDeque::new(),
+            tail_at: None,
+            outgoing: ByteQueue::new(buffer_bytes),
+            seen: ReplayWindow::new(),
+            arrived: ByteQueue::new(buffer_bytes),
+        }
+    }
+
+    /// Builds a datagram of everything that rides and fits, newest first, and
+    /// counts the ride. A message left out for want of room has its ride
+    /// counted too: it would be the oldest in the next datagram as well.
+    fn emit(&mut self, now: Time) {
+        let limit_bytes = self.settings.max_datagram.bytes() as usize;
+        let newest = self.next_number.wrapping_sub(1);
+        let mut datagram = Vec::with_capacity(limit_bytes);
+        datagram.extend_from_slice(&[0; CHECK_BYTES]);
+        datagram.extend_from_slice(&newest.to_le_bytes());
+        for rider in &self.riding {
+            if datagram.len() + LENGTH_BYTES + rider.bytes.len() > limit_bytes {
+                break;
+            }
+            let length = u16::try_from(rider.bytes.len())
+                .expect("send() takes no message longer than a datagram");
+            datagram.extend_from_slice(&length.to_le_bytes());
+            datagram.extend_from_slice(&rider.bytes);
+        }
+        self.outbound.seal(&mut datagram);
+        self.outgoing.push(datagram);
+
+        for rider in &mut self.riding {
+            rider.rides_left = rider.rides_left.saturating_sub(1);
+        }
+        // Numbers count down from the newest, so only the oldest may leave.
+        while self.riding.back().is_some_and(|r| r.rides_left == 0) {
+            self.riding.pop_back();
+        }
+        self.tail_at = (!self.riding.is_empty()).then(|| now + self.settings.tail_interval.0);
+    }
+}
+
+impl Endpoint for UdpRedundant {
+    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+        let limit_bytes = self.settings.largest_message_bytes();
+        if message.len() > limit_bytes {
+            return Err(Refused::TooLarge {
+                size_bytes: message.len(),
+                limit_bytes,
+            });
+        }
+        if !self
+            .outgoing
+            .has_room_for(self.settings.max_datagram.bytes() as usize)
+        {
+            return Err(Refused::BufferFull);
+        }
+        self.next_number = self.next_number.wrapping_add(1);
+        self.riding.push_front(Rider {
+            bytes: message.to_vec(),
+            rides_left: self.settings.copies + 1,
+        });
+        self.emit(now);
+        Ok(())
+    }
+
+    fn receive(&mut self, _now: Time) -> Option<Message> {
+        self.arrived.pop().map(|bytes| Message {
+            bytes,
+            blocked: Some(Duration::ZERO),
+        })
+    }
+
+    fn handle_datagram(&mut self, _now: Time, datagram: &[u8]) {
+        let Some(body) = self.inbound.open(datagram) else {
+            return;
+        };
+        let Some((newest, mut rest)) = body.split_first_chunk() else {
+            return;
+        };
+        let mut number = u32::from_le_bytes(*newest);
+        let mut fresh = Vec::new();
+        while let Some((length, after)) = rest.split_first_chunk() {
+            let Some((message, after)) =
+                after.split_at_checked(usize::from(u16::from_le_bytes(*length)))
+            else {
+                break;
+            };
+            if self.seen.accept(number) {
+                fresh.push(message.to_vec());
+            }
+            number = number.wrapping_sub(1);
+            rest = after;
+        }
+        while let Some(message) = fresh.pop() {
+            self.arrived.push(message);
+        }
+    }
+
+    fn poll_datagram(&mut self, _now: Time, buffer: &mut Vec<u8>) -> bool {
+        self.outgoing.pop_into(buffer)
+    }
+
+    fn next_deadline(&mut self) -> Option<Time> {
+        self.tail_at
+    }
+
+    fn handle_deadline(&mut self, now: Time) {
+        if self.tail_at.is_some_and(|at| at <= now) {
+            self.emit(now);
+        }
+    }
+
+    fn state(&self) -> State {
+        State::Ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagrams(endpoint: &mut dyn Endpoint) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let mut buffer = Vec::new();
+        while endpoint.poll_datagram(Time::ZERO, &mut buffer) {
+            all.push(buffer.clone());
+        }
+        all
+    }
+
+    fn received(endpoint: &mut dyn Endpoint) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| endpoint.receive(Time::ZERO))
+            .map(|message| message.bytes)
+            .collect()
+    }
+
+    #[test]
+    fn one_datagram_brings_what_the_three_before_it_lost() {
+        let mut pair = Settings::THREE_COPIES.pair(1, Time::ZERO);
+        for n in 0..5_u8 {
+            pair.client.send(Time::ZERO, &[n; 20]).unwrap();
+        }
+        let datagrams = datagrams(&mut *pair.client);
+        assert_eq!(datagrams.len(), 5);
+        pair.server.handle_datagram(Time::ZERO, &datagrams[4]);
+        pair.server.handle_datagram(Time::ZERO, &datagrams[3]);
+        let expected: Vec<Vec<u8>> = [1, 2, 3, 4, 0].map(|n: u8| vec![n; 20]).into();
+        assert_eq!(received(&mut *pair.server), expected);
+    }
+
+    #[test]
+    fn the_oldest_copies_are_left_out_of_a_full_datagram() {
+        let mut pair = Settings::THREE_COPIES.pair(1, Time::ZERO);
+        for n in 0..4_u8 {
+            pair.client.send(Time::ZERO, &[n; 500]).unwrap();
+        }
+        let datagrams = datagrams(&mut *pair.client);
+        assert!(datagrams.iter().all(|datagram| datagram.len() <= 1400));
+        pair.server.handle_datagram(Time::ZERO, &datagrams[3]);
+        assert_eq!(
+            received(&mut *pair.server),
+            [vec![2; 500], vec![3; 500]],
+            "two of 500 B fit, four would not"
+        );
+    }
+
+    #[test]
+    fn a_lone_message_is_repeated_and_then_the_line_is_silent() {
+        let mut pair = Settings::THREE_COPIES.pair(1, Time::ZERO);
+        pair.client.send(Time::ZERO, b"gg").unwrap();
+        let mut at = Vec::new();
+        while let Some(deadline) = pair.client.next_deadline() {
+            pair.client.handle_deadline(deadline);
+            at.push(deadline.as_millis());
+        }
+        assert_eq!(at, [100, 200, 300]);
+        assert_eq!(datagrams(&mut *pair.client).len(), 4);
+    }
+
+    #[test]
+    fn steady_play_costs_one_datagram_for_each_message() {
+        let mut pair = Settings::THREE_COPIES.pair(1, Time::ZERO);
+        for tick in 0..20 {
+            let now = Time::from_millis(tick * 50);
+            assert!(pair.client.next_deadline().is_none_or(|at| at > now));
+            pair.client.send(now, b"input").unwrap();
+        }
+        assert_eq!(datagrams(&mut *pair.client).len(), 20);
+    }
+}
