@@ -1,7 +1,69 @@
 //! The link model: time in, fate of a packet out. Seeded, deterministic,
 //! replayable; it knows nothing of sockets, threads or transports.
+//!
+//! A [`Profile`] says how a network behaves. A [`Link`] plays it from a seed:
+//! [`Link::offer`] is told that a packet enters and answers with its [`Fate`].
+//!
+//! ```
+//! use lagometer_link::{Direction, Fate, Link, Profile, Regime};
+//! use lagometer_units::Time;
+//!
+//! let profile = Profile::from_text(
+//!     "inline",
+//!     r#"
+//!     summary = "twenty milliseconds each way"
+//!     [both]
+//!     delay = "20 ms"
+//!     "#,
+//! )?;
+//! let mut link = Link::new(&profile, 1, Regime::Time, Time::ZERO);
+//! let fate = link.offer(Direction::Up, Time::from_millis(5), 528);
+//! let arrival = fate.arrivals().next().map(|arrival| arrival.at);
+//! assert_eq!(arrival, Some(Time::from_millis(25)));
+//! # Ok::<(), lagometer_units::BadInput>(())
+//! ```
+//!
+//! # The same weather for every lane
+//!
+//! The state of the link (outage, stall, burst, jitter level, handover, rate)
+//! is a function of the seed and the time alone. What is left to chance for a
+//! single packet is decided by a coin with a name: a hash of the seed, the
+//! direction, what the coin is for, and which packet it is (see [`Regime`]).
+//! Nothing is ever drawn in the order in which packets arrive, so no lane's
+//! traffic changes another lane's weather.
+//!
+//! # Map
+//!
+//! - `keyed`: the hash; `interval`, `wander`, `normal`: processes in time
+//! - `profile`, `trace`: what people write and record, read and checked
+//! - `weather`: the state of a direction at an instant; `jitter`, `playback`
+//! - `service`: rate, queue and stalls
+//! - `regime`, `oneway`, `link`: a packet's way through all of it
+//! - `fate`, `tally`, `truth`: what is reported
 
 mod direction;
+mod fate;
+mod interval;
+mod jitter;
+mod keyed;
+mod link;
+mod normal;
+mod oneway;
+mod playback;
+mod profile;
+mod regime;
+mod service;
+mod tally;
 pub mod trace;
+mod truth;
+mod wander;
+mod weather;
 
 pub use direction::Direction;
+pub use fate::{Arrival, Damage, Fate, Reason};
+pub use link::Link;
+pub use profile::written;
+pub use profile::{LoadError, Profile};
+pub use regime::Regime;
+pub use tally::{Amount, Tally};
+pub use truth::{Conditions, Disturbance, DisturbanceKind};

@@ -1,0 +1,190 @@
+//! Profiles: the data that says how a link behaves.
+//!
+//! [`written`] is the file as people write it; `plan` is one direction of it,
+//! checked, resolved and in the model's own numbers. Reading text is kept
+//! apart from reading files: [`Profile::parse`] is handed both the text and a
+//! way to read the traces it names.
+
+pub(crate) mod plan;
+pub mod written;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use lagometer_units::{BadInput, from_toml};
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+use crate::Direction;
+use crate::trace::Trace;
+use plan::{Complaint, Plan};
+use written::{Way, Written};
+
+/// How a link behaves in both directions: checked, and ready to be played.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    written: Written,
+    plans: [Plan; 2],
+}
+
+/// Why a profile's file could not be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// The file could not be read.
+    #[error("{path}: {message}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        message: String,
+    },
+    /// What it says is wrong.
+    #[error(transparent)]
+    Bad(#[from] BadInput),
+}
+
+impl Profile {
+    /// Reads a profile from its TOML text.
+    ///
+    /// `origin` is the name complaints give the text. `read_trace` is handed
+    /// the name of each trace the profile names, as written, and returns the
+    /// trace's text or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`] with the line at which the profile or one of its traces
+    /// is wrong, and what was expected.
+    pub fn parse(
+        origin: &str,
+        text: &str,
+        read_trace: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, BadInput> {
+        let written: Written = from_toml(origin, text)?;
+        let mut traces: BTreeMap<&str, Trace> = BTreeMap::new();
+        for (section, way) in [
+            ("both", &written.both),
+            ("up", &written.up),
+            ("down", &written.down),
+        ] {
+            let at = |complaint| locate(origin, text, section, complaint);
+            plan::check(way).map_err(at)?;
+            if let Some(name) = &way.trace
+                && !traces.contains_key(name.as_str())
+            {
+                let complain = |message| at(Complaint::new("trace", message));
+                let trace_text = read_trace(name).map_err(complain)?;
+                traces.insert(name, Trace::parse(name, &trace_text)?);
+            }
+        }
+        let plan = |direction, own: &Way, section| {
+            Plan::new(direction, &written.both, own, &traces).map_err(|complaint| {
+                let section = if complaint.is_said_in(own) {
+                    section
+                } else {
+                    "both"
+                };
+                locate(origin, text, section, complaint)
+            })
+        };
+        let plans = [
+            plan(Direction::Up, &written.up, "up")?,
+            plan(Direction::Down, &written.down, "down")?,
+        ];
+        Ok(Self { written, plans })
+    }
+
+    /// Reads a profile that names no traces.
+    ///
+    /// # Errors
+    ///
+    /// As [`Profile::parse`]; naming a trace is an error too.
+    pub fn from_text(origin: &str, text: &str) -> Result<Self, BadInput> {
+        Self::parse(origin, text, &mut |_| {
+            Err("a trace can only be named by a profile that is read from a file".to_owned())
+        })
+    }
+
+    /// Reads a profile from its file, and the traces it names from theirs,
+    /// which are looked for relative to the profile's folder.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if the file cannot be read or is wrong.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let origin = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| LoadError::Unreadable {
+            path: origin.clone(),
+            message: error.to_string(),
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut read_trace = |name: &str| {
+            let path = folder.join(name);
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        Ok(Self::parse(&origin, &text, &mut read_trace)?)
+    }
+
+    /// What the network is, in one sentence.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.written.summary
+    }
+
+    /// The profile as it was written.
+    #[must_use]
+    pub const fn written(&self) -> &Written {
+        &self.written
+    }
+
+    /// The round-trip time of a small packet on the calm link: the base delays
+    /// of both directions.
+    #[must_use]
+    pub fn base_rtt(&self) -> Duration {
+        let [up, down] = &self.plans;
+        Duration::from_nanos(up.calm_delay_ns().saturating_add(down.calm_delay_ns()))
+    }
+
+    pub(crate) const fn plan(&self, direction: Direction) -> &Plan {
+        &self.plans[direction.index()]
+    }
+}
+
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.written.serialize(serializer)
+    }
+}
+
+/// Puts a complaint about a key of a section at the line that says the key.
+fn locate(origin: &str, text: &str, section: &str, complaint: Complaint) -> BadInput {
+    let mut heading = String::new();
+    let mut section_line = None;
+    let mut key_line = None;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with('[') {
+            heading = line
+                .trim_matches(['[', ']'])
+                .split('.')
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .join(".");
+        }
+        let mut names = heading.split('.');
+        let inside = names.next() == Some(section);
+        let said = line.split(['=', '.', ' ']).next().unwrap_or_default();
+        if inside && (names.next() == Some(complaint.key()) || said == complaint.key()) {
+            key_line = Some(index);
+            break;
+        }
+        if inside || said == section {
+            section_line = section_line.or(Some(index));
+        }
+    }
+    BadInput {
+        origin: origin.to_owned(),
+        line: key_line.or(section_line).unwrap_or(0) + 1,
+        message: complaint.into_message(),
+    }
+}

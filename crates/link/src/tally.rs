@@ -1,0 +1,76 @@
+//! What a direction did with the packets it was offered, counted.
+
+use std::ops::AddAssign;
+
+use crate::fate::Reason;
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// How many packets.
+    pub packets: u64,
+    /// How many bytes they had together.
+    pub bytes: u64,
+}
+
+/// What one direction did with the packets it was offered.
+///
+/// Every packet is offered and then either delivered, dropped for one reason,
+/// or refused: [`Tally::is_conserved`]. A delivered packet may still be on its
+/// way: `Link::in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All that entered.
+    pub offered: Amount,
+    /// What arrived or will arrive, each packet counted once.
+    pub delivered: Amount,
+    /// What never arrives, by reason, in the order of [`Reason::ALL`].
+    pub dropped: [Amount; Reason::ALL.len()],
+    /// What the sender was told is too large.
+    pub refused: Amount,
+    /// The second arrivals of packets already counted as delivered.
+    pub copies: Amount,
+    /// The arrivals, copies included, whose bits are damaged.
+    pub damaged: Amount,
+}
+
+impl Tally {
+    /// What was dropped for `reason`.
+    #[must_use]
+    pub const fn dropped_for(&self, reason: Reason) -> Amount {
+        self.dropped[reason as usize]
+    }
+
+    /// What was dropped for whatever reason.
+    #[must_use]
+    pub fn dropped(&self) -> Amount {
+        let mut sum = Amount::default();
+        for amount in self.dropped {
+            sum += amount;
+        }
+        sum
+    }
+
+    /// Whether all that was offered is accounted for.
+    #[must_use]
+    pub fn is_conserved(&self) -> bool {
+        let mut accounted = self.delivered;
+        accounted += self.dropped();
+        accounted += self.refused;
+        accounted == self.offered
+    }
+}
+
+impl Amount {
+    /// One packet of `bytes`.
+    pub(crate) const fn packet(bytes: u64) -> Self {
+        Self { packets: 1, bytes }
+    }
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
