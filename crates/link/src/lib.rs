@@ -40,7 +40,9 @@
 //! - `service`: rate, queue and stalls
 //! - `regime`, `oneway`, `link`: a packet's way through all of it
 //! - `fate`, `tally`, `truth`: what is reported
+//! - [`catalogue`]: the networks that come with the project
 
+pub mod catalogue;
 mod direction;
 mod fate;
 mod interval;
