@@ -1,6 +1,6 @@
 //! The presets: every transport there is, with settings that have a name.
 
-use crate::{Spec, Transport, enet, udp, udp_redundant};
+use crate::{Spec, Transport, enet, quic, udp, udp_redundant};
 
 /// A named choice of a transport and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,21 @@ const PRESETS: &[Preset] = &[
         name: "enet-unreliable",
         about: "ENet, unreliable sequenced packets: the late are dropped, as are those the throttle picks",
         spec: || checked(enet::Settings::UNRELIABLE),
+    },
+    Preset {
+        name: "quic",
+        about: "QUIC, every message on the same stream: reliable, ordered",
+        spec: || checked(quic::Settings::ONE_STREAM),
+    },
+    Preset {
+        name: "quic-streams",
+        about: "QUIC, a stream for each message: reliable, none waits for another",
+        spec: || checked(quic::Settings::STREAM_EACH),
+    },
+    Preset {
+        name: "quic-datagram",
+        about: "QUIC, unreliable datagrams, under congestion control all the same",
+        spec: || checked(quic::Settings::DATAGRAM),
     },
 ];
 

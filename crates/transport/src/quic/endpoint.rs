@@ -1,0 +1,253 @@
+//! One side of a QUIC connection behind [`Endpoint`].
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use lagometer_units::Time;
+use quinn_proto::{
+    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Event, Incoming, VarInt,
+};
+
+use super::carriage::{self, Courier};
+use super::settings::Settings;
+use super::tls::SERVER_NAME;
+use super::wiring::{self, CLIENT, SERVER};
+use crate::entropy::Entropy;
+use crate::instants::{to_instant, to_time};
+use crate::{Closed, Endpoint, Message, Refused, State};
+
+/// One side of a QUIC connection.
+pub(super) struct QuicEndpoint {
+    endpoint: quinn_proto::Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    courier: Box<dyn Courier>,
+    entropy: Entropy,
+    peer: SocketAddr,
+    /// Datagrams of the endpoint itself: refusals and resets.
+    responses: VecDeque<Vec<u8>>,
+    /// Whether anything has happened since the connection last had nothing
+    /// to transmit. Asking it costs more than most events do.
+    may_transmit: bool,
+    state: State,
+}
+
+/// Which sequence of the seed each side draws from.
+const CLIENT_STREAM: u64 = 1;
+const SERVER_STREAM: u64 = 2;
+
+/// More responses than this in one go are more than an honest peer provokes.
+const MAX_RESPONSES: usize = 8;
+
+/// The application's reason for closing, as sent to the peer.
+const VIOLATION: VarInt = VarInt::from_u32(1);
+
+impl QuicEndpoint {
+    /// The side that opens the connection, which begins at once.
+    pub(super) fn client(settings: &Settings, seed: u64, start: Time) -> Self {
+        let mut entropy = Entropy::new(seed, CLIENT_STREAM);
+        let config = Arc::new(wiring::endpoint(settings, &mut entropy));
+        let client = wiring::client(settings, &mut entropy);
+        let mut endpoint = quinn_proto::Endpoint::new(config, None, true, None);
+        let connection = entropy
+            .lend(|| endpoint.connect(to_instant(start), client, SERVER, SERVER_NAME))
+            .expect("the name, the address and the version are constants that suit");
+        let mut this = Self::new(settings, endpoint, entropy, SERVER);
+        this.connection = Some(connection);
+        this
+    }
+
+    /// The side that waits for a client.
+    pub(super) fn server(settings: &Settings, seed: u64) -> Self {
+        let mut entropy = Entropy::new(seed, SERVER_STREAM);
+        let config = Arc::new(wiring::endpoint(settings, &mut entropy));
+        let server = Arc::new(wiring::server(settings, &mut entropy));
+        let endpoint = quinn_proto::Endpoint::new(config, Some(server), true, None);
+        Self::new(settings, endpoint, entropy, CLIENT)
+    }
+
+    fn new(
+        settings: &Settings,
+        endpoint: quinn_proto::Endpoint,
+        entropy: Entropy,
+        peer: SocketAddr,
+    ) -> Self {
+        Self {
+            endpoint,
+            connection: None,
+            courier: carriage::courier(settings),
+            entropy,
+            peer,
+            responses: VecDeque::new(),
+            may_transmit: true,
+            state: State::Connecting,
+        }
+    }
+
+    fn accept(&mut self, now: Instant, incoming: Incoming) {
+        if self.connection.is_some() {
+            self.endpoint.ignore(incoming);
+            return;
+        }
+        let mut response = Vec::new();
+        let accepted = self.entropy.lend(|| {
+            self.endpoint
+                .accept(incoming, now, &mut response, None)
+                .map_err(Box::new)
+        });
+        match accepted {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) if error.response.is_some() => self.respond(response),
+            // Damaged on the way: the client sends it again.
+            Err(_) => {}
+        }
+    }
+
+    fn respond(&mut self, response: Vec<u8>) {
+        if self.responses.len() < MAX_RESPONSES {
+            self.responses.push_back(response);
+        }
+    }
+
+    /// Carries events between connection, endpoint and courier until there
+    /// are none.
+    fn settle(&mut self) {
+        let Some((handle, connection)) = &mut self.connection else {
+            return;
+        };
+        self.may_transmit = true;
+        loop {
+            if let Some(event) = connection.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                    self.entropy.lend(|| connection.handle_event(event));
+                }
+            } else if let Some(event) = connection.poll() {
+                match event {
+                    Event::Connected => self.state = State::Ready,
+                    Event::ConnectionLost { reason } => {
+                        // The first reason is the one that counts.
+                        if !matches!(self.state, State::Closed(_)) {
+                            self.state = State::Closed(why(&reason));
+                        }
+                    }
+                    Event::Stream(event) => self.courier.handle(connection, event),
+                    Event::DatagramReceived => self.courier.datagrams_arrived(),
+                    Event::HandshakeDataReady | Event::DatagramsUnblocked => {}
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+impl Endpoint for QuicEndpoint {
+    fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
+        match (&self.state, &mut self.connection) {
+            (State::Ready, Some((_, connection))) => {
+                self.courier.send(connection, message)?;
+                self.may_transmit = true;
+                Ok(())
+            }
+            _ => Err(Refused::NotOpen),
+        }
+    }
+
+    fn receive(&mut self, now: Time) -> Option<Message> {
+        // What was delivered before the peer left is still handed out; what
+        // follows a violation is not.
+        if !self.courier.may_receive() || matches!(self.state, State::Closed(Closed::Failed(_))) {
+            return None;
+        }
+        let (_, connection) = self.connection.as_mut()?;
+        // Reading may grant the peer credit, of which it must be told.
+        self.may_transmit = true;
+        match self.courier.receive(connection) {
+            Ok(message) => message,
+            Err(violation) => {
+                let reason = violation.to_string();
+                connection.close(to_instant(now), VIOLATION, Bytes::from(reason.clone()));
+                self.state = State::Closed(Closed::Failed(reason));
+                None
+            }
+        }
+    }
+
+    fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {
+        let now = to_instant(now);
+        let mut response = Vec::new();
+        let event = self.endpoint.handle(
+            now,
+            self.peer,
+            None,
+            None,
+            BytesMut::from(datagram),
+            &mut response,
+        );
+        match event {
+            Some(DatagramEvent::ConnectionEvent(to, event)) => {
+                if let Some((handle, connection)) = &mut self.connection
+                    && *handle == to
+                {
+                    self.entropy.lend(|| connection.handle_event(event));
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
+            Some(DatagramEvent::Response(_)) => self.respond(response),
+            None => return,
+        }
+        self.settle();
+    }
+
+    fn poll_datagram(&mut self, now: Time, buffer: &mut Vec<u8>) -> bool {
+        if let Some(response) = self.responses.pop_front() {
+            *buffer = response;
+            return true;
+        }
+        if !self.may_transmit {
+            return false;
+        }
+        let Some((_, connection)) = &mut self.connection else {
+            return false;
+        };
+        buffer.clear();
+        let now = to_instant(now);
+        self.may_transmit = self
+            .entropy
+            .lend(|| connection.poll_transmit(now, 1, buffer))
+            .is_some();
+        self.may_transmit
+    }
+
+    fn next_deadline(&mut self) -> Option<Time> {
+        let (_, connection) = self.connection.as_mut()?;
+        connection.poll_timeout().map(to_time)
+    }
+
+    fn handle_deadline(&mut self, now: Time) {
+        if let Some((_, connection)) = &mut self.connection {
+            let now = to_instant(now);
+            self.entropy.lend(|| connection.handle_timeout(now));
+            self.settle();
+        }
+    }
+
+    fn state(&self) -> State {
+        self.state.clone()
+    }
+}
+
+fn why(reason: &ConnectionError) -> Closed {
+    match reason {
+        ConnectionError::TimedOut => Closed::DeadLink,
+        ConnectionError::ConnectionClosed(_)
+        | ConnectionError::ApplicationClosed(_)
+        | ConnectionError::Reset => Closed::ByPeer,
+        ConnectionError::VersionMismatch
+        | ConnectionError::TransportError(_)
+        | ConnectionError::LocallyClosed
+        | ConnectionError::CidsExhausted => Closed::Failed(reason.to_string()),
+    }
+}
