@@ -1,0 +1,240 @@
+//! Message bodies by message type.
+//!
+//! A message type means one body on the way to the gateway and often another
+//! on the way from it. [`ToGateway`] and [`FromGateway`] decode by type;
+//! messages in user space are not decoded, for only the game knows them.
+
+use prost::Message;
+
+use crate::messages::channeldpb::{
+    AddEntityGroupMessage, AuthMessage, AuthResultMessage, ChannelDataHandoverMessage,
+    ChannelDataRecoveryMessage, ChannelDataUpdateMessage, ChannelOwnerLostMessage,
+    ChannelOwnerRecoveredMessage, CreateChannelMessage, CreateChannelResultMessage,
+    CreateEntityChannelMessage, CreateSpatialChannelsResultMessage, DebugGetSpatialRegionsMessage,
+    DisconnectMessage, EndRecoveryMesssage, ListChannelMessage, ListChannelResultMessage,
+    MessageType, QuerySpatialChannelMessage, QuerySpatialChannelResultMessage,
+    RemoveChannelMessage, RemoveEntityGroupMessage, SpatialChannelsReadyMessage,
+    SpatialRegionsUpdateMessage, SubscribedToChannelMessage, SubscribedToChannelResultMessage,
+    UnsubscribedFromChannelMessage, UnsubscribedFromChannelResultMessage,
+    UpdateSpatialInterestMessage,
+};
+use crate::packet::MessagePack;
+
+/// Why a body was not decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// No message of that type goes this way. In user space (from 100) that
+    /// is as it should be: the body is the game's.
+    #[error("no message of type {0} goes this way")]
+    UnknownType(u32),
+    /// The bytes are not a body of that type.
+    #[error("not a body of {}: {source}", msg_type.as_str_name())]
+    Malformed {
+        /// The type in the envelope.
+        msg_type: MessageType,
+        /// What the decoder said.
+        source: prost::DecodeError,
+    },
+}
+
+macro_rules! bodies {
+    (
+        $(#[doc = $doc:literal])* $direction:ident
+        $($(#[doc = $variant_doc:literal])* $msg_type:ident => $body:ident,)*
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $direction {
+            $($(#[doc = $variant_doc])* $msg_type($body),)*
+        }
+
+        impl $direction {
+            /// Decodes the body of a message.
+            ///
+            /// # Errors
+            ///
+            /// [`BodyError`] when the type has no body this way or the bytes
+            /// are not one.
+            pub fn decode(message: &MessagePack<'_>) -> Result<Self, BodyError> {
+                let msg_type = i32::try_from(message.msg_type)
+                    .ok()
+                    .and_then(|number| MessageType::try_from(number).ok())
+                    .ok_or(BodyError::UnknownType(message.msg_type))?;
+                match msg_type {
+                    $(MessageType::$msg_type => $body::decode(message.body)
+                        .map(Self::$msg_type)
+                        .map_err(|source| BodyError::Malformed { msg_type, source }),)*
+                    _ => Err(BodyError::UnknownType(message.msg_type)),
+                }
+            }
+
+            /// The type that goes into the envelope.
+            #[must_use]
+            pub fn msg_type(&self) -> MessageType {
+                match self {
+                    $(Self::$msg_type(_) => MessageType::$msg_type,)*
+                }
+            }
+
+            /// Appends the encoded body.
+            pub fn encode_body(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$msg_type(body) => body.encode_raw(out),)*
+                }
+            }
+        }
+
+    };
+}
+
+bodies! {
+    /// A message on its way to the gateway.
+    ToGateway
+    /// Who the peer is; the first message of a connection.
+    Auth => AuthMessage,
+    /// Make a channel, or take GLOBAL.
+    CreateChannel => CreateChannelMessage,
+    /// Unmake a channel.
+    RemoveChannel => RemoveChannelMessage,
+    /// Which channels there are.
+    ListChannel => ListChannelMessage,
+    /// Subscribe, or change a subscription.
+    SubToChannel => SubscribedToChannelMessage,
+    /// End a subscription.
+    UnsubFromChannel => UnsubscribedFromChannelMessage,
+    /// New channel data. The hot path reads it with
+    /// [`ChannelDataUpdate`](crate::ChannelDataUpdate) instead.
+    ChannelDataUpdate => ChannelDataUpdateMessage,
+    /// Close a connection.
+    Disconnect => DisconnectMessage,
+    /// Make a server's share of the spatial channels.
+    CreateSpatialChannel => CreateChannelMessage,
+    /// Which spatial channels places lie in.
+    QuerySpatialChannel => QuerySpatialChannelMessage,
+    /// What part of the world a client is to see.
+    UpdateSpatialInterest => UpdateSpatialInterestMessage,
+    /// Make an entity's channel.
+    CreateEntityChannel => CreateEntityChannelMessage,
+    /// Let entities change hands together, or not at all.
+    EntityGroupAdd => AddEntityGroupMessage,
+    /// Undo that.
+    EntityGroupRemove => RemoveEntityGroupMessage,
+    /// The grid, for debugging.
+    DebugGetSpatialRegions => DebugGetSpatialRegionsMessage,
+}
+
+bodies! {
+    /// A message on its way from the gateway.
+    FromGateway
+    /// Whether the peer, or for GLOBAL's owner another, is let in.
+    Auth => AuthResultMessage,
+    /// A channel was made.
+    CreateChannel => CreateChannelResultMessage,
+    /// A channel is gone.
+    RemoveChannel => RemoveChannelMessage,
+    /// The channels there are.
+    ListChannel => ListChannelResultMessage,
+    /// A subscription began, or what it may do changed.
+    SubToChannel => SubscribedToChannelResultMessage,
+    /// A subscription ended.
+    UnsubFromChannel => UnsubscribedFromChannelResultMessage,
+    /// New channel data.
+    ChannelDataUpdate => ChannelDataUpdateMessage,
+    /// Spatial channels were made.
+    CreateSpatialChannel => CreateSpatialChannelsResultMessage,
+    /// Which spatial channels the places lie in.
+    QuerySpatialChannel => QuerySpatialChannelResultMessage,
+    /// Entities went from one spatial channel to another.
+    ChannelDataHandover => ChannelDataHandoverMessage,
+    /// The grid and who serves which part.
+    SpatialRegionsUpdate => SpatialRegionsUpdateMessage,
+    /// An entity's channel was made.
+    CreateEntityChannel => CreateChannelResultMessage,
+    /// Every part of the grid has its server.
+    SpatialChannelsReady => SpatialChannelsReadyMessage,
+    /// All of a channel, for an owner that came back.
+    RecoveryChannelData => ChannelDataRecoveryMessage,
+    /// That was all.
+    RecoveryEnd => EndRecoveryMesssage,
+    /// A channel has lost its owner.
+    ChannelOwnerLost => ChannelOwnerLostMessage,
+    /// Its owner came back.
+    ChannelOwnerRecovered => ChannelOwnerRecoveredMessage,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_type_has_two_bodies() {
+        let there = ToGateway::Auth(AuthMessage {
+            player_identifier_token: "pit".into(),
+            login_token: "lt".into(),
+        });
+        let back = FromGateway::Auth(AuthResultMessage {
+            conn_id: 7,
+            ..Default::default()
+        });
+        let mut body = Vec::new();
+        there.encode_body(&mut body);
+        let message = MessagePack {
+            msg_type: there.msg_type() as u32,
+            body: &body,
+            ..MessagePack::default()
+        };
+        assert_eq!(ToGateway::decode(&message), Ok(there));
+        let mut body = Vec::new();
+        back.encode_body(&mut body);
+        let message = MessagePack {
+            msg_type: back.msg_type() as u32,
+            body: &body,
+            ..MessagePack::default()
+        };
+        assert_eq!(FromGateway::decode(&message), Ok(back));
+    }
+
+    #[test]
+    fn types_without_a_body_are_told_from_malformed_bodies() {
+        let of = |msg_type, body| MessagePack {
+            msg_type,
+            body,
+            ..MessagePack::default()
+        };
+        for msg_type in [0, 2, 12, 19, 100, 102, u32::MAX] {
+            assert_eq!(
+                ToGateway::decode(&of(msg_type, b"")),
+                Err(BodyError::UnknownType(msg_type))
+            );
+        }
+        assert!(matches!(
+            ToGateway::decode(&of(1, b"\x0a\x05")),
+            Err(BodyError::Malformed {
+                msg_type: MessageType::Auth,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn every_type_that_has_a_number_goes_one_way_or_both() {
+        let to_gateway = [1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16, 17, 99];
+        let from_gateway = [1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 15, 18, 20, 21, 22, 23];
+        for msg_type in 0..=100 {
+            let message = MessagePack {
+                msg_type,
+                ..MessagePack::default()
+            };
+            assert_eq!(
+                ToGateway::decode(&message).is_ok(),
+                to_gateway.contains(&msg_type),
+                "{msg_type} to the gateway"
+            );
+            assert_eq!(
+                FromGateway::decode(&message).is_ok(),
+                from_gateway.contains(&msg_type),
+                "{msg_type} from the gateway"
+            );
+        }
+    }
+}
