@@ -19,6 +19,8 @@ pub(crate) const DEFAULT_LIMIT_MS: u32 = 150;
 pub(crate) struct About {
     /// The experiment's name, or the command where it has none.
     pub(crate) experiment: String,
+    /// What the experiment plays, in one sentence.
+    pub(crate) summary: Option<String>,
     /// The network's name, where there is one.
     pub(crate) network: Option<String>,
     /// `seed 1`, `seeds 1–5`.
@@ -36,6 +38,7 @@ impl About {
     pub(crate) fn of(document: &Document) -> Self {
         Self {
             experiment: name_of(&document.experiment).unwrap_or_else(|| document.command.clone()),
+            summary: text_of(&document.experiment, "summary"),
             network: network_of(&document.experiment),
             seeds: seeds(document),
             conditions: conditions(document),
@@ -44,12 +47,17 @@ impl About {
         }
     }
 
-    /// One line: experiment, network, testbed, seeds.
-    pub(crate) fn headline(&self) -> String {
-        let mut parts = vec![match &self.network {
+    /// Experiment and network: `pvp-500 on busy-wifi`.
+    pub(crate) fn title(&self) -> String {
+        match &self.network {
             Some(network) => format!("{} on {network}", self.experiment),
             None => self.experiment.clone(),
-        }];
+        }
+    }
+
+    /// One line: experiment, network, testbed, seeds.
+    pub(crate) fn headline(&self) -> String {
+        let mut parts = vec![self.title()];
         parts.extend(self.conditions.iter().cloned());
         parts.join(" · ")
     }
@@ -65,6 +73,14 @@ fn name_of(value: &Value) -> Option<String> {
         _ => None,
     }
     .filter(|name| !name.is_empty())
+}
+
+fn text_of(experiment: &Value, key: &str) -> Option<String> {
+    experiment
+        .get(key)?
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
 }
 
 fn network_of(experiment: &Value) -> Option<String> {

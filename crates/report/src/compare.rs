@@ -92,7 +92,8 @@ impl Change {
     #[must_use]
     pub fn direction(&self) -> Direction {
         let difference = self.after - self.before;
-        if difference.abs() <= self.noise {
+        let both_endless = self.after.is_infinite() && self.before.is_infinite();
+        if both_endless || difference.abs() <= self.noise {
             Direction::Same
         } else if (difference < 0.0) == self.figure.smaller_is_better() {
             Direction::Better

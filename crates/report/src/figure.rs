@@ -5,9 +5,12 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_stats::{Lane, Milliseconds, SeedFigures};
+use lagometer_stats::{Distribution, Lane, Milliseconds, SeedFigures, nearest_rank};
 
 use crate::written;
+
+/// What a percentile is written as that no delivered message reaches.
+pub(crate) const LOST: &str = "lost";
 
 /// One figure of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,24 +101,56 @@ impl Figure {
         }
     }
 
+    /// One sentence that says what the figure is.
+    pub(crate) fn meaning(self) -> String {
+        match self {
+            Self::Within(limit) => {
+                return format!(
+                    "Share of all intended messages whose echo arrived within {limit} ms; lost messages count as late."
+                );
+            }
+            Self::P50 => "Half of the echoes came back faster than this.",
+            Self::P90 => "One echo in ten took longer than this.",
+            Self::P99 => "One echo in a hundred took longer than this.",
+            Self::P99_9 => "One echo in a thousand took longer than this.",
+            Self::Worst => "The longest round trip of the run.",
+            Self::Episodes => {
+                "Lag episodes: stretches in which round trips exceeded three medians and 100 ms."
+            }
+            Self::LongestEpisode => "How long the longest lag episode lasted.",
+            Self::Recovery => {
+                "The longest time from the end of a disturbance of the link to the end of the lag it caused."
+            }
+            Self::Lost => "Share of all intended messages whose echo never came.",
+            Self::Overhead => "All bytes on the wire, both ways with every header, over payload bytes.",
+            Self::HeadOfLine => {
+                "Share of all delay above the median that complete messages spent waiting for an earlier one."
+            }
+            Self::Cpu => "CPU time for each message, both ends; depends on the machine.",
+        }
+        .to_owned()
+    }
+
     /// Whether a smaller value is the better one.
     pub(crate) fn smaller_is_better(self) -> bool {
         !matches!(self, Self::Within(_))
     }
 
-    /// The figure of `lane`; none where it was not measured or, as the round
-    /// trip of a lane that delivered nothing, has no meaning.
+    /// The figure of `lane`; none where it was not measured.
+    ///
+    /// Percentiles are those of all intended messages, a lost one counting as
+    /// one that takes forever: infinite where the percentile is lost. The
+    /// worst is that of the messages that arrived.
     pub(crate) fn of(self, lane: &Lane) -> Option<f64> {
-        let rtt = (lane.messages.delivered > 0).then_some(&lane.rtt_ms);
         match self {
             Self::Within(limit) => (lane.messages.intended > 0)
                 .then(|| lane.within.get(&Milliseconds(limit)).copied())
                 .flatten(),
-            Self::P50 => rtt.map(|rtt| rtt.p50),
-            Self::P90 => rtt.map(|rtt| rtt.p90),
-            Self::P99 => rtt.map(|rtt| rtt.p99),
-            Self::P99_9 => rtt.map(|rtt| rtt.p99_9),
-            Self::Worst => rtt.map(|rtt| rtt.max),
+            Self::P50 => percentile(lane, 500, lane.rtt_ms.p50),
+            Self::P90 => percentile(lane, 900, lane.rtt_ms.p90),
+            Self::P99 => percentile(lane, 990, lane.rtt_ms.p99),
+            Self::P99_9 => percentile(lane, 999, lane.rtt_ms.p99_9),
+            Self::Worst => (lane.messages.delivered > 0).then_some(lane.rtt_ms.max),
             Self::Episodes => (lane.messages.intended > 0).then_some(lane.episodes.len() as f64),
             Self::LongestEpisode => longest(lane.episodes.iter().map(|each| each.duration_ms)),
             Self::Recovery => longest(lane.episodes.iter().filter_map(|each| each.recovery_ms)),
@@ -128,7 +163,7 @@ impl Figure {
                 .map(|each| each.share_of_late_delay),
             Self::Cpu => lane.cpu_ns_per_message,
         }
-        .filter(|value| value.is_finite())
+        .filter(|value| !value.is_nan())
     }
 
     /// Half the range over the lane's seeds: the figure varied by ± this.
@@ -150,6 +185,9 @@ impl Figure {
 
     /// The value as people read it, without the unit in the heading.
     pub(crate) fn written(self, value: f64) -> String {
+        if value.is_infinite() {
+            return LOST.to_owned();
+        }
         match self.unit() {
             Unit::Share => written::share(value),
             Unit::Milliseconds => written::milliseconds(value),
@@ -193,15 +231,18 @@ impl Figure {
         })
     }
 
-    fn of_seed(self, seed: &SeedFigures) -> Option<f64> {
-        let rtt = (seed.messages.delivered > 0).then_some(&seed.rtt_ms);
+    /// The figure under one seed; none for those not kept by seed.
+    pub(crate) fn of_seed(self, seed: &SeedFigures) -> Option<f64> {
+        // A seed keeps no histogram: where messages were lost, the percentile
+        // of all intended ones is not known.
+        let rtt = (seed.messages.delivered > 0 && seed.messages.lost == 0).then_some(&seed.rtt_ms);
         match self {
             Self::Within(limit) => seed.within.get(&Milliseconds(limit)).copied(),
             Self::P50 => rtt.map(|rtt| rtt.p50),
             Self::P90 => rtt.map(|rtt| rtt.p90),
             Self::P99 => rtt.map(|rtt| rtt.p99),
             Self::P99_9 => rtt.map(|rtt| rtt.p99_9),
-            Self::Worst => rtt.map(|rtt| rtt.max),
+            Self::Worst => (seed.messages.delivered > 0).then_some(seed.rtt_ms.max),
             Self::Episodes => Some(seed.episodes as f64),
             Self::LongestEpisode => Some(seed.worst_episode_ms),
             Self::Lost => (seed.messages.intended > 0)
@@ -211,6 +252,24 @@ impl Figure {
         }
         .filter(|value| value.is_finite())
     }
+}
+
+/// The quantile of `per_mille` thousandths over all intended messages;
+/// `delivered` is that over the delivered ones, the same where none was lost.
+fn percentile(lane: &Lane, per_mille: u32, delivered: f64) -> Option<f64> {
+    let counts = &lane.messages;
+    if counts.intended == 0 {
+        return None;
+    }
+    let rank = nearest_rank(counts.intended, per_mille);
+    if rank > counts.delivered {
+        return Some(f64::INFINITY);
+    }
+    if counts.delivered == counts.intended {
+        return Some(delivered);
+    }
+    let histogram = Distribution::from_base64(&lane.histogram).ok()?;
+    Some(histogram.at_rank(rank).as_secs_f64() * 1e3)
 }
 
 fn longest(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -71,6 +71,22 @@ pub(crate) fn is_measured(lane: &Lane) -> bool {
     lane.messages.intended > 0
 }
 
+/// Whether no lane of `group` is written with a better value than `value`:
+/// what reads the same is the same. Nothing is best where all are alike.
+pub(crate) fn is_best(group: &Group<'_>, figure: Figure, value: f64) -> bool {
+    let written = |value: f64| figure.written(value);
+    let values = || group.lanes.iter().filter_map(|lane| figure.of(lane));
+    let best = if figure.smaller_is_better() {
+        values().reduce(f64::min)
+    } else {
+        values().reduce(f64::max)
+    };
+    let Some(best) = best.map(written) else {
+        return false;
+    };
+    best == written(value) && values().any(|each| written(each) != best)
+}
+
 fn better(a: &Lane, b: &Lane, limit_ms: u32) -> std::cmp::Ordering {
     let by = |figure: Figure| {
         let missing = if figure.smaller_is_better() {

@@ -68,6 +68,30 @@ pub(crate) fn factor(value: f64) -> String {
     }
 }
 
+/// A count with thin spaces between thousands: `12 000`.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut written = String::with_capacity(digits.len() * 2);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            written.push('\u{202f}');
+        }
+        written.push(digit);
+    }
+    written
+}
+
+/// Bytes in the unit that leaves one to three digits: `9.61 MB`.
+pub(crate) fn bytes(value: u64) -> String {
+    let value = value as f64;
+    for (size, unit) in [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")] {
+        if value >= size {
+            return format!("{} {unit}", factor(value / size));
+        }
+    }
+    format!("{value:.0} B")
+}
+
 /// A length of play: `45 s`, `10 min`, `1 h 5 min`.
 pub(crate) fn play_time(seconds: f64) -> String {
     if !seconds.is_finite() || !(0.0..1e9).contains(&seconds) {
@@ -143,7 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn play_time_is_written_in_its_largest_units() {
+    fn counts_bytes_and_play_time_are_grouped() {
+        assert_eq!(count(12_000), "12\u{202f}000");
+        assert_eq!(count(999), "999");
+        assert_eq!(bytes(9_612_345), "9.61 MB");
+        assert_eq!(bytes(12), "12 B");
         assert_eq!(play_time(600.0), "10 min");
         assert_eq!(play_time(3900.0), "1 h 5 min");
         assert_eq!(play_time(2.5), "2.5 s");

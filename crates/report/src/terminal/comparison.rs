@@ -134,7 +134,10 @@ fn cells(change: &Change) -> Vec<Cell> {
 /// where it is a large one.
 fn difference(change: &Change) -> String {
     let difference = change.after - change.before;
-    if difference == 0.0 {
+    if !difference.is_finite() {
+        return written::NOTHING.to_owned();
+    }
+    if difference.abs() < f64::EPSILON {
         return "0".to_owned();
     }
     let sign = if difference < 0.0 { "−" } else { "+" };

@@ -148,22 +148,10 @@ fn cell(document: &Document, group: &Group<'_>, lane: &Lane, figure: Figure) -> 
     let style = match budget {
         Some(budget) if budget.ok => Style::Good,
         Some(_) => Style::Bad,
-        None if group.lanes.len() > 1 && is_best(group, figure, &text) => Style::Bold,
+        None if ranking::is_best(group, figure, value) => Style::Bold,
         None => Style::Plain,
     };
     Cell::new(text, style)
-}
-
-/// Whether no lane of the group is written with a better value: what reads
-/// the same is the same.
-fn is_best(group: &Group<'_>, figure: Figure, text: &str) -> bool {
-    let values = group.lanes.iter().filter_map(|lane| figure.of(lane));
-    let best = if figure.smaller_is_better() {
-        values.reduce(f64::min)
-    } else {
-        values.reduce(f64::max)
-    };
-    best.is_some_and(|best| figure.written(best) == text)
 }
 
 fn footnotes(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {

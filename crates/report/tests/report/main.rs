@@ -2,5 +2,6 @@
 //! page's structure, and the page at work in a browser.
 
 mod golden;
+mod page;
 mod synthetic;
 mod terminal;

@@ -120,7 +120,7 @@ fn a_change_beyond_the_spread_is_called_one_and_unlike_runs_are_named() {
     let mut b = document(&LANES[2..6], 60, &[4, 5, 6]);
     b.lanes[0].lane = "kcp-turbo".to_owned();
     b.lanes.remove(1);
-    b.experiment["network"]["name"] = "satellite".into();
+    b.experiment["network"] = "satellite".into();
     let text = comparison(&compare(&a, &b).expect("lanes in common"), PLAIN);
     assert_golden("compare-unlike.txt", &text);
     assert!(

@@ -1,0 +1,300 @@
+//! What only some readers need, folded away: each lane's settings, messages,
+//! wire and longest lags, each seed's figures, the machine, the experiment.
+
+use lagometer_stats::{Lane, Quantiles};
+use serde_json::Value;
+
+use super::markup::esc;
+use super::ribbon::is_of_first_seed;
+use super::scale::clock;
+use super::view::View;
+use crate::figure::Figure;
+use crate::ranking;
+use crate::written::{self, NOTHING, milliseconds};
+
+/// Longest lags listed for each lane.
+const LONGEST: usize = 8;
+
+/// Appends the section.
+pub(crate) fn render(view: &View<'_>, out: &mut String) {
+    let id = view.id("details");
+    append!(
+        out,
+        r#"<section class="details" aria-labelledby="{id}"><h2 id="{id}">Details</h2>
+<p class="note">All settings and counts, the longest lags, and what the run was made on.</p>"#
+    );
+    for lane in ranking::in_order(view.document, view.about.limit_ms) {
+        of_lane(view, lane, out);
+    }
+    machine(view, out);
+    append!(
+        out,
+        "<details><summary>The experiment as it was resolved</summary><pre>{}</pre></details></section>",
+        esc(&pretty(&view.document.experiment))
+    );
+}
+
+fn of_lane(view: &View<'_>, lane: &Lane, out: &mut String) {
+    let place = view.place(lane);
+    append!(
+        out,
+        r#"<details class="{}"><summary>{}{} <small>{}</small></summary><div class="columns">"#,
+        view.look(place).classes(),
+        view.look(place).swatch(),
+        esc(&lane.lane),
+        esc(&lane.library)
+    );
+    if let Some(failure) = &lane.failure {
+        append!(out, r#"<p class="bad">{}</p>"#, esc(failure));
+    }
+    list("Settings", &settings(&lane.settings), out);
+    list("Messages", &messages(lane), out);
+    if let Some(wire) = &lane.wire {
+        let mut lines = vec![
+            ("packets".to_owned(), written::count(wire.packets)),
+            (
+                "up / down".to_owned(),
+                format!(
+                    "{} / {}",
+                    written::count(wire.up_packets),
+                    written::count(wire.down_packets)
+                ),
+            ),
+            ("bytes".to_owned(), written::bytes(wire.bytes)),
+            (
+                "over the payload".to_owned(),
+                format!("{} ×", written::factor(wire.overhead)),
+            ),
+        ];
+        lines.extend(wire.dropped.iter().map(|(reason, count)| {
+            (
+                format!("lost to {}", reason.replace('_', " ")),
+                written::count(*count),
+            )
+        }));
+        list("Wire", &lines, out);
+    }
+    if let Some(blocked) = &lane.head_of_line {
+        list(
+            "Head of line",
+            &[
+                (
+                    "messages that waited".to_owned(),
+                    written::count(blocked.blocked_messages),
+                ),
+                (
+                    "share of late delay".to_owned(),
+                    format!("{} %", written::share(blocked.share_of_late_delay)),
+                ),
+                (
+                    "waited, p99".to_owned(),
+                    written::milliseconds_with_unit(blocked.blocked_ms.p99),
+                ),
+                (
+                    "waited, worst".to_owned(),
+                    written::milliseconds_with_unit(blocked.blocked_ms.max),
+                ),
+            ],
+            out,
+        );
+    }
+    delays(lane, out);
+    longest_lags(view, lane, out);
+    per_seed(view, lane, out);
+    *out += "</div></details>";
+}
+
+fn list(title: &str, lines: &[(String, String)], out: &mut String) {
+    if lines.is_empty() {
+        return;
+    }
+    append!(out, "<div><h3>{title}</h3><dl>");
+    for (name, value) in lines {
+        append!(out, "<dt>{}</dt><dd>{}</dd>", esc(name), esc(value));
+    }
+    *out += "</dl></div>";
+}
+
+fn settings(settings: &Value) -> Vec<(String, String)> {
+    let Some(fields) = settings.as_object() else {
+        return Vec::new();
+    };
+    fields
+        .iter()
+        .map(|(name, value)| {
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            (name.replace('_', " "), value)
+        })
+        .collect()
+}
+
+fn messages(lane: &Lane) -> Vec<(String, String)> {
+    let counts = &lane.messages;
+    let mut lines: Vec<(String, String)> = [
+        ("intended", counts.intended),
+        ("sent", counts.sent),
+        ("delivered", counts.delivered),
+        ("lost", counts.lost),
+        ("refused at first", counts.refused),
+    ]
+    .into_iter()
+    .map(|(name, count)| (name.to_owned(), written::count(count)))
+    .collect();
+    if let Some(cpu) = lane.cpu_ns_per_message {
+        lines.push((
+            "CPU per message".to_owned(),
+            format!("{} µs", written::factor(cpu / 1e3)),
+        ));
+    }
+    lines
+}
+
+fn delays(lane: &Lane, out: &mut String) {
+    if lane.messages.delivered == 0 {
+        return;
+    }
+    let rows: Vec<(&str, &Quantiles)> = [
+        ("round trip", Some(&lane.rtt_ms)),
+        ("from the moment it was taken", lane.rtt_raw_ms.as_ref()),
+        ("up", lane.up_ms.as_ref()),
+        ("down", lane.down_ms.as_ref()),
+    ]
+    .into_iter()
+    .filter_map(|(name, quantiles)| Some((name, quantiles?)))
+    .collect();
+    *out += r#"<div class="wide"><h3>Delays of delivered messages, ms</h3><div class="scroll"><table><thead><tr><th></th><th class="n">min</th><th class="n">p50</th><th class="n">p90</th><th class="n">p99</th><th class="n">p99.9</th><th class="n">worst</th><th class="n">mean</th></tr></thead><tbody>"#;
+    for (name, each) in rows {
+        append!(out, r#"<tr><th scope="row">{name}</th>"#);
+        for value in [
+            each.min, each.p50, each.p90, each.p99, each.p99_9, each.max, each.mean,
+        ] {
+            append!(out, r#"<td class="n">{}</td>"#, milliseconds(value));
+        }
+        *out += "</tr>";
+    }
+    *out += "</tbody></table></div></div>";
+}
+
+fn longest_lags(view: &View<'_>, lane: &Lane, out: &mut String) {
+    if lane.episodes.is_empty() {
+        return;
+    }
+    let mut longest: Vec<_> = lane.episodes.iter().collect();
+    longest.sort_by(|a, b| b.duration_ms.total_cmp(&a.duration_ms));
+    append!(
+        out,
+        r#"<div class="wide"><h3>Longest lags, {} of {}</h3><div class="scroll"><table><thead><tr><th class="n">from</th><th class="n">lasted <small>ms</small></th><th class="n">worst <small>ms</small></th><th class="n">recovery <small>ms</small></th><th class="n">late</th><th class="n">lost</th><th></th></tr></thead><tbody>"#,
+        longest.len().min(LONGEST),
+        longest.len()
+    );
+    for each in longest.iter().take(LONGEST) {
+        let optional = |value: Option<f64>| value.map_or(NOTHING.to_owned(), milliseconds);
+        let seed = match each.seed {
+            Some(seed) if seed != view.document.seed => format!(" <small>seed {seed}</small>"),
+            _ => String::new(),
+        };
+        append!(
+            out,
+            r#"<tr><td class="n">{}{seed}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td>"#,
+            clock(each.start_s, 0.5),
+            milliseconds(each.duration_ms),
+            optional(each.worst_ms),
+            optional(each.recovery_ms),
+            each.messages,
+            each.lost,
+        );
+        if is_of_first_seed(view, each) {
+            append!(
+                out,
+                r#"<button type="button" class="show-lag js-only" data-from="{}" data-to="{}">show</button>"#,
+                each.start_s,
+                each.start_s + each.duration_ms / 1e3
+            );
+        }
+        *out += "</td></tr>";
+    }
+    *out += "</tbody></table></div></div>";
+}
+
+fn per_seed(view: &View<'_>, lane: &Lane, out: &mut String) {
+    if lane.per_seed.is_empty() {
+        return;
+    }
+    let figures = [
+        Figure::Within(view.about.limit_ms),
+        Figure::P50,
+        Figure::P99,
+        Figure::P99_9,
+        Figure::Worst,
+        Figure::Episodes,
+        Figure::LongestEpisode,
+        Figure::Lost,
+        Figure::Overhead,
+    ];
+    *out += r#"<div class="wide"><h3>Each seed</h3><div class="scroll"><table><thead><tr><th class="n">seed</th>"#;
+    for figure in figures {
+        append!(
+            out,
+            r#"<th class="n">{} <small>{}</small></th>"#,
+            figure.heading(),
+            figure.unit_label()
+        );
+    }
+    *out += "</tr></thead><tbody>";
+    for seed in &lane.per_seed {
+        append!(out, r#"<tr><td class="n">{}</td>"#, seed.seed);
+        for figure in figures {
+            let value = figure
+                .of_seed(seed)
+                .map_or(NOTHING.to_owned(), |value| figure.written(value));
+            append!(out, r#"<td class="n">{value}</td>"#);
+        }
+        *out += "</tr>";
+    }
+    *out += "</tbody></table></div></div>";
+}
+
+fn machine(view: &View<'_>, out: &mut String) {
+    let document = view.document;
+    let host = &document.host;
+    let mut lines = vec![
+        ("started".to_owned(), document.started.clone()),
+        (
+            "took".to_owned(),
+            format!("{} s", written::factor(document.wall_s)),
+        ),
+        (
+            "system".to_owned(),
+            format!("{} {}, {} processors", host.os, host.kernel, host.cpus),
+        ),
+    ];
+    if let Some(noise) = &host.noise {
+        lines.push((
+            "a sleeper wakes late by".to_owned(),
+            format!(
+                "p50 {} µs, p99 {} µs",
+                written::factor(noise.wake_us.p50),
+                written::factor(noise.wake_us.p99)
+            ),
+        ));
+        lines.push((
+            "time lost to gaps".to_owned(),
+            format!("{} %", written::factor(noise.steal_pct)),
+        ));
+    }
+    if document.testbed.as_deref() == Some("sim") {
+        lines.push((
+            "which matters".to_owned(),
+            "not at all: the run played in virtual time".to_owned(),
+        ));
+    }
+    *out += r#"<details><summary>The machine</summary><div class="columns">"#;
+    list("Machine", &lines, out);
+    *out += "</div></details>";
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+}

@@ -1,0 +1,219 @@
+//! The main table: key figures of each lane, and beside them its whole
+//! distribution as one strip from fastest to slowest.
+
+use lagometer_stats::Lane;
+
+use super::markup::{esc, per_cent};
+use super::scale::tick_label;
+use super::view::View;
+use crate::figure::Figure;
+use crate::ranking::{self, Group};
+use crate::written;
+
+/// Appends the section: the table, then lanes that could not be measured.
+pub(crate) fn render(view: &View<'_>, out: &mut String) {
+    let id = view.id("lanes");
+    append!(
+        out,
+        r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
+<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ worst; dashed is {} ms.</p>"#,
+        if view.document.seeds.len() > 1 {
+            ", ± is half the range over the seeds"
+        } else {
+            ""
+        },
+        view.about.limit_ms,
+    );
+    let figures = figures(view);
+    append!(
+        out,
+        r#"<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th>"#
+    );
+    for figure in &figures {
+        append!(
+            out,
+            r#"<th scope="col" class="n" title="{}">{} <small>{}</small></th>"#,
+            esc(&figure.meaning()),
+            esc(&figure.heading()),
+            figure.unit_label()
+        );
+    }
+    *out += r#"<th scope="col" class="strip-head">round trips"#;
+    strip_axis(view, out);
+    *out += "</th></tr></thead>";
+    for group in &view.groups {
+        *out += "<tbody>";
+        if let Some(label) = group.label {
+            append!(
+                out,
+                r#"<tr class="group"><th scope="rowgroup" colspan="{}"><span>{label}</span></th></tr>"#,
+                figures.len() + 2
+            );
+        }
+        for lane in &group.lanes {
+            row(view, group, lane, &figures, out);
+        }
+        *out += "</tbody>";
+    }
+    *out += "</table></div>";
+    failures(view, out);
+    *out += "</section>\n";
+}
+
+fn figures(view: &View<'_>) -> Vec<Figure> {
+    [
+        Figure::Within(view.about.limit_ms),
+        Figure::P50,
+        Figure::P99,
+        Figure::P99_9,
+        Figure::Worst,
+        Figure::Episodes,
+        Figure::LongestEpisode,
+        Figure::Recovery,
+        Figure::Lost,
+        Figure::Overhead,
+    ]
+    .into_iter()
+    .filter(|figure| view.lanes().any(|(_, lane)| figure.of(lane).is_some()))
+    .collect()
+}
+
+fn row(view: &View<'_>, group: &Group<'_>, lane: &Lane, figures: &[Figure], out: &mut String) {
+    let place = view.place(lane);
+    let look = view.look(place);
+    append!(
+        out,
+        r#"<tr data-row="{place}" class="{}"><th scope="row"><span class="name">{}{}{}</span></th>"#,
+        look.classes(),
+        look.swatch(),
+        esc(&lane.lane),
+        if lane.failure.is_some() {
+            r#" <b class="bad" title="ended early, see below">†</b>"#
+        } else {
+            ""
+        }
+    );
+    for &figure in figures {
+        cell(view, group, lane, figure, out);
+    }
+    *out += r#"<td class="strip-cell">"#;
+    strip(view, lane, out);
+    *out += "</td></tr>";
+}
+
+fn cell(view: &View<'_>, group: &Group<'_>, lane: &Lane, figure: Figure, out: &mut String) {
+    let Some(value) = figure.of(lane) else {
+        append!(out, r#"<td class="n none">{}</td>"#, written::NOTHING);
+        return;
+    };
+    let text = figure.written(value);
+    let budget =
+        view.document.budgets.iter().find(|budget| {
+            budget.lane == lane.lane && Figure::named(&budget.metric) == Some(figure)
+        });
+    let mut class = String::from("n");
+    if ranking::is_best(group, figure, value) {
+        class += " best";
+    }
+    let mark = match budget {
+        Some(budget) if budget.ok => {
+            class += " ok";
+            r#"<abbr class="budget" title="budget met">✓</abbr>"#
+        }
+        Some(_) => {
+            class += " bad";
+            r#"<abbr class="budget" title="budget missed">✗</abbr>"#
+        }
+        None => "",
+    };
+    let spread = figure.spread(lane).map_or(String::new(), |spread| {
+        format!("<small>{}</small>", figure.written_spread(spread))
+    });
+    append!(out, r#"<td class="{class}">{mark}{text}{spread}</td>"#);
+}
+
+fn strip_axis(view: &View<'_>, out: &mut String) {
+    *out += r#"<svg class="plot" height="14" aria-hidden="true">"#;
+    for decade in view.rtt.decades() {
+        let position = view.rtt.position(decade);
+        append!(
+            out,
+            r#"<text class="tick" x="{}" y="11" text-anchor="{}">{}</text>"#,
+            per_cent(position),
+            super::truth::anchor(position),
+            tick_label(decade)
+        );
+    }
+    *out += "</svg>";
+}
+
+fn strip(view: &View<'_>, lane: &Lane, out: &mut String) {
+    if lane.messages.delivered == 0 {
+        return;
+    }
+    let rtt = &lane.rtt_ms;
+    let at = |value: f64| per_cent(view.rtt.position(value));
+    append!(
+        out,
+        r#"<svg class="plot quantiles" height="18" role="img" aria-label="{}">"#,
+        esc(&format!(
+            "from {} to {}",
+            written::milliseconds_with_unit(rtt.min),
+            written::milliseconds_with_unit(rtt.max)
+        ))
+    );
+    for decade in view.rtt.decades() {
+        let x = at(decade);
+        append!(
+            out,
+            r#"<line class="grid" x1="{x}" x2="{x}" y1="0" y2="18"/>"#
+        );
+    }
+    let limit = f64::from(view.about.limit_ms);
+    if (view.rtt.low..view.rtt.high).contains(&limit) {
+        let x = at(limit);
+        append!(
+            out,
+            r#"<line class="limit" x1="{x}" x2="{x}" y1="0" y2="18"/>"#
+        );
+    }
+    append!(
+        out,
+        r#"<line class="reach" x1="{}" x2="{}" y1="9" y2="9"/><line class="body" x1="{}" x2="{}" y1="9" y2="9"/><circle class="p50" cx="{}" cy="9" r="4"/><line class="p999" x1="{x}" x2="{x}" y1="4" y2="14"/><circle class="worst" cx="{}" cy="9" r="3"/></svg>"#,
+        at(rtt.min),
+        at(rtt.max),
+        at(rtt.p50),
+        at(rtt.p99),
+        at(rtt.p50),
+        at(rtt.max),
+        x = at(rtt.p99_9),
+    );
+}
+
+fn failures(view: &View<'_>, out: &mut String) {
+    let failed: Vec<&Lane> = view
+        .document
+        .lanes
+        .iter()
+        .filter(|lane| lane.failure.is_some() || !ranking::is_measured(lane))
+        .collect();
+    if failed.is_empty() {
+        return;
+    }
+    *out += r#"<ul class="failures">"#;
+    for lane in failed {
+        let what = if ranking::is_measured(lane) {
+            "† ended early"
+        } else {
+            "not measured"
+        };
+        let reason = lane.failure.as_deref().unwrap_or("no message was due");
+        append!(
+            out,
+            "<li><b>{}</b> {what}: {}</li>",
+            esc(&lane.lane),
+            esc(reason)
+        );
+    }
+    *out += "</ul>";
+}

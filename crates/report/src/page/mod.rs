@@ -1,0 +1,119 @@
+//! One self-contained HTML page for one run or several: opens from disk,
+//! offline, and is whole without its script, which only adds hovering, hiding
+//! lanes and zooming in time.
+//!
+//! Charts are SVG drawn here. Their geometry stretches with the page while
+//! texts and lines keep their size: positions along an axis are percentages,
+//! and curves stand in nested drawings that are stretched without scaling
+//! their strokes.
+
+mod band;
+mod details;
+mod embedded;
+mod lane_table;
+mod markup;
+mod palette;
+mod parity;
+mod percentile_curves;
+mod ribbon;
+mod run;
+mod scale;
+mod scatter;
+mod truth;
+mod view;
+mod within_bars;
+
+use base64::Engine;
+use lagometer_stats::Document;
+use sha2::{Digest, Sha256};
+
+use self::markup::esc;
+use self::view::View;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = concat!(
+    "'use strict';\n(() => {\n",
+    include_str!("script/chart.js"),
+    include_str!("script/tooltip.js"),
+    include_str!("script/lanes.js"),
+    include_str!("script/time.js"),
+    include_str!("script/curves.js"),
+    include_str!("script/page.js"),
+    "})();\n"
+);
+
+/// The documents as one HTML page, in the order given.
+///
+/// The page loads nothing and runs no script but its own, which its content
+/// security policy pins by hash; every text of a document is escaped.
+#[must_use]
+pub fn page(documents: &[Document]) -> String {
+    let views: Vec<View<'_>> = documents
+        .iter()
+        .enumerate()
+        .map(|(index, document)| View::of(document, index))
+        .collect();
+    let title = match views.as_slice() {
+        [only] => only.about.title(),
+        many => format!("{} runs", many.len()),
+    };
+    let mut out = format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{} · Lagometer</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+"#,
+        policy(),
+        esc(&title)
+    );
+    if views.len() > 1 {
+        contents(&views, &mut out);
+    }
+    for view in &views {
+        run::render(view, &mut out);
+    }
+    append!(
+        out,
+        r#"<footer>Made by Lagometer {}.</footer>
+<div class="tooltip" role="status" hidden></div>
+<script>{SCRIPT}</script>
+</body>
+</html>
+"#,
+        env!("CARGO_PKG_VERSION")
+    );
+    out
+}
+
+/// No network at all, styles as written, and the one script whose hash this is.
+fn policy() -> String {
+    let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT));
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// The runs of the page, each with its verdict.
+fn contents(views: &[View<'_>], out: &mut String) {
+    *out += r#"<nav class="contents" aria-label="Runs"><h1>Runs</h1><ol>"#;
+    for view in views {
+        append!(
+            out,
+            r##"<li><a href="#{}">{}</a> <span>{}</span><p>{}</p></li>"##,
+            view.id("top"),
+            esc(&view.about.title()),
+            esc(&view.about.conditions.join(" · ")),
+            esc(view.document.verdict.as_deref().unwrap_or(""))
+        );
+    }
+    *out += "</ol></nav>\n";
+}

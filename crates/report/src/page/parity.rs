@@ -1,0 +1,51 @@
+//! The parity table: what each transport promises and what it pays for that,
+//! so that a reader sees which lanes may be compared with which.
+
+use super::markup::esc;
+use super::view::View;
+use crate::ranking;
+
+/// Appends the section; nothing where no lane states its terms.
+pub(crate) fn render(view: &View<'_>, out: &mut String) {
+    let lanes: Vec<_> = ranking::in_order(view.document, view.about.limit_ms)
+        .into_iter()
+        .filter_map(|lane| Some((lane, lane.parity.as_ref()?)))
+        .collect();
+    if lanes.is_empty() {
+        return;
+    }
+    let id = view.id("parity");
+    append!(
+        out,
+        r#"<section class="parity" aria-labelledby="{id}"><h2 id="{id}">Parity</h2>
+<p class="note">What each lane promises, and on what terms: a lane that promises less has an easier life, one that encrypts carries more.</p>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col">congestion control</th><th scope="col">library</th></tr></thead><tbody>"#
+    );
+    for (lane, parity) in lanes {
+        let place = view.place(lane);
+        append!(
+            out,
+            r#"<tr data-row="{place}" class="{}"><th scope="row"><span class="name">{}{}</span></th>"#,
+            view.look(place).classes(),
+            view.look(place).swatch(),
+            esc(&lane.lane)
+        );
+        for promised in [parity.reliable, parity.ordered, parity.encrypted] {
+            *out += if promised {
+                "<td>yes</td>"
+            } else {
+                r#"<td class="none">no</td>"#
+            };
+        }
+        append!(
+            out,
+            r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
+            parity.mtu_bytes,
+            parity.header_bytes,
+            esc(&parity.acks),
+            esc(&parity.congestion_control),
+            esc(&lane.library)
+        );
+    }
+    *out += "</tbody></table></div></section>\n";
+}

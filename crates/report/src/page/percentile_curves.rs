@@ -1,0 +1,266 @@
+//! How round trips are distributed, the tail drawn as large as the body: a
+//! curve for each lane over *all intended messages*, so that a lane that loses
+//! messages ends where its deliveries end instead of looking fast.
+
+use lagometer_stats::{Distribution, Lane};
+
+use super::markup::{coordinate, esc, per_cent};
+use super::scale::{nines_ticks, tick_label};
+use super::view::View;
+use crate::written;
+
+/// Height of the plot.
+pub(crate) const HEIGHT: f64 = 440.0;
+/// Where the axis of round trips ends at the top; above is room for the names
+/// of curves that end early.
+pub(crate) const TOP: f64 = 14.0;
+/// Where it ends at the bottom; beneath are the labels.
+pub(crate) const BOTTOM: f64 = 412.0;
+/// Points of a curve.
+const POINTS: usize = 240;
+/// Height of one direct label.
+const LABEL: f64 = 17.0;
+
+/// A lane's curve.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Curve {
+    /// Position on the axis of nines and round trip in milliseconds.
+    pub(crate) points: Vec<(f64, f64)>,
+    /// The curve ends before the last message: the rest was lost.
+    pub(crate) ends_early: bool,
+}
+
+/// The curve of `lane`, up to `most_nines`; empty where its histogram cannot
+/// be read or holds nothing.
+pub(crate) fn curve(lane: &Lane, most_nines: f64) -> Curve {
+    let Ok(histogram) = Distribution::from_base64(&lane.histogram) else {
+        return Curve::default();
+    };
+    let intended = lane.messages.intended.max(histogram.len());
+    if histogram.is_empty() || intended == 0 {
+        return Curve::default();
+    }
+    let own_nines = (intended as f64).log10().min(most_nines);
+    let mut points: Vec<(f64, f64)> = Vec::with_capacity(POINTS);
+    for index in 0..=POINTS {
+        let nines = own_nines * index as f64 / POINTS as f64;
+        let share = 1.0 - 10_f64.powf(-nines);
+        let rank = ((share * intended as f64).ceil() as u64).clamp(1, intended);
+        let rank = if index == POINTS { intended } else { rank };
+        if rank > histogram.len() {
+            return Curve {
+                points,
+                ends_early: true,
+            };
+        }
+        points.push((nines, histogram.at_rank(rank).as_secs_f64() * 1e3));
+    }
+    Curve {
+        points,
+        ends_early: false,
+    }
+}
+
+/// Appends the section.
+pub(crate) fn render(view: &View<'_>, curves: &[Curve], out: &mut String) {
+    let id = view.id("curves");
+    append!(
+        out,
+        r#"<section class="curves" aria-labelledby="{id}"><h2 id="{id}">Percentiles</h2>
+<p class="note">Read upwards from 99: one message in a hundred took longer than where the curve stands. Lower and flatter is better; every step to the right looks ten times deeper into the tail.{}</p>
+<div class="labelled-plot"><svg class="plot" height="{HEIGHT}" role="img" aria-label="Percentile curves of the round trip of each lane">"#,
+        if curves.iter().any(|curve| curve.ends_early) {
+            " A curve that ends with × has no more to show: the rest of its messages never arrived."
+        } else {
+            ""
+        }
+    );
+    axes(view, out);
+    append!(
+        out,
+        r#"<svg class="stretch" viewBox="0 0 1000 {HEIGHT}" preserveAspectRatio="none">"#
+    );
+    for (place, lane) in view.lanes() {
+        append!(
+            out,
+            r#"<path class="curve {}" data-lane="{place}" d="{}"><title>{}</title></path>"#,
+            view.look(place).classes(),
+            path(view, &curves[place]),
+            esc(&lane.lane)
+        );
+    }
+    *out += "</svg>";
+    early_ends(view, curves, out);
+    *out += r#"<g class="pointer"></g></svg>"#;
+    direct_labels(view, curves, out);
+    *out += r#"</div><p class="axis-name">share of all intended messages, in per cent, on a scale of nines</p></section>"#;
+    out.push('\n');
+}
+
+fn y(view: &View<'_>, rtt_ms: f64) -> f64 {
+    BOTTOM - (BOTTOM - TOP) * view.rtt.position(rtt_ms)
+}
+
+fn path(view: &View<'_>, curve: &Curve) -> String {
+    let most = view.most_nines();
+    let mut data = String::new();
+    for (index, &(nines, rtt)) in curve.points.iter().enumerate() {
+        append!(
+            data,
+            "{}{} {}",
+            if index == 0 { 'M' } else { 'L' },
+            coordinate(nines / most * 1000.0),
+            coordinate(y(view, rtt))
+        );
+    }
+    data
+}
+
+fn axes(view: &View<'_>, out: &mut String) {
+    for tick in view.rtt.ticks() {
+        let at = coordinate(y(view, tick));
+        append!(
+            out,
+            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{}</text>"#,
+            tick_label(tick)
+        );
+    }
+    let most = view.most_nines();
+    for (nines, label) in nines_ticks(most) {
+        let at = per_cent(nines / most);
+        let minor = if label == "50" { " minor" } else { "" };
+        append!(
+            out,
+            r#"<line class="grid{minor}" x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"/><text class="tick{minor}" x="{at}" y="{}" text-anchor="{}">{label}</text>"#,
+            BOTTOM + 16.0,
+            if nines == 0.0 { "start" } else { "middle" },
+        );
+    }
+    append!(
+        out,
+        r#"<text class="tick" x="100%" y="{}" text-anchor="end">worst</text>"#,
+        BOTTOM + 16.0
+    );
+    let limit = f64::from(view.about.limit_ms);
+    if (view.rtt.low..view.rtt.high).contains(&limit) {
+        let at = coordinate(y(view, limit));
+        append!(
+            out,
+            r#"<line class="limit" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick limit-name" x="100%" dx="-4" y="{at}" dy="-4" text-anchor="end">{}</text>"#,
+            tick_label(limit)
+        );
+    }
+}
+
+/// The ends of curves whose lanes lost messages, named where they stand.
+fn early_ends(view: &View<'_>, curves: &[Curve], out: &mut String) {
+    let most = view.most_nines();
+    let mut ends: Vec<(f64, f64, usize, &Lane)> = view
+        .lanes()
+        .filter(|&(place, _)| curves[place].ends_early)
+        .filter_map(|(place, lane)| {
+            let &(nines, rtt) = curves[place].points.last()?;
+            Some((nines / most, y(view, rtt), place, lane))
+        })
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    let mut taken: Vec<(f64, f64)> = Vec::new();
+    for (x, end, place, lane) in ends {
+        // Names go upwards from their end, each above those already there.
+        let mut at = end - 12.0;
+        while let Some(blocking) = taken
+            .iter()
+            .find(|(other, top)| (other - x).abs() < 0.16 && (top - at).abs() < LABEL - 2.0)
+        {
+            at = blocking.1 - LABEL + 2.0;
+        }
+        taken.push((x, at));
+        let lost = 1.0 - lane.messages.delivered as f64 / lane.messages.intended.max(1) as f64;
+        append!(
+            out,
+            r#"<g class="early {}" data-lane="{place}"><svg x="{}" y="{}" overflow="visible"><path class="cross" d="M-4-4 4 4M4-4-4 4"/></svg><text x="{}" y="{}" text-anchor="{}" dx="{}">{} <tspan class="why">{} % lost</tspan></text></g>"#,
+            view.look(place).classes(),
+            per_cent(x),
+            coordinate(end),
+            per_cent(x),
+            coordinate(at),
+            if x > 0.6 { "end" } else { "start" },
+            if x > 0.6 { 4 } else { -4 },
+            esc(&lane.lane),
+            written::factor(lost * 100.0),
+        );
+    }
+}
+
+/// The names of curves that reach the edge, beside their ends and moved apart
+/// where they would overlap, with a line that leads to each.
+fn direct_labels(view: &View<'_>, curves: &[Curve], out: &mut String) {
+    let mut ends: Vec<(f64, usize, &Lane)> = view
+        .lanes()
+        .filter(|&(place, _)| !curves[place].ends_early)
+        .filter_map(|(place, lane)| Some((y(view, curves[place].points.last()?.1), place, lane)))
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let tops = moved_apart(
+        &ends.iter().map(|end| end.0).collect::<Vec<_>>(),
+        LABEL,
+        TOP,
+        BOTTOM,
+    );
+    append!(
+        out,
+        r#"<svg class="leaders" viewBox="0 0 16 {HEIGHT}" preserveAspectRatio="none" height="{HEIGHT}">"#
+    );
+    for ((end, place, _), top) in ends.iter().zip(&tops) {
+        append!(
+            out,
+            r#"<path class="leader {}" data-lane="{place}" d="M0 {}L16 {}"/>"#,
+            view.look(*place).classes(),
+            coordinate(*end),
+            coordinate(*top)
+        );
+    }
+    *out += r#"</svg><div class="direct">"#;
+    for ((_, place, lane), top) in ends.iter().zip(&tops) {
+        append!(
+            out,
+            r#"<span class="{}" data-lane="{place}" style="top:{}px">{} <small>{}</small></span>"#,
+            view.look(*place).classes(),
+            coordinate(*top),
+            esc(&lane.lane),
+            written::milliseconds_with_unit(lane.rtt_ms.max)
+        );
+    }
+    *out += "</div>";
+}
+
+/// Places for labels `height` tall at `wanted` (ascending), no two closer and
+/// none outside `top..bottom` as long as there is room.
+pub(crate) fn moved_apart(wanted: &[f64], height: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut places: Vec<f64> = Vec::with_capacity(wanted.len());
+    for &at in wanted {
+        let least = places.last().map_or(top, |last| last + height);
+        places.push(at.max(least));
+    }
+    let mut limit = bottom;
+    for place in places.iter_mut().rev() {
+        *place = place.min(limit);
+        limit = *place - height;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_moved_apart_and_kept_inside() {
+        assert_eq!(
+            moved_apart(&[5.0, 6.0, 50.0], 10.0, 0.0, 100.0),
+            [5.0, 15.0, 50.0]
+        );
+        assert_eq!(moved_apart(&[98.0, 99.0], 10.0, 0.0, 100.0), [90.0, 100.0]);
+        assert!(moved_apart(&[], 10.0, 0.0, 100.0).is_empty());
+    }
+}

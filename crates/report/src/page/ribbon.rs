@@ -1,0 +1,159 @@
+//! Round trips over time: for each lane a ribbon from the smallest to the
+//! largest, its lag episodes beneath, lost messages above, and behind it the
+//! moments at which the link itself was in trouble.
+
+use lagometer_stats::{Episode, Lane};
+
+use super::band::{Band, COLUMNS, WIDTH};
+use super::markup::{coordinate, esc, per_cent};
+use super::scale::{clock, tick_label};
+use super::truth;
+use super::view::View;
+use crate::written::milliseconds_with_unit;
+
+/// Height of a lane's strip; the script draws with the same measures.
+pub(crate) const HEIGHT: f64 = 62.0;
+/// Where the largest round trip of the axis is drawn.
+pub(crate) const TOP: f64 = 9.0;
+/// Where the smallest is drawn.
+pub(crate) const BOTTOM: f64 = 52.0;
+
+/// Appends the section.
+pub(crate) fn render(view: &View<'_>, out: &mut String) {
+    let id = view.id("time");
+    let with_truth = view.document.weather.is_some();
+    append!(
+        out,
+        r#"<section class="time" aria-labelledby="{id}"><h2 id="{id}">Round trips over time</h2>
+<p class="note">Each ribbon spans the smallest to the largest round trip of a moment, on a logarithmic scale; <span class="key episode-key"></span> marks lag episodes, <span class="key lost-key"></span> lost messages.{}{}</p>
+<div class="zoombar js-only"><span class="zoomed" role="status"></span><button type="button" class="reset" hidden>Show the whole run</button><span class="hint">Drag across the ribbons to zoom in; with the keyboard, focus them and use ← → + − and 0.</span></div>
+<div class="timeplot" tabindex="0" role="group" aria-label="Round trips over time, zoomable">"#,
+        if with_truth {
+            " Beneath, on the same time axis, is what the link did to every lane alike."
+        } else {
+            ""
+        },
+        if view.document.seeds.len() > 1 {
+            " Shown is the first seed."
+        } else {
+            ""
+        },
+    );
+    for (place, lane) in view.lanes() {
+        strip(view, place, lane, out);
+    }
+    truth::render(view, out);
+    *out += "</div></section>\n";
+}
+
+fn strip(view: &View<'_>, place: usize, lane: &Lane, out: &mut String) {
+    append!(
+        out,
+        r#"<div class="strip {}" data-lane="{place}"><div class="strip-name"><b>{}</b> <span>{}</span></div><svg class="plot" height="{HEIGHT}" role="img" aria-label="{}">"#,
+        view.look(place).classes(),
+        esc(&lane.lane),
+        in_short(lane),
+        esc(&format!(
+            "{}: round trips over time, {}",
+            lane.lane,
+            in_short(lane)
+        )),
+    );
+    truth::backdrop(view, HEIGHT, out);
+    let y = |value: f64| BOTTOM - (BOTTOM - TOP) * view.rtt.position(value);
+    for decade in view.rtt.decades() {
+        let at = y(decade);
+        if at > TOP + 4.0 && at < BOTTOM - 2.0 {
+            let at = coordinate(at);
+            append!(
+                out,
+                r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-2">{}</text>"#,
+                tick_label(decade)
+            );
+        }
+    }
+    let timeline = &lane.timeline;
+    let band = Band::between(timeline.step_s, &timeline.min_ms, &timeline.max_ms).thinned(COLUMNS);
+    append!(
+        out,
+        r#"<svg class="stretch" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none"><path class="ribbon" d="{}"/><path class="lost" d="{}"/></svg><g class="episodes">"#,
+        band.path(view.span_s, y),
+        lost_path(&timeline.lost, timeline.step_s, view.span_s),
+    );
+    for episode in lane
+        .episodes
+        .iter()
+        .filter(|each| is_of_first_seed(view, each))
+    {
+        let (start, width) = (
+            episode.start_s / view.span_s,
+            episode.duration_ms / 1e3 / view.span_s,
+        );
+        append!(
+            out,
+            r#"<rect class="episode" x="{}" width="{}" y="56" height="5"><title>{}</title></rect>"#,
+            per_cent(start.clamp(0.0, 1.0)),
+            per_cent(width.clamp(0.0, 1.0 - start.clamp(0.0, 1.0))),
+            episode_in_words(episode),
+        );
+    }
+    *out += "</g></svg></div>";
+}
+
+/// The timeline is that of the first seed, and so must its episodes be.
+pub(crate) fn is_of_first_seed(view: &View<'_>, episode: &Episode) -> bool {
+    episode.seed.is_none_or(|seed| seed == view.document.seed)
+        && episode.start_s.is_finite()
+        && episode.duration_ms.is_finite()
+}
+
+/// `from 3:06.2, 412 ms long, worst 590 ms, 3 lost, recovered in 120 ms`.
+pub(crate) fn episode_in_words(episode: &Episode) -> String {
+    let mut words = format!(
+        "Lag from {}, {} long, {} messages late",
+        clock(episode.start_s, 0.5),
+        milliseconds_with_unit(episode.duration_ms),
+        episode.messages,
+    );
+    if let Some(worst) = episode.worst_ms {
+        append!(words, ", worst {}", milliseconds_with_unit(worst));
+    }
+    if episode.lost > 0 {
+        append!(words, ", {} lost", episode.lost);
+    }
+    if let Some(recovery) = episode.recovery_ms {
+        append!(
+            words,
+            ", recovered {} after the disturbance",
+            milliseconds_with_unit(recovery)
+        );
+    }
+    words
+}
+
+/// The words beside a strip's name.
+fn in_short(lane: &Lane) -> String {
+    let lags = match lane.episodes.len() {
+        0 => "no lag".to_owned(),
+        1 => "1 lag".to_owned(),
+        many => format!("{many} lags"),
+    };
+    if lane.messages.delivered == 0 {
+        "nothing arrived".to_owned()
+    } else {
+        format!("{lags}, worst {}", milliseconds_with_unit(lane.rtt_ms.max))
+    }
+}
+
+/// A tick at the top for every column in which messages were lost.
+fn lost_path(lost: &[u32], step_s: f64, span_s: f64) -> String {
+    let joined = lost.len().div_ceil(COLUMNS).max(1);
+    let mut data = String::new();
+    for (index, chunk) in lost.chunks(joined).enumerate() {
+        if chunk.iter().any(|&lost| lost > 0) {
+            let x = (index as f64 + 0.5) * joined as f64 * step_s / span_s * WIDTH;
+            append!(data, "M{} 1v5", coordinate(x.min(WIDTH)));
+        }
+    }
+    data
+}

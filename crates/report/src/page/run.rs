@@ -1,0 +1,176 @@
+//! One run on the page: who it is, its verdict, its warnings, its charts in
+//! the order in which they answer questions.
+
+use super::markup::esc;
+use super::percentile_curves::{self, Curve};
+use super::view::View;
+use super::{details, embedded, lane_table, parity, ribbon, scatter, within_bars};
+use crate::budget;
+
+/// Appends the run.
+pub(crate) fn render(view: &View<'_>, out: &mut String) {
+    let most = view.most_nines();
+    let curves: Vec<Curve> = view
+        .document
+        .lanes
+        .iter()
+        .map(|lane| percentile_curves::curve(lane, most))
+        .collect();
+    append!(out, r#"<article class="run" id="{}">"#, view.id("top"));
+    header(view, out);
+    verdict(view, out);
+    if view.groups.is_empty() {
+        *out += r#"<p class="verdict">No lane was measured.</p>"#;
+        lane_table::render(view, out);
+    } else {
+        lane_bar(view, out);
+        lane_table::render(view, out);
+        ribbon::render(view, out);
+        percentile_curves::render(view, &curves, out);
+        within_bars::render(view, out);
+        scatter::render(view, out);
+    }
+    parity::render(view, out);
+    details::render(view, out);
+    append!(
+        out,
+        "<script type=\"application/json\" class=\"data\">{}</script></article>",
+        embedded::data(view, &curves)
+    );
+}
+
+/// The graph that gave the project its name: good, late and lost moments.
+const MARK: &str = r#"<svg class="mark" viewBox="0 0 46 20" aria-hidden="true"><path class="on-time" d="M1 20v-6h3v6zM5 20v-7h3v7zM9 20v-6h3v6zM13 20v-8h3v8zM33 20v-7h3v7zM37 20v-6h3v6zM41 20v-7h3v7z"/><path class="late" d="M17 20V8h3v12zM25 20V4h3v16zM29 20V9h3v11z"/><path class="gone" d="M21 20V0h3v20z"/></svg>"#;
+
+fn header(view: &View<'_>, out: &mut String) {
+    let about = &view.about;
+    let heading = match &about.network {
+        Some(network) => format!(
+            "{} <span>on</span> {}",
+            esc(&about.experiment),
+            esc(network)
+        ),
+        None => esc(&about.experiment).to_string(),
+    };
+    let lanes = view.document.lanes.len();
+    append!(
+        out,
+        r#"<header><p class="brand">{MARK} Lagometer</p><h1>{heading}</h1>"#
+    );
+    if let Some(summary) = &about.summary {
+        append!(out, r#"<p class="summary">{}</p>"#, esc(summary));
+    }
+    *out += r#"<ul class="facts">"#;
+    for fact in &about.conditions {
+        append!(out, "<li>{}</li>", esc(fact));
+    }
+    append!(
+        out,
+        "<li>{lanes} lane{}</li><li>{}</li></ul>",
+        if lanes == 1 { "" } else { "s" },
+        esc(&view.document.started.replace('T', " ").replace('Z', " UTC"))
+    );
+    if let Some(replay) = &about.replay {
+        append!(
+            out,
+            r#"<div class="replay"><span>Play it again</span><code>{}</code><button type="button" class="copy js-only">Copy</button></div>"#,
+            esc(replay)
+        );
+    }
+    *out += "</header>\n";
+}
+
+fn verdict(view: &View<'_>, out: &mut String) {
+    let document = view.document;
+    if let Some(verdict) = &document.verdict {
+        append!(out, r#"<p class="verdict">{}</p>"#, esc(verdict));
+    }
+    if document.partial {
+        *out += r#"<div class="warning"><b>The run was cut short.</b> All figures cover what was played until then.</div>"#;
+    }
+    for warning in &document.warnings {
+        append!(
+            out,
+            r#"<div class="warning"><b>{}</b> {}{}</div>"#,
+            esc(&warning.what),
+            esc(&warning.why),
+            if warning.mend.is_empty() {
+                String::new()
+            } else {
+                format!(r#" <span class="mend">→ {}</span>"#, esc(&warning.mend))
+            }
+        );
+    }
+    budgets(view, out);
+}
+
+fn budgets(view: &View<'_>, out: &mut String) {
+    let budgets = &view.document.budgets;
+    if budgets.is_empty() {
+        return;
+    }
+    let mut asked: Vec<String> = budgets.iter().map(budget::asked).collect();
+    asked.dedup();
+    *out += r#"<dl class="budgets">"#;
+    for limit in asked {
+        let of_limit = || budgets.iter().filter(|each| budget::asked(each) == limit);
+        let met: Vec<&str> = of_limit()
+            .filter(|each| each.ok)
+            .map(|each| each.lane.as_str())
+            .collect();
+        let missed = of_limit().filter(|each| !each.ok).count();
+        let class = if missed == 0 { "ok" } else { "bad" };
+        let outcome = match (met.len(), missed) {
+            (_, 0) => "met by every lane".to_owned(),
+            (0, _) => "missed by every lane".to_owned(),
+            (met_count, _) if met_count <= 5 => {
+                format!("met by {} alone, missed by {missed}", met.join(", "))
+            }
+            (met_count, _) => format!("met by {met_count}, missed by {missed}"),
+        };
+        append!(
+            out,
+            r#"<div class="{class}"><dt>Budget: {}</dt><dd>{}</dd></div>"#,
+            esc(&limit),
+            esc(&outcome)
+        );
+    }
+    *out += "</dl>";
+}
+
+/// The lanes as buttons that hide and show them everywhere; a legend without
+/// the script.
+fn lane_bar(view: &View<'_>, out: &mut String) {
+    *out += r#"<div class="lane-bar" role="group" aria-label="Lanes shown">"#;
+    for (place, lane) in view.lanes() {
+        append!(
+            out,
+            r#"<button type="button" class="lane-button {}" data-toggle="{place}" aria-pressed="true">{}{}</button>"#,
+            view.look(place).classes(),
+            view.look(place).swatch(),
+            esc(&lane.lane)
+        );
+    }
+    *out += r#"<span class="choices js-only"><button type="button" data-choose="all">all</button>"#;
+    if view.groups.len() > 1 {
+        for (group, name) in view.groups.iter().zip(["reliable", "unreliable", "others"]) {
+            let places: Vec<String> = group
+                .lanes
+                .iter()
+                .map(|lane| view.place(lane).to_string())
+                .collect();
+            let name = match group.lanes[0].parity.as_ref().map(|parity| parity.reliable) {
+                Some(true) => "reliable",
+                Some(false) => "unreliable",
+                None => name,
+            };
+            append!(
+                out,
+                r#"<button type="button" data-choose="{}">{name}</button>"#,
+                places.join(" ")
+            );
+        }
+    }
+    *out += r#"<button type="button" data-choose="">none</button></span></div>"#;
+    out.push('\n');
+}

@@ -1,0 +1,287 @@
+//! What a small tail costs: bytes on the wire against the 99.9th percentile of
+//! the round trip, a point for each lane.
+
+use lagometer_stats::Lane;
+
+use super::markup::{coordinate, esc, per_cent};
+use super::scale::{LogScale, tick_label};
+use super::view::View;
+use crate::figure::Figure;
+use crate::written;
+
+/// Height of the plot.
+const HEIGHT: f64 = 400.0;
+/// Lanes that lost more than one message in a thousand stand here.
+const LOST: f64 = 20.0;
+/// Where the axis of round trips ends at the top.
+const TOP: f64 = 52.0;
+/// Where it ends at the bottom.
+const BOTTOM: f64 = 372.0;
+
+/// The plot is laid out once for a wide page and once for a narrow one, since
+/// labels that stand apart on one collide on the other. The style sheet shows
+/// the one that fits.
+const LAYOUTS: [(&str, f64); 2] = [("wide", 1080.0), ("narrow", 330.0)];
+
+struct Point<'a> {
+    place: usize,
+    lane: &'a Lane,
+    overhead: f64,
+    p99_9: f64,
+}
+
+/// Appends the section; nothing where no lane knows its wire.
+pub(crate) fn render(view: &View<'_>, out: &mut String) {
+    let points: Vec<Point<'_>> = view
+        .lanes()
+        .filter_map(|(place, lane)| {
+            let overhead = Figure::Overhead.of(lane).filter(|each| *each > 0.0)?;
+            Some(Point {
+                place,
+                lane,
+                overhead,
+                p99_9: Figure::P99_9.of(lane)?,
+            })
+        })
+        .collect();
+    if points.is_empty() {
+        return;
+    }
+    let id = view.id("scatter");
+    let x = overhead_axis(&points);
+    let y = LogScale::covering(points.iter().map(|point| point.p99_9));
+    let any_lost = points.iter().any(|point| point.p99_9.is_infinite());
+    append!(
+        out,
+        r#"<section class="scatter" aria-labelledby="{id}"><h2 id="{id}">What the tail costs</h2>
+<p class="note">Bytes on the wire against the round trip that one message in a thousand exceeds. Towards the lower left is better: fast in the worst moments and cheap. Hollow markers are unreliable lanes{}.</p>"#,
+        if any_lost {
+            "; in the band at the top are lanes that lost more than one message in a thousand, so that no round trip can be named"
+        } else {
+            ""
+        }
+    );
+    for (class, width) in LAYOUTS {
+        plot(view, &points, x, y, any_lost, (class, width), out);
+    }
+    *out += r#"<p class="axis-name">wire bytes over payload bytes</p></section>"#;
+    out.push('\n');
+}
+
+/// From just under the leanest lane to just over the most lavish.
+fn overhead_axis(points: &[Point<'_>]) -> LogScale {
+    let least = points
+        .iter()
+        .map(|point| point.overhead)
+        .fold(f64::INFINITY, f64::min);
+    let most = points
+        .iter()
+        .map(|point| point.overhead)
+        .fold(0.0, f64::max);
+    let low = (least * 0.97).min(1.0).max(least / 20.0);
+    LogScale {
+        low,
+        high: (most * 1.12).max(low * 1.5),
+    }
+}
+
+fn plot(
+    view: &View<'_>,
+    points: &[Point<'_>],
+    x: LogScale,
+    y: LogScale,
+    any_lost: bool,
+    (class, width): (&str, f64),
+    out: &mut String,
+) {
+    let y_of = |rtt: f64| {
+        if rtt.is_infinite() {
+            LOST
+        } else {
+            BOTTOM - (BOTTOM - TOP) * y.position(rtt)
+        }
+    };
+    // Room for the labels of the vertical axis and for half a marker.
+    let inset = 44.0;
+    let x_of = |overhead: f64| (inset + (width - inset - 12.0) * x.position(overhead)) / width;
+    append!(
+        out,
+        r#"<svg class="plot {class}" height="{HEIGHT}" role="img" aria-label="Wire overhead against the 99.9th percentile of the round trip">"#
+    );
+    for tick in y.ticks() {
+        let at = coordinate(y_of(tick));
+        append!(
+            out,
+            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{}</text>"#,
+            tick_label(tick)
+        );
+    }
+    for tick in [1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
+        if (x.low..=x.high).contains(&tick) {
+            let at = per_cent(x_of(tick));
+            append!(
+                out,
+                r#"<line class="grid" x1="{at}" x2="{at}" y1="{}" y2="{BOTTOM}"/><text class="tick" x="{at}" y="{}" text-anchor="middle">{} ×</text>"#,
+                if any_lost { 4.0 } else { TOP },
+                BOTTOM + 16.0,
+                coordinate(tick)
+            );
+        }
+    }
+    if any_lost {
+        append!(
+            out,
+            r#"<rect class="lost-band" width="100%" y="4" height="32"/><text class="tick" x="3" y="16">&gt; 0.1 %</text><text class="tick" x="3" y="28">lost</text>"#
+        );
+    }
+    let places: Vec<(f64, f64)> = points
+        .iter()
+        .map(|point| (x_of(point.overhead) * width, y_of(point.p99_9)))
+        .collect();
+    let labels = place_labels(points, &places, width);
+    for ((point, (at_x, at_y)), label) in points.iter().zip(&places).zip(labels) {
+        let look = view.look(point.place);
+        let tail = if point.p99_9.is_infinite() {
+            "p99.9 lost".to_owned()
+        } else {
+            format!("p99.9 {}", written::milliseconds_with_unit(point.p99_9))
+        };
+        let x = per_cent(at_x / width);
+        append!(
+            out,
+            r#"<g class="point {}" data-lane="{}"><title>{}</title><svg x="{x}" y="{}" overflow="visible">{}</svg>"#,
+            look.classes(),
+            point.place,
+            esc(&format!(
+                "{}: {} × the payload, {tail}",
+                point.lane.lane,
+                written::factor(point.overhead)
+            )),
+            coordinate(*at_y),
+            look.marker(),
+        );
+        if let Some(label) = label {
+            append!(
+                out,
+                r#"<text x="{x}" dx="{}" y="{}" text-anchor="{}">{}</text>"#,
+                coordinate(label.dx),
+                coordinate(at_y + label.dy),
+                label.anchor,
+                esc(&point.lane.lane)
+            );
+        }
+        *out += "</g>";
+    }
+    *out += "</svg>";
+}
+
+#[derive(Clone, Copy)]
+struct Label {
+    dx: f64,
+    dy: f64,
+    anchor: &'static str,
+}
+
+/// Around a point, the most legible place first.
+const AROUND: [Label; 8] = [
+    Label {
+        dx: 8.0,
+        dy: 4.0,
+        anchor: "start",
+    },
+    Label {
+        dx: -8.0,
+        dy: 4.0,
+        anchor: "end",
+    },
+    Label {
+        dx: 0.0,
+        dy: -9.0,
+        anchor: "middle",
+    },
+    Label {
+        dx: 0.0,
+        dy: 17.0,
+        anchor: "middle",
+    },
+    Label {
+        dx: 8.0,
+        dy: -7.0,
+        anchor: "start",
+    },
+    Label {
+        dx: 8.0,
+        dy: 15.0,
+        anchor: "start",
+    },
+    Label {
+        dx: -8.0,
+        dy: -7.0,
+        anchor: "end",
+    },
+    Label {
+        dx: -8.0,
+        dy: 15.0,
+        anchor: "end",
+    },
+];
+
+#[derive(Clone, Copy)]
+struct Area {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+impl Area {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
+    }
+}
+
+/// For each point the first place around it where its name covers neither
+/// another name nor a point; none where there is no such place, and the name
+/// is left to the tooltip and the table.
+fn place_labels(points: &[Point<'_>], places: &[(f64, f64)], width: f64) -> Vec<Option<Label>> {
+    let mut taken: Vec<Area> = places
+        .iter()
+        .map(|(x, y)| Area {
+            left: x - 5.0,
+            top: y - 5.0,
+            right: x + 5.0,
+            bottom: y + 5.0,
+        })
+        .collect();
+    points
+        .iter()
+        .zip(places)
+        .map(|(point, (x, y))| {
+            // About what the system fonts take at 12 pixels.
+            let text = unicode_width::UnicodeWidthStr::width(point.lane.lane.as_str()) as f64 * 6.6;
+            AROUND.into_iter().find(|label| {
+                let left = x + label.dx
+                    - match label.anchor {
+                        "start" => 0.0,
+                        "end" => text,
+                        _ => text / 2.0,
+                    };
+                let area = Area {
+                    left,
+                    top: y + label.dy - 10.0,
+                    right: left + text,
+                    bottom: y + label.dy + 3.0,
+                };
+                let inside = area.left >= 0.0 && area.right <= width && area.top >= 0.0;
+                let free = inside && !taken.iter().any(|each| each.overlaps(&area));
+                if free {
+                    taken.push(area);
+                }
+                free
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,331 @@
+//! What the link did, drawn on the time axis of the ribbons: delay, loss, rate
+//! and disturbances of each direction.
+
+use lagometer_stats::{DirectionWeather, Disturbance, Weather};
+
+use super::band::{Band, COLUMNS, WIDTH};
+use super::markup::{coordinate, esc, per_cent};
+use super::scale::{LogScale, clock, tick_label, time_ticks};
+use super::view::View;
+use crate::written::milliseconds_with_unit;
+
+/// Height of one row of the panel, without its gap.
+pub(crate) const ROW: f64 = 34.0;
+/// Gap between two rows.
+const GAP: f64 = 8.0;
+/// Height of the bars that show disturbances of one direction.
+const BARS: f64 = 11.0;
+/// Room for the labels of the time axis.
+const AXIS: f64 = 18.0;
+
+/// Labelled instants on the time axis of a wide page; the script chooses anew
+/// for other widths.
+const TIME_TICKS: usize = 10;
+
+/// A row of the panel that shows one series of both directions.
+#[derive(Clone, Debug)]
+pub(crate) struct SeriesRow {
+    /// What it shows, with its unit.
+    pub(crate) name: &'static str,
+    /// Top of the row.
+    pub(crate) top: f64,
+    /// The vertical axis.
+    pub(crate) axis: Axis,
+    /// Up and down.
+    pub(crate) bands: [Band; 2],
+}
+
+/// A row's vertical axis.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Axis {
+    /// Logarithmic.
+    Log(LogScale),
+    /// Square root from zero to this: small probabilities stay visible beside
+    /// large ones, and zero is zero.
+    Root(f64),
+}
+
+impl Axis {
+    /// Where `value` stands between 0 and 1.
+    pub(crate) fn position(self, value: f64) -> f64 {
+        match self {
+            Self::Log(scale) => scale.position(value),
+            Self::Root(most) => (value.max(0.0) / most).min(1.0).sqrt(),
+        }
+    }
+}
+
+/// The rows for what `weather` knows.
+pub(crate) fn series_rows(weather: &Weather) -> Vec<SeriesRow> {
+    let both = [&weather.up, &weather.down];
+    let band =
+        |of: fn(&DirectionWeather) -> &[f64]| both.map(|each| Band::along(each.step_s, of(each)));
+    let values = |bands: &[Band; 2]| -> Vec<f64> {
+        bands
+            .iter()
+            .flat_map(|band| band.ranges.iter().flatten().map(|range| range.1))
+            .collect()
+    };
+    let mut rows = Vec::new();
+    let mut push = |name, bands: [Band; 2], axis: Axis| {
+        let top = 4.0 + rows.len() as f64 * (ROW + GAP);
+        rows.push(SeriesRow {
+            name,
+            top,
+            axis,
+            bands,
+        });
+    };
+    let delay = band(|each| &each.delay_ms);
+    let delays = values(&delay);
+    if delays.iter().any(|&delay| delay > 0.0) {
+        push(
+            "delay",
+            delay,
+            Axis::Log(LogScale::covering(delays.into_iter())),
+        );
+    }
+    let loss = band(|each| &each.loss_pct);
+    let most = values(&loss).into_iter().fold(0.0, f64::max);
+    if most > 0.0 {
+        push("loss", loss, Axis::Root(most.clamp(0.01, 100.0)));
+    }
+    let rate = band(|each| &each.rate_kbit_per_s);
+    let rates = values(&rate);
+    if !rates.is_empty() {
+        push(
+            "rate",
+            rate,
+            Axis::Log(LogScale::covering(rates.into_iter())),
+        );
+    }
+    rows
+}
+
+/// Top of the bars of direction 0 (up) or 1 (down).
+fn bars_top(rows: usize, direction: usize) -> f64 {
+    4.0 + rows as f64 * (ROW + GAP) + direction as f64 * (BARS + 4.0)
+}
+
+/// Appends the panel with the time axis; the axis alone where the link's
+/// truth is not known.
+pub(crate) fn render(view: &View<'_>, out: &mut String) {
+    let Some(weather) = &view.document.weather else {
+        append!(
+            out,
+            r#"<div class="truth"><div class="strip-name"></div><svg class="plot" height="{AXIS}">"#
+        );
+        time_axis(view, 0.0, out);
+        *out += "</svg></div>";
+        return;
+    };
+    let rows = series_rows(weather);
+    let bars_end = bars_top(rows.len(), 1) + BARS;
+    *out += r#"<div class="truth"><div class="strip-name"><b>the link</b> <span class="way"><i class="up"></i>up <i class="down"></i>down</span>"#;
+    *out += &legend(weather);
+    append!(
+        out,
+        r#"</div><svg class="plot" height="{}" role="img" aria-label="What the link did: delay, loss and disturbances over time, up and down">"#,
+        bars_end + AXIS
+    );
+    backdrop(view, bars_end, out);
+    for (index, row) in rows.iter().enumerate() {
+        series(view, index, row, out);
+    }
+    for (direction, (name, weather)) in [("up", &weather.up), ("down", &weather.down)]
+        .into_iter()
+        .enumerate()
+    {
+        let top = bars_top(rows.len(), direction);
+        append!(out, r#"<g class="bars {name}">"#);
+        for each in drawable(view, weather) {
+            bar(view, each, name, top, out);
+        }
+        append!(
+            out,
+            r#"</g><text class="tick" x="3" y="{}">{name}</text>"#,
+            coordinate(top + BARS - 2.0)
+        );
+    }
+    time_axis(view, bars_end, out);
+    *out += "</svg></div>";
+}
+
+/// Appends a shade behind the plot for every outage and stall; bursts are too
+/// many to shade.
+pub(crate) fn backdrop(view: &View<'_>, height: f64, out: &mut String) {
+    let Some(weather) = &view.document.weather else {
+        return;
+    };
+    *out += r#"<g class="backdrop">"#;
+    for each in [&weather.up, &weather.down]
+        .into_iter()
+        .flat_map(|each| drawable(view, each))
+    {
+        if each.kind != "burst" {
+            let (start, width) = extent(view, each);
+            append!(
+                out,
+                r#"<rect class="shade {}" x="{start}" width="{width}" y="0" height="{}"/>"#,
+                kind_class(&each.kind),
+                coordinate(height)
+            );
+        }
+    }
+    *out += "</g>";
+}
+
+/// Disturbances that reach into the run, with times that can be drawn.
+pub(crate) fn drawable<'a>(
+    view: &View<'_>,
+    weather: &'a DirectionWeather,
+) -> impl Iterator<Item = &'a Disturbance> {
+    let span = view.span_s;
+    weather.disturbances.iter().filter(move |each| {
+        each.start_s.is_finite()
+            && each.end_s >= each.start_s
+            && each.end_s >= 0.0
+            && each.start_s <= span
+    })
+}
+
+/// The class of a kind of disturbance; a kind unknown here is shown as such.
+pub(crate) fn kind_class(kind: &str) -> &'static str {
+    match kind {
+        "outage" => "outage",
+        "stall" => "stall",
+        "burst" => "burst",
+        _ => "other",
+    }
+}
+
+fn extent(view: &View<'_>, each: &Disturbance) -> (String, String) {
+    let start = (each.start_s / view.span_s).clamp(0.0, 1.0);
+    let end = (each.end_s / view.span_s).clamp(start, 1.0);
+    (per_cent(start), per_cent(end - start))
+}
+
+fn bar(view: &View<'_>, each: &Disturbance, direction: &str, top: f64, out: &mut String) {
+    let (start, width) = extent(view, each);
+    // Kinds differ in height as well as in colour.
+    let height = match kind_class(&each.kind) {
+        "outage" => BARS,
+        "stall" => BARS * 0.7,
+        _ => BARS * 0.4,
+    };
+    append!(
+        out,
+        r#"<rect class="bar {}" x="{start}" width="{width}" y="{}" height="{}"><title>{}</title></rect>"#,
+        kind_class(&each.kind),
+        coordinate(top + BARS - height),
+        coordinate(height),
+        esc(&format!(
+            "{} {direction}, from {}, {} long",
+            each.kind,
+            clock(each.start_s, 0.5),
+            milliseconds_with_unit((each.end_s - each.start_s) * 1e3)
+        ))
+    );
+}
+
+fn series(view: &View<'_>, index: usize, row: &SeriesRow, out: &mut String) {
+    let y = |value: f64| row.top + ROW - ROW * row.axis.position(value);
+    let ticks: Vec<(f64, String)> = match row.axis {
+        Axis::Log(scale) => [scale.low, scale.high]
+            .into_iter()
+            .map(|value| (value, row_label(row.name, value)))
+            .collect(),
+        Axis::Root(most) => [0.0, most]
+            .into_iter()
+            .map(|value| (value, row_label(row.name, value)))
+            .collect(),
+    };
+    for (index, (value, label)) in ticks.iter().enumerate() {
+        let at = coordinate(y(*value));
+        let dy = if index == 0 { -2 } else { 8 };
+        append!(
+            out,
+            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="{dy}">{label}</text>"#
+        );
+    }
+    append!(
+        out,
+        r#"<svg class="stretch" viewBox="0 0 {WIDTH} {}" y="0" height="{}" preserveAspectRatio="none">"#,
+        coordinate(row.top + ROW + 1.0),
+        coordinate(row.top + ROW + 1.0),
+    );
+    for (direction, band) in ["up", "down"].into_iter().zip(&row.bands) {
+        append!(
+            out,
+            r#"<path class="series {direction}" data-row="{index}" d="{}"/>"#,
+            band.thinned(COLUMNS).path(view.span_s, y)
+        );
+    }
+    append!(
+        out,
+        r#"</svg><text class="row-name" x="100%" dx="-4" y="{}" text-anchor="end">{}</text>"#,
+        coordinate(row.top + 9.0),
+        row.name
+    );
+}
+
+fn row_label(row: &str, value: f64) -> String {
+    match row {
+        "delay" => tick_label(value),
+        "loss" => format!("{} %", coordinate(value)),
+        _ if value >= 1e3 => format!("{} Mbit/s", coordinate(value / 1e3)),
+        _ => format!("{} kbit/s", coordinate(value)),
+    }
+}
+
+fn legend(weather: &Weather) -> String {
+    let mut out = String::from(r#"<span class="kinds">"#);
+    for (kind, meaning) in [
+        ("outage", "drops all"),
+        ("stall", "holds all"),
+        ("burst", "loses many"),
+    ] {
+        let mut both = weather
+            .up
+            .disturbances
+            .iter()
+            .chain(&weather.down.disturbances);
+        if both.any(|each| each.kind == kind) {
+            append!(
+                out,
+                r#"<span><i class="{kind}"></i>{kind} <em>{meaning}</em></span> "#
+            );
+        }
+    }
+    out + "</span>"
+}
+
+fn time_axis(view: &View<'_>, top: f64, out: &mut String) {
+    append!(
+        out,
+        r#"<g class="time-axis" data-top="{}">"#,
+        coordinate(top)
+    );
+    for (seconds, label) in time_ticks(0.0, view.span_s, TIME_TICKS) {
+        let position = seconds / view.span_s;
+        append!(
+            out,
+            r#"<text class="tick" x="{}" y="{}" text-anchor="{}">{label}</text>"#,
+            per_cent(position),
+            coordinate(top + 13.0),
+            anchor(position)
+        );
+    }
+    *out += "</g>";
+}
+
+/// Labels at the ends stay inside the plot.
+pub(crate) fn anchor(position: f64) -> &'static str {
+    if position < 0.02 {
+        "start"
+    } else if position > 0.98 {
+        "end"
+    } else {
+        "middle"
+    }
+}
