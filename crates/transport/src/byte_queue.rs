@@ -6,15 +6,16 @@ use std::collections::VecDeque;
 /// bounded too.
 const ENTRY_COST_BYTES: usize = 64;
 
-/// Byte strings in order of arrival, up to a fixed amount of memory.
+/// Byte strings, or what holds one, in order of arrival, up to a fixed amount
+/// of memory.
 #[derive(Debug)]
-pub(crate) struct ByteQueue {
-    entries: VecDeque<Vec<u8>>,
+pub(crate) struct ByteQueue<T = Vec<u8>> {
+    entries: VecDeque<T>,
     used_bytes: usize,
     limit_bytes: usize,
 }
 
-impl ByteQueue {
+impl<T: AsRef<[u8]>> ByteQueue<T> {
     /// A queue that holds up to `limit_bytes`, 64 bytes for each entry
     /// included. An empty queue takes one entry of any size.
     pub(crate) const fn new(limit_bytes: usize) -> Self {
@@ -26,22 +27,29 @@ impl ByteQueue {
     }
 
     /// Appends `entry` and says whether there was room for it.
-    pub(crate) fn push(&mut self, entry: Vec<u8>) -> bool {
-        if !self.has_room_for(entry.len()) {
+    pub(crate) fn push(&mut self, entry: T) -> bool {
+        if !self.has_room_for(entry.as_ref().len()) {
             return false;
         }
-        self.used_bytes += entry.len() + ENTRY_COST_BYTES;
+        self.used_bytes += entry.as_ref().len() + ENTRY_COST_BYTES;
         self.entries.push_back(entry);
         true
     }
 
     /// Takes out the oldest entry.
-    pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         let entry = self.entries.pop_front()?;
-        self.used_bytes -= entry.len() + ENTRY_COST_BYTES;
+        self.used_bytes -= entry.as_ref().len() + ENTRY_COST_BYTES;
         Some(entry)
     }
 
+    /// Whether an entry of `len` bytes would be taken.
+    pub(crate) fn has_room_for(&self, len: usize) -> bool {
+        self.entries.is_empty() || self.used_bytes + len + ENTRY_COST_BYTES <= self.limit_bytes
+    }
+}
+
+impl ByteQueue {
     /// Moves the oldest entry into `buffer`, if there is one.
     pub(crate) fn pop_into(&mut self, buffer: &mut Vec<u8>) -> bool {
         match self.pop() {
@@ -51,11 +59,6 @@ impl ByteQueue {
             }
             None => false,
         }
-    }
-
-    /// Whether an entry of `len` bytes would be taken.
-    pub(crate) fn has_room_for(&self, len: usize) -> bool {
-        self.entries.is_empty() || self.used_bytes + len + ENTRY_COST_BYTES <= self.limit_bytes
     }
 }
 

@@ -56,6 +56,12 @@ pub struct Message {
     pub blocked: Option<Duration>,
 }
 
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Where an endpoint is in its life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {

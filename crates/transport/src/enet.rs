@@ -170,6 +170,12 @@ impl Settings {
         }
     }
 
+    /// The most bytes of a message that one datagram carries; a longer one is
+    /// cut into pieces of so many (`enet_peer_send`).
+    const fn fragment_bytes(&self) -> usize {
+        self.mtu.bytes() as usize - 4 - 24 - self.checksum_bytes() as usize
+    }
+
     const fn checksum_bytes(&self) -> u32 {
         if self.checksum { 4 } else { 0 }
     }

@@ -11,6 +11,7 @@
 //! [`Spec`] is any transport with any settings, found by the name of a
 //! [preset](presets) and changed key by key.
 
+mod arrivals;
 mod byte_queue;
 mod catalogue;
 mod endpoint;

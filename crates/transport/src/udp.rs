@@ -98,7 +98,7 @@ struct Udp {
     next_sequence: u32,
     seen: ReplayWindow,
     outgoing: ByteQueue,
-    arrived: ByteQueue,
+    arrived: ByteQueue<Message>,
 }
 
 impl Udp {
@@ -137,10 +137,7 @@ impl Endpoint for Udp {
     }
 
     fn receive(&mut self, _now: Time) -> Option<Message> {
-        self.arrived.pop().map(|bytes| Message {
-            bytes,
-            blocked: Some(Duration::ZERO),
-        })
+        self.arrived.pop()
     }
 
     fn handle_datagram(&mut self, _now: Time, datagram: &[u8]) {
@@ -151,7 +148,10 @@ impl Endpoint for Udp {
             return;
         };
         if self.seen.accept(u32::from_le_bytes(*sequence)) {
-            self.arrived.push(message.to_vec());
+            self.arrived.push(Message {
+                bytes: message.to_vec(),
+                blocked: Some(Duration::ZERO),
+            });
         }
     }
 

@@ -130,7 +130,7 @@ struct UdpRedundant {
     tail_at: Option<Time>,
     outgoing: ByteQueue,
     seen: ReplayWindow,
-    arrived: ByteQueue,
+    arrived: ByteQueue<Message>,
 }
 
 /// A message that rides along in later datagrams.
@@ -214,10 +214,7 @@ impl Endpoint for UdpRedundant {
     }
 
     fn receive(&mut self, _now: Time) -> Option<Message> {
-        self.arrived.pop().map(|bytes| Message {
-            bytes,
-            blocked: Some(Duration::ZERO),
-        })
+        self.arrived.pop()
     }
 
     fn handle_datagram(&mut self, _now: Time, datagram: &[u8]) {
@@ -236,7 +233,10 @@ impl Endpoint for UdpRedundant {
                 break;
             };
             if self.seen.accept(number) {
-                fresh.push(message.to_vec());
+                fresh.push(Message {
+                    bytes: message.to_vec(),
+                    blocked: Some(Duration::ZERO),
+                });
             }
             number = number.wrapping_sub(1);
             rest = after;

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lagometer_units::Time;
+use rusty_enet::consts::{PEER_FREE_RELIABLE_WINDOWS, PEER_RELIABLE_WINDOW_SIZE};
 use rusty_enet::{Event, Host, HostSettings, Packet, PacketKind, Peer, PeerID, crc32};
 
 use super::timers::Timers;
 use super::wire::{Command, Wire, commands};
 use super::{Packets, Settings};
+use crate::arrivals::Arrivals;
 use crate::byte_queue::ByteQueue;
 use crate::{Closed, Endpoint, Message, Refused, State, Transport, seed};
 
@@ -18,6 +20,9 @@ const CLOCK_STARTS_AT_MS: u64 = 1000;
 
 /// The one peer a host has room for.
 const PEER: PeerID = PeerID(0);
+
+/// The channel on which messages travel.
+const CHANNEL: u8 = 0;
 
 /// What is charged for a message beyond its bytes while it is in ENet's
 /// hands, so that a flood of tiny ones is bounded too.
@@ -34,7 +39,10 @@ pub(super) struct Enet {
     peer_said_goodbye: bool,
     /// What ENet holds of messages we gave it, in bytes.
     charged_bytes: Arc<AtomicUsize>,
-    arrived: ByteQueue,
+    arrived: ByteQueue<Message>,
+    /// When reliable commands arrived, by how many came before on their
+    /// channel.
+    arrivals: Arrivals,
     outgoing: ByteQueue,
 }
 
@@ -104,6 +112,7 @@ impl Enet {
             peer_said_goodbye: false,
             charged_bytes: Arc::new(AtomicUsize::new(0)),
             arrived: ByteQueue::new(settings.receive_buffer.bytes() as usize),
+            arrivals: Arrivals::default(),
             outgoing: ByteQueue::new(settings.send_buffer.bytes() as usize),
         }
     }
@@ -138,7 +147,12 @@ impl Enet {
                     });
                 }
                 Event::Receive { packet, .. } => {
-                    self.arrived.push(packet.data().to_vec());
+                    let bytes = packet.data().to_vec();
+                    // A message takes one number for each of its fragments.
+                    let numbers = bytes.len().div_ceil(self.settings.fragment_bytes()).max(1);
+                    let blocked = (self.settings.packets == Packets::Reliable)
+                        .then(|| self.arrivals.delivered(numbers as u64, now));
+                    self.arrived.push(Message { bytes, blocked });
                 }
             }
         }
@@ -151,6 +165,18 @@ impl Enet {
                 self.timers.sent(command, now_ms, first_timeout_ms);
             }
             self.outgoing.push(datagram);
+        }
+    }
+
+    /// Notes when the reliable command with this number came, if ENet takes
+    /// it (`enet_peer_queue_incoming_command`). ENet counts from 1.
+    fn note_arrival(&mut self, sequence: u16, now: Time) {
+        let windows = PEER_FREE_RELIABLE_WINDOWS * PEER_RELIABLE_WINDOW_SIZE;
+        let place = self
+            .arrivals
+            .place_of(u32::from(sequence.wrapping_sub(1)), 16);
+        if place < self.arrivals.delivered_until() + u64::from(windows) {
+            self.arrivals.heard(place..place + 1, now);
         }
     }
 
@@ -188,7 +214,7 @@ impl Endpoint for Enet {
         let packet = Packet::new(Charged::boxed(message, &self.charged_bytes), kind);
         self.host
             .peer_mut(PEER)
-            .send(0, &packet)
+            .send(CHANNEL, &packet)
             .map_err(|_| Refused::NotOpen)?;
         drop(packet);
         self.service(now, None);
@@ -196,10 +222,7 @@ impl Endpoint for Enet {
     }
 
     fn receive(&mut self, _now: Time) -> Option<Message> {
-        self.arrived.pop().map(|bytes| Message {
-            bytes,
-            blocked: None,
-        })
+        self.arrived.pop()
     }
 
     fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {
@@ -209,7 +232,14 @@ impl Endpoint for Enet {
         let now_ms = enet_ms(now);
         for command in commands(datagram, self.settings.checksum) {
             self.timers.heard(command, now_ms);
-            self.peer_said_goodbye |= command == Command::Disconnect;
+            match command {
+                Command::Reliable {
+                    channel: CHANNEL,
+                    sequence,
+                } => self.note_arrival(sequence, now),
+                Command::Disconnect => self.peer_said_goodbye = true,
+                _ => {}
+            }
         }
         self.service(now, Some(datagram));
     }
@@ -230,7 +260,10 @@ impl Endpoint for Enet {
     }
 
     fn handle_deadline(&mut self, now: Time) {
-        self.service(now, None);
+        // Between the points of the service grid ENet would not be called.
+        if self.next_deadline().is_some_and(|deadline| deadline <= now) {
+            self.service(now, None);
+        }
     }
 
     fn state(&self) -> State {
@@ -292,5 +325,83 @@ impl Drop for Charged {
     fn drop(&mut self) {
         self.account
             .fetch_sub(self.bytes.len() + MESSAGE_COST_BYTES, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// When what left which side.
+    type Log = Vec<(Time, usize, Vec<u8>)>;
+
+    /// Twenty seconds of play on a road with 10 % loss and a silence of
+    /// three seconds, with ENet called at its deadlines or every millisecond.
+    fn play(settings: &Settings, seed: u64, every_millisecond: bool) -> Log {
+        let mut ends = [
+            Enet::client(settings, seed, Time::ZERO),
+            Enet::server(settings, seed, Time::ZERO),
+        ];
+        let mut flying: BTreeMap<(u64, u64), (usize, Vec<u8>)> = BTreeMap::new();
+        let mut log = Log::new();
+        let mut datagram = Vec::new();
+        for ms in 0..20_000 {
+            let now = Time::from_millis(ms);
+            while let Some(entry) = flying.first_entry().filter(|entry| entry.key().0 <= ms) {
+                let (to, datagram) = entry.remove();
+                ends[to].handle_datagram(now, &datagram);
+            }
+            for (side, end) in ends.iter_mut().enumerate() {
+                if ms % 50 == side as u64 {
+                    let _connecting = end.send(now, &[side as u8; 500]);
+                }
+                if every_millisecond {
+                    end.service(now, None);
+                } else {
+                    assert!(end.next_deadline().is_none_or(|at| at >= now), "late");
+                    end.handle_deadline(now);
+                }
+                while end.receive(now).is_some() {}
+                while end.poll_datagram(now, &mut datagram) {
+                    let number = log.len() as u64;
+                    log.push((now, side, datagram.clone()));
+                    let roll = seed::derive(seed, 1000 + number);
+                    let is_silent = (8000..11_000).contains(&ms);
+                    if !roll.is_multiple_of(10) && !is_silent {
+                        let arrival_ms = ms + 30 + roll / 10 % 40;
+                        flying.insert((arrival_ms, number), (1 - side, datagram.clone()));
+                    }
+                }
+            }
+        }
+        log
+    }
+
+    #[test]
+    fn called_at_its_deadlines_enet_does_what_it_does_when_called_every_millisecond() {
+        for settings in [
+            Settings::RELIABLE,
+            Settings::NO_THROTTLE,
+            Settings::UNRELIABLE,
+        ] {
+            for seed in 0..6 {
+                let polled = play(&settings, seed, true);
+                assert!(polled.len() > 500, "nothing was played");
+                assert!(play(&settings, seed, false) == polled, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_waiting_lane_is_woken_seldom() {
+        let mut client = Enet::client(&Settings::RELIABLE, 1, Time::ZERO);
+        let mut wakes = 0;
+        while let Some(deadline) = client.next_deadline() {
+            client.handle_deadline(deadline);
+            wakes += 1;
+        }
+        assert_eq!(client.state(), State::Closed(Closed::DeadLink));
+        assert!(wakes < 100, "{wakes} wake-ups until the connection failed");
     }
 }

@@ -18,8 +18,9 @@ use super::wire::Command;
 /// A reliable command: its channel and sequence number.
 type Key = (u8, u16);
 
-/// The connect request: the first reliable command outside any channel.
-const CONNECT: Key = (0xff, 1);
+/// The connect request, and the answer to it: each side's first reliable
+/// command, outside any channel.
+const HANDSHAKE: Key = (0xff, 1);
 
 /// ENet's timers, as seen from outside.
 #[derive(Debug, Default)]
@@ -53,10 +54,11 @@ impl Timers {
     /// ENet sent a command. One that it had sent before has waited its
     /// timeout and gets twice as long; a new one gets `first_timeout_ms`.
     pub(super) fn sent(&mut self, command: Command, now_ms: u64, first_timeout_ms: u64) {
-        let Command::Reliable { channel, sequence } = command else {
-            return;
+        let key = match command {
+            Command::Reliable { channel, sequence } => (channel, sequence),
+            Command::VerifyConnect => HANDSHAKE,
+            _ => return,
         };
-        let key = (channel, sequence);
         let timeout_ms = match self.unacknowledged.get(&key) {
             Some(resend) => {
                 self.due.remove(&(resend.due_ms, key));
@@ -77,7 +79,7 @@ impl Timers {
                 self.acknowledged_at_ms = now_ms;
                 (channel, sequence)
             }
-            Command::VerifyConnect => CONNECT,
+            Command::VerifyConnect => HANDSHAKE,
             _ => return,
         };
         if let Some(resend) = self.unacknowledged.remove(&key) {
