@@ -1,0 +1,87 @@
+//! A peer that is gone is reported, and one that is only away is not.
+
+use std::time::Duration;
+
+use lagometer_transport::{Closed, Refused, Spec, State};
+
+use crate::messages::{message, number_of};
+use crate::network::{Network, Road, Side};
+use crate::promises::send_patiently;
+
+/// A transport that never notices must still not claim otherwise after this.
+const LONG: Duration = Duration::from_mins(10);
+
+pub(crate) fn is_reported(spec: &Spec) {
+    let mut network = Network::connected(spec, Road::CLEAN, 31);
+    for number in 0..20 {
+        for side in Side::BOTH {
+            network.send(side, &message(number, 500)).unwrap();
+        }
+        network.run_for(Duration::from_millis(50));
+    }
+    network.road = Road::CUT;
+    play_for(&mut network, spec.dead_link_after().unwrap_or(LONG));
+    for side in Side::BOTH {
+        expect_dead(&network, spec, side);
+    }
+}
+
+pub(crate) fn is_reported_when_nobody_answers(spec: &Spec) {
+    let mut network = Network::new(spec, Road::CUT, 32);
+    play_for(&mut network, spec.dead_link_after().unwrap_or(LONG));
+    expect_dead(&network, spec, Side::Client);
+}
+
+/// Two seconds of silence are not the end of a connection.
+pub(crate) fn an_outage_is_not_one(spec: &Spec) {
+    let mut network = Network::connected(spec, Road::CLEAN, 33);
+    let mut number = 0;
+    for road in [Road::CLEAN, Road::CUT, Road::CLEAN] {
+        network.road = road;
+        for _ in 0..40 {
+            for side in Side::BOTH {
+                send_patiently(&mut network, side, &message(number, 500));
+            }
+            number += 1;
+            network.run_for(Duration::from_millis(50));
+        }
+    }
+    network.run_for(Duration::from_mins(1));
+    for side in Side::BOTH {
+        assert_eq!(network.state(side), State::Ready, "{side:?}");
+        let numbers: Vec<_> = network.arrived[side as usize]
+            .iter()
+            .map(|bytes| number_of(bytes))
+            .collect();
+        if spec.parity().reliable {
+            assert!(numbers.iter().copied().eq(0..number), "{numbers:?}");
+        } else {
+            assert!(numbers.len() >= 70, "{} of {number}", numbers.len());
+        }
+    }
+}
+
+/// Both ends go on sending, as games do.
+fn play_for(network: &mut Network, span: Duration) {
+    let end = network.now + span;
+    while network.now < end {
+        for side in Side::BOTH {
+            match network.send(side, &[7; 100]) {
+                Ok(()) | Err(Refused::BufferFull | Refused::NotOpen) => {}
+                Err(refused) => panic!("{side:?}: {refused}"),
+            }
+        }
+        network.run_for(Duration::from_millis(50));
+    }
+}
+
+fn expect_dead(network: &Network, spec: &Spec, side: Side) {
+    let state = network.state(side);
+    match spec.dead_link_after() {
+        Some(_) => assert!(
+            matches!(state, State::Closed(Closed::DeadLink | Closed::Failed(_))),
+            "{side:?} is {state:?}"
+        ),
+        None => assert_eq!(state, State::Ready, "{side:?}"),
+    }
+}

@@ -1,0 +1,78 @@
+//! What an endpoint holds is bounded, whatever the application and the
+//! network do.
+
+use std::time::Duration;
+
+use lagometer_transport::{Refused, Spec};
+
+use crate::messages::{message, number_of};
+use crate::network::{Network, Road, Side};
+
+/// More than any preset may hold between its two ends.
+const OFFERED_BYTES: usize = 64 << 20;
+
+const MESSAGE_BYTES: usize = 1000;
+
+pub(crate) fn is_bounded_when_the_peer_stops_reading(spec: &Spec) {
+    let mut network = Network::connected(spec, Road::CLEAN, 41);
+    network.reads[Side::Server as usize] = false;
+    let taken = flood(&mut network);
+    let held_back = taken.is_none();
+
+    network.reads[Side::Server as usize] = true;
+    network.run_for(Duration::from_mins(2));
+    let numbers: Vec<_> = network.arrived[Side::Server as usize]
+        .iter()
+        .map(|bytes| number_of(bytes))
+        .collect();
+    assert!(
+        numbers.len() * MESSAGE_BYTES < OFFERED_BYTES / 2,
+        "{} messages were held for a reader that was away",
+        numbers.len()
+    );
+    if spec.parity().reliable {
+        let taken = taken.expect("a reliable transport cannot take what it cannot deliver");
+        let is_prefix = numbers.iter().copied().eq(0..numbers.len() as u32);
+        assert!(is_prefix, "a message is missing or out of order");
+        if network.state(Side::Server) == lagometer_transport::State::Ready {
+            assert_eq!(numbers.len(), taken, "messages that were taken are missing");
+        }
+    } else {
+        assert!(held_back || !numbers.is_empty());
+    }
+}
+
+pub(crate) fn is_bounded_when_nothing_gets_through(spec: &Spec) {
+    let mut network = Network::connected(spec, Road::CLEAN, 42);
+    network.road = Road::CUT;
+    let taken = flood(&mut network);
+    if spec.parity().reliable {
+        assert!(taken.is_some(), "64 MiB were taken and nothing was sent");
+    }
+}
+
+/// Sends as fast as messages are taken. Returns how many were when the
+/// endpoint first refused for good, or `None` when it took them all.
+fn flood(network: &mut Network) -> Option<usize> {
+    let mut full_for = Duration::ZERO;
+    let pause = Duration::from_millis(20);
+    let mut number = 0;
+    while (number as usize) * MESSAGE_BYTES < OFFERED_BYTES {
+        match network.send(Side::Client, &message(number, MESSAGE_BYTES)) {
+            Ok(()) => {
+                full_for = Duration::ZERO;
+                number += 1;
+                if number % 32 == 0 {
+                    network.run_for(Duration::from_millis(1));
+                }
+            }
+            Err(Refused::BufferFull) if full_for < Duration::from_secs(5) => {
+                full_for += pause;
+                network.run_for(pause);
+            }
+            Err(Refused::BufferFull | Refused::NotOpen) => return Some(number as usize),
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+    None
+}

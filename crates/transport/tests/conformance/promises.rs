@@ -1,0 +1,80 @@
+//! Reliable is all, ordered is in order, and nothing comes twice or damaged.
+
+use std::time::Duration;
+
+use lagometer_transport::{Refused, Spec};
+
+use crate::dice::Dice;
+use crate::messages::{NUMBERED_BYTES, message, number_of};
+use crate::network::{Network, Road, Side};
+
+const MESSAGES: u32 = 300;
+
+/// What an unreliable transport must deliver at least on [`Road::BAD`], where
+/// 7 % of datagrams are lost and many overtake each other.
+const UNRELIABLE_SHARE: f64 = 0.6;
+
+pub(crate) fn are_kept_on_a_bad_network(spec: &Spec) {
+    for seed in 0..4 {
+        let delivered = play(spec, Road::BAD, seed);
+        let parity = spec.parity();
+        for numbers in delivered {
+            if parity.ordered {
+                assert!(numbers.is_sorted(), "seed {seed}: out of order");
+            }
+            let mut distinct = numbers.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(
+                distinct.len(),
+                numbers.len(),
+                "seed {seed}: delivered twice"
+            );
+            if parity.reliable {
+                assert_eq!(numbers.len(), MESSAGES as usize, "seed {seed}: lost");
+            } else {
+                let share = numbers.len() as f64 / f64::from(MESSAGES);
+                assert!(share >= UNRELIABLE_SHARE, "seed {seed}: only {share}");
+            }
+        }
+    }
+}
+
+pub(crate) fn are_exceeded_on_a_clean_network(spec: &Spec) {
+    for numbers in play(spec, Road::CLEAN, 5) {
+        assert!(numbers.into_iter().eq(0..MESSAGES));
+    }
+}
+
+/// Sends a series both ways, one message each 20 ms, and returns the numbers
+/// that arrived at each side.
+fn play(spec: &Spec, road: Road, seed: u64) -> [Vec<u32>; 2] {
+    let mut network = Network::connected(spec, road, seed);
+    let mut dice = Dice::new(seed ^ 0xd1ce);
+    let largest = spec.largest_message_bytes().min(1000);
+    for number in 0..MESSAGES {
+        for side in Side::BOTH {
+            let len = NUMBERED_BYTES + dice.below(largest - NUMBERED_BYTES);
+            send_patiently(&mut network, side, &message(number, len));
+        }
+        network.run_for(Duration::from_millis(20));
+    }
+    // Reliable transports whose timeouts double may need long for the last
+    // few; the time is virtual.
+    network.run_for(Duration::from_mins(1));
+    network
+        .arrived
+        .map(|messages| messages.iter().map(|bytes| number_of(bytes)).collect())
+}
+
+/// Offers a message until it is taken, for at most a minute.
+pub(crate) fn send_patiently(network: &mut Network, side: Side, message: &[u8]) {
+    for _ in 0..6000 {
+        match network.send(side, message) {
+            Ok(()) => return,
+            Err(Refused::BufferFull) => network.run_for(Duration::from_millis(10)),
+            Err(refused) => panic!("{side:?}, {} bytes: {refused}", message.len()),
+        }
+    }
+    panic!("{side:?}: the buffer stayed full for a minute");
+}
