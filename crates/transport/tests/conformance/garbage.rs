@@ -5,7 +5,7 @@ use std::time::Duration;
 use lagometer_transport::{Spec, State};
 
 use crate::dice::Dice;
-use crate::messages::{message, number_of};
+use crate::messages::message;
 use crate::network::{Network, Road, Side};
 
 const ROUNDS: u32 = 400;
@@ -31,10 +31,7 @@ pub(crate) fn random_bytes_change_nothing(spec: &Spec) {
     }
     network.run_for(Duration::from_secs(10));
     for side in Side::BOTH {
-        let numbers: Vec<_> = network.arrived[side as usize]
-            .iter()
-            .map(|bytes| number_of(bytes))
-            .collect();
+        let numbers = network.numbers_at(side);
         assert!(
             numbers.iter().copied().eq(0..ROUNDS),
             "{side:?} heard {numbers:?}"
@@ -59,9 +56,8 @@ pub(crate) fn mangled_datagrams_are_survived(spec: &Spec) {
         network.run_for(Duration::from_mins(1));
         if is_checked(spec) {
             for side in Side::BOTH {
-                let messages = &network.arrived[side as usize];
-                let numbers = messages.iter().map(|bytes| number_of(bytes));
-                assert!(numbers.eq(0..ROUNDS), "seed {seed}: {side:?}");
+                let numbers = network.numbers_at(side);
+                assert!(numbers.into_iter().eq(0..ROUNDS), "seed {seed}: {side:?}");
             }
         }
     }

@@ -110,6 +110,9 @@ conformance! {
     enet_tutorial = "enet-tutorial",
     enet_no_throttle = "enet-no-throttle",
     enet_unreliable = "enet-unreliable",
+    quic = "quic",
+    quic_streams = "quic-streams",
+    quic_datagram = "quic-datagram",
 }
 
 fn preset(name: &str) -> Spec {

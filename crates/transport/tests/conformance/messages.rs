@@ -14,7 +14,7 @@ pub(crate) fn message(number: u32, len: usize) -> Vec<u8> {
 }
 
 /// The number of a message that arrived. Fails on one that was never sent.
-pub(crate) fn number_of(bytes: &[u8]) -> u32 {
+fn number_of(bytes: &[u8]) -> u32 {
     let number = bytes
         .first_chunk()
         .map(|number| u32::from_le_bytes(*number))
@@ -24,4 +24,18 @@ pub(crate) fn number_of(bytes: &[u8]) -> u32 {
         "message {number} arrived damaged"
     );
     number
+}
+
+/// The numbers of messages that arrived, each whole and none twice; in order
+/// of arrival where that is promised, else sorted.
+pub(crate) fn numbers_of(arrived: &[Vec<u8>], is_ordered: bool) -> Vec<u32> {
+    let mut numbers: Vec<_> = arrived.iter().map(|bytes| number_of(bytes)).collect();
+    if is_ordered {
+        assert!(numbers.is_sorted(), "out of order: {numbers:?}");
+    } else {
+        numbers.sort_unstable();
+    }
+    let twice = numbers.windows(2).find(|pair| pair[0] == pair[1]);
+    assert_eq!(twice, None, "delivered twice");
+    numbers
 }

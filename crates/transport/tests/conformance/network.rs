@@ -8,6 +8,7 @@ use lagometer_transport::{Carrier, Endpoint, Pair, Refused, Spec, State};
 use lagometer_units::Time;
 
 use crate::dice::Dice;
+use crate::messages::numbers_of;
 
 /// Wake-ups and datagrams that one virtual second may cost before the
 /// endpoints are taken to be chasing their own tails.
@@ -84,6 +85,7 @@ pub(crate) struct Network {
     pub(crate) datagrams: u64,
     pair: Pair,
     carrier: Carrier,
+    is_ordered: bool,
     dice: Dice,
     /// By arrival, then in the order in which they were sent.
     flying: BTreeMap<(Time, u64), (Side, Vec<u8>)>,
@@ -103,6 +105,7 @@ impl Network {
             datagrams: 0,
             pair: spec.pair(seed, Time::ZERO),
             carrier: spec.carrier(),
+            is_ordered: spec.parity().ordered,
             dice: Dice::new(seed),
             flying: BTreeMap::new(),
             launched: 0,
@@ -180,6 +183,12 @@ impl Network {
             Side::Client => self.pair.client.state(),
             Side::Server => self.pair.server.state(),
         }
+    }
+
+    /// The numbers of the messages that have arrived at one side, held to
+    /// what every transport promises.
+    pub(crate) fn numbers_at(&self, side: Side) -> Vec<u32> {
+        numbers_of(&self.arrived[side as usize], self.is_ordered)
     }
 
     /// A digest of every datagram sent: when, by whom, and its bytes.
