@@ -199,6 +199,61 @@ fn every_profile_of_the_catalogue_is_written_back_the_same() {
     }
 }
 
+const MANUAL: &str = include_str!("../../../../docs/link-model.md");
+
+#[test]
+fn the_manuals_example_is_read() {
+    let example = MANUAL.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let profile = Profile::from_text("docs/link-model.md", example).unwrap();
+    assert_eq!(profile.base_rtt().as_millis(), 36);
+}
+
+#[test]
+fn the_manual_explains_every_key() {
+    let text = "summary = \"\"\n[both]\ndelay = \"0\"\nloss = \"0 %\"\nrate = \"1 bit/s\"\n\
+        queue = \"0 B\"\ncorruption = \"0 %\"\nmtu = \"1 B\"\noversize = \"vanish\"\n\
+        trace = \"t\"\njitter = { distribution = \"none\", maximum = \"0\", mean = \"0\", \
+        deviation = \"0\", shape = 2.0, correlation = \"0\", reorder = true }\n\
+        bursts = { mean_good = \"0\", mean_bad = \"0\", loss_bad = \"0 %\", loss_good = \"0 %\" }\n\
+        duplication = { share = \"0 %\", apart = \"0\" }\n\
+        reordering = { share = \"0 %\", extra = \"0\" }\n\
+        handover = { every = \"0\", extra = \"0\" }\n\
+        outages = [{ at = \"0\", every = \"0\", mean_gap = \"0\" }]\n\
+        stalls = [{ for = \"0\", up_to = \"0\", mean_for = \"0\" }]\n";
+    let written: Written = toml::from_str(text).unwrap();
+    // Destructured, so that a new key makes this fail to compile.
+    let lagometer_link::written::Way {
+        delay: Some(_),
+        jitter: Some(_),
+        loss: Some(_),
+        bursts: Some(_),
+        rate: Some(_),
+        queue: Some(_),
+        duplication: Some(_),
+        reordering: Some(_),
+        corruption: Some(_),
+        outages: _,
+        stalls: _,
+        handover: Some(_),
+        mtu: Some(_),
+        oversize: Some(_),
+        trace: Some(_),
+    } = written.both
+    else {
+        panic!("the text above says every key");
+    };
+    let before_equals = text.split(" =").filter_map(|part| {
+        let name = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+        part.rsplit(name).next().filter(|key| !key.is_empty())
+    });
+    for key in before_equals {
+        let explained =
+            MANUAL.contains(&format!("`{key}`")) || MANUAL.contains(&format!("`{key} = "));
+        assert!(explained, "the manual does not explain `{key}`");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic(
