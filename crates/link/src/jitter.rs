@@ -39,9 +39,14 @@ pub(crate) struct Truncated {
 /// too slow for each packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Jitter {
-    table: Arc<[f64]>,
+    table: Table,
     level: Level,
 }
+
+/// The extra delay in nanoseconds at levels from one extreme to the other.
+/// Cheap to clone: all lanes of a profile share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Table(Arc<[f64]>);
 
 /// Where a packet's place in the distribution comes from.
 #[derive(Clone, Debug)]
@@ -104,18 +109,18 @@ impl Truncated {
 
 impl Jitter {
     /// Jitter drawn for each packet by itself.
-    pub(crate) fn independent(truncated: Truncated, coins: Stream) -> Self {
+    pub(crate) fn independent(table: Table, coins: Stream) -> Self {
         Self {
-            table: tabulate(truncated),
+            table,
             level: Level::Independent(coins),
         }
     }
 
     /// Jitter that all packets of one instant share and that keeps its
     /// likeness over the correlation time of `wander`.
-    pub(crate) fn wandering(truncated: Truncated, wander: Wander) -> Self {
+    pub(crate) fn wandering(table: Table, wander: Wander) -> Self {
         Self {
-            table: tabulate(truncated),
+            table,
             level: Level::Wandering(Box::new(wander)),
         }
     }
@@ -128,7 +133,7 @@ impl Jitter {
             Level::Independent(coins) => normal::quantile(coins.unit(slot, index)),
             Level::Wandering(wander) => wander.level(instant),
         };
-        self.at_level(level)
+        self.table.at_level(level)
     }
 
     /// The extra delay a packet meets at `instant` in the middle case: the
@@ -138,7 +143,16 @@ impl Jitter {
             Level::Independent(_) => 0.0,
             Level::Wandering(wander) => wander.level(instant),
         };
-        self.at_level(level)
+        self.table.at_level(level)
+    }
+}
+
+impl Table {
+    pub(crate) fn new(truncated: Truncated) -> Self {
+        let entries = (0..ENTRIES)
+            .map(|entry| entry as f64 / ENTRIES_PER_LEVEL - EXTREME_LEVEL)
+            .map(|level| truncated.quantile(normal::cumulative(level)));
+        Self(entries.collect())
     }
 
     fn at_level(&self, level: f64) -> u64 {
@@ -146,17 +160,9 @@ impl Jitter {
         let place = (level + EXTREME_LEVEL) * ENTRIES_PER_LEVEL;
         let entry = place as usize;
         let towards = place - entry as f64;
-        let (from, to) = (self.table[entry], self.table[entry + 1]);
+        let (from, to) = (self.0[entry], self.0[entry + 1]);
         (from + (to - from) * towards).round() as u64
     }
-}
-
-/// The extra delay in nanoseconds at each level of the table.
-fn tabulate(truncated: Truncated) -> Arc<[f64]> {
-    (0..ENTRIES)
-        .map(|entry| entry as f64 / ENTRIES_PER_LEVEL - EXTREME_LEVEL)
-        .map(|level| truncated.quantile(normal::cumulative(level)))
-        .collect()
 }
 
 #[cfg(test)]
@@ -209,8 +215,8 @@ mod tests {
             let coins = Stream::new(9, Scope::Up, Purpose::Jitter);
             let wander = Wander::new(Stream::new(9, Scope::Up, Purpose::JitterWander), 1_000_000);
             for mut jitter in [
-                Jitter::independent(truncated, coins),
-                Jitter::wandering(truncated, wander),
+                Jitter::independent(Table::new(truncated), coins),
+                Jitter::wandering(Table::new(truncated), wander),
             ] {
                 let n = 20_000_u64;
                 let mut extras: Vec<u64> = (0..n)
@@ -236,12 +242,11 @@ mod tests {
     #[test]
     fn the_table_is_exact_to_a_tenth_of_a_per_mille() {
         for truncated in shapes() {
-            let coins = Stream::new(9, Scope::Up, Purpose::Jitter);
-            let jitter = Jitter::independent(truncated, coins);
+            let table = Table::new(truncated);
             for step in -6390..=6390 {
                 let level = f64::from(step) / 1000.0;
                 let exact = truncated.quantile(normal::cumulative(level));
-                let error = (jitter.at_level(level) as f64 - exact).abs();
+                let error = (table.at_level(level) as f64 - exact).abs();
                 assert!(error <= 1e-4 * exact + 20.0, "{error} at {level}");
             }
         }

@@ -6,6 +6,7 @@
 //! way to read the traces it names.
 
 pub(crate) mod plan;
+mod spells;
 pub mod written;
 
 use std::collections::BTreeMap;

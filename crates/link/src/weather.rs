@@ -42,12 +42,13 @@ pub(crate) struct Base {
 impl Weather {
     pub(crate) fn new(plan: &Plan, seed: u64, direction: Direction) -> Self {
         let own = scope(direction, false);
-        let jitter = plan.jitter.map(|(truncated, correlation)| {
+        let jitter = plan.jitter.as_ref().map(|(table, correlation)| {
+            let table = table.clone();
             let stream = |purpose| Stream::new(seed, own, purpose);
             match correlation {
-                None => Jitter::independent(truncated, stream(Purpose::Jitter)),
+                None => Jitter::independent(table, stream(Purpose::Jitter)),
                 Some(span) => {
-                    Jitter::wandering(truncated, Wander::new(stream(Purpose::JitterWander), span))
+                    Jitter::wandering(table, Wander::new(stream(Purpose::JitterWander), *span))
                 }
             }
         });

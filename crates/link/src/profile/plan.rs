@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use lagometer_units::{Rate, Span};
 
+use super::spells::spells;
 use super::written::{
     Bursts, DistributionName, Handover, JitterWritten, Oversize, QueueBound, Spell, Way,
 };
 use crate::Direction;
 use crate::interval::{Length, Onset};
-use crate::jitter::{Distribution, Truncated};
+use crate::jitter::{Distribution, Table, Truncated};
 use crate::trace::{Opportunities, Recording, Trace};
 
 /// The least that times which drive a process may be: processes that change
 /// more often than that are noise, and would be slow.
-const SHORTEST: Span = Span::from_millis(1);
-/// What outages or stalls may together cover in the long run.
-const MOST_COVERED: f64 = 0.9;
+pub(crate) const SHORTEST: Span = Span::from_millis(1);
 
 /// A key that is wrong and why.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ pub(crate) struct Complaint {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) delay_ns: u64,
-    pub(crate) jitter: Option<(Truncated, Option<u64>)>,
+    pub(crate) jitter: Option<(Table, Option<u64>)>,
     pub(crate) may_reorder: bool,
     pub(crate) loss: f64,
     pub(crate) bursts: Option<Shared<BurstPlan>>,
@@ -156,9 +155,8 @@ impl Plan {
         }
         let rate = way.rate.map(Rate::bits_per_second);
         let jitter = match &way.jitter {
-            Some(jitter) => {
-                truncated(jitter)?.map(|truncated| (truncated, jitter.correlation.map(nanos)))
-            }
+            Some(jitter) => truncated(jitter)?
+                .map(|truncated| (Table::new(truncated), jitter.correlation.map(nanos))),
             None => None,
         };
         Ok(Self {
@@ -360,93 +358,6 @@ fn truncated(jitter: &JitterWritten) -> Result<Option<Truncated>, Complaint> {
     Ok(Some(truncated))
 }
 
-/// Checks rules for outages or stalls and puts them in the model's numbers.
-fn spells(key: &'static str, spells: &[Spell]) -> Result<Vec<(Onset, Length)>, Complaint> {
-    let plans: Vec<_> = spells
-        .iter()
-        .map(|one| spell(one).map_err(|message| Complaint::new(key, message)))
-        .collect::<Result<_, _>>()?;
-    let covered: f64 = plans
-        .iter()
-        .map(|(onset, length)| share(onset, length))
-        .sum();
-    if covered > MOST_COVERED {
-        return Err(Complaint::new(
-            key,
-            format!(
-                "the {key} cover {:.0} % of the time; expected at most {:.0} % in sum",
-                covered * 100.0,
-                MOST_COVERED * 100.0
-            ),
-        ));
-    }
-    Ok(plans)
-}
-
-fn spell(spell: &Spell) -> Result<(Onset, Length), &'static str> {
-    let length = match (spell.lasts, spell.up_to, spell.mean_for) {
-        (Some(lasts), None, None) if lasts > Span::ZERO => Length::Fixed(nanos(lasts)),
-        (Some(from), Some(to), None) if to > from => Length::Uniform {
-            from: nanos(from),
-            to: nanos(to),
-        },
-        (None, None, Some(mean)) if mean > Span::ZERO => Length::Exponential {
-            mean: nanos(mean) as f64,
-        },
-        _ => {
-            return Err(
-                "expected how long it lasts: `for`, `for` and a longer `up_to`, or `mean_for`, \
-                 above 0",
-            );
-        }
-    };
-    let onset = match (spell.at, spell.every, spell.mean_gap) {
-        (Some(at), every, None) => Onset::At {
-            first: nanos(at),
-            every: every.map(nanos),
-        },
-        (None, None, Some(gap)) if gap >= SHORTEST => Onset::AfterGap {
-            mean: nanos(gap) as f64,
-        },
-        _ => {
-            return Err(
-                "expected when it starts: `at`, `at` and `every`, or `mean_gap` of at least 1 ms",
-            );
-        }
-    };
-    if let Onset::At {
-        every: Some(every), ..
-    } = onset
-    {
-        let longest = match length {
-            Length::Fixed(longest) | Length::Uniform { to: longest, .. } => longest,
-            Length::Exponential { .. } => {
-                return Err("with `every`, expected `for` (and `up_to`) instead of `mean_for`");
-            }
-        };
-        if every <= longest || every < nanos(SHORTEST) {
-            return Err("`every` must be at least 1 ms and longer than it lasts");
-        }
-    }
-    Ok((onset, length))
-}
-
-/// The share of time a rule covers in the long run.
-fn share(onset: &Onset, length: &Length) -> f64 {
-    let mean = match *length {
-        Length::Fixed(length) => length as f64,
-        Length::Uniform { from, to } => f64::midpoint(from as f64, to as f64),
-        Length::Exponential { mean } => mean,
-    };
-    match *onset {
-        Onset::At { every: None, .. } => 0.0,
-        Onset::At {
-            every: Some(every), ..
-        } => mean / every as f64,
-        Onset::AfterGap { mean: gap } => mean / (gap + mean),
-    }
-}
-
 fn burst_plan(bursts: &Bursts) -> BurstPlan {
     BurstPlan {
         onset: Onset::AfterGap {
@@ -477,7 +388,7 @@ fn at_least_shortest(key: &'static str, name: &str, span: Span) -> Result<(), Co
     Ok(())
 }
 
-fn nanos(span: Span) -> u64 {
+pub(crate) fn nanos(span: Span) -> u64 {
     let duration: Duration = span.duration();
     // A span is at most 10 000 hours, which fits.
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

@@ -1,0 +1,101 @@
+//! The rules for outages and stalls: checked, and in the model's numbers.
+
+use lagometer_units::Span;
+
+use super::plan::{Complaint, SHORTEST, nanos};
+use super::written::Spell;
+use crate::interval::{Length, Onset};
+
+/// What outages or stalls may together cover in the long run. Merged intervals
+/// would never end if they covered everything.
+const MOST_COVERED: f64 = 0.9;
+
+/// Checks rules for outages or stalls and puts them in the model's numbers.
+pub(crate) fn spells(
+    key: &'static str,
+    spells: &[Spell],
+) -> Result<Vec<(Onset, Length)>, Complaint> {
+    let plans: Vec<_> = spells
+        .iter()
+        .map(|one| spell(one).map_err(|message| Complaint::new(key, message)))
+        .collect::<Result<_, _>>()?;
+    let covered: f64 = plans
+        .iter()
+        .map(|(onset, length)| share(onset, length))
+        .sum();
+    if covered > MOST_COVERED {
+        return Err(Complaint::new(
+            key,
+            format!(
+                "the {key} cover {:.0} % of the time; expected at most {:.0} % in sum",
+                covered * 100.0,
+                MOST_COVERED * 100.0
+            ),
+        ));
+    }
+    Ok(plans)
+}
+
+fn spell(spell: &Spell) -> Result<(Onset, Length), &'static str> {
+    let length = match (spell.lasts, spell.up_to, spell.mean_for) {
+        (Some(lasts), None, None) if lasts > Span::ZERO => Length::Fixed(nanos(lasts)),
+        (Some(from), Some(to), None) if to > from => Length::Uniform {
+            from: nanos(from),
+            to: nanos(to),
+        },
+        (None, None, Some(mean)) if mean > Span::ZERO => Length::Exponential {
+            mean: nanos(mean) as f64,
+        },
+        _ => {
+            return Err(
+                "expected how long it lasts: `for`, `for` and a longer `up_to`, or `mean_for`, \
+                 above 0",
+            );
+        }
+    };
+    let onset = match (spell.at, spell.every, spell.mean_gap) {
+        (Some(at), every, None) => Onset::At {
+            first: nanos(at),
+            every: every.map(nanos),
+        },
+        (None, None, Some(gap)) if gap >= SHORTEST => Onset::AfterGap {
+            mean: nanos(gap) as f64,
+        },
+        _ => {
+            return Err(
+                "expected when it starts: `at`, `at` and `every`, or `mean_gap` of at least 1 ms",
+            );
+        }
+    };
+    if let Onset::At {
+        every: Some(every), ..
+    } = onset
+    {
+        let longest = match length {
+            Length::Fixed(longest) | Length::Uniform { to: longest, .. } => longest,
+            Length::Exponential { .. } => {
+                return Err("with `every`, expected `for` (and `up_to`) instead of `mean_for`");
+            }
+        };
+        if every <= longest || every < nanos(SHORTEST) {
+            return Err("`every` must be at least 1 ms and longer than it lasts");
+        }
+    }
+    Ok((onset, length))
+}
+
+/// The share of time a rule covers in the long run.
+fn share(onset: &Onset, length: &Length) -> f64 {
+    let mean = match *length {
+        Length::Fixed(length) => length as f64,
+        Length::Uniform { from, to } => f64::midpoint(from as f64, to as f64),
+        Length::Exponential { mean } => mean,
+    };
+    match *onset {
+        Onset::At { every: None, .. } => 0.0,
+        Onset::At {
+            every: Some(every), ..
+        } => mean / every as f64,
+        Onset::AfterGap { mean: gap } => mean / (gap + mean),
+    }
+}
