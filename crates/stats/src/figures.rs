@@ -121,6 +121,7 @@ impl LaneFigures {
             timeline: self.timeline,
             per_seed: self.per_seed,
             resamples: self.resamples,
+            imported: None,
         }
     }
 

@@ -1,0 +1,209 @@
+//! One transport under test and everything that was found about it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ImportedStatistics, Resamples, SeedFigures};
+
+/// One transport under test and what it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Lane {
+    /// The lane's name; unique within the document.
+    pub lane: String,
+    /// The transport's name.
+    pub transport: String,
+    /// Every setting, defaults filled in.
+    pub settings: serde_json::Value,
+    /// The library and its version, as in `quinn-proto 0.11.19`.
+    pub library: String,
+    /// What the transport promises and what it costs, for a fair reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity: Option<Parity>,
+    /// Why the lane could not be measured or ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Messages and what became of them.
+    pub messages: MessageCounts,
+    /// Round trips from the intended send time (no coordinated omission).
+    pub rtt_ms: Quantiles,
+    /// Round trips from the moment the transport took the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_raw_ms: Option<Quantiles>,
+    /// One-way delay to the far end, from the intended send time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_ms: Option<Quantiles>,
+    /// One-way delay of the echo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down_ms: Option<Quantiles>,
+    /// Head-of-line blocking, where the transport can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_of_line: Option<HeadOfLine>,
+    /// Share of all intended messages whose echo arrived within so many
+    /// milliseconds (the key), between 0 and 1. Lost messages count as late.
+    pub within: BTreeMap<Milliseconds, f64>,
+    /// Lag episodes: above max(3 × median, 100 ms).
+    pub episodes: Vec<Episode>,
+    /// Lag episodes above a fixed 500 ms.
+    pub episodes_500ms: Vec<Episode>,
+    /// What the lane put on the wire, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
+    /// CPU time for each message, both ends; depends on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_message: Option<f64>,
+    /// The corrected round trips in nanoseconds, `HdrHistogram` V2 in base64.
+    pub histogram: String,
+    /// Round trips over time, bounded in size whatever the run's length.
+    pub timeline: Timeline,
+    /// The same figures for each seed, where several were played.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_seed: Vec<SeedFigures>,
+    /// How the figures of a single seed vary with the luck of its weather;
+    /// absent with several seeds and for runs too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resamples: Option<Resamples>,
+    /// What a foreign log says, by that log's own conventions, where the lane
+    /// was imported from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedStatistics>,
+}
+
+/// A key of [`Lane::within`]: a limit in milliseconds, sorted as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Milliseconds(pub u32);
+
+/// The limits, in milliseconds, for which [`Lane::within`] gives shares.
+pub const WITHIN_LIMITS_MS: [u32; 8] = [50, 100, 150, 200, 300, 500, 1000, 2000];
+
+/// What a transport promises and what it costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Parity {
+    /// Whether every message arrives while the connection lives.
+    pub reliable: bool,
+    /// Whether messages arrive in the order sent.
+    pub ordered: bool,
+    /// Whether the wire is encrypted.
+    pub encrypted: bool,
+    /// Largest datagram the transport makes, with IP and UDP/TCP headers.
+    pub mtu_bytes: u32,
+    /// Bytes on the wire beyond the payload for one message that fits one
+    /// datagram, IP and UDP/TCP headers included.
+    pub header_bytes: u32,
+    /// When acknowledgements are sent, in a few words.
+    pub acks: String,
+    /// Congestion control, in a few words.
+    pub congestion_control: String,
+}
+
+/// Messages and what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MessageCounts {
+    /// Messages the workload meant to send.
+    pub intended: u64,
+    /// Messages the transport took.
+    pub sent: u64,
+    /// Messages whose echo arrived.
+    pub delivered: u64,
+    /// Messages whose echo did not.
+    pub lost: u64,
+    /// Messages the transport refused at least once.
+    pub refused: u64,
+}
+
+/// Nearest-rank quantiles in the unit the field's name gives. All zero when
+/// nothing was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Quantiles {
+    /// Smallest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p99_9: f64,
+    /// Largest.
+    pub max: f64,
+    /// Mean.
+    pub mean: f64,
+}
+
+/// Delay that complete messages waited for earlier ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HeadOfLine {
+    /// Messages that waited at all.
+    pub blocked_messages: u64,
+    /// Share of all delay above the lane's median that was such waiting;
+    /// the rest is retransmission, queueing and the path itself.
+    pub share_of_late_delay: f64,
+    /// How long the messages that waited did so.
+    pub blocked_ms: Quantiles,
+}
+
+/// A stretch of play in which messages came late or not at all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Episode {
+    /// The seed in whose run it happened, where several were played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Start: the first late message's intended send, in seconds since
+    /// measuring began.
+    pub start_s: f64,
+    /// To the last arrival among its late messages. A lost message is over
+    /// when a later one arrives, or at the last intended send of the run.
+    pub duration_ms: f64,
+    /// The worst round trip in it; absent when every message was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_ms: Option<f64>,
+    /// Messages late or lost in it.
+    pub messages: u64,
+    /// Messages lost in it.
+    pub lost: u64,
+    /// From the end of the disturbance that caused it to its own end, where
+    /// the link's truth is known and such a disturbance exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_ms: Option<f64>,
+}
+
+/// What a lane put on the wire, both directions together unless named.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Wire {
+    /// Packets offered to the link.
+    pub packets: u64,
+    /// Bytes offered to the link, IP and UDP/TCP headers included.
+    pub bytes: u64,
+    /// Bytes over payload bytes of all intended messages and echoes sent.
+    pub overhead: f64,
+    /// Packets offered client to server.
+    pub up_packets: u64,
+    /// Packets offered server to client.
+    pub down_packets: u64,
+    /// Packets the link did not deliver, by reason.
+    pub dropped: BTreeMap<String, u64>,
+}
+
+/// Round trips over time, in buckets of equal width by intended send time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Timeline {
+    /// Width of a bucket in seconds.
+    pub step_s: f64,
+    /// Smallest round trip in each bucket; null where nothing arrived.
+    pub min_ms: Vec<Option<f64>>,
+    /// Largest round trip in each bucket; null where nothing arrived.
+    pub max_ms: Vec<Option<f64>>,
+    /// Messages lost in each bucket.
+    pub lost: Vec<u32>,
+}
