@@ -12,6 +12,7 @@ mod document;
 mod episodes;
 mod figures;
 mod head_of_line;
+pub mod import_2015;
 mod metric;
 mod quantiles;
 mod record;
