@@ -1,6 +1,6 @@
 //! The presets: every transport there is, with settings that have a name.
 
-use crate::{Spec, Transport, enet, quic, udp, udp_redundant};
+use crate::{Spec, Transport, enet, quic, tcp_smoltcp, udp, udp_redundant};
 
 /// A named choice of a transport and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,16 @@ const PRESETS: &[Preset] = &[
         name: "enet-unreliable",
         about: "ENet, unreliable sequenced packets: the late are dropped, as are those the throttle picks",
         spec: || checked(enet::Settings::UNRELIABLE),
+    },
+    Preset {
+        name: "tcp-smoltcp",
+        about: "a stand-in for TCP in virtual time: smoltcp with CUBIC, no delay",
+        spec: || checked(tcp_smoltcp::Settings::CUBIC),
+    },
+    Preset {
+        name: "tcp-smoltcp-reno",
+        about: "a stand-in for TCP in virtual time: smoltcp with Reno, no delay",
+        spec: || checked(tcp_smoltcp::Settings::RENO),
     },
     Preset {
         name: "quic",

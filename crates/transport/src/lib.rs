@@ -25,6 +25,7 @@ pub mod quic;
 mod replay_window;
 mod seed;
 mod spec;
+pub mod tcp_smoltcp;
 mod transport;
 pub mod udp;
 pub mod udp_redundant;

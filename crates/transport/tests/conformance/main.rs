@@ -110,6 +110,8 @@ conformance! {
     enet_tutorial = "enet-tutorial",
     enet_no_throttle = "enet-no-throttle",
     enet_unreliable = "enet-unreliable",
+    tcp_smoltcp = "tcp-smoltcp",
+    tcp_smoltcp_reno = "tcp-smoltcp-reno",
     quic = "quic",
     quic_streams = "quic-streams",
     quic_datagram = "quic-datagram",

@@ -46,9 +46,18 @@ fn play(spec: &Spec, road: Road, seed: u64) -> [Vec<u32>; 2] {
         }
         network.run_for(Duration::from_millis(20));
     }
-    // Reliable transports whose timeouts double may need long for the last
-    // few; the time is virtual.
-    network.run_for(Duration::from_mins(1));
+    // Timeouts that double may take minutes for the last few; the time is
+    // virtual.
+    let is_complete = |network: &Network| {
+        let mut arrived = network.arrived.iter();
+        arrived.all(|messages| messages.len() == MESSAGES as usize)
+    };
+    for _ in 0..300 {
+        if is_complete(&network) {
+            break;
+        }
+        network.run_for(Duration::from_secs(1));
+    }
     Side::BOTH.map(|side| network.numbers_at(side))
 }
 
