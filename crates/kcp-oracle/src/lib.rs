@@ -1,0 +1,258 @@
+//! The C reference of KCP behind a thin safe wrapper, to compare our engine
+//! with. Only tests and benchmarks link it.
+
+mod control_block;
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use control_block::{
+    ControlBlock, ikcp_check, ikcp_create, ikcp_flush, ikcp_input, ikcp_nodelay, ikcp_peeksize,
+    ikcp_recv, ikcp_release, ikcp_send, ikcp_setmtu, ikcp_setoutput, ikcp_update, ikcp_waitsnd,
+    ikcp_wndsize,
+};
+
+/// One end of a conversation, run by the C reference.
+///
+/// Return codes are the reference's own: zero or more is success, less than
+/// zero is one of its errors.
+#[derive(Debug)]
+pub struct Oracle {
+    block: NonNull<ControlBlock>,
+}
+
+/// What the C code calls for each datagram, as long as a [`with_output`] lasts.
+struct Output<'a>(&'a mut dyn FnMut(&[u8]));
+
+impl Oracle {
+    /// `ikcp_create`.
+    ///
+    /// # Panics
+    ///
+    /// When the C code has no memory.
+    #[must_use]
+    pub fn new(conversation: u32) -> Self {
+        // SAFETY: the call takes no pointer that it follows.
+        let block = unsafe { ikcp_create(conversation, std::ptr::null_mut()) };
+        let block = NonNull::new(block).expect("ikcp_create has memory");
+        // SAFETY: the block is fresh and ours, and `emit` has the type that
+        // the reference calls it by.
+        unsafe { ikcp_setoutput(block.as_ptr(), emit) };
+        Self { block }
+    }
+
+    /// `ikcp_nodelay`.
+    pub fn nodelay(&mut self, nodelay: i32, interval: i32, resend: i32, nc: i32) {
+        // SAFETY: the block lives as long as `self`.
+        unsafe { ikcp_nodelay(self.block.as_ptr(), nodelay, interval, resend, nc) };
+    }
+
+    /// `ikcp_wndsize`.
+    pub fn wndsize(&mut self, send: i32, receive: i32) {
+        // SAFETY: the block lives as long as `self`.
+        unsafe { ikcp_wndsize(self.block.as_ptr(), send, receive) };
+    }
+
+    /// `ikcp_setmtu`. Returns its code.
+    pub fn setmtu(&mut self, mtu: i32) -> i32 {
+        // SAFETY: the block lives as long as `self`.
+        unsafe { ikcp_setmtu(self.block.as_ptr(), mtu) }
+    }
+
+    /// Sets `rx_minrto`, for which the reference has no function.
+    pub fn set_minrto(&mut self, millis: i32) {
+        self.block_mut().rx_minrto = millis;
+    }
+
+    /// Sets `fastlimit`, for which the reference has no function.
+    pub fn set_fastlimit(&mut self, limit: i32) {
+        self.block_mut().fastlimit = limit;
+    }
+
+    /// Sets `dead_link`, for which the reference has no function.
+    pub fn set_dead_link(&mut self, transmissions: u32) {
+        self.block_mut().dead_link = transmissions;
+    }
+
+    /// Sets `stream`, for which the reference has no function.
+    pub fn set_stream(&mut self, stream: bool) {
+        self.block_mut().stream = i32::from(stream);
+    }
+
+    /// Sets `current`, as applications do before they hand in a datagram.
+    pub fn set_current(&mut self, now: u32) {
+        self.block_mut().current = now;
+    }
+
+    /// Sets the first numbers that are sent and expected, as if as many
+    /// segments had gone before. Only for a block that is still fresh.
+    pub fn set_first_sequence(&mut self, sequence: u32) {
+        let block = self.block_mut();
+        block.snd_una = sequence;
+        block.snd_nxt = sequence;
+        block.rcv_nxt = sequence;
+    }
+
+    /// `ikcp_send`. Returns its code.
+    pub fn send(&mut self, bytes: &[u8]) -> i32 {
+        let length = i32::try_from(bytes.len()).unwrap_or(-1);
+        // SAFETY: the block lives as long as `self`; the C code reads
+        // `length` bytes and copies them.
+        unsafe { ikcp_send(self.block.as_ptr(), bytes.as_ptr(), length) }
+    }
+
+    /// `ikcp_recv` into all of `room`. Returns its code.
+    pub fn recv(&mut self, room: &mut [u8]) -> i32 {
+        let length = i32::try_from(room.len()).unwrap_or(i32::MAX);
+        // SAFETY: the block lives as long as `self`; the C code writes at
+        // most `length` bytes.
+        unsafe { ikcp_recv(self.block.as_ptr(), room.as_mut_ptr(), length) }
+    }
+
+    /// `ikcp_peeksize`.
+    #[must_use]
+    pub fn peeksize(&self) -> i32 {
+        // SAFETY: the block lives as long as `self`.
+        unsafe { ikcp_peeksize(self.block.as_ptr()) }
+    }
+
+    /// `ikcp_input`. Returns its code.
+    pub fn input(&mut self, datagram: &[u8]) -> i32 {
+        // SAFETY: the block lives as long as `self`; the C code reads at most
+        // as many bytes as it is told there are.
+        unsafe {
+            ikcp_input(
+                self.block.as_ptr(),
+                datagram.as_ptr(),
+                datagram.len().cast_signed() as std::ffi::c_long,
+            )
+        }
+    }
+
+    /// `ikcp_update`.
+    pub fn update(&mut self, now: u32, mut output: impl FnMut(&[u8])) {
+        self.with_output(&mut output, |block| {
+            // SAFETY: the block lives as long as `self`, and its `user` as
+            // long as the call.
+            unsafe { ikcp_update(block, now) }
+        });
+    }
+
+    /// `ikcp_flush`.
+    pub fn flush(&mut self, mut output: impl FnMut(&[u8])) {
+        self.with_output(&mut output, |block| {
+            // SAFETY: the block lives as long as `self`, and its `user` as
+            // long as the call.
+            unsafe { ikcp_flush(block) }
+        });
+    }
+
+    /// `ikcp_check`.
+    #[must_use]
+    pub fn check(&self, now: u32) -> u32 {
+        // SAFETY: the block lives as long as `self`.
+        unsafe { ikcp_check(self.block.as_ptr(), now) }
+    }
+
+    /// `ikcp_waitsnd`.
+    #[must_use]
+    pub fn waitsnd(&self) -> i32 {
+        // SAFETY: the block lives as long as `self`.
+        unsafe { ikcp_waitsnd(self.block.as_ptr()) }
+    }
+
+    /// `state`: 0, or -1 (as unsigned) once the link counts as dead.
+    #[must_use]
+    pub fn state(&self) -> u32 {
+        self.block_ref().state
+    }
+
+    /// `rx_srtt` and `rx_rto`, in milliseconds.
+    #[must_use]
+    pub fn round_trip(&self) -> (i32, i32) {
+        let block = self.block_ref();
+        (block.rx_srtt, block.rx_rto)
+    }
+
+    /// `cwnd`, `ssthresh` and `incr`.
+    #[must_use]
+    pub fn congestion(&self) -> (u32, u32, u32) {
+        let block = self.block_ref();
+        (block.cwnd, block.ssthresh, block.incr)
+    }
+
+    fn with_output(&mut self, output: &mut dyn FnMut(&[u8]), call: impl FnOnce(*mut ControlBlock)) {
+        let mut output = Output(output);
+        self.block_mut().user = (&raw mut output).cast::<c_void>();
+        call(self.block.as_ptr());
+        self.block_mut().user = std::ptr::null_mut();
+    }
+
+    fn block_ref(&self) -> &ControlBlock {
+        // SAFETY: the block lives as long as `self`, nobody else has it, and
+        // `ControlBlock` is laid out as the C structure.
+        unsafe { self.block.as_ref() }
+    }
+
+    fn block_mut(&mut self) -> &mut ControlBlock {
+        // SAFETY: as in `block_ref`.
+        unsafe { self.block.as_mut() }
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        // SAFETY: the block came from `ikcp_create` and is released once.
+        unsafe { ikcp_release(self.block.as_ptr()) };
+    }
+}
+
+// SAFETY: the C code has no state outside the block but its allocator hooks,
+// which nobody sets, and the block belongs to this value alone.
+unsafe impl Send for Oracle {}
+
+extern "C" fn emit(bytes: *const u8, length: i32, _: *mut ControlBlock, user: *mut c_void) -> i32 {
+    let (Ok(count), Some(mut output)) = (
+        usize::try_from(length),
+        NonNull::new(user.cast::<Output<'_>>()),
+    ) else {
+        return -1;
+    };
+    // SAFETY: the C code hands out `length` bytes of its buffer, and `user`
+    // points to the `Output` that `with_output` keeps on its stack during the
+    // call that got us here.
+    unsafe { (output.as_mut().0)(std::slice::from_raw_parts(bytes, count)) };
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structure_is_laid_out_as_in_c() {
+        let mut oracle = Oracle::new(7);
+        assert_eq!(oracle.round_trip(), (0, 200));
+        assert_eq!(oracle.congestion(), (0, 2, 0));
+        assert_eq!(oracle.block_ref().fastlimit, 5);
+        assert_eq!(oracle.block_ref().dead_link, 20);
+        oracle.nodelay(1, 20, 3, 1);
+        let block = oracle.block_ref();
+        assert_eq!((block.rx_minrto, block.interval), (30, 20));
+        assert_eq!((block.fastresend, block.nocwnd), (3, 1));
+    }
+
+    #[test]
+    fn a_message_crosses() {
+        let (mut here, mut there) = (Oracle::new(7), Oracle::new(7));
+        assert_eq!(here.send(b"hello"), 5);
+        here.nodelay(0, 10, 0, 1);
+        let mut wire = Vec::new();
+        here.update(0, |datagram| wire.push(datagram.to_vec()));
+        assert_eq!(wire.len(), 1);
+        assert_eq!(there.input(&wire[0]), 0);
+        let mut room = [0; 16];
+        assert_eq!(there.recv(&mut room), 5);
+        assert_eq!(&room[..5], b"hello");
+    }
+}
