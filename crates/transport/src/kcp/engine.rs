@@ -1,0 +1,271 @@
+//! The engine: one end of one conversation, call for call what the C
+//! reference is.
+//!
+//! | reference | here |
+//! | --- | --- |
+//! | `ikcp_create`, `ikcp_nodelay`, `ikcp_wndsize`, `ikcp_setmtu` | [`Engine::new`] |
+//! | `ikcp_send` | [`Engine::send`] |
+//! | `ikcp_recv`, `ikcp_peeksize` | [`Engine::receive`], [`Engine::peek_bytes`] |
+//! | `ikcp_input` | [`Engine::input`] |
+//! | `ikcp_update`, `ikcp_flush`, `ikcp_check` | [`Engine::update`], [`Engine::flush`], [`Engine::check`] |
+//! | `ikcp_waitsnd` | [`Engine::waiting`] |
+//! | `kcp->state` | [`Engine::is_dead`] |
+//!
+//! The difference is the cost: the reference walks lists as long as the
+//! window, here no step depends on it.
+
+use lagometer_units::Time;
+
+use super::clock::{Clock, ahead};
+use super::config::{Config, LEAST_MTU, segment_bytes};
+use super::congestion::Congestion;
+use super::pool::Pool;
+use super::probe::Probe;
+use super::receiver::{Arrival, Receiver};
+use super::round_trip::RoundTrip;
+use super::rules::SkipCounting;
+use super::send_queue::TooManySegments;
+use super::sender::Sender;
+use super::wire::{BadDatagram, Command, split_segment};
+
+/// One end of a KCP conversation.
+#[derive(Debug)]
+pub struct Engine {
+    pub(super) conversation: u32,
+    pub(super) clock: Clock,
+    /// Whether the clock has been set; until then nothing is flushed.
+    pub(super) started: bool,
+    /// When the next flush is due, in extended milliseconds.
+    pub(super) flush_due: i64,
+    pub(super) interval_ms: u32,
+    pub(super) mtu: usize,
+    pub(super) send_window: u32,
+    pub(super) remote_window: u32,
+    pub(super) congestion_control: bool,
+    pub(super) resend: u32,
+    /// Which fraction of the timeout a first transmission waits longer, as a
+    /// shift to the right; none where the mode has no such grace.
+    pub(super) grace_shift: Option<u32>,
+    pub(super) dead: bool,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    /// Sequence numbers and timestamps to acknowledge at the next flush.
+    pub(super) acknowledgements: Vec<(u32, u32)>,
+    pub(super) probe: Probe,
+    pub(super) round_trip: RoundTrip,
+    pub(super) congestion: Congestion,
+    pub(super) pool: Pool,
+    pub(super) staging: Vec<u8>,
+    skip_counting: SkipCounting,
+    receive_window_floor: u16,
+}
+
+impl Engine {
+    /// One end of the conversation so numbered; the other end must have the
+    /// same number.
+    #[must_use]
+    pub fn new(conversation: u32, config: &Config) -> Self {
+        let rules = &config.rules;
+        let mtu = config.bounded_mtu();
+        let interval_ms = config.bounded_interval_ms();
+        let receive_window = config.receive_window.max(rules.receive_window_floor).max(1);
+        let most_buffers = usize::from(config.send_window.max(receive_window));
+        Self {
+            conversation,
+            clock: Clock::default(),
+            started: false,
+            flush_due: 0,
+            interval_ms,
+            mtu,
+            send_window: u32::from(config.send_window.max(1)),
+            remote_window: u32::from(rules.first_remote_window),
+            congestion_control: config.congestion_control,
+            resend: config.resend,
+            grace_shift: (config.nodelay == 0).then_some(3),
+            dead: false,
+            sender: Sender::new(config),
+            receiver: Receiver::new(config.first_sequence, u32::from(receive_window)),
+            acknowledgements: Vec::new(),
+            probe: Probe::new(
+                rules.first_probe.duration().as_millis() as u32,
+                rules.longest_probe.duration().as_millis() as u32,
+            ),
+            round_trip: RoundTrip::new(config.least_rto_ms(), rules.rto_margin),
+            congestion: Congestion::new(
+                u32::from(rules.first_congestion_window),
+                segment_bytes(mtu) as u32,
+                rules.window_growth,
+            ),
+            pool: Pool::new(most_buffers),
+            staging: Vec::new(),
+            skip_counting: rules.skip_counting,
+            receive_window_floor: rules.receive_window_floor,
+        }
+    }
+
+    /// Queues a message, or in stream mode bytes, for the next flush. Returns
+    /// how many bytes were taken: all of them, save in stream mode where the
+    /// rest is too long for one call.
+    ///
+    /// The queue has no limit here, as it has none in the reference; see
+    /// [`waiting`](Self::waiting).
+    ///
+    /// # Errors
+    ///
+    /// [`TooManySegments`] when the message is too long; nothing was taken.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<usize, TooManySegments> {
+        let segment_bytes = segment_bytes(self.mtu);
+        self.sender.queue.push(bytes, segment_bytes, &mut self.pool)
+    }
+
+    /// Takes out the next message, in stream mode the bytes of the next
+    /// segment, in place of what `message` held. `None` when there is none;
+    /// `message` is then untouched.
+    pub fn receive(&mut self, message: &mut Vec<u8>) -> Option<Arrival> {
+        let was_full = self.receiver.is_full();
+        let arrival = self.receiver.take(message, &mut self.pool)?;
+        if was_full && !self.receiver.is_full() {
+            self.probe.tell_window();
+        }
+        Some(arrival)
+    }
+
+    /// Takes in a datagram that came at `now`, an instant that only
+    /// [`receive`](Self::receive) tells again; round trips are measured by the
+    /// clock that [`update`](Self::update) sets.
+    ///
+    /// # Errors
+    ///
+    /// [`BadDatagram`] when the datagram, or the rest of it, is not one of
+    /// this conversation. What came before in it has been taken.
+    pub fn input(&mut self, now: Time, datagram: &[u8]) -> Result<(), BadDatagram> {
+        if datagram.len() < super::wire::HEADER_BYTES {
+            return Err(BadDatagram::TooShort);
+        }
+        let before = self.sender.in_flight.first();
+        let mut newest: Option<(u32, u32)> = None;
+        let mut rest = datagram;
+        while let Some(piece) = split_segment(self.conversation, rest)? {
+            rest = piece.following;
+            let header = piece.header;
+            self.remote_window = u32::from(header.window);
+            self.sender
+                .on_unacknowledged(header.unacknowledged, &mut self.pool);
+            match header.command {
+                Command::Acknowledge => {
+                    let (sequence, sent) = (header.sequence, header.timestamp);
+                    self.on_acknowledge(sequence, sent);
+                    let counts = newest.is_none_or(|newest| self.displaces(newest, sequence, sent));
+                    if counts {
+                        newest = Some((sequence, sent));
+                    }
+                }
+                Command::Push => {
+                    let sequence = header.sequence;
+                    if self.receiver.acknowledges(sequence) {
+                        self.acknowledgements.push((sequence, header.timestamp));
+                        self.receiver.insert(
+                            now,
+                            sequence,
+                            header.fragment,
+                            piece.payload,
+                            &mut self.pool,
+                        );
+                    }
+                }
+                Command::AskWindow => self.probe.tell_window(),
+                Command::TellWindow => {}
+            }
+        }
+        if let Some((sequence, sent)) = newest {
+            self.sender
+                .on_datagram_read(sequence, self.clock.extend(sent));
+        }
+        if ahead(self.sender.in_flight.first(), before) > 0 {
+            let bytes = segment_bytes(self.mtu) as u32;
+            self.congestion.on_progress(self.remote_window, bytes);
+        }
+        Ok(())
+    }
+
+    /// Changes the size of datagrams. Segments cut before keep theirs, and so
+    /// may make datagrams larger than the new size, as with the reference.
+    /// Returns `false`, changing nothing, for less than 50 bytes or more than
+    /// 65 535.
+    pub fn set_mtu(&mut self, mtu: usize) -> bool {
+        let fits = (LEAST_MTU..=usize::from(u16::MAX)).contains(&mtu);
+        if fits {
+            self.mtu = mtu;
+        }
+        fits
+    }
+
+    /// Changes the windows, in segments; a zero leaves that one as it is.
+    pub fn set_windows(&mut self, send: u16, receive: u16) {
+        if send > 0 {
+            self.send_window = u32::from(send);
+        }
+        if receive > 0 {
+            let receive = receive.max(self.receive_window_floor);
+            self.receiver.set_window(u32::from(receive));
+        }
+        self.pool.keep(usize::from(send.max(receive)));
+    }
+
+    /// Bytes of the message that [`receive`](Self::receive) would take out.
+    #[must_use]
+    pub fn peek_bytes(&self) -> Option<usize> {
+        self.receiver.peek_bytes()
+    }
+
+    /// Segments that the peer has not acknowledged, sent or not.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.sender.waiting()
+    }
+
+    /// Whether some segment has been sent as often as the settings allow. The
+    /// engine goes on regardless, and the state stays.
+    #[must_use]
+    pub const fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// The smoothed round-trip time in milliseconds; 0 before the first
+    /// acknowledgement.
+    #[must_use]
+    pub const fn smoothed_rtt_ms(&self) -> u32 {
+        self.round_trip.smoothed_ms()
+    }
+
+    /// The timeout of a segment sent now, in milliseconds.
+    #[must_use]
+    pub const fn timeout_ms(&self) -> u32 {
+        self.round_trip.timeout_ms()
+    }
+
+    /// The congestion window in segments, kept whether or not it limits
+    /// sending.
+    #[must_use]
+    pub const fn congestion_window(&self) -> u32 {
+        self.congestion.window()
+    }
+
+    fn on_acknowledge(&mut self, sequence: u32, sent: u32) {
+        let rtt = ahead(self.clock.on_wire(), sent);
+        if rtt >= 0 {
+            self.round_trip.sample(rtt, self.interval_ms);
+        }
+        self.sender.on_acknowledge(sequence, &mut self.pool);
+    }
+
+    /// Whether an acknowledgement counts for skips instead of the one in the
+    /// same datagram that has counted so far.
+    const fn displaces(&self, newest: (u32, u32), sequence: u32, sent: u32) -> bool {
+        let higher = ahead(sequence, newest.0) > 0;
+        match self.skip_counting {
+            SkipCounting::NewestInDatagram => higher && ahead(sent, newest.1) > 0,
+            _ => higher,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Which KCP: the points in which versions of `ikcp.c` differ, and the mends
+//! for what the current one does badly.
+//!
+//! The default of every rule is what the current reference does. A defect of
+//! the reference is a rule too, so that it is reproduced unless its mend is
+//! asked for by name.
+
+use lagometer_units::Span;
+use serde::{Deserialize, Serialize};
+
+/// The rules an engine plays by. The default is the current `ikcp.c`,
+/// [`Rules::of_2015`] the one of July 2015.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// Shorter flush intervals are lengthened to this. The reference: 10 ms.
+    pub interval_floor: Span,
+    /// Smaller receive windows are widened to this many segments, so that the
+    /// largest message fits. The reference: 128; in 2015: no floor.
+    pub receive_window_floor: u16,
+    /// A message must be cut into fewer segments than this, at most 256. The
+    /// reference: 128; in 2015: 256.
+    pub fragment_limit: u16,
+    /// The peer's window, in segments, until it first tells. The reference:
+    /// 128; in 2015: 32.
+    pub first_remote_window: u16,
+    /// What is added to the smoothed round-trip time at least.
+    pub rto_margin: RtoMargin,
+    /// How the timeout of a segment grows from one resend to the next.
+    pub backoff: Backoff,
+    /// What counts as a skip of a segment, for the fast resend.
+    pub skip_counting: SkipCounting,
+    /// A resend on timeout starts the segment's skip count afresh. The
+    /// reference keeps the count, so that a segment already skipped often
+    /// enough goes out twice: on its timeout, and again at the next flush.
+    pub timeout_resets_skips: bool,
+    /// How the congestion window grows past slow start.
+    pub window_growth: WindowGrowth,
+    /// The congestion window before the first flush, in segments. With the
+    /// reference's 0 the first flush sends no data and only opens the window.
+    pub first_congestion_window: u16,
+    /// How long a sender waits, after hearing that the peer has no room,
+    /// before it asks again. The reference: 7 s, which is also how long
+    /// everything stands still when the peer's one word of new room is lost.
+    pub first_probe: Span,
+    /// Later waits are half as long again each, up to this. The reference:
+    /// 120 s.
+    pub longest_probe: Span,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            interval_floor: Span::from_millis(10),
+            receive_window_floor: 128,
+            fragment_limit: 128,
+            first_remote_window: 128,
+            rto_margin: RtoMargin::default(),
+            backoff: Backoff::default(),
+            skip_counting: SkipCounting::default(),
+            timeout_resets_skips: false,
+            window_growth: WindowGrowth::default(),
+            first_congestion_window: 0,
+            first_probe: Span::from_millis(7_000),
+            longest_probe: Span::from_millis(120_000),
+        }
+    }
+}
+
+impl Rules {
+    /// The `ikcp.c` of July 2015 as `asio_kcp` carried it: no fast-resend
+    /// check of timestamps, every acknowledgement counted for itself, timeouts
+    /// that grow by a constant, and a floor of 1 ms under the margin of the
+    /// timeout. `asio_kcp` lowered the floor of the interval to 2 ms.
+    #[must_use]
+    pub fn of_2015() -> Self {
+        Self {
+            interval_floor: Span::from_millis(2),
+            receive_window_floor: 1,
+            fragment_limit: 256,
+            first_remote_window: 32,
+            rto_margin: RtoMargin::OneMillisecond,
+            backoff: Backoff::Linear2015,
+            skip_counting: SkipCounting::EveryAcknowledgement2015,
+            window_growth: WindowGrowth::Inverted2015,
+            ..Self::default()
+        }
+    }
+}
+
+/// The least margin of the timeout over the smoothed round-trip time; the
+/// margin is four deviations where that is more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoMargin {
+    /// One flush interval, as in the current reference.
+    #[default]
+    Interval,
+    /// One millisecond, as in 2015.
+    OneMillisecond,
+}
+
+/// How a segment's timeout grows from one resend to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backoff {
+    /// As the mode says: doubled with `nodelay` 0, half as long again with 1,
+    /// plus half the current timeout with 2.
+    #[default]
+    ByNodelay,
+    /// As in 2015: plus the current timeout with `nodelay` 0, plus half of it
+    /// with the others.
+    Linear2015,
+}
+
+/// What counts as a skip of a segment still outstanding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkipCounting {
+    /// Each datagram counts once for the segments below one acknowledged and
+    /// last sent no later. The one acknowledged is the highest, but only an
+    /// acknowledgement with a later timestamp displaces an earlier one in the
+    /// datagram, so that of a burst sent within a millisecond the *first*
+    /// counts. The current reference (`IKCP_FASTACK_CONSERVE`).
+    #[default]
+    NewestInDatagram,
+    /// Each datagram counts once for all segments below the highest it
+    /// acknowledges, whenever they were sent. The current reference built
+    /// without `IKCP_FASTACK_CONSERVE`.
+    HighestInDatagram,
+    /// As in 2015: each acknowledgement counts for all segments below, and one
+    /// for a segment that is already gone counts for *every* segment.
+    #[serde(rename = "every-acknowledgement-2015")]
+    EveryAcknowledgement2015,
+}
+
+/// How the congestion window grows past slow start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowGrowth {
+    /// To as many segments as its bytes make, rounded up, once they make one
+    /// more. The current reference.
+    #[default]
+    ByBytes,
+    /// As in 2015: by one segment while its bytes make *fewer* than one more,
+    /// the comparison having been written the wrong way round.
+    #[serde(rename = "inverted-2015")]
+    Inverted2015,
+}

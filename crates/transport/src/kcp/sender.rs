@@ -1,0 +1,311 @@
+//! The sending side: what waits, what is in flight, and which of that is to
+//! be sent again.
+
+use super::clock::ahead;
+use super::config::Config;
+use super::deadlines::Deadlines;
+use super::in_flight::{Acknowledged, InFlight, Segment};
+use super::pool::Pool;
+use super::rules::{Backoff, SkipCounting};
+use super::send_queue::SendQueue;
+use super::skips::SkipIndex;
+
+/// What one flush did with segments already sent before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Resent {
+    /// At least one on its timeout.
+    pub(crate) on_timeout: bool,
+    /// At least one for skips.
+    pub(crate) on_skips: bool,
+    /// At least one, new ones included, for the last time the settings allow.
+    pub(crate) dead: bool,
+}
+
+/// The segments of one direction on the sender's side.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) queue: SendQueue,
+    pub(crate) in_flight: InFlight,
+    deadlines: Deadlines,
+    skips: SkipIndex,
+    /// Skipped often enough to be resent; a superset, checked when used.
+    ripe: Vec<u32>,
+    policy: Policy,
+    /// Segments of the current flush, in order. Kept for its memory.
+    pub(crate) batch: Vec<u32>,
+    skipped: Vec<(u32, i64)>,
+}
+
+/// What decides about resending.
+#[derive(Clone, Copy, Debug)]
+struct Policy {
+    nodelay: u8,
+    resend: u32,
+    fast_limit: u32,
+    dead_link: u32,
+    backoff: Backoff,
+    skip_counting: SkipCounting,
+    timeout_resets_skips: bool,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            queue: SendQueue::new(config.stream, usize::from(config.rules.fragment_limit)),
+            in_flight: InFlight::new(config.first_sequence),
+            deadlines: Deadlines::default(),
+            skips: SkipIndex::default(),
+            ripe: Vec::new(),
+            policy: Policy {
+                nodelay: config.nodelay,
+                resend: config.resend,
+                fast_limit: config.fast_limit,
+                dead_link: config.dead_link,
+                backoff: config.rules.backoff,
+                skip_counting: config.rules.skip_counting,
+                timeout_resets_skips: config.rules.timeout_resets_skips,
+            },
+            batch: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// The peer has everything below `una`.
+    #[inline]
+    pub(crate) fn on_unacknowledged(&mut self, una: u32, pool: &mut Pool) {
+        self.in_flight.remove_below(una, pool);
+    }
+
+    /// The peer has segment `sequence`.
+    pub(crate) fn on_acknowledge(&mut self, sequence: u32, pool: &mut Pool) {
+        let (first, span) = (self.in_flight.first(), self.in_flight.span());
+        let met = self.in_flight.acknowledge(sequence, pool);
+        let counts = self.policy.resend > 0;
+        if counts && met == Acknowledged::Now && sequence != first {
+            self.skips.ignore(sequence);
+        }
+        if counts && self.policy.skip_counting == SkipCounting::EveryAcknowledgement2015 {
+            match met {
+                Acknowledged::Now => {
+                    let below = sequence.wrapping_sub(first) as usize;
+                    self.count_skips(first, below, None);
+                }
+                Acknowledged::Before => self.count_skips(first, span, None),
+                Acknowledged::NotInFlight => {}
+            }
+        }
+    }
+
+    /// A datagram has been read whole, and `sequence`, sent at `sent`, is the
+    /// acknowledgement in it that counts.
+    pub(crate) fn on_datagram_read(&mut self, sequence: u32, sent: i64) {
+        let limit = match self.policy.skip_counting {
+            SkipCounting::NewestInDatagram => Some(sent),
+            SkipCounting::HighestInDatagram => None,
+            SkipCounting::EveryAcknowledgement2015 => return,
+        };
+        let first = self.in_flight.first();
+        let below = sequence.wrapping_sub(first) as usize;
+        if self.policy.resend > 0 && below < self.in_flight.span() {
+            self.count_skips(first, below, limit);
+        }
+    }
+
+    /// Gathers in `batch` what may have to be sent again at `now`, in order.
+    pub(crate) fn gather_overdue(&mut self, now: i64) {
+        let Self {
+            deadlines,
+            in_flight,
+            batch,
+            ..
+        } = self;
+        batch.clear();
+        deadlines.take_due(now, |sn, due| still_due(in_flight, sn, due), batch);
+        if batch.is_empty() && self.ripe.is_empty() {
+            return;
+        }
+        batch.append(&mut self.ripe);
+        let first = in_flight.first();
+        batch.retain(|&sequence| in_flight.outstanding(sequence).is_some());
+        batch.sort_unstable_by_key(|sequence| sequence.wrapping_sub(first));
+        batch.dedup();
+    }
+
+    /// Decides about a segment gathered: returns whether it is to be sent
+    /// again at `now`, and has then counted it as sent.
+    pub(crate) fn renew(
+        &mut self,
+        sequence: u32,
+        now: i64,
+        timeout_ms: u32,
+        resent: &mut Resent,
+    ) -> bool {
+        let policy = self.policy;
+        let Some(segment) = self.in_flight.outstanding_mut(sequence) else {
+            return false;
+        };
+        if segment.due <= now {
+            segment.timeout = policy.longer(segment.timeout, timeout_ms);
+            if policy.timeout_resets_skips {
+                segment.skips = 0;
+            }
+            resent.on_timeout = true;
+        } else if policy.ripe(segment) {
+            segment.skips = 0;
+            resent.on_skips = true;
+        } else {
+            return false;
+        }
+        segment.sent = now;
+        segment.due = wire_sum(now, segment.timeout);
+        segment.transmissions += 1;
+        resent.dead |= policy.dead_link > 0 && segment.transmissions >= policy.dead_link;
+        self.deadlines.add(segment.due, sequence);
+        if policy.resend > 0 {
+            if policy.ripe(segment) {
+                self.ripe.push(sequence);
+            }
+            if policy.counts(segment) {
+                self.skips.watch(sequence, now);
+            } else {
+                self.skips.ignore(sequence);
+            }
+        }
+        true
+    }
+
+    /// Puts segments into flight while fewer than `window` are, and counts
+    /// them as sent at `now`. Returns the first of them; the others follow up
+    /// to the next number.
+    pub(crate) fn admit(
+        &mut self,
+        window: u32,
+        now: i64,
+        timeout_ms: u32,
+        grace_ms: u32,
+        resent: &mut Resent,
+    ) -> u32 {
+        let first = self.in_flight.next();
+        let last_allowed = self.in_flight.first().wrapping_add(window);
+        let due = wire_sum(now, timeout_ms.wrapping_add(grace_ms));
+        while ahead(self.in_flight.next(), last_allowed) < 0 {
+            let Some(queued) = self.queue.pop() else {
+                break;
+            };
+            self.in_flight.push(queued, now);
+        }
+        let count = self.in_flight.next().wrapping_sub(first);
+        if count == 0 {
+            return first;
+        }
+        let mut sequence = first;
+        while let Some(segment) = self.in_flight.outstanding_mut(sequence) {
+            segment.timeout = timeout_ms;
+            segment.due = due;
+            segment.transmissions = 1;
+            sequence = sequence.wrapping_add(1);
+        }
+        resent.dead |= self.policy.dead_link == 1;
+        self.deadlines.add_run(due, first, sequence);
+        if self.policy.resend > 0 {
+            self.watch_new(first, count as usize, now);
+        }
+        let unacknowledged = self.in_flight.first();
+        let in_flight = &self.in_flight;
+        let holds = |sn, due| still_due(in_flight, sn, due);
+        self.deadlines
+            .sweep(in_flight.count(), unacknowledged, holds);
+        first
+    }
+
+    /// When the next segment is due, if any is in flight.
+    pub(crate) fn earliest_due(&mut self) -> Option<i64> {
+        let in_flight = &self.in_flight;
+        self.deadlines
+            .earliest(in_flight.first(), |sn, due| still_due(in_flight, sn, due))
+    }
+
+    /// Segments in flight and waiting.
+    pub(crate) fn waiting(&self) -> usize {
+        self.in_flight.count() + self.queue.len()
+    }
+
+    /// Counts one skip for those of the `count` segments from `first` on that
+    /// are outstanding and were last sent at `limit` or before.
+    fn count_skips(&mut self, first: u32, count: usize, limit: Option<i64>) {
+        let latest = limit.unwrap_or(i64::MAX - 1);
+        // A timestamp more than 2^31 ms ahead of a transmission lies behind
+        // it on the wire's clock.
+        let earliest = limit.map_or(i64::MIN, |limit| limit - i64::from(i32::MAX));
+        self.skipped.clear();
+        self.skips.sent_by(first, count, latest, &mut self.skipped);
+        for &(sequence, sent) in &self.skipped {
+            if sent < earliest {
+                continue;
+            }
+            if let Some(segment) = self.in_flight.outstanding_mut(sequence) {
+                segment.skips += 1;
+                if segment.skips >= self.policy.resend {
+                    self.skips.ignore(sequence);
+                    self.ripe.push(sequence);
+                }
+            }
+        }
+    }
+
+    /// Watches new segments for skips, first making room for them.
+    fn watch_new(&mut self, first: u32, count: usize, now: i64) {
+        if self.in_flight.span() <= self.skips.leaves() {
+            self.skips.watch_run(first, count, now);
+            return;
+        }
+        self.skips.reset(2 * self.in_flight.span());
+        for (sequence, segment) in self.in_flight.iter() {
+            if self.policy.counts(segment) {
+                self.skips.watch(sequence, segment.sent);
+            }
+        }
+    }
+}
+
+impl Policy {
+    /// Whether a segment may be resent before its timeout.
+    const fn may_hurry(&self, segment: &Segment) -> bool {
+        self.fast_limit == 0 || segment.transmissions <= self.fast_limit
+    }
+
+    /// Whether a segment is to be resent before its timeout.
+    const fn ripe(&self, segment: &Segment) -> bool {
+        self.resend > 0 && segment.skips >= self.resend && self.may_hurry(segment)
+    }
+
+    /// Whether further skips of a segment change anything.
+    const fn counts(&self, segment: &Segment) -> bool {
+        segment.skips < self.resend && self.may_hurry(segment)
+    }
+
+    /// The timeout after one that ran out, `current` being that of the path.
+    fn longer(&self, timeout: u32, current: u32) -> u32 {
+        let more = match (self.backoff, self.nodelay) {
+            (Backoff::ByNodelay, 0) => timeout.max(current),
+            // The reference halves a signed number.
+            (Backoff::ByNodelay, 1) => (timeout.cast_signed() / 2).cast_unsigned(),
+            (Backoff::Linear2015, 0) => current,
+            _ => current / 2,
+        };
+        timeout.wrapping_add(more)
+    }
+}
+
+/// Whether a deadline noted for a segment is still the segment's.
+fn still_due(in_flight: &InFlight, sequence: u32, due: i64) -> bool {
+    in_flight
+        .outstanding(sequence)
+        .is_some_and(|segment| segment.due == due)
+}
+
+/// `span` milliseconds after `now`. A span of 2^31 or more, to which repeated
+/// doubling can grow, lies in the past on the wire's clock.
+fn wire_sum(now: i64, span: u32) -> i64 {
+    now + i64::from(span.cast_signed())
+}

@@ -1,0 +1,69 @@
+//! Our KCP engine against the C reference: the same datagrams at the same
+//! times, byte for byte, over thousands of seeded conversations.
+//!
+//! `LAGOMETER_KCP_SEED=n` replays one seed; `LAGOMETER_KCP_RUNS=n` plays as
+//! many, from seed 0.
+
+mod kcp_support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use kcp_support::scenario::{Tally, play};
+
+const RUNS: u64 = 10_000;
+const THREADS: u64 = 2;
+
+#[test]
+fn every_conversation_is_the_reference_s() {
+    if let Some(seed) = number_from("LAGOMETER_KCP_SEED") {
+        let tally = play(seed).unwrap_or_else(|difference| panic!("{}", difference.0));
+        println!("seed {seed}: {tally:?}");
+        return;
+    }
+    let runs = number_from("LAGOMETER_KCP_RUNS").unwrap_or(RUNS);
+    let share = |thread: u64| -> (Tally, Vec<String>) {
+        let mut total = Tally::default();
+        let mut failures = Vec::new();
+        for seed in (thread..runs).step_by(THREADS as usize) {
+            match catch_unwind(AssertUnwindSafe(|| play(seed))) {
+                Ok(Ok(tally)) => total.add(tally),
+                Ok(Err(difference)) => failures.push(replay(seed, &difference.0)),
+                Err(_) => failures.push(replay(seed, "a panic, reported above")),
+            }
+        }
+        (total, failures)
+    };
+    let (total, failures) = thread::scope(|scope| {
+        let workers: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || share(thread)))
+            .collect();
+        let mut total = Tally::default();
+        let mut failures = Vec::new();
+        for worker in workers {
+            let (tally, failed) = worker.join().expect("panics are caught inside");
+            total.add(tally);
+            failures.extend(failed);
+        }
+        (total, failures)
+    });
+    println!("{runs} conversations: {total:?}");
+    assert!(
+        failures.is_empty(),
+        "{} of {runs} conversations differ; the first:\n{}",
+        failures.len(),
+        failures[..failures.len().min(5)].join("\n")
+    );
+    // Of the others most were damaged on purpose.
+    assert!(total.dead > 0 && 2 * total.complete > runs, "{total:?}");
+}
+
+fn replay(seed: u64, what: &str) -> String {
+    format!(
+        "LAGOMETER_KCP_SEED={seed} cargo test -p lagometer-transport --test kcp_differential  # {what}"
+    )
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}

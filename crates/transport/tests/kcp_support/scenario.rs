@@ -1,0 +1,419 @@
+//! A conversation between two twins over a seeded in-memory network: settings,
+//! traffic, weather, application and clock all drawn from one seed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use lagometer_transport::kcp::Config;
+
+use super::dice::Dice;
+use super::twin::{Difference, Twin};
+
+/// What a run has met.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) datagrams: u64,
+    pub(crate) messages: u64,
+    /// Runs in which a link died.
+    pub(crate) dead: u64,
+    /// Runs in which everything sent arrived, once the network was mended.
+    pub(crate) complete: u64,
+}
+
+impl Tally {
+    /// Adds another run's.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.datagrams += other.datagrams;
+        self.messages += other.messages;
+        self.dead += other.dead;
+        self.complete += other.complete;
+    }
+}
+
+/// Plays the conversation of one seed to its end.
+///
+/// Returns the first difference between our engine and the reference, or
+/// between what was sent and what was received.
+pub(crate) fn play(seed: u64) -> Result<Tally, Difference> {
+    let mut dice = Dice::new(seed);
+    let mut run = Run::new(&mut dice);
+    let steps = dice.within(40, 200);
+    for _ in 0..steps {
+        run.step(&mut dice)?;
+    }
+    run.finish()?;
+    Ok(run.tally)
+}
+
+/// How the network treats datagrams, in percent and milliseconds.
+struct Weather {
+    loss: u64,
+    duplication: u64,
+    corruption: u64,
+    delay: u64,
+    jitter: u64,
+    /// No datagram arrives from this step on.
+    blackout: Option<u64>,
+}
+
+/// How an application uses its end.
+struct Habits {
+    /// Chance per step of a burst of sends, and the most in a burst.
+    send: u64,
+    burst: u64,
+    /// The most segments a message is meant to need.
+    segments: u64,
+    /// Chance per step of reading.
+    read: u64,
+    /// Chance of setting the clock before a datagram is handed in.
+    fresh_clock: u64,
+    /// Chance of a flush after a send or a datagram.
+    flush: u64,
+    /// Chance of an update in a step in which `check` asks for none.
+    needless_update: u64,
+}
+
+struct End {
+    twin: Twin,
+    habits: Habits,
+    mtu: usize,
+    largest_mtu: usize,
+    stream: bool,
+    /// What has been sent and must arrive: messages, or pieces of a stream.
+    owed: VecDeque<Vec<u8>>,
+}
+
+struct Run {
+    ends: [End; 2],
+    weather: Weather,
+    now: u64,
+    clock_start: u32,
+    longest_step: u64,
+    steps: u64,
+    /// Datagrams on their way by arrival time and order: where to, and what.
+    wire: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
+    sent: u64,
+    tally: Tally,
+}
+
+impl Run {
+    fn new(dice: &mut Dice) -> Self {
+        let conversation = dice.any() as u32;
+        let first_sequence = dice.pick(&[0, 0, u32::MAX - 30, i32::MAX as u32 - 30]);
+        let stream = dice.percent(25);
+        let mut config = Config {
+            stream,
+            first_sequence,
+            ..Config::default()
+        };
+        let alike = dice.percent(60);
+        randomise(&mut config, dice);
+        let ends = [0, 1].map(|_| {
+            if !alike {
+                randomise(&mut config, dice);
+            }
+            End {
+                twin: Twin::new(conversation, &config),
+                habits: Habits::draw(dice),
+                mtu: config.mtu,
+                largest_mtu: config.mtu,
+                stream,
+                owed: VecDeque::new(),
+            }
+        });
+        let clock_start = match dice.below(5) {
+            0 => 0,
+            1 => u32::MAX - dice.below(3_000) as u32,
+            2 => i32::MAX as u32 - dice.below(3_000) as u32,
+            _ => dice.any() as u32,
+        };
+        Self {
+            ends,
+            weather: Weather::draw(dice),
+            now: 0,
+            clock_start,
+            longest_step: dice.pick(&[1, 5, 10, 10, 30, 100, 700]),
+            steps: 0,
+            wire: BTreeMap::new(),
+            sent: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    fn step(&mut self, dice: &mut Dice) -> Result<(), Difference> {
+        self.steps += 1;
+        // Now and then the process sleeps long enough for probes, and for
+        // the clock to count as having been set.
+        self.now += if dice.percent(1) {
+            dice.within(1, 25_000)
+        } else {
+            dice.within(0, self.longest_step)
+        };
+        self.deliver(Some(dice))?;
+        for side in [0, 1] {
+            self.act(side, dice)?;
+            self.tick(
+                side,
+                dice.percent(self.ends[side].habits.needless_update),
+                dice,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Lets the application of one end send, read and change its mind.
+    fn act(&mut self, side: usize, dice: &mut Dice) -> Result<(), Difference> {
+        let habits = &self.ends[side].habits;
+        if dice.percent(habits.send) {
+            for _ in 0..dice.within(1, habits.burst) {
+                self.send(side, dice)?;
+            }
+            if dice.percent(self.ends[side].habits.flush) {
+                self.flush(side, dice)?;
+            }
+        }
+        if dice.percent(self.ends[side].habits.read) {
+            let most = dice.pick(&[1, 3, 1_000]);
+            for _ in 0..most {
+                if !self.read(side)? {
+                    break;
+                }
+            }
+        }
+        let end = &mut self.ends[side];
+        if dice.percent(1) {
+            // No smaller than the reference's buffer can bear while segments
+            // cut for the largest size so far are about.
+            let mtu = dice.within(40, 300) as usize;
+            if 3 * (mtu + 24) >= end.largest_mtu {
+                end.twin.set_mtu(mtu)?;
+                if mtu >= 50 {
+                    end.mtu = mtu;
+                    end.largest_mtu = end.largest_mtu.max(mtu);
+                }
+            }
+        }
+        if dice.percent(1) {
+            let (send, receive) = (dice.below(300) as u16, dice.below(300) as u16);
+            end.twin.set_windows(send, receive);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, side: usize, dice: &mut Dice) -> Result<(), Difference> {
+        let end = &mut self.ends[side];
+        // Unread messages pile up without end otherwise.
+        if end.twin.waiting() > 600 {
+            return Ok(());
+        }
+        let piece = end.mtu as u64 - 24;
+        let most = piece * end.habits.segments;
+        let length = match dice.below(8) {
+            0 => dice.below(2),
+            1 => piece + dice.within(0, 2) - 1,
+            2 if dice.percent(10) => piece * dice.within(100, 140),
+            3 => most,
+            _ => dice.below(most + 1),
+        };
+        let mark = dice.any().to_le_bytes();
+        let bytes: Vec<u8> = mark.iter().copied().cycle().take(length as usize).collect();
+        let taken = end.twin.send(&bytes)?;
+        if let Some(taken) = taken {
+            self.ends[1 - side].owed.push_back(bytes[..taken].to_vec());
+            self.tally.messages += 1;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, side: usize) -> Result<bool, Difference> {
+        let end = &mut self.ends[side];
+        let Some(message) = end.twin.receive()? else {
+            return Ok(false);
+        };
+        if self.weather.corruption > 0 {
+            return Ok(true);
+        }
+        if end.stream {
+            let mut rest = &message[..];
+            while !rest.is_empty() {
+                let Some(next) = end.owed.front_mut() else {
+                    return Err(Difference("bytes that were never sent".to_owned()));
+                };
+                let length = rest.len().min(next.len());
+                if next.drain(..length).as_slice() != &rest[..length] {
+                    return Err(Difference("other bytes than were sent".to_owned()));
+                }
+                rest = &rest[length..];
+                if next.is_empty() {
+                    end.owed.pop_front();
+                }
+            }
+        } else if end.owed.pop_front().as_ref() != Some(&message) {
+            return Err(Difference("another message than was sent".to_owned()));
+        }
+        Ok(true)
+    }
+
+    /// Updates one end if it asks for that, or in any case.
+    fn tick(&mut self, side: usize, anyway: bool, dice: &mut Dice) -> Result<(), Difference> {
+        let clock = self.clock();
+        let twin = &mut self.ends[side].twin;
+        if twin.check(clock)? == clock || anyway {
+            let datagrams = twin.update(clock)?;
+            self.post(1 - side, datagrams, Some(dice));
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, side: usize, dice: &mut Dice) -> Result<(), Difference> {
+        let datagrams = self.ends[side].twin.flush()?;
+        self.post(1 - side, datagrams, Some(dice));
+        Ok(())
+    }
+
+    /// Hands in what has arrived by now. Without dice nothing else happens.
+    fn deliver(&mut self, mut dice: Option<&mut Dice>) -> Result<(), Difference> {
+        while let Some(entry) = self.wire.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (side, bytes) = entry.remove();
+            self.tally.datagrams += 1;
+            let clock = self.clock();
+            let end = &mut self.ends[side];
+            let Some(dice) = dice.as_deref_mut() else {
+                end.twin.input(&bytes)?;
+                continue;
+            };
+            if dice.percent(end.habits.fresh_clock) {
+                end.twin.set_clock(clock);
+            }
+            end.twin.input(&bytes)?;
+            if dice.percent(self.ends[side].habits.flush) {
+                self.flush(side, dice)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts datagrams on the wire. Without dice the weather is fine.
+    fn post(&mut self, to: usize, datagrams: Vec<Vec<u8>>, mut dice: Option<&mut Dice>) {
+        for mut bytes in datagrams {
+            self.sent += 1;
+            let Some(dice) = dice.as_deref_mut() else {
+                self.wire.insert((self.now + 5, self.sent), (to, bytes));
+                continue;
+            };
+            let weather = &self.weather;
+            let dark = weather.blackout.is_some_and(|step| self.steps >= step);
+            if dark || dice.percent(weather.loss) {
+                continue;
+            }
+            if dice.percent(weather.corruption) {
+                corrupt(&mut bytes, dice);
+            }
+            let copies = 1 + u64::from(dice.percent(weather.duplication));
+            for copy in 0..copies {
+                let arrival = self.now + weather.delay + dice.within(0, weather.jitter);
+                let order = 2 * self.sent + copy;
+                self.wire.insert((arrival, order), (to, bytes.clone()));
+            }
+        }
+    }
+
+    /// Where nothing was damaged, lets what is still under way arrive over a
+    /// network that has become perfect.
+    fn finish(&mut self) -> Result<(), Difference> {
+        self.tally.dead = u64::from(self.ends.iter().any(|end| end.twin.is_dead()));
+        if self.weather.corruption > 0 {
+            return Ok(());
+        }
+        for _ in 0..2_000 {
+            if self.ends.iter().all(|end| end.owed.is_empty()) {
+                self.tally.complete = 1;
+                return Ok(());
+            }
+            self.now = self.next_event()?;
+            self.deliver(None)?;
+            for side in [0, 1] {
+                while self.read(side)? {}
+                let clock = self.clock();
+                let datagrams = self.ends[side].twin.update(clock)?;
+                self.post(1 - side, datagrams, None);
+            }
+        }
+        // Timeouts that have doubled again and again can be hours away.
+        Ok(())
+    }
+
+    /// The next arrival, or the next instant at which an end asks for an
+    /// update, whichever is earlier, but no earlier than the next tick of 5.
+    fn next_event(&mut self) -> Result<u64, Difference> {
+        let clock = self.clock();
+        let mut wait = u64::MAX;
+        for end in &mut self.ends {
+            let due = end.twin.check(clock)?;
+            wait = wait.min(u64::from(due.wrapping_sub(clock)));
+        }
+        if let Some((&(arrival, _), _)) = self.wire.first_key_value() {
+            wait = wait.min(arrival.saturating_sub(self.now));
+        }
+        Ok(self.now + wait.max(5))
+    }
+
+    const fn clock(&self) -> u32 {
+        self.clock_start.wrapping_add(self.now as u32)
+    }
+}
+
+impl Weather {
+    fn draw(dice: &mut Dice) -> Self {
+        Self {
+            loss: dice.pick(&[0, 0, 2, 5, 10, 30, 60]),
+            duplication: dice.pick(&[0, 0, 2, 20]),
+            corruption: dice.pick(&[0, 0, 0, 0, 0, 10]),
+            delay: dice.pick(&[0, 1, 10, 30, 30, 200]),
+            jitter: dice.pick(&[0, 0, 3, 20, 60, 300]),
+            blackout: dice.percent(10).then(|| dice.within(10, 60)),
+        }
+    }
+}
+
+impl Habits {
+    fn draw(dice: &mut Dice) -> Self {
+        Self {
+            send: dice.pick(&[0, 10, 30, 30, 80]),
+            burst: dice.pick(&[1, 1, 4, 40]),
+            segments: dice.pick(&[1, 1, 2, 6, 30]),
+            read: dice.pick(&[0, 3, 30, 100, 100, 100]),
+            fresh_clock: dice.pick(&[0, 100, 50]),
+            flush: dice.pick(&[0, 0, 100, 30]),
+            needless_update: dice.pick(&[0, 0, 30]),
+        }
+    }
+}
+
+/// Draws what two ends need not have in common.
+fn randomise(config: &mut Config, dice: &mut Dice) {
+    config.nodelay = dice.pick(&[0, 1, 2]);
+    config.interval_ms = dice.pick(&[1, 10, 10, 20, 50, 100, 6_000]);
+    config.resend = dice.pick(&[0, 1, 2, 2, 3, 7]);
+    config.fast_limit = dice.pick(&[0, 1, 2, 5, 5]);
+    config.congestion_control = dice.percent(50);
+    config.send_window = dice.pick(&[1, 4, 32, 32, 128, 600]);
+    config.receive_window = dice.pick(&[1, 128, 128, 200, 600]);
+    config.mtu = dice.pick(&[50, 60, 76, 120, 200, 300]);
+    config.minimum_rto_ms = dice.pick(&[None, None, Some(0), Some(10), Some(300)]);
+    config.dead_link = dice.pick(&[0, 1, 2, 5, 20, 20]);
+}
+
+fn corrupt(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    match dice.below(4) {
+        0 => bytes.truncate(dice.below(bytes.len() as u64 + 1) as usize),
+        1 => bytes.extend(dice.any().to_le_bytes()),
+        _ => {
+            for _ in 0..dice.within(1, 3) {
+                let at = dice.below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << dice.below(8);
+            }
+        }
+    }
+}
