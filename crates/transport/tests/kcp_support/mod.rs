@@ -1,5 +1,8 @@
 //! What the tests that hold our KCP engine against the C reference share.
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
 pub(crate) mod dice;
+pub(crate) mod lane;
 pub(crate) mod scenario;
 pub(crate) mod twin;

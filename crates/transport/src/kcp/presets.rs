@@ -1,0 +1,232 @@
+//! Settings with a name, and why they are so.
+
+use std::time::Duration;
+
+use lagometer_units::{Size, Span};
+
+use super::rules::Rules;
+use super::settings::{Overrides, Settings};
+
+/// The presets' names, the recommended one first.
+pub const PRESETS: &[&str] = &[
+    "kcp",
+    "kcp-turbo",
+    "kcp-default",
+    "kcp-2015-early",
+    "kcp-2015-late",
+    "kcp-test-default",
+    "kcp-normal",
+    "kcp-fast",
+];
+
+impl Settings {
+    /// The preset so named, if there is one; see [`PRESETS`].
+    #[must_use]
+    pub fn preset(name: &str) -> Option<Self> {
+        Some(match name {
+            "kcp" => Self::default(),
+            "kcp-turbo" => Self::turbo(),
+            "kcp-default" => Self::library_default(),
+            "kcp-2015-early" => Self::early_2015(),
+            "kcp-2015-late" => Self::late_2015(),
+            "kcp-test-default" => Self::test_cpp(0, 0, false),
+            "kcp-normal" => Self::test_cpp(0, 0, true),
+            "kcp-fast" => Self::test_cpp_fast(),
+            _ => return None,
+        })
+    }
+
+    /// What `ikcp_create` sets: mode 0, a flush every 100 ms, no fast resend,
+    /// congestion control on, windows of 32 and 128 segments, datagrams of
+    /// 1400 bytes, 20 transmissions to a dead link. Nothing is sent out of
+    /// turn.
+    #[must_use]
+    pub fn library_default() -> Self {
+        Self {
+            nodelay: 0,
+            interval: Span::from_millis(100),
+            resend: 0,
+            fast_limit: 5,
+            nc: false,
+            send_window: 32,
+            receive_window: 128,
+            mtu: Size(1_400),
+            minimum_rto: None,
+            stream: false,
+            stream_message_limit: Size(1_000_000),
+            dead_link: 20,
+            send_queue_limit: 16_384,
+            flush_on_send: false,
+            flush_on_input: false,
+            ack_no_delay: false,
+            fresh_clock: true,
+            update_timer: None,
+            one_receive_per_datagram: false,
+            client_phase: Span::ZERO,
+            server_phase: Span(Duration::from_micros(3_700)),
+            rules: Rules::default(),
+            client: Overrides::default(),
+            server: Overrides::default(),
+        }
+    }
+
+    /// The library's "fastest mode", `ikcp_nodelay(kcp, 1, 10, 2, 1)` with
+    /// windows of 128, as its read-me recommends it and as it is usually
+    /// copied: flushes every 10 ms and only then.
+    #[must_use]
+    pub fn turbo() -> Self {
+        Self {
+            nodelay: 1,
+            interval: Span::from_millis(10),
+            resend: 2,
+            nc: true,
+            send_window: 128,
+            ..Self::library_default()
+        }
+    }
+
+    /// `asio_kcp` on 1 to 3 July 2015: (1, 10, 2, 1) on both sides, updates
+    /// from a timer of 5 ms, windows of 32 segments, the `ikcp.c` of its day,
+    /// and an echo server that reads one message for each datagram. Nobody
+    /// looked whether the link was dead.
+    #[must_use]
+    pub fn early_2015() -> Self {
+        Self {
+            nodelay: 1,
+            interval: Span::from_millis(10),
+            resend: 2,
+            fast_limit: 0,
+            nc: true,
+            receive_window: 32,
+            dead_link: 0,
+            fresh_clock: false,
+            update_timer: Some(Span::from_millis(5)),
+            rules: Rules {
+                interval_floor: Span::from_millis(10),
+                ..Rules::of_2015()
+            },
+            server: Overrides {
+                one_receive_per_datagram: Some(true),
+                ..Overrides::default()
+            },
+            ..Self::library_default()
+        }
+    }
+
+    /// `asio_kcp` from 6 July 2015 on: the floor under the interval lowered to
+    /// 2 ms, (1, 2, 1, 1) on the client and (1, 5, 1, 1) on the server; the
+    /// rest as before. The timer of 5 ms makes the client's 2 a 5 as well, but
+    /// for the 2015 estimator the interval is no part of the timeout.
+    #[must_use]
+    pub fn late_2015() -> Self {
+        let early = Self::early_2015();
+        Self {
+            resend: 1,
+            rules: Rules::of_2015(),
+            client: Overrides {
+                interval: Some(Span::from_millis(2)),
+                ..Overrides::default()
+            },
+            server: Overrides {
+                interval: Some(Span::from_millis(5)),
+                ..early.server
+            },
+            ..early
+        }
+    }
+
+    /// A mode of the reference's own simulation, `test.cpp`: flushes every
+    /// 10 ms, windows of 128 segments, the clock set every millisecond. Mode 0
+    /// with congestion control is its "default", without its "normal".
+    #[must_use]
+    pub fn test_cpp(nodelay: u8, resend: u32, nc: bool) -> Self {
+        Self {
+            nodelay,
+            interval: Span::from_millis(10),
+            resend,
+            nc,
+            send_window: 128,
+            ..Self::library_default()
+        }
+    }
+
+    /// The "fast" mode of `test.cpp`: (2, 10, 2, 1), and on the side that
+    /// sends first, which is the client, a least timeout of 10 ms and a resend
+    /// after one skip.
+    #[must_use]
+    pub fn test_cpp_fast() -> Self {
+        Self {
+            client: Overrides {
+                resend: Some(1),
+                minimum_rto: Some(Span::from_millis(10)),
+                ..Overrides::default()
+            },
+            ..Self::test_cpp(2, 2, true)
+        }
+    }
+}
+
+impl Default for Settings {
+    /// The preset `kcp`: the best all-round settings for small messages at a
+    /// steady rate (a shooter's 500 B every 50 ms).
+    ///
+    /// - Flush on send and on input: with the interval alone each direction
+    ///   waits half of it on average for data and again for the
+    ///   acknowledgement, and the timeout grows by the same. The application's
+    ///   answer shares the datagram of the acknowledgement.
+    /// - `nodelay` 2: a lost resend is tried again after half a timeout more,
+    ///   not after a timeout multiplied. At 20 messages a second the extra
+    ///   traffic is nothing, and the worst delays are made of repeated losses.
+    /// - `interval` 10 ms: the finest the reference permits. It is the grain
+    ///   of the timeouts and the least margin within them.
+    /// - `resend` 2: a skip counts after one later message; two of them take
+    ///   longer here than the timeout does, and one would answer every
+    ///   reordering with a resend.
+    /// - `nc`: there is no congestion to control at 80 kbit/s, and with it one
+    ///   timeout would shrink the window to one segment.
+    /// - Windows of 256 segments: what 12 s of such traffic need, so that an
+    ///   outage fills no window.
+    /// - `dead_link` 60: with timeouts that grow by a constant the library's
+    ///   20 would give a connection up after 6 s on a path of 40 ms.
+    fn default() -> Self {
+        Self {
+            nodelay: 2,
+            interval: Span::from_millis(10),
+            resend: 2,
+            nc: true,
+            send_window: 256,
+            receive_window: 256,
+            dead_link: 60,
+            flush_on_send: true,
+            flush_on_input: true,
+            ..Self::library_default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::Side;
+    use super::*;
+
+    #[test]
+    fn every_preset_is_valid_and_survives_being_written() {
+        for name in PRESETS {
+            let settings = Settings::preset(name).unwrap();
+            settings.validate().unwrap();
+            let written = serde_json::to_string(&settings).unwrap();
+            let read: Settings = serde_json::from_str(&written).unwrap();
+            assert_eq!(read, settings, "{name}");
+        }
+        assert_eq!(Settings::preset("tcp"), None);
+    }
+
+    #[test]
+    fn the_late_preset_differs_by_side() {
+        let late = Settings::late_2015();
+        assert_eq!(late.of(Side::Client).config().interval_ms, 2);
+        assert_eq!(late.of(Side::Server).config().interval_ms, 5);
+        assert!(late.of(Side::Server).one_receive_per_datagram);
+        assert!(!late.of(Side::Client).one_receive_per_datagram);
+    }
+}

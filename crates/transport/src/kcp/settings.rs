@@ -1,0 +1,254 @@
+//! The settings of a pair of endpoints, as people write them.
+
+use std::time::Duration;
+
+use lagometer_units::{Size, Span};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::config::{Config, LEAST_MTU};
+use super::rules::Rules;
+
+/// How both ends of a KCP connection behave. The default is the preset `kcp`.
+///
+/// The names are those of `ikcp_nodelay` and its siblings where these have
+/// one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, and written as one"
+)]
+pub struct Settings {
+    /// Mode 0, 1 or 2: how patiently a segment waits for its acknowledgement.
+    /// The timeout doubles with each resend in mode 0 (and the first is an
+    /// eighth longer), grows by half of itself in mode 1, by half of the
+    /// path's current timeout in mode 2.
+    pub nodelay: u8,
+    /// Time between two flushes, brought between the rules' floor (10 ms) and
+    /// 5 s. Whatever is not flushed at once waits for the next.
+    pub interval: Span,
+    /// Skips after which a segment is resent before its timeout; 0: never.
+    pub resend: u32,
+    /// Transmissions up to which a segment may be resent for skips; 0: any.
+    /// The reference: 5; in 2015: any.
+    pub fast_limit: u32,
+    /// "No congestion": sending is limited by the windows alone.
+    pub nc: bool,
+    /// Segments that may be in flight, from 1.
+    pub send_window: u16,
+    /// Segments kept for the application and for reassembly, from 1 and from
+    /// the rules' floor (128).
+    pub receive_window: u16,
+    /// The largest datagram, 50 B to 65 535 B, headers of segments included,
+    /// those of UDP and IP not.
+    pub mtu: Size,
+    /// The least retransmission timeout; without one 100 ms in mode 0 and
+    /// 30 ms in the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum_rto: Option<Span>,
+    /// One stream of bytes, in which small messages share segments, rather
+    /// than messages. The boundaries are then kept by a length of four bytes
+    /// in front of each message.
+    pub stream: bool,
+    /// The longest message in stream mode. A peer that announces a longer one
+    /// is taken for broken.
+    pub stream_message_limit: Size,
+    /// Transmissions of one segment after which the connection is given up;
+    /// 0: never, as an application does that does not look.
+    pub dead_link: u32,
+    /// Segments, in flight and waiting, beyond which a message is refused.
+    /// The limit is ours: the reference queues without end.
+    pub send_queue_limit: u32,
+    /// Flush as soon as messages have been handed over.
+    pub flush_on_send: bool,
+    /// Flush as soon as a datagram has been handed in and the application has
+    /// had its chance to answer.
+    pub flush_on_input: bool,
+    /// Send acknowledgements as soon as a datagram has been handed in, and
+    /// nothing else. (kcp-go has this, the reference does not.) Means nothing
+    /// beside `flush_on_input`.
+    pub ack_no_delay: bool,
+    /// Set the clock (`kcp->current`) before a datagram is handed in and
+    /// before a flush out of turn. Otherwise it stands where the last update
+    /// left it, and round trips are measured in steps of these.
+    pub fresh_clock: bool,
+    /// Call `ikcp_update` from a timer with this period, as applications did
+    /// that did not ask `ikcp_check`; a flush then waits for the first tick
+    /// after it is due. Without one the update comes when the flush is due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_timer: Option<Span>,
+    /// Read one message for each datagram that arrives, as the echo server of
+    /// 2015 did: messages set free by a resend that fills a hole then leave
+    /// one by one, with the datagrams that follow.
+    pub one_receive_per_datagram: bool,
+    /// When the client makes its first update; the flushes keep this phase,
+    /// and so does the millisecond of the clock.
+    pub client_phase: Span,
+    /// The same of the server. Two processes do not start in step: were the
+    /// phases the same, whether an arrival just makes a flush or just misses
+    /// it could be the same for a whole run.
+    pub server_phase: Span,
+    /// Which KCP.
+    pub rules: Rules,
+    /// What is different on the client.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub client: Overrides,
+    /// What is different on the server.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub server: Overrides,
+}
+
+/// A timer faster than this would be all that a run does.
+const LEAST_TIMER: Span = Span(Duration::from_micros(100));
+
+/// Settings of one side that differ from the common ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs, reason = "each is documented in Settings")]
+pub struct Overrides {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodelay: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resend: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nc: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_window: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_window: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum_rto: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush_on_send: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush_on_input: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_no_delay: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_timer: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_receive_per_datagram: Option<bool>,
+}
+
+/// One of the two sides of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one that plays.
+    Client,
+    /// The one that answers.
+    Server,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// Settings that no endpoint can have, in words for the one who wrote them.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{key} must be {expected}")]
+pub struct BadSettings {
+    /// The key.
+    pub key: &'static str,
+    /// What its value must be.
+    pub expected: &'static str,
+}
+
+impl Settings {
+    /// The settings of one side, its overrides applied and gone.
+    #[must_use]
+    pub fn of(&self, side: Side) -> Self {
+        let over = match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        };
+        Self {
+            nodelay: over.nodelay.unwrap_or(self.nodelay),
+            interval: over.interval.unwrap_or(self.interval),
+            resend: over.resend.unwrap_or(self.resend),
+            nc: over.nc.unwrap_or(self.nc),
+            send_window: over.send_window.unwrap_or(self.send_window),
+            receive_window: over.receive_window.unwrap_or(self.receive_window),
+            minimum_rto: over.minimum_rto.or(self.minimum_rto),
+            flush_on_send: over.flush_on_send.unwrap_or(self.flush_on_send),
+            flush_on_input: over.flush_on_input.unwrap_or(self.flush_on_input),
+            ack_no_delay: over.ack_no_delay.unwrap_or(self.ack_no_delay),
+            update_timer: over.update_timer.or(self.update_timer),
+            one_receive_per_datagram: over
+                .one_receive_per_datagram
+                .unwrap_or(self.one_receive_per_datagram),
+            client: Overrides::default(),
+            server: Overrides::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Looks for values that no endpoint can have.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSettings`] for the first one found.
+    pub fn validate(&self) -> Result<(), BadSettings> {
+        let refuse = |key, expected| Err(BadSettings { key, expected });
+        let mtu_fits = (LEAST_MTU as u64..=u64::from(u16::MAX)).contains(&self.mtu.bytes());
+        if !mtu_fits {
+            return refuse("mtu", "from 50 B to 65535 B");
+        }
+        if !(2..=256).contains(&self.rules.fragment_limit) {
+            return refuse("rules.fragment_limit", "from 2 to 256");
+        }
+        if self.send_queue_limit == 0 {
+            return refuse("send_queue_limit", "at least 1 segment");
+        }
+        for side in [Side::Client, Side::Server] {
+            let settings = self.of(side);
+            if settings.nodelay > 2 {
+                return refuse("nodelay", "0, 1 or 2");
+            }
+            if settings.send_window == 0 || settings.receive_window == 0 {
+                return refuse("a window", "from 1 to 65535 segments");
+            }
+            if settings.update_timer.is_some_and(|span| span < LEAST_TIMER) {
+                return refuse("update_timer", "at least 100 us");
+            }
+        }
+        Ok(())
+    }
+
+    /// What the engine of a side is built from, once the side's settings are
+    /// resolved.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        let millis = |span: Span| u32::try_from(span.duration().as_millis()).unwrap_or(u32::MAX);
+        Config {
+            nodelay: self.nodelay,
+            interval_ms: millis(self.interval),
+            resend: self.resend,
+            fast_limit: self.fast_limit,
+            congestion_control: !self.nc,
+            send_window: self.send_window,
+            receive_window: self.receive_window,
+            mtu: usize::try_from(self.mtu.bytes()).unwrap_or(usize::MAX),
+            minimum_rto_ms: self.minimum_rto.map(millis),
+            stream: self.stream,
+            dead_link: self.dead_link,
+            first_sequence: 0,
+            rules: self.rules.clone(),
+        }
+    }
+}
+
+impl Overrides {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
