@@ -1,6 +1,6 @@
 //! The presets: every transport there is, with settings that have a name.
 
-use crate::{Spec, Transport, enet, quic, tcp_smoltcp, udp, udp_redundant};
+use crate::{Spec, Transport, enet, kcp, quic, tcp_smoltcp, udp, udp_redundant};
 
 /// A named choice of a transport and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,46 @@ const PRESETS: &[Preset] = &[
         name: "udp-redundant",
         about: "each message rides again in the next 3 datagrams, as shooters send input",
         spec: || checked(udp_redundant::Settings::THREE_COPIES),
+    },
+    Preset {
+        name: "kcp",
+        about: "KCP, the best all-round settings: flushed at once, linear backoff, no congestion control",
+        spec: || checked(kcp::Settings::best()),
+    },
+    Preset {
+        name: "kcp-turbo",
+        about: "KCP's fastest mode as its read-me has it, (1, 10 ms, 2, 1): flushed by the clock alone",
+        spec: || checked(kcp::Settings::turbo()),
+    },
+    Preset {
+        name: "kcp-default",
+        about: "KCP as it is created: flushed every 100 ms, congestion control, no fast resend",
+        spec: || checked(kcp::Settings::library_default()),
+    },
+    Preset {
+        name: "kcp-2015-early",
+        about: "asio_kcp of 1 to 3 July 2015: (1, 10 ms, 2, 1), 5 ms timer, windows of 32",
+        spec: || checked(kcp::Settings::early_2015()),
+    },
+    Preset {
+        name: "kcp-2015-late",
+        about: "asio_kcp from 6 July 2015: client (1, 2 ms, 1, 1), server (1, 5 ms, 1, 1), 5 ms timer",
+        spec: || checked(kcp::Settings::late_2015()),
+    },
+    Preset {
+        name: "kcp-test-default",
+        about: "KCP's own test.cpp, mode \"default\": (0, 10 ms, 0, 0)",
+        spec: || checked(kcp::Settings::test_cpp(0, 0, false)),
+    },
+    Preset {
+        name: "kcp-normal",
+        about: "KCP's own test.cpp, mode \"normal\": (0, 10 ms, 0, 1)",
+        spec: || checked(kcp::Settings::test_cpp(0, 0, true)),
+    },
+    Preset {
+        name: "kcp-fast",
+        about: "KCP's own test.cpp, mode \"fast\": (2, 10 ms, 2, 1), the client's least timeout 10 ms",
+        spec: || checked(kcp::Settings::test_cpp_fast()),
     },
     Preset {
         name: "enet",

@@ -19,6 +19,7 @@ pub mod enet;
 mod entropy;
 mod instants;
 mod integrity;
+pub mod kcp;
 mod pair;
 mod parity;
 pub mod quic;
@@ -29,7 +30,6 @@ pub mod tcp_smoltcp;
 mod transport;
 pub mod udp;
 pub mod udp_redundant;
-pub mod kcp;
 
 pub use catalogue::{Preset, presets};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use lagometer_units::{Span, Time};
 
+use super::clock::ahead;
 use super::config::segment_bytes;
 use super::engine::Engine;
+use super::flush::Work;
 use super::framing::{LENGTH_BYTES, Reassembly, frame};
 use super::pool::Pool;
-use super::settings::{BadSettings, Settings, Side};
+use super::settings::{Settings, Side};
 use super::wire::HEADER_BYTES;
-use crate::{Closed, Endpoint, Message, Refused, State};
+use crate::{BadSetting, Closed, Endpoint, Message, Refused, State, Transport};
 
 /// Datagram buffers kept for reuse.
 const SPARE_DATAGRAMS: usize = 64;
@@ -61,12 +63,12 @@ struct Habits {
 
 /// What the endpoint takes from its application.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+pub(crate) struct Limits {
     segment_bytes: usize,
     /// The most segments of one message, or of one call in stream mode.
     segments: usize,
     queued_segments: usize,
-    message_bytes: usize,
+    pub(crate) message_bytes: usize,
 }
 
 /// What is to be flushed when datagrams are next asked for.
@@ -77,30 +79,35 @@ enum Pending {
     All,
 }
 
-/// Both ends of the conversation so numbered, the client first.
+/// Both ends of the conversation so numbered, the client first, at the instant
+/// `start`.
 ///
 /// # Errors
 ///
-/// [`BadSettings`] when no endpoint can have the settings.
+/// [`BadSetting`] when no endpoint can have the settings.
 pub fn pair(
     settings: &Settings,
     conversation: u32,
-) -> Result<(KcpEndpoint, KcpEndpoint), BadSettings> {
-    Ok((
-        KcpEndpoint::new(settings, Side::Client, conversation)?,
-        KcpEndpoint::new(settings, Side::Server, conversation)?,
-    ))
+    start: Time,
+) -> Result<(KcpEndpoint, KcpEndpoint), BadSetting> {
+    let end = |side| KcpEndpoint::new(settings, side, conversation, start);
+    Ok((end(Side::Client)?, end(Side::Server)?))
 }
 
 impl KcpEndpoint {
-    /// One end of the conversation so numbered; the other end must have the
-    /// same number and the other side.
+    /// One end of the conversation so numbered, at the instant `start`; the
+    /// other end must have the same number and the other side.
     ///
     /// # Errors
     ///
-    /// [`BadSettings`] when no endpoint can have the settings.
-    pub fn new(settings: &Settings, side: Side, conversation: u32) -> Result<Self, BadSettings> {
-        settings.validate()?;
+    /// [`BadSetting`] when no endpoint can have the settings.
+    pub fn new(
+        settings: &Settings,
+        side: Side,
+        conversation: u32,
+        start: Time,
+    ) -> Result<Self, BadSetting> {
+        settings.check()?;
         let peer = settings.of(side.other());
         let phase = match side {
             Side::Client => settings.client_phase,
@@ -108,9 +115,7 @@ impl KcpEndpoint {
         };
         let settings = settings.of(side);
         let config = settings.config();
-        let origin = Time::ZERO + phase.duration();
-        let message_bytes = usize::try_from(settings.stream_message_limit.bytes());
-        let message_bytes = message_bytes.unwrap_or(usize::MAX).min(u32::MAX as usize);
+        let origin = start + phase.duration();
         Ok(Self {
             engine: Engine::new(conversation, &config),
             habits: Habits {
@@ -121,14 +126,16 @@ impl KcpEndpoint {
                 update_timer: settings.update_timer.map(Span::duration),
                 one_receive_per_datagram: settings.one_receive_per_datagram,
             },
-            limits: Limits::new(&settings, &peer, message_bytes),
+            limits: Limits::new(&settings, &peer),
             origin,
             next_update: origin,
             pending: Pending::Nothing,
             outgoing: VecDeque::new(),
             spare: Pool::new(SPARE_DATAGRAMS),
             read: VecDeque::new(),
-            reassembly: settings.stream.then(|| Reassembly::new(message_bytes)),
+            reassembly: settings
+                .stream
+                .then(|| Reassembly::new(stream_message_bytes(&settings))),
             scratch: Vec::new(),
             closed: None,
         })
@@ -143,13 +150,13 @@ impl KcpEndpoint {
     /// Makes the updates that are due.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now && self.closed.is_none() {
-            // With nothing to do an update changes nothing but the phase, and
-            // was not asked for in time. Otherwise the driver is late, and a
+            // An update with nothing to do was not asked for; it is made up
+            // for at its own time. Otherwise the driver is late, and a
             // process that is late knows only the present.
-            let at = if self.engine.is_quiet() {
-                self.next_update
-            } else {
+            let at = if self.has_work(self.next_update) {
                 now
+            } else {
+                self.next_update
             };
             self.update(at);
         }
@@ -182,6 +189,16 @@ impl KcpEndpoint {
             self.engine.flush_acknowledgements(output);
         }
         self.look_for_death();
+    }
+
+    /// Whether an update at `at` would send anything.
+    fn has_work(&mut self, at: Time) -> bool {
+        let clock = self.clock(at) as u32;
+        match self.engine.next_work() {
+            Work::Now => true,
+            Work::At(due) => ahead(clock, due) >= 0,
+            Work::Never => false,
+        }
     }
 
     fn freshen(&mut self, now: Time) {
@@ -246,6 +263,19 @@ impl KcpEndpoint {
             };
             rest = &rest[taken..];
         }
+    }
+
+    /// The first update at which the engine's clock shows `due` or later.
+    fn first_update_from(&self, due: u32) -> Time {
+        let next = self.clock(self.next_update);
+        let wait = ahead(due, next as u32);
+        let period = match self.habits.update_timer {
+            Some(period) => period,
+            None => Duration::from_millis(u64::from(self.engine.interval_ms())),
+        };
+        let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(0));
+        let updates = wait.as_nanos().div_ceil(period.as_nanos());
+        self.next_update + Duration::from_nanos((updates * period.as_nanos()) as u64)
     }
 
     /// Milliseconds that the engine's clock shows at `now`, before it wraps.
@@ -334,8 +364,14 @@ impl Endpoint for KcpEndpoint {
     }
 
     fn next_deadline(&mut self) -> Option<Time> {
-        let idle = self.closed.is_some() || self.engine.is_quiet();
-        (!idle).then_some(self.next_update)
+        if self.closed.is_some() {
+            return None;
+        }
+        match self.engine.next_work() {
+            Work::Now => Some(self.next_update),
+            Work::At(due) => Some(self.first_update_from(due)),
+            Work::Never => None,
+        }
     }
 
     fn handle_deadline(&mut self, now: Time) {
@@ -351,7 +387,8 @@ impl Endpoint for KcpEndpoint {
 }
 
 impl Limits {
-    fn new(settings: &Settings, peer: &Settings, stream_message_bytes: usize) -> Self {
+    /// Those of a side, both sides' settings being resolved.
+    pub(crate) fn new(settings: &Settings, peer: &Settings) -> Self {
         let rules = &settings.rules;
         let segment_bytes = segment_bytes(settings.config().bounded_mtu());
         let queued_segments = settings.send_queue_limit as usize;
@@ -360,7 +397,7 @@ impl Limits {
         let segments = usize::from((rules.fragment_limit - 1).min(peer_window));
         let message_bytes = if settings.stream {
             let queue_bytes = queued_segments.saturating_mul(segment_bytes);
-            stream_message_bytes.min(queue_bytes - LENGTH_BYTES)
+            stream_message_bytes(settings).min(queue_bytes - LENGTH_BYTES)
         } else {
             segments.min(queued_segments) * segment_bytes
         };
@@ -371,6 +408,11 @@ impl Limits {
             message_bytes,
         }
     }
+}
+
+/// The longest message in stream mode.
+fn stream_message_bytes(settings: &Settings) -> usize {
+    usize::try_from(settings.stream_message_limit.bytes()).unwrap_or(usize::MAX)
 }
 
 /// Puts a datagram at the end of those that wait for the wire.

@@ -11,6 +11,17 @@ use super::wire::{Command, HEADER_BYTES, Header};
 /// clock was set, and the flushes start afresh.
 const CLOCK_WAS_SET_MS: i64 = 10_000;
 
+/// When an engine has something to do at a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// At the next flush.
+    Now,
+    /// At the first flush at which the clock shows this or later.
+    At(u32),
+    /// Never, by itself.
+    Never,
+}
+
 impl Engine {
     /// Sets the clock to `now`, in milliseconds since any instant, and flushes
     /// if that is due. Every datagram goes to `output`.
@@ -53,6 +64,7 @@ impl Engine {
             return;
         }
         let now = self.clock.millis();
+        let window = self.window();
         let mut header = self.control_header();
         let mut packer = Packer::new(&mut self.staging, self.mtu, output);
         for (sequence, timestamp) in self.acknowledgements.drain(..) {
@@ -70,10 +82,6 @@ impl Engine {
             packer.control(&header);
         }
 
-        let mut window = self.send_window.min(self.remote_window);
-        if self.congestion_control {
-            window = window.min(self.congestion.window());
-        }
         let timeout = self.round_trip.timeout_ms();
         let grace = self.grace_shift.map_or(0, |shift| timeout >> shift);
         let mut resent = Resent::default();
@@ -151,22 +159,44 @@ impl Engine {
         self.started.then_some(wait as u32)
     }
 
-    /// Whether no flush will send anything, or change anything but when the
-    /// next is due, until a message or a datagram is handed in.
-    #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        self.started
-            && self.sender.waiting() == 0
+    /// When a flush will next send anything, or change anything but when the
+    /// next is due, if no message and no datagram is handed in before.
+    pub fn next_work(&mut self) -> Work {
+        let idle = self.started
             && self.acknowledgements.is_empty()
             && self.remote_window != 0
             && self.probe.is_idle()
             && self.congestion.window() > 0
+            && !self.sender.would_send_more(self.window());
+        if !idle {
+            return Work::Now;
+        }
+        match self.sender.earliest_due() {
+            Some(due) => Work::At(low(due)),
+            None => Work::Never,
+        }
     }
 
     /// Whether an acknowledgement waits for the next flush.
     #[must_use]
     pub fn owes_acknowledgement(&self) -> bool {
         !self.acknowledgements.is_empty()
+    }
+
+    /// Milliseconds between two flushes.
+    #[must_use]
+    pub const fn interval_ms(&self) -> u32 {
+        self.interval_ms
+    }
+
+    /// Segments that may be in flight.
+    fn window(&self) -> u32 {
+        let window = self.send_window.min(self.remote_window);
+        if self.congestion_control {
+            window.min(self.congestion.window())
+        } else {
+            window
+        }
     }
 
     /// What the congestion window makes of a flush.

@@ -7,35 +7,43 @@ use lagometer_units::{Size, Span};
 use super::rules::Rules;
 use super::settings::{Overrides, Settings};
 
-/// The presets' names, the recommended one first.
-pub const PRESETS: &[&str] = &[
-    "kcp",
-    "kcp-turbo",
-    "kcp-default",
-    "kcp-2015-early",
-    "kcp-2015-late",
-    "kcp-test-default",
-    "kcp-normal",
-    "kcp-fast",
-];
-
 impl Settings {
-    /// The preset so named, if there is one; see [`PRESETS`].
+    /// The preset `kcp`: the best all-round settings for small messages at a
+    /// steady rate (a shooter's 500 B every 50 ms).
+    ///
+    /// - Flush on send and on input: with the interval alone each direction
+    ///   waits half of it on average for data and again for the
+    ///   acknowledgement, and the timeout grows by the same. The application's
+    ///   answer shares the datagram of the acknowledgement.
+    /// - `nodelay` 2: a lost resend is tried again after half a timeout more,
+    ///   not after a timeout multiplied. At 20 messages a second the extra
+    ///   traffic is nothing, and the worst delays are made of repeated losses.
+    /// - `interval` 10 ms: the finest the reference permits. It is the grain
+    ///   of the timeouts and the least margin within them.
+    /// - `resend` 2: a skip counts after one later message; two of them take
+    ///   longer here than the timeout does, and one would answer every
+    ///   reordering with a resend.
+    /// - `nc`: there is no congestion to control at 80 kbit/s, and with it one
+    ///   timeout would shrink the window to one segment.
+    /// - Windows of 256 segments: what 12 s of such traffic need, so that an
+    ///   outage fills no window.
+    /// - `dead_link` 60: with timeouts that grow by a constant the library's
+    ///   20 would give a connection up after 6 s on a path of 40 ms.
     #[must_use]
-    pub fn preset(name: &str) -> Option<Self> {
-        Some(match name {
-            "kcp" => Self::default(),
-            "kcp-turbo" => Self::turbo(),
-            "kcp-default" => Self::library_default(),
-            "kcp-2015-early" => Self::early_2015(),
-            "kcp-2015-late" => Self::late_2015(),
-            "kcp-test-default" => Self::test_cpp(0, 0, false),
-            "kcp-normal" => Self::test_cpp(0, 0, true),
-            "kcp-fast" => Self::test_cpp_fast(),
-            _ => return None,
-        })
+    pub fn best() -> Self {
+        Self {
+            nodelay: 2,
+            interval: Span::from_millis(10),
+            resend: 2,
+            nc: true,
+            send_window: 256,
+            receive_window: 256,
+            dead_link: 60,
+            flush_on_send: true,
+            flush_on_input: true,
+            ..Self::library_default()
+        }
     }
-
     /// What `ikcp_create` sets: mode 0, a flush every 100 ms, no fast resend,
     /// congestion control on, windows of 32 and 128 segments, datagrams of
     /// 1400 bytes, 20 transmissions to a dead link. Nothing is sent out of
@@ -167,40 +175,9 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// The preset `kcp`: the best all-round settings for small messages at a
-    /// steady rate (a shooter's 500 B every 50 ms).
-    ///
-    /// - Flush on send and on input: with the interval alone each direction
-    ///   waits half of it on average for data and again for the
-    ///   acknowledgement, and the timeout grows by the same. The application's
-    ///   answer shares the datagram of the acknowledgement.
-    /// - `nodelay` 2: a lost resend is tried again after half a timeout more,
-    ///   not after a timeout multiplied. At 20 messages a second the extra
-    ///   traffic is nothing, and the worst delays are made of repeated losses.
-    /// - `interval` 10 ms: the finest the reference permits. It is the grain
-    ///   of the timeouts and the least margin within them.
-    /// - `resend` 2: a skip counts after one later message; two of them take
-    ///   longer here than the timeout does, and one would answer every
-    ///   reordering with a resend.
-    /// - `nc`: there is no congestion to control at 80 kbit/s, and with it one
-    ///   timeout would shrink the window to one segment.
-    /// - Windows of 256 segments: what 12 s of such traffic need, so that an
-    ///   outage fills no window.
-    /// - `dead_link` 60: with timeouts that grow by a constant the library's
-    ///   20 would give a connection up after 6 s on a path of 40 ms.
+    /// [`Settings::best`].
     fn default() -> Self {
-        Self {
-            nodelay: 2,
-            interval: Span::from_millis(10),
-            resend: 2,
-            nc: true,
-            send_window: 256,
-            receive_window: 256,
-            dead_link: 60,
-            flush_on_send: true,
-            flush_on_input: true,
-            ..Self::library_default()
-        }
+        Self::best()
     }
 }
 
@@ -208,18 +185,6 @@ impl Default for Settings {
 mod tests {
     use super::super::settings::Side;
     use super::*;
-
-    #[test]
-    fn every_preset_is_valid_and_survives_being_written() {
-        for name in PRESETS {
-            let settings = Settings::preset(name).unwrap();
-            settings.validate().unwrap();
-            let written = serde_json::to_string(&settings).unwrap();
-            let read: Settings = serde_json::from_str(&written).unwrap();
-            assert_eq!(read, settings, "{name}");
-        }
-        assert_eq!(Settings::preset("tcp"), None);
-    }
 
     #[test]
     fn the_late_preset_differs_by_side() {

@@ -5,7 +5,7 @@ use super::rules::RtoMargin;
 /// The longest retransmission timeout before backoff, in milliseconds.
 const LONGEST_RTO_MS: u32 = 60_000;
 /// The timeout before the first sample, in milliseconds.
-const FIRST_RTO_MS: u32 = 200;
+pub(crate) const FIRST_RTO_MS: u32 = 200;
 
 /// Smoothed round-trip time, its deviation, and the timeout.
 ///

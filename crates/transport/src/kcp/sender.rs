@@ -225,6 +225,14 @@ impl Sender {
             .earliest(in_flight.first(), |sn, due| still_due(in_flight, sn, due))
     }
 
+    /// Whether a flush has more to send under a window of so many segments
+    /// than what is due.
+    pub(crate) fn would_send_more(&self, window: u32) -> bool {
+        let last_allowed = self.in_flight.first().wrapping_add(window);
+        let admits = ahead(self.in_flight.next(), last_allowed) < 0;
+        !self.ripe.is_empty() || (admits && self.queue.len() > 0)
+    }
+
     /// Segments in flight and waiting.
     pub(crate) fn waiting(&self) -> usize {
         self.in_flight.count() + self.queue.len()

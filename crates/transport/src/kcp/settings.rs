@@ -1,12 +1,9 @@
 //! The settings of a pair of endpoints, as people write them.
 
-use std::time::Duration;
-
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use super::config::{Config, LEAST_MTU};
+use super::config::Config;
 use super::rules::Rules;
 
 /// How both ends of a KCP connection behave. The default is the preset `kcp`.
@@ -99,9 +96,6 @@ pub struct Settings {
     pub server: Overrides,
 }
 
-/// A timer faster than this would be all that a run does.
-const LEAST_TIMER: Span = Span(Duration::from_micros(100));
-
 /// Settings of one side that differ from the common ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -153,16 +147,6 @@ impl Side {
     }
 }
 
-/// Settings that no endpoint can have, in words for the one who wrote them.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{key} must be {expected}")]
-pub struct BadSettings {
-    /// The key.
-    pub key: &'static str,
-    /// What its value must be.
-    pub expected: &'static str,
-}
-
 impl Settings {
     /// The settings of one side, its overrides applied and gone.
     #[must_use]
@@ -190,38 +174,6 @@ impl Settings {
             server: Overrides::default(),
             ..self.clone()
         }
-    }
-
-    /// Looks for values that no endpoint can have.
-    ///
-    /// # Errors
-    ///
-    /// [`BadSettings`] for the first one found.
-    pub fn validate(&self) -> Result<(), BadSettings> {
-        let refuse = |key, expected| Err(BadSettings { key, expected });
-        let mtu_fits = (LEAST_MTU as u64..=u64::from(u16::MAX)).contains(&self.mtu.bytes());
-        if !mtu_fits {
-            return refuse("mtu", "from 50 B to 65535 B");
-        }
-        if !(2..=256).contains(&self.rules.fragment_limit) {
-            return refuse("rules.fragment_limit", "from 2 to 256");
-        }
-        if self.send_queue_limit == 0 {
-            return refuse("send_queue_limit", "at least 1 segment");
-        }
-        for side in [Side::Client, Side::Server] {
-            let settings = self.of(side);
-            if settings.nodelay > 2 {
-                return refuse("nodelay", "0, 1 or 2");
-            }
-            if settings.send_window == 0 || settings.receive_window == 0 {
-                return refuse("a window", "from 1 to 65535 segments");
-            }
-            if settings.update_timer.is_some_and(|span| span < LEAST_TIMER) {
-                return refuse("update_timer", "at least 100 us");
-            }
-        }
-        Ok(())
     }
 
     /// What the engine of a side is built from, once the side's settings are

@@ -27,7 +27,7 @@ pub(crate) struct Lane<F> {
 
 impl<F: FnMut(usize, Time, &[u8]) -> bool> Lane<F> {
     pub(crate) fn new(settings: &Settings, delay: Duration, loses: F) -> Self {
-        let (client, server) = pair(settings, 7).expect("tests use valid settings");
+        let (client, server) = pair(settings, 7, Time::ZERO).expect("tests use valid settings");
         Self {
             ends: [client, server],
             now: Time::ZERO,

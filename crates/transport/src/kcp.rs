@@ -33,14 +33,15 @@ mod send_queue;
 mod sender;
 mod settings;
 mod skips;
+mod transport;
 mod wire;
 
 pub use config::Config;
 pub use endpoint::{KcpEndpoint, pair};
 pub use engine::Engine;
-pub use presets::PRESETS;
+pub use flush::Work;
 pub use receiver::Arrival;
 pub use rules::{Backoff, RtoMargin, Rules, SkipCounting, WindowGrowth};
 pub use send_queue::TooManySegments;
-pub use settings::{BadSettings, Overrides, Settings, Side};
+pub use settings::{Overrides, Settings, Side};
 pub use wire::{BadDatagram, Command, HEADER_BYTES, Header};

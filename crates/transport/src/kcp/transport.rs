@@ -1,0 +1,178 @@
+//! KCP as one transport among others: what its settings promise and cost.
+
+use std::time::Duration;
+
+use lagometer_units::{Span, Time};
+
+use super::config::LEAST_MTU;
+use super::endpoint::{KcpEndpoint, Limits};
+use super::round_trip::FIRST_RTO_MS;
+use super::rules::Backoff;
+use super::settings::{Settings, Side};
+use super::wire::HEADER_BYTES;
+use crate::seed::derive;
+use crate::transport::within;
+use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Parity, Transport};
+
+/// A timer faster than this would be all that a run does.
+const LEAST_TIMER: Span = Span(Duration::from_micros(100));
+
+/// What the conversation's number is drawn for.
+const CONVERSATION: u64 = 0x6b63_7020_636f_6e76;
+
+impl Transport for Settings {
+    const TRANSPORT: &'static str = "kcp";
+    const LIBRARY: &'static str = OWN_LIBRARY;
+
+    fn check(&self) -> Result<(), BadSetting> {
+        within(
+            "mtu",
+            self.mtu.bytes(),
+            LEAST_MTU as u64..=u64::from(u16::MAX),
+        )?;
+        within("rules.fragment_limit", self.rules.fragment_limit, 2..=256)?;
+        within("send_queue_limit", self.send_queue_limit, 1..=1_000_000)?;
+        within(
+            "stream_message_limit",
+            self.stream_message_limit.bytes(),
+            1..=u64::from(u32::MAX),
+        )?;
+        for side in [Side::Client, Side::Server] {
+            let settings = self.of(side);
+            within("nodelay", settings.nodelay, 0..=2)?;
+            within("send_window", settings.send_window, 1..=u16::MAX)?;
+            within("receive_window", settings.receive_window, 1..=u16::MAX)?;
+            if let Some(period) = settings.update_timer {
+                let longest = Span::from_millis(60_000);
+                within("update_timer", period, LEAST_TIMER..=longest)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Udp
+    }
+
+    fn parity(&self) -> Parity {
+        let carried = Carrier::Udp.header_bytes();
+        Parity {
+            reliable: true,
+            ordered: true,
+            encrypted: false,
+            mtu_bytes: self.mtu.bytes() as u32 + carried,
+            header_bytes: HEADER_BYTES as u32 + carried,
+            acks: self.acknowledgements(),
+            congestion_control: if self.nc {
+                "none (nc): windows only".to_owned()
+            } else {
+                "KCP's own: one segment after a timeout".to_owned()
+            },
+        }
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        let [client, server] = [Side::Client, Side::Server].map(|side| self.of(side));
+        let up = Limits::new(&client, &server).message_bytes;
+        up.min(Limits::new(&server, &client).message_bytes)
+    }
+
+    /// On a path whose timeout is no longer than KCP's first guess, 200 ms.
+    /// With `nodelay` 0, whose timeouts double, that is more than a day for
+    /// the library's 20 transmissions.
+    fn dead_link_after(&self) -> Option<Duration> {
+        let sides = [Side::Client, Side::Server].map(|side| self.of(side));
+        sides.iter().filter_map(Self::side_dead_after).max()
+    }
+
+    fn pair(&self, seed: u64, start: Time) -> Pair {
+        let conversation = derive(seed, CONVERSATION) as u32;
+        let end = |side| {
+            KcpEndpoint::new(self, side, conversation, start).expect("the settings are checked")
+        };
+        Pair {
+            client: Box::new(end(Side::Client)),
+            server: Box::new(end(Side::Server)),
+        }
+    }
+}
+
+impl Settings {
+    fn acknowledgements(&self) -> String {
+        let when = if self.flush_on_input {
+            "at once, with the answer if there is one".to_owned()
+        } else if self.ack_no_delay {
+            "at once".to_owned()
+        } else {
+            format!("at the next flush (every {})", self.interval)
+        };
+        format!("every segment, {when}")
+    }
+
+    /// How long a resolved side takes to notice.
+    fn side_dead_after(&self) -> Option<Duration> {
+        let config = self.config();
+        let first = FIRST_RTO_MS.max(config.least_rto_ms());
+        let flushes = self.update_timer.unwrap_or_default().duration()
+            + Duration::from_millis(u64::from(config.bounded_interval_ms()));
+        let mut timeout = u64::from(first);
+        let mut waited = Duration::from_millis(timeout / 8) + flushes;
+        for _ in 1..config.dead_link {
+            waited = waited
+                .saturating_add(Duration::from_millis(timeout))
+                .saturating_add(flushes);
+            let more = match (self.rules.backoff, self.nodelay) {
+                (Backoff::ByNodelay, 0) => timeout,
+                (Backoff::ByNodelay, 1) => timeout / 2,
+                (Backoff::Linear2015, 0) => u64::from(first),
+                _ => u64::from(first / 2),
+            };
+            timeout = timeout.saturating_add(more);
+        }
+        (config.dead_link > 0).then_some(waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lagometer_units::Size;
+
+    #[test]
+    fn settings_that_cannot_be_are_refused_in_words() {
+        let refused = |settings: Settings| settings.check().unwrap_err().to_string();
+        let mtu = Settings {
+            mtu: Size(49),
+            ..Settings::default()
+        };
+        assert_eq!(
+            refused(mtu),
+            "setting `mtu`: 49 is out of range; expected 50 to 65535"
+        );
+        let timer = Settings {
+            update_timer: Some(Span::ZERO),
+            ..Settings::default()
+        };
+        assert_eq!(
+            refused(timer),
+            "setting `update_timer`: 0 ns is out of range; expected 100 us to 1 min"
+        );
+        let mut mode = Settings::default();
+        mode.server.nodelay = Some(3);
+        assert_eq!(
+            refused(mode),
+            "setting `nodelay`: 3 is out of range; expected 0 to 2"
+        );
+    }
+
+    #[test]
+    fn an_end_notices_a_dead_link_within_what_is_promised() {
+        let seconds = |settings: Settings| settings.dead_link_after().unwrap().as_secs();
+        assert_eq!(Settings::late_2015().dead_link_after(), None);
+        assert!((20..60).contains(&seconds(Settings {
+            dead_link: 20,
+            ..Settings::default()
+        })));
+        assert!(seconds(Settings::library_default()) > 86_400);
+    }
+}
