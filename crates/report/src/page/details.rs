@@ -164,7 +164,7 @@ fn delays(lane: &Lane, out: &mut String) {
     .into_iter()
     .filter_map(|(name, quantiles)| Some((name, quantiles?)))
     .collect();
-    *out += r#"<div class="wide"><h3>Delays of delivered messages, ms</h3><div class="scroll"><table><thead><tr><th></th><th class="n">min</th><th class="n">p50</th><th class="n">p90</th><th class="n">p99</th><th class="n">p99.9</th><th class="n">worst</th><th class="n">mean</th></tr></thead><tbody>"#;
+    *out += r#"<div class="broad"><h3>Delays of delivered messages, ms</h3><div class="scroll"><table><thead><tr><th></th><th class="n">min</th><th class="n">p50</th><th class="n">p90</th><th class="n">p99</th><th class="n">p99.9</th><th class="n">worst</th><th class="n">mean</th></tr></thead><tbody>"#;
     for (name, each) in rows {
         append!(out, r#"<tr><th scope="row">{name}</th>"#);
         for value in [
@@ -185,7 +185,7 @@ fn longest_lags(view: &View<'_>, lane: &Lane, out: &mut String) {
     longest.sort_by(|a, b| b.duration_ms.total_cmp(&a.duration_ms));
     append!(
         out,
-        r#"<div class="wide"><h3>Longest lags, {} of {}</h3><div class="scroll"><table><thead><tr><th class="n">from</th><th class="n">lasted <small>ms</small></th><th class="n">worst <small>ms</small></th><th class="n">recovery <small>ms</small></th><th class="n">late</th><th class="n">lost</th><th></th></tr></thead><tbody>"#,
+        r#"<div class="broad"><h3>Longest lags, {} of {}</h3><div class="scroll"><table><thead><tr><th class="n">from</th><th class="n">lasted <small>ms</small></th><th class="n">worst <small>ms</small></th><th class="n">recovery <small>ms</small></th><th class="n">late</th><th class="n">lost</th><th></th></tr></thead><tbody>"#,
         longest.len().min(LONGEST),
         longest.len()
     );
@@ -233,7 +233,7 @@ fn per_seed(view: &View<'_>, lane: &Lane, out: &mut String) {
         Figure::Lost,
         Figure::Overhead,
     ];
-    *out += r#"<div class="wide"><h3>Each seed</h3><div class="scroll"><table><thead><tr><th class="n">seed</th>"#;
+    *out += r#"<div class="broad"><h3>Each seed</h3><div class="scroll"><table><thead><tr><th class="n">seed</th>"#;
     for figure in figures {
         append!(
             out,

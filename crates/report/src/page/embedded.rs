@@ -3,10 +3,11 @@
 
 use super::band::Band;
 use super::markup::json_string;
+use super::percentile_curves;
 use super::percentile_curves::Curve;
+use super::ribbon::Strip;
 use super::truth::{self, Axis};
 use super::view::View;
-use super::{percentile_curves, ribbon};
 
 /// Steps kept of each series; a ten-minute run has no more.
 const MOST_STEPS: usize = 4000;
@@ -14,6 +15,7 @@ const MOST_STEPS: usize = 4000;
 /// The data of one run as a JSON object that may stand inside a `<script>`
 /// element.
 pub(crate) fn data(view: &View<'_>, curves: &[Curve]) -> String {
+    let strip = Strip::among(view.lanes().count());
     let mut out = format!(
         r#"{{"span":{},"rtt":[{},{}],"nines":{},"limit":{},"strip":[{},{},{}],"curve":[{},{}],"lanes":["#,
         number(view.span_s),
@@ -21,9 +23,9 @@ pub(crate) fn data(view: &View<'_>, curves: &[Curve]) -> String {
         number(view.rtt.high),
         number(view.most_nines()),
         view.about.limit_ms,
-        ribbon::TOP,
-        ribbon::BOTTOM,
-        ribbon::HEIGHT,
+        strip.top,
+        strip.bottom,
+        strip.height,
         percentile_curves::TOP,
         percentile_curves::BOTTOM,
     );

@@ -179,14 +179,31 @@ fn strip(view: &View<'_>, lane: &Lane, out: &mut String) {
     }
     append!(
         out,
-        r#"<line class="reach" x1="{}" x2="{}" y1="9" y2="9"/><line class="body" x1="{}" x2="{}" y1="9" y2="9"/><circle class="p50" cx="{}" cy="9" r="4"/><line class="p999" x1="{x}" x2="{x}" y1="4" y2="14"/><circle class="worst" cx="{}" cy="9" r="3"/></svg>"#,
+        r#"<line class="reach" x1="{}" x2="{}" y1="9" y2="9"/>"#,
         at(rtt.min),
         at(rtt.max),
-        at(rtt.p50),
-        at(rtt.p99),
-        at(rtt.p50),
-        at(rtt.max),
-        x = at(rtt.p99_9),
+    );
+    // What is lost has no place on the axis and is left out.
+    let known = |figure: Figure| figure.of(lane).filter(|value| value.is_finite());
+    if let Some(p50) = known(Figure::P50) {
+        append!(
+            out,
+            r#"<line class="body" x1="{x}" x2="{}" y1="9" y2="9"/><circle class="p50" cx="{x}" cy="9" r="4"/>"#,
+            at(known(Figure::P99).unwrap_or(rtt.max)),
+            x = at(p50),
+        );
+    }
+    if let Some(p99_9) = known(Figure::P99_9) {
+        append!(
+            out,
+            r#"<line class="p999" x1="{x}" x2="{x}" y1="4" y2="14"/>"#,
+            x = at(p99_9)
+        );
+    }
+    append!(
+        out,
+        r#"<circle class="worst" cx="{}" cy="9" r="3"/></svg>"#,
+        at(rtt.max)
     );
 }
 

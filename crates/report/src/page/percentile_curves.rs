@@ -3,6 +3,7 @@
 //! messages ends where its deliveries end instead of looking fast.
 
 use lagometer_stats::{Distribution, Lane};
+use unicode_width::UnicodeWidthStr;
 
 use super::markup::{coordinate, esc, per_cent};
 use super::scale::{nines_ticks, tick_label};
@@ -68,12 +69,17 @@ pub(crate) fn render(view: &View<'_>, curves: &[Curve], out: &mut String) {
         out,
         r#"<section class="curves" aria-labelledby="{id}"><h2 id="{id}">Percentiles</h2>
 <p class="note">Read upwards from 99: one message in a hundred took longer than where the curve stands. Lower and flatter is better; every step to the right looks ten times deeper into the tail.{}</p>
-<div class="labelled-plot"><svg class="plot" height="{HEIGHT}" role="img" aria-label="Percentile curves of the round trip of each lane">"#,
+<div class="labelled-plot">"#,
         if curves.iter().any(|curve| curve.ends_early) {
             " A curve that ends with × has no more to show: the rest of its messages never arrived."
         } else {
             ""
         }
+    );
+    gutter(view, out);
+    append!(
+        out,
+        r#"<svg class="plot" height="{HEIGHT}" role="img" aria-label="Percentile curves of the round trip of each lane">"#
     );
     axes(view, out);
     append!(
@@ -116,13 +122,28 @@ fn path(view: &View<'_>, curve: &Curve) -> String {
     data
 }
 
+fn gutter(view: &View<'_>, out: &mut String) {
+    append!(
+        out,
+        r#"<svg class="gutter" height="{HEIGHT}" aria-hidden="true">"#
+    );
+    for tick in view.rtt.ticks() {
+        append!(
+            out,
+            r#"<text class="tick" x="100%" dx="-6" y="{}" dy="4" text-anchor="end">{}</text>"#,
+            coordinate(y(view, tick)),
+            tick_label(tick)
+        );
+    }
+    *out += "</svg>";
+}
+
 fn axes(view: &View<'_>, out: &mut String) {
     for tick in view.rtt.ticks() {
         let at = coordinate(y(view, tick));
         append!(
             out,
-            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{}</text>"#,
-            tick_label(tick)
+            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/>"#
         );
     }
     let most = view.most_nines();
@@ -152,7 +173,9 @@ fn axes(view: &View<'_>, out: &mut String) {
     }
 }
 
-/// The ends of curves whose lanes lost messages, named where they stand.
+/// The ends of curves whose lanes lost messages, named where they stand: laid
+/// out for a wide plot and for a narrow one, of which the style sheet shows
+/// the one that fits.
 fn early_ends(view: &View<'_>, curves: &[Curve], out: &mut String) {
     let most = view.most_nines();
     let mut ends: Vec<(f64, f64, usize, &Lane)> = view
@@ -164,32 +187,67 @@ fn early_ends(view: &View<'_>, curves: &[Curve], out: &mut String) {
         })
         .collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    let mut taken: Vec<(f64, f64)> = Vec::new();
-    for (x, end, place, lane) in ends {
-        // Names go upwards from their end, each above those already there.
-        let mut at = end - 12.0;
-        while let Some(blocking) = taken
-            .iter()
-            .find(|(other, top)| (other - x).abs() < 0.16 && (top - at).abs() < LABEL - 2.0)
-        {
-            at = blocking.1 - LABEL + 2.0;
-        }
-        taken.push((x, at));
-        let lost = 1.0 - lane.messages.delivered as f64 / lane.messages.intended.max(1) as f64;
+    for &(x, end, place, _) in &ends {
         append!(
             out,
-            r#"<g class="early {}" data-lane="{place}"><svg x="{}" y="{}" overflow="visible"><path class="cross" d="M-4-4 4 4M4-4-4 4"/></svg><text x="{}" y="{}" text-anchor="{}" dx="{}">{} <tspan class="why">{} % lost</tspan></text></g>"#,
+            r#"<svg class="early {}" data-lane="{place}" x="{}" y="{}" overflow="visible"><path class="cross" d="M-4-4 4 4M4-4-4 4"/></svg>"#,
             view.look(place).classes(),
             per_cent(x),
             coordinate(end),
-            per_cent(x),
-            coordinate(at),
-            if x > 0.6 { "end" } else { "start" },
-            if x > 0.6 { 4 } else { -4 },
-            esc(&lane.lane),
-            written::factor(lost * 100.0),
         );
     }
+    for (class, width) in [("wide", 1040.0), ("narrow", 228.0)] {
+        early_names(view, &ends, (class, width), out);
+    }
+}
+
+/// The names of early ends on a plot about `width` wide. Each goes upwards
+/// from its end until it covers none already there.
+fn early_names(
+    view: &View<'_>,
+    ends: &[(f64, f64, usize, &Lane)],
+    (class, width): (&str, f64),
+    out: &mut String,
+) {
+    append!(out, r#"<g class="{class}">"#);
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    for &(x, end, place, lane) in ends {
+        let lost = 1.0 - lane.messages.delivered as f64 / lane.messages.intended.max(1) as f64;
+        let lost = format!("{} % lost", written::factor(lost * 100.0));
+        let wide = class == "wide";
+        // About what the system fonts take at the sizes of the style sheet.
+        let text = UnicodeWidthStr::width(lane.lane.as_str()) as f64 * if wide { 7.6 } else { 6.4 }
+            + if wide { lost.len() as f64 * 6.0 } else { 0.0 };
+        let at_x = x * width;
+        let to_the_left = at_x + text > width;
+        let (left, right) = if to_the_left {
+            (at_x - text, at_x)
+        } else {
+            (at_x, at_x + text)
+        };
+        let mut top = end - 12.0;
+        while let Some(blocking) = taken.iter().find(|(other_left, other_right, other)| {
+            left < *other_right && *other_left < right && (other - top).abs() < LABEL - 2.0
+        }) {
+            top = blocking.2 - LABEL + 2.0;
+        }
+        taken.push((left, right, top));
+        append!(
+            out,
+            r#"<g class="early {}" data-lane="{place}"><text x="{}" y="{}" text-anchor="{}" dx="{}">{}"#,
+            view.look(place).classes(),
+            per_cent(x),
+            coordinate(top),
+            if to_the_left { "end" } else { "start" },
+            if to_the_left { 4 } else { -4 },
+            esc(&lane.lane),
+        );
+        if wide {
+            append!(out, r#" <tspan class="why">{lost}</tspan>"#);
+        }
+        *out += "</text></g>";
+    }
+    *out += "</g>";
 }
 
 /// The names of curves that reach the edge, beside their ends and moved apart

@@ -5,18 +5,39 @@
 use lagometer_stats::{Episode, Lane};
 
 use super::band::{Band, COLUMNS, WIDTH};
-use super::markup::{coordinate, esc, per_cent};
+use super::markup::{coordinate, esc, fine_per_cent};
 use super::scale::{clock, tick_label};
 use super::truth;
 use super::view::View;
 use crate::written::milliseconds_with_unit;
 
-/// Height of a lane's strip; the script draws with the same measures.
-pub(crate) const HEIGHT: f64 = 62.0;
-/// Where the largest round trip of the axis is drawn.
-pub(crate) const TOP: f64 = 9.0;
-/// Where the smallest is drawn.
-pub(crate) const BOTTOM: f64 = 52.0;
+/// How a strip is divided, in pixels from its top; the script draws with the
+/// same measures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strip {
+    /// Its height: fewer lanes have more room each.
+    pub(crate) height: f64,
+    /// Where the largest round trip of the axis is drawn.
+    pub(crate) top: f64,
+    /// Where the smallest is drawn.
+    pub(crate) bottom: f64,
+}
+
+impl Strip {
+    /// The division for a page of so many lanes.
+    pub(crate) fn among(lanes: usize) -> Self {
+        let height = match lanes {
+            0..=4 => 104.0,
+            5..=8 => 80.0,
+            _ => 62.0,
+        };
+        Self {
+            height,
+            top: 9.0,
+            bottom: height - 10.0,
+        }
+    }
+}
 
 /// Appends the section.
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
@@ -39,44 +60,68 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
             ""
         },
     );
+    let measures = Strip::among(view.lanes().count());
     for (place, lane) in view.lanes() {
-        strip(view, place, lane, out);
+        strip(view, place, lane, measures, out);
     }
     truth::render(view, out);
     *out += "</div></section>\n";
 }
 
-fn strip(view: &View<'_>, place: usize, lane: &Lane, out: &mut String) {
+fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut String) {
+    let Strip {
+        height,
+        top,
+        bottom,
+    } = measures;
+    let y = |value: f64| bottom - (bottom - top) * view.rtt.position(value);
     append!(
         out,
-        r#"<div class="strip {}" data-lane="{place}"><div class="strip-name"><b>{}</b> <span>{}</span></div><svg class="plot" height="{HEIGHT}" role="img" aria-label="{}">"#,
+        r#"<div class="strip {}" data-lane="{place}"><div class="strip-name"><b>{}</b> <span>{}</span></div>"#,
         view.look(place).classes(),
         esc(&lane.lane),
         in_short(lane),
+    );
+    let decades: Vec<(f64, String)> = view
+        .rtt
+        .decades()
+        .into_iter()
+        .map(|decade| (y(decade), tick_label(decade)))
+        .filter(|(at, _)| *at > top + 3.0 && *at < bottom - 1.0)
+        .collect();
+    append!(
+        out,
+        r#"<svg class="gutter" height="{height}" aria-hidden="true">"#
+    );
+    for (at, label) in &decades {
+        append!(
+            out,
+            r#"<text class="tick" x="100%" dx="-6" y="{}" dy="4" text-anchor="end">{label}</text>"#,
+            coordinate(*at)
+        );
+    }
+    append!(
+        out,
+        r#"</svg><svg class="plot" height="{height}" role="img" aria-label="{}">"#,
         esc(&format!(
             "{}: round trips over time, {}",
             lane.lane,
             in_short(lane)
         )),
     );
-    truth::backdrop(view, HEIGHT, out);
-    let y = |value: f64| BOTTOM - (BOTTOM - TOP) * view.rtt.position(value);
-    for decade in view.rtt.decades() {
-        let at = y(decade);
-        if at > TOP + 4.0 && at < BOTTOM - 2.0 {
-            let at = coordinate(at);
-            append!(
-                out,
-                r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-2">{}</text>"#,
-                tick_label(decade)
-            );
-        }
+    truth::backdrop(view, height, out);
+    for (at, _) in &decades {
+        let at = coordinate(*at);
+        append!(
+            out,
+            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/>"#
+        );
     }
     let timeline = &lane.timeline;
     let band = Band::between(timeline.step_s, &timeline.min_ms, &timeline.max_ms).thinned(COLUMNS);
     append!(
         out,
-        r#"<svg class="stretch" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none"><path class="ribbon" d="{}"/><path class="lost" d="{}"/></svg><g class="episodes">"#,
+        r#"<svg class="stretch" viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none"><path class="ribbon" d="{}"/><path class="lost" d="{}"/></svg><g class="episodes">"#,
         band.path(view.span_s, y),
         lost_path(&timeline.lost, timeline.step_s, view.span_s),
     );
@@ -91,9 +136,10 @@ fn strip(view: &View<'_>, place: usize, lane: &Lane, out: &mut String) {
         );
         append!(
             out,
-            r#"<rect class="episode" x="{}" width="{}" y="56" height="5"><title>{}</title></rect>"#,
-            per_cent(start.clamp(0.0, 1.0)),
-            per_cent(width.clamp(0.0, 1.0 - start.clamp(0.0, 1.0))),
+            r#"<rect class="episode" x="{}" width="{}" y="{}" height="5"><title>{}</title></rect>"#,
+            fine_per_cent(start.clamp(0.0, 1.0)),
+            fine_per_cent(width.clamp(0.0, 1.0 - start.clamp(0.0, 1.0))),
+            height - 6.0,
             episode_in_words(episode),
         );
     }

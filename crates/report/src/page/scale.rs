@@ -12,9 +12,10 @@ pub(crate) struct LogScale {
 
 impl LogScale {
     /// An axis that holds all positive finite `values` and ends on round
-    /// numbers (1, 2 or 5 times a power of ten). At least a factor of ten
-    /// long, so that noise does not fill it; at most nine powers of ten.
-    pub(crate) fn covering(values: impl Iterator<Item = f64>) -> Self {
+    /// numbers (1, 2 or 5 times a power of ten). At least a factor of
+    /// `at_least` long, so that noise does not fill it; at most nine powers of
+    /// ten.
+    pub(crate) fn covering(values: impl Iterator<Item = f64>, at_least: f64) -> Self {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
             least = least.min(value);
@@ -32,10 +33,32 @@ impl LogScale {
             low: round_below(least),
             high: round_above(most),
         };
-        if scale.high / scale.low < 10.0 {
-            scale.high = round_above(scale.low * 10.0);
+        if scale.high / scale.low < at_least {
+            scale.high = round_above(scale.low * at_least);
         }
         scale
+    }
+
+    /// An axis that holds all positive finite `values` with some room on both
+    /// sides, for points that are to be told apart.
+    pub(crate) fn around(values: &[f64]) -> Self {
+        let round = Self::covering(values.iter().copied(), 2.0);
+        let known = || {
+            values
+                .iter()
+                .copied()
+                .filter(|value| value.is_finite() && *value > 0.0)
+        };
+        let least = known().fold(f64::INFINITY, f64::min);
+        let most = known().fold(0.0, f64::max);
+        if most == 0.0 || most / least >= 4.0 {
+            return round;
+        }
+        let room = (2.0 * least / most).sqrt().max(1.15);
+        Self {
+            low: least / room,
+            high: most * room,
+        }
     }
 
     /// Where `value` stands between 0 and 1; outside values at the end.
@@ -55,10 +78,10 @@ impl LogScale {
 
     /// Labelled ticks: powers of ten, and 2 and 5 times them on a short axis.
     pub(crate) fn ticks(self) -> Vec<f64> {
-        let steps: &[f64] = if self.high / self.low > 2e3 {
-            &[1.0]
-        } else {
-            &[1.0, 2.0, 5.0]
+        let steps: &[f64] = match self.high / self.low {
+            long if long > 2e3 => &[1.0],
+            short if short < 4.5 => &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0],
+            _ => &[1.0, 2.0, 5.0],
         };
         let first = self.low.log10().floor() as i32;
         let last = self.high.log10().ceil() as i32;
@@ -203,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_log_axis_ends_on_round_numbers_and_holds_all() {
-        let scale = LogScale::covering([45.2, 8179.0, 0.0, f64::NAN].into_iter());
+        let scale = LogScale::covering([45.2, 8179.0, 0.0, f64::NAN].into_iter(), 10.0);
         assert_eq!(
             scale,
             LogScale {
@@ -216,15 +239,33 @@ mod tests {
         assert!((scale.position(f64::INFINITY) - 1.0).abs() < 1e-12);
         assert_eq!(scale.decades(), [100.0, 1000.0, 10_000.0]);
         assert_eq!(
-            LogScale::covering([50.0, 51.0].into_iter()),
+            LogScale::covering([50.0, 51.0].into_iter(), 10.0),
             LogScale {
                 low: 50.0,
                 high: 500.0
             }
         );
-        let endless = LogScale::covering([f64::MIN_POSITIVE, f64::MAX].into_iter());
+        let endless = LogScale::covering([f64::MIN_POSITIVE, f64::MAX].into_iter(), 10.0);
         assert!(endless.ticks().len() < 20);
-        assert_eq!(LogScale::covering(std::iter::empty()).ticks().len(), 7);
+        assert_eq!(
+            LogScale::covering(std::iter::empty(), 10.0).ticks().len(),
+            7
+        );
+    }
+
+    #[test]
+    fn an_axis_around_points_close_together_is_short() {
+        let scale = LogScale::around(&[1257.0, 2001.0, f64::INFINITY]);
+        assert!(scale.low < 1257.0 && scale.high > 2001.0, "{scale:?}");
+        assert!(scale.high / scale.low < 3.0, "{scale:?}");
+        assert!(scale.ticks().len() >= 2, "{:?}", scale.ticks());
+        assert_eq!(
+            LogScale::around(&[5.0, 500.0]),
+            LogScale {
+                low: 5.0,
+                high: 500.0
+            }
+        );
     }
 
     #[test]

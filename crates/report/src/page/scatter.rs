@@ -49,7 +49,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     }
     let id = view.id("scatter");
     let x = overhead_axis(&points);
-    let y = LogScale::covering(points.iter().map(|point| point.p99_9));
+    let y = LogScale::around(&points.iter().map(|point| point.p99_9).collect::<Vec<_>>());
     let any_lost = points.iter().any(|point| point.p99_9.is_infinite());
     append!(
         out,
@@ -64,7 +64,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     for (class, width) in LAYOUTS {
         plot(view, &points, x, y, any_lost, (class, width), out);
     }
-    *out += r#"<p class="axis-name">wire bytes over payload bytes</p></section>"#;
+    *out += r#"<p class="axis-name">across: bytes on the wire over payload bytes · up: p99.9 of the round trip</p></section>"#;
     out.push('\n');
 }
 
@@ -161,6 +161,15 @@ fn plot(
             look.marker(),
         );
         if let Some(label) = label {
+            if label.dx.abs() > 20.0 {
+                append!(
+                    out,
+                    r#"<svg x="{x}" y="{}" overflow="visible"><line class="leader" x1="0" y1="0" x2="{}" y2="{}"/></svg>"#,
+                    coordinate(*at_y),
+                    coordinate(label.dx),
+                    coordinate(label.dy - 4.0),
+                );
+            }
             append!(
                 out,
                 r#"<text x="{x}" dx="{}" y="{}" text-anchor="{}">{}</text>"#,
@@ -182,49 +191,30 @@ struct Label {
     anchor: &'static str,
 }
 
-/// Around a point, the most legible place first.
-const AROUND: [Label; 8] = [
-    Label {
-        dx: 8.0,
-        dy: 4.0,
-        anchor: "start",
-    },
-    Label {
-        dx: -8.0,
-        dy: 4.0,
-        anchor: "end",
-    },
-    Label {
-        dx: 0.0,
-        dy: -9.0,
-        anchor: "middle",
-    },
-    Label {
-        dx: 0.0,
-        dy: 17.0,
-        anchor: "middle",
-    },
-    Label {
-        dx: 8.0,
-        dy: -7.0,
-        anchor: "start",
-    },
-    Label {
-        dx: 8.0,
-        dy: 15.0,
-        anchor: "start",
-    },
-    Label {
-        dx: -8.0,
-        dy: -7.0,
-        anchor: "end",
-    },
-    Label {
-        dx: -8.0,
-        dy: 15.0,
-        anchor: "end",
-    },
+/// Around a point, the most legible place first; the far ones are joined to
+/// their point by a line.
+const AROUND: [Label; 16] = [
+    label(8.0, 4.0, "start"),
+    label(-8.0, 4.0, "end"),
+    label(0.0, -9.0, "middle"),
+    label(0.0, 17.0, "middle"),
+    label(8.0, -7.0, "start"),
+    label(8.0, 15.0, "start"),
+    label(-8.0, -7.0, "end"),
+    label(-8.0, 15.0, "end"),
+    label(22.0, 24.0, "start"),
+    label(22.0, -18.0, "start"),
+    label(-22.0, 24.0, "end"),
+    label(-22.0, -18.0, "end"),
+    label(34.0, 40.0, "start"),
+    label(34.0, -34.0, "start"),
+    label(-34.0, 40.0, "end"),
+    label(-34.0, -34.0, "end"),
 ];
+
+const fn label(dx: f64, dy: f64, anchor: &'static str) -> Label {
+    Label { dx, dy, anchor }
+}
 
 #[derive(Clone, Copy)]
 struct Area {

@@ -4,7 +4,7 @@
 use lagometer_stats::{DirectionWeather, Disturbance, Weather};
 
 use super::band::{Band, COLUMNS, WIDTH};
-use super::markup::{coordinate, esc, per_cent};
+use super::markup::{coordinate, esc, fine_per_cent, per_cent};
 use super::scale::{LogScale, clock, tick_label, time_ticks};
 use super::view::View;
 use crate::written::milliseconds_with_unit;
@@ -46,12 +46,26 @@ pub(crate) enum Axis {
 }
 
 impl Axis {
+    /// The values at its ends.
+    fn ends(self) -> [f64; 2] {
+        match self {
+            Self::Log(scale) => [scale.low, scale.high],
+            Self::Root(most) => [0.0, most],
+        }
+    }
+
     /// Where `value` stands between 0 and 1.
     pub(crate) fn position(self, value: f64) -> f64 {
         match self {
             Self::Log(scale) => scale.position(value),
             Self::Root(most) => (value.max(0.0) / most).min(1.0).sqrt(),
         }
+    }
+}
+
+impl SeriesRow {
+    fn y(&self, value: f64) -> f64 {
+        self.top + ROW - ROW * self.axis.position(value)
     }
 }
 
@@ -82,7 +96,7 @@ pub(crate) fn series_rows(weather: &Weather) -> Vec<SeriesRow> {
         push(
             "delay",
             delay,
-            Axis::Log(LogScale::covering(delays.into_iter())),
+            Axis::Log(LogScale::covering(delays.into_iter(), 10.0)),
         );
     }
     let loss = band(|each| &each.loss_pct);
@@ -96,7 +110,7 @@ pub(crate) fn series_rows(weather: &Weather) -> Vec<SeriesRow> {
         push(
             "rate",
             rate,
-            Axis::Log(LogScale::covering(rates.into_iter())),
+            Axis::Log(LogScale::covering(rates.into_iter(), 10.0)),
         );
     }
     rows
@@ -113,7 +127,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     let Some(weather) = &view.document.weather else {
         append!(
             out,
-            r#"<div class="truth"><div class="strip-name"></div><svg class="plot" height="{AXIS}">"#
+            r#"<div class="truth"><div class="strip-name"></div><span></span><svg class="plot" height="{AXIS}">"#
         );
         time_axis(view, 0.0, out);
         *out += "</svg></div>";
@@ -123,9 +137,10 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     let bars_end = bars_top(rows.len(), 1) + BARS;
     *out += r#"<div class="truth"><div class="strip-name"><b>the link</b> <span class="way"><i class="up"></i>up <i class="down"></i>down</span>"#;
     *out += &legend(weather);
+    gutter(&rows, bars_end + AXIS, out);
     append!(
         out,
-        r#"</div><svg class="plot" height="{}" role="img" aria-label="What the link did: delay, loss and disturbances over time, up and down">"#,
+        r#"<svg class="plot" height="{}" role="img" aria-label="What the link did: delay, loss and disturbances over time, up and down">"#,
         bars_end + AXIS
     );
     backdrop(view, bars_end, out);
@@ -141,11 +156,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         for each in drawable(view, weather) {
             bar(view, each, name, top, out);
         }
-        append!(
-            out,
-            r#"</g><text class="tick" x="3" y="{}">{name}</text>"#,
-            coordinate(top + BARS - 2.0)
-        );
+        *out += "</g>";
     }
     time_axis(view, bars_end, out);
     *out += "</svg></div>";
@@ -202,7 +213,7 @@ pub(crate) fn kind_class(kind: &str) -> &'static str {
 fn extent(view: &View<'_>, each: &Disturbance) -> (String, String) {
     let start = (each.start_s / view.span_s).clamp(0.0, 1.0);
     let end = (each.end_s / view.span_s).clamp(start, 1.0);
-    (per_cent(start), per_cent(end - start))
+    (fine_per_cent(start), fine_per_cent(end - start))
 }
 
 fn bar(view: &View<'_>, each: &Disturbance, direction: &str, top: f64, out: &mut String) {
@@ -228,24 +239,37 @@ fn bar(view: &View<'_>, each: &Disturbance, direction: &str, top: f64, out: &mut
     );
 }
 
-fn series(view: &View<'_>, index: usize, row: &SeriesRow, out: &mut String) {
-    let y = |value: f64| row.top + ROW - ROW * row.axis.position(value);
-    let ticks: Vec<(f64, String)> = match row.axis {
-        Axis::Log(scale) => [scale.low, scale.high]
-            .into_iter()
-            .map(|value| (value, row_label(row.name, value)))
-            .collect(),
-        Axis::Root(most) => [0.0, most]
-            .into_iter()
-            .map(|value| (value, row_label(row.name, value)))
-            .collect(),
-    };
-    for (index, (value, label)) in ticks.iter().enumerate() {
-        let at = coordinate(y(*value));
-        let dy = if index == 0 { -2 } else { 8 };
+/// The labels of all rows, left of the plot.
+fn gutter(rows: &[SeriesRow], height: f64, out: &mut String) {
+    append!(
+        out,
+        r#"</div><svg class="gutter" height="{}" aria-hidden="true">"#,
+        coordinate(height)
+    );
+    let mut label = |y: f64, text: &str| {
         append!(
             out,
-            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="{dy}">{label}</text>"#
+            r#"<text class="tick" x="100%" dx="-6" y="{}" text-anchor="end">{text}</text>"#,
+            coordinate(y)
+        );
+    };
+    for row in rows {
+        let [low, high] = row.axis.ends();
+        label(row.y(low) + 1.0, &row_label(row.name, low));
+        label(row.y(high) + 7.0, &row_label(row.name, high));
+    }
+    for (direction, name) in ["up", "down"].into_iter().enumerate() {
+        label(bars_top(rows.len(), direction) + BARS - 1.0, name);
+    }
+    *out += "</svg>";
+}
+
+fn series(view: &View<'_>, index: usize, row: &SeriesRow, out: &mut String) {
+    for value in row.axis.ends() {
+        let at = coordinate(row.y(value));
+        append!(
+            out,
+            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/>"#
         );
     }
     append!(
@@ -258,7 +282,8 @@ fn series(view: &View<'_>, index: usize, row: &SeriesRow, out: &mut String) {
         append!(
             out,
             r#"<path class="series {direction}" data-row="{index}" d="{}"/>"#,
-            band.thinned(COLUMNS).path(view.span_s, y)
+            band.thinned(COLUMNS)
+                .path(view.span_s, |value| row.y(value))
         );
     }
     append!(
@@ -273,8 +298,8 @@ fn row_label(row: &str, value: f64) -> String {
     match row {
         "delay" => tick_label(value),
         "loss" => format!("{} %", coordinate(value)),
-        _ if value >= 1e3 => format!("{} Mbit/s", coordinate(value / 1e3)),
-        _ => format!("{} kbit/s", coordinate(value)),
+        _ if value >= 1e3 => format!("{} Mb/s", coordinate(value / 1e3)),
+        _ => format!("{} kb/s", coordinate(value)),
     }
 }
 

@@ -38,7 +38,7 @@ impl<'a> View<'a> {
         Self {
             index,
             groups: ranking::groups(document, about.limit_ms),
-            rtt: LogScale::covering(extremes),
+            rtt: LogScale::covering(extremes, 10.0),
             span_s: about::played_s(document).unwrap_or(1.0),
             looks: palette::looks(&document.lanes),
             about,

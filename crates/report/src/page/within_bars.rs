@@ -19,7 +19,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="within" aria-labelledby="{id}"><h2 id="{id}">Delivered in time</h2>
-<p class="note">How much of all intended messages was echoed within each limit, lost messages counting as late. Longer and darker is better; each mark to the right leaves a tenth of the late ones.</p>
+<p class="note">How much of all intended messages was echoed within each limit, lost messages counting as late. Longer is better, and the stronger the colour the sooner; each mark on the scale leaves a tenth of the late ones.</p>
 <p class="shades">"#
     );
     for (index, limit) in limits.iter().enumerate() {
@@ -47,7 +47,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     }
     append!(
         out,
-        r#"<text class="tick" x="100%" y="12" text-anchor="end">all</text></svg><span class="number">% ≤ {} ms</span></div>"#,
+        r#"<text class="tick" x="100%" y="12" text-anchor="end">all</text></svg><span class="number">≤ {} ms</span></div>"#,
         view.about.limit_ms
     );
     for group in &view.groups {
@@ -111,7 +111,8 @@ fn bar(view: &View<'_>, lane: &Lane, limits: &[u32], out: &mut String) {
     append!(
         out,
         r#"</svg><span class="number">{}</span></div>"#,
-        shown.map_or(written::NOTHING.to_owned(), written::share)
+        shown.map_or(written::NOTHING.to_owned(), |share| written::share(share)
+            + " %")
     );
 }
 
