@@ -13,6 +13,9 @@
 //! | hot bodies | [`ChannelDataUpdate`], [`ServerForward`] | the same |
 //! | all other bodies | [`ToGateway`], [`FromGateway`] | the same |
 //!
+//! Channel data, whose types are the games', is merged ([`merge`]) and masked
+//! ([`Mask`]) in its encoded form, with types learned at run time ([`schema`]).
+//!
 //! Whatever arrives may be hostile: every parser answers with a typed error,
 //! none panics, and none takes more memory than its limits allow.
 //!
@@ -60,8 +63,11 @@ mod broadcast;
 mod compression;
 mod forward;
 mod frame;
+mod mask;
+pub mod merge;
 pub mod messages;
 mod packet;
+pub mod schema;
 mod update;
 pub mod wire;
 
@@ -77,5 +83,6 @@ pub use frame::{
     Frame, FrameBuilder, FrameDecoder, FrameError, FrameForm, FrameLimits, HEADER_LEN, MAX_PAYLOAD,
     PushError, TAG, frame_header,
 };
+pub use mask::Mask;
 pub use packet::{MAX_MESSAGE_LEN, MessagePack, Messages, Packet};
 pub use update::{ChannelDataUpdate, encode_update_head_in_packet, update_body};

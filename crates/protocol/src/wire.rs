@@ -5,9 +5,11 @@
 //! writing functions append fields to a buffer. Both follow the library that
 //! decodes the cold messages to the byte: what one refuses the other refuses.
 
+mod find;
 mod reader;
 mod writer;
 
+pub use find::find;
 pub use reader::{Field, Reader, Value, WireError};
 pub use writer::{
     LengthMark, close_length, encoded_len_varint, open_length, put_bytes_field, put_key,

@@ -1,0 +1,99 @@
+//! The lists of channel data: replacing and cutting them.
+
+use std::collections::VecDeque;
+
+use crate::schema::layout::{FieldLayout, Kind};
+use crate::schema::rules::Rule;
+use crate::wire::{self, Field, WireError};
+
+use super::fields::append_elements;
+use super::node::{Node, Value};
+use super::{MergeContext, MergeOptions};
+
+/// Which lists an update has touched so far, so that the first of a field's
+/// occurrences replaces the old list and all others append.
+#[derive(Debug, Default)]
+pub(super) struct TouchedLists(Vec<u32>);
+
+impl TouchedLists {
+    /// Takes in one occurrence of a list's field.
+    pub(super) fn merge(
+        &mut self,
+        node: &mut Node,
+        number: u32,
+        kind: Kind,
+        field: &Field<'_>,
+        options: MergeOptions,
+    ) -> Result<(), WireError> {
+        let mut elements = VecDeque::new();
+        append_elements(&mut elements, kind, field)?;
+        if elements.is_empty() {
+            return Ok(());
+        }
+        let first = !self.0.contains(&number);
+        if first {
+            self.0.push(number);
+        }
+        let list = node.list_or_empty(number);
+        if first && options.replace_list {
+            list.clear();
+        }
+        list.append(&mut elements);
+        Ok(())
+    }
+
+    /// Cuts the lists that were touched to their limits.
+    ///
+    /// In a delta a list that keeps what is recent stays uncut: how far back
+    /// it reaches depends on what comes before it in the state.
+    pub(super) fn finish<'l>(
+        self,
+        node: &mut Node,
+        layout_of: impl Fn(u32) -> Option<&'l FieldLayout>,
+        options: MergeOptions,
+        context: &MergeContext,
+        is_delta: bool,
+    ) {
+        let limit = options.list_size_limit as usize;
+        if limit == 0 {
+            return;
+        }
+        for number in self.0 {
+            let Some(known) = layout_of(number) else {
+                continue;
+            };
+            let list = node.list_or_empty(number);
+            let excess = list.len().saturating_sub(limit);
+            match known.rule {
+                Rule::Recent {
+                    time_field,
+                    span_ms,
+                } if options.truncate_top => {
+                    if is_delta {
+                        continue;
+                    }
+                    let oldest_ms = context.now_unix_ms.saturating_sub(span_ms);
+                    let mut cut = excess;
+                    while cut > 0 && time_ms(&list[cut - 1], time_field) >= oldest_ms {
+                        cut -= 1;
+                    }
+                    list.drain(..cut);
+                }
+                Rule::Protobuf if options.replace_list => {}
+                _ if options.truncate_top => drop(list.drain(..excess)),
+                _ => list.truncate(limit),
+            }
+        }
+    }
+}
+
+/// The time an element says it is from; 0 where it says none.
+fn time_ms(element: &Value, time_field: u32) -> i64 {
+    let Value::Bytes(encoded) = element else {
+        return 0;
+    };
+    match wire::find(encoded, &[time_field]) {
+        Ok(Some(wire::Value::Varint(bits))) => bits.cast_signed(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,222 @@
+//! Merging against a reference, and deltas against the updates they replace.
+
+mod reference;
+
+use std::sync::LazyLock;
+
+use lagometer_protocol::merge::{Delta, MergeContext, MergeLimits, MergeOptions, State, Taken};
+use lagometer_protocol::schema::Schema;
+use proptest::prelude::*;
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use reference::Source;
+
+const TYPES: [&str; 9] = [
+    "kinds.All",
+    "kinds.Ruled",
+    "tpspb.TestRepChannelData",
+    "tpspb.EntityChannelData",
+    "unrealpb.SpatialChannelData",
+    "tankspb.TankGameChannelData",
+    "chatpb.ChatChannelData",
+    "channeldpb.TransformState",
+    "channeldpb.ListChannelResultMessage",
+];
+
+const NOW_UNIX_MS: i64 = 50_000;
+
+static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    let mut compiler = protox::Compiler::new(["proto", "tests/proto"]).unwrap();
+    compiler
+        .include_imports(true)
+        .open_files([
+            "tps.proto",
+            "tanks.proto",
+            "chat.proto",
+            "channeld.proto",
+            "kinds.proto",
+        ])
+        .unwrap();
+    compiler.descriptor_pool()
+});
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    let mut schema = Schema::bundled();
+    let no_includes: [&str; 0] = [];
+    schema
+        .add_files(&["tests/proto/kinds.proto"], &no_includes)
+        .unwrap();
+    schema
+});
+
+fn descriptor(name: &str) -> MessageDescriptor {
+    POOL.get_message_by_name(name).unwrap()
+}
+
+fn state(name: &str) -> State {
+    let data_type = SCHEMA.find(name);
+    assert!(data_type.is_some(), "{name} is known");
+    State::new(data_type, MergeLimits::default())
+}
+
+fn decoded(name: &str, bytes: &[u8]) -> DynamicMessage {
+    DynamicMessage::decode(descriptor(name), bytes).unwrap()
+}
+
+fn context() -> impl Strategy<Value = MergeContext> {
+    let options = (any::<bool>(), 0u32..4, any::<bool>(), any::<bool>()).prop_map(
+        |(replace_list, list_size_limit, truncate_top, remove_entries)| MergeOptions {
+            replace_list,
+            list_size_limit,
+            truncate_top,
+            remove_entries,
+        },
+    );
+    proptest::option::of(options).prop_map(|options| MergeContext {
+        options,
+        now_unix_ms: NOW_UNIX_MS,
+    })
+}
+
+/// Messages as text: some types contain themselves, which the library's
+/// debugging form does not survive.
+fn text(message: &DynamicMessage) -> String {
+    message.to_text_format()
+}
+
+/// Updates of a type.
+fn updates(name: &str, seed: u64, count: usize) -> Vec<DynamicMessage> {
+    let mut source = Source::new(seed);
+    (0..count)
+        .map(|_| {
+            let drawn = source.message(&descriptor(name), 4);
+            // Zeros without presence are absent once they were encoded.
+            decoded(name, &drawn.encode_to_vec())
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(600),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_state_is_what_the_reference_says(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        count in 1usize..8,
+        context in context(),
+    ) {
+        let mut state = state(name);
+        let mut expected = DynamicMessage::new(descriptor(name));
+        for update in updates(name, seed, count) {
+            state.merge(&update.encode_to_vec(), &context).unwrap();
+            reference::merge(&mut expected, &update, &context);
+            let bytes = state.to_bytes();
+            let merged = decoded(name, &bytes);
+            prop_assert!(merged == expected, "{}\n{}", text(&merged), text(&expected));
+            prop_assert_eq!(bytes.len(), state.encoded_len());
+        }
+    }
+
+    #[test]
+    fn a_delta_does_what_its_updates_do(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        before in 0usize..4,
+        count in 1usize..8,
+        context in context(),
+    ) {
+        let mut one_by_one = state(name);
+        let all = updates(name, seed, before + count);
+        let (before, after) = all.split_at(before);
+        for update in before {
+            one_by_one.merge(&update.encode_to_vec(), &context).unwrap();
+        }
+        let mut at_once = one_by_one.clone();
+
+        let mut delta = Delta::new(SCHEMA.find(name), MergeLimits::default());
+        let mut deltas = 0;
+        for update in after {
+            let update = update.encode_to_vec();
+            one_by_one.merge(&update, &context).unwrap();
+            if delta.merge(&update, &context).unwrap() == Taken::MustFollow {
+                at_once.merge(&delta.to_bytes(), &context).unwrap();
+                deltas += 1;
+                delta.clear();
+                prop_assert_eq!(delta.merge(&update, &context), Ok(Taken::Merged));
+            }
+        }
+        at_once.merge(&delta.to_bytes(), &context).unwrap();
+        prop_assert!(deltas < after.len());
+        let at_once = decoded(name, &at_once.to_bytes());
+        let one_by_one = decoded(name, &one_by_one.to_bytes());
+        prop_assert!(at_once == one_by_one, "{}\n{}", text(&at_once), text(&one_by_one));
+    }
+
+    #[test]
+    fn loaded_data_comes_back_as_it_was(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+    ) {
+        let data = updates(name, seed, 1).remove(0);
+        let mut state = state(name);
+        state.load(&data.encode_to_vec()).unwrap();
+        let back = decoded(name, &state.to_bytes());
+        prop_assert!(back == data, "{}\n{}", text(&back), text(&data));
+    }
+
+    #[test]
+    fn parts_merged_in_order_are_the_whole(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        max_bytes in 1usize..400,
+    ) {
+        let data = updates(name, seed, 1).remove(0);
+        let mut state = state(name);
+        state.load(&data.encode_to_vec()).unwrap();
+        let mut together = DynamicMessage::new(descriptor(name));
+        let parts = state.to_parts(max_bytes);
+        for part in &parts {
+            together.merge(&**part).unwrap();
+        }
+        prop_assert!(together == data, "{}\n{}", text(&together), text(&data));
+        let pairs = parts.windows(2);
+        for pair in pairs {
+            prop_assert!(pair[0].len() <= max_bytes || pair[0].len() + pair[1].len() > max_bytes);
+        }
+    }
+
+    #[test]
+    fn broken_updates_change_nothing(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        context in context(),
+    ) {
+        let all = updates(name, seed, 2);
+        let mut state = state(name);
+        state.merge(&all[0].encode_to_vec(), &context).unwrap();
+        let before = state.to_bytes();
+        let mut broken = all[1].encode_to_vec();
+        for (at, byte) in edits {
+            if !broken.is_empty() {
+                let at = at.index(broken.len());
+                broken[at] = byte;
+            }
+        }
+        let accepted = state.merge(&broken, &context).is_ok();
+        if accepted {
+            // What is taken must be a message that others can read.
+            prop_assert!(DynamicMessage::decode(descriptor(name), &*broken).is_ok());
+            prop_assert!(DynamicMessage::decode(descriptor(name), &*state.to_bytes()).is_ok());
+        } else {
+            prop_assert_eq!(state.to_bytes(), before);
+        }
+        let mut delta = Delta::new(SCHEMA.find(name), MergeLimits::default());
+        prop_assert_eq!(delta.merge(&broken, &context).is_ok(), accepted);
+    }
+}
