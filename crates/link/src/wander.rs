@@ -9,7 +9,9 @@ use crate::keyed::Stream;
 use crate::normal;
 
 /// Grid steps per correlation time. Between grid points the level is
-/// interpolated, so it is continuous.
+/// interpolated, so it is continuous, and a little more alike at short
+/// distances than the process on the grid: after one correlation time the
+/// autocorrelation is between 0.37 (on the grid) and 0.42 (halfway).
 const STEPS_PER_CORRELATION: u64 = 4;
 
 /// Grid steps after which the level is drawn anew, independent of what was.
@@ -146,6 +148,11 @@ mod tests {
         };
         assert!((correlation(4) - (-1.0_f64).exp()).abs() < 0.03);
         assert!((correlation(8) - (-2.0_f64).exp()).abs() < 0.03);
+
+        let halfway: Vec<f64> = (0..n).map(|i| wander.level(i * 250 + 125)).collect();
+        let pairs = halfway.iter().zip(&halfway[4..]);
+        let correlation = pairs.map(|(a, b)| a * b).sum::<f64>() / n as f64;
+        assert!((correlation - 0.42).abs() < 0.03, "{correlation}");
     }
 
     #[test]
