@@ -71,7 +71,7 @@ pub struct LaneFigures {
 /// given by [resampling](LaneFigures::resamples) instead.
 ///
 /// `extra_limits_ms` are further limits for [`Lane::within`], as budgets may
-/// ask for.
+/// ask for; see [`limits_ms`](crate::limits_ms).
 #[must_use]
 pub fn figures(runs: &[SeedRun<'_>], extra_limits_ms: &[u32]) -> LaneFigures {
     let sorted: Vec<Vec<MessageRecord>> = runs.iter().map(|run| in_order(run.records)).collect();

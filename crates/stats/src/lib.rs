@@ -7,6 +7,7 @@
 //! numbers come from, and nothing here reads a clock: the same records give
 //! the same bytes.
 
+mod budget;
 mod distribution;
 mod document;
 mod episodes;
@@ -20,6 +21,7 @@ mod resample;
 mod timeline;
 mod within;
 
+pub use budget::{BadBudget, Budget, evaluate, limits_ms};
 pub use distribution::{BadDistribution, Distribution, TooManyValues};
 pub use document::*;
 pub use episodes::{

@@ -1,0 +1,194 @@
+use super::*;
+use crate::document::sample::sample_document;
+use crate::metric::Statistic;
+use lagometer_units::from_toml;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Experiment {
+    budget: Vec<Budget>,
+}
+
+fn parsed(text: &str) -> Result<Vec<Budget>, String> {
+    from_toml::<Experiment>("x.toml", text)
+        .map(|experiment| experiment.budget)
+        .map_err(|error| error.to_string())
+}
+
+fn refused(body: &str) -> String {
+    parsed(&format!("[[budget]]\n{body}\n")).unwrap_err()
+}
+
+#[test]
+fn budgets_are_read_as_people_write_them() {
+    let budgets = parsed(
+        r#"
+        [[budget]]
+        metric = "within 150 ms"
+        at_least = "99.9 %"
+
+        [[budget]]
+        metric = "p99"
+        at_most = "0.2 s"
+        lanes = ["kcp"]
+
+        [[budget]]
+        metric = "episodes"
+        at_most = 0
+
+        [[budget]]
+        metric = "overhead"
+        at_most = 1.5
+
+        [[budget]]
+        metric = "lost"
+        at_most = "1 %"
+        "#,
+    )
+    .unwrap();
+    let read: Vec<_> = budgets
+        .iter()
+        .map(|budget| (budget.metric(), (budget.limit() * 1e6).round() / 1e6))
+        .collect();
+    assert_eq!(
+        read,
+        [
+            (Metric::Within(150), 0.999),
+            (Metric::Rtt(Statistic::P99), 200.0),
+            (Metric::Episodes, 0.0),
+            (Metric::Overhead, 1.5),
+            (Metric::Lost, 0.01),
+        ]
+    );
+    assert!(budgets[1].concerns("kcp") && !budgets[1].concerns("enet"));
+    assert!(budgets[0].concerns("enet"));
+    assert_eq!(limits_ms(&budgets), [150]);
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let text = r#"
+        [[budget]]
+        metric = "within 120 ms"
+        at_least = "99.95 %"
+        [[budget]]
+        metric = "worst episode"
+        at_most = "1.5 s"
+        lanes = ["a", "b"]
+        [[budget]]
+        metric = "overhead"
+        at_most = 2
+    "#;
+    let budgets = parsed(text).unwrap();
+    for budget in budgets {
+        let json = serde_json::to_string(&budget).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Budget>(&json).unwrap(),
+            budget,
+            "{json}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_answered_with_the_mend() {
+    for (body, expected) in [
+        (
+            "metric = \"p98\"\nat_most = \"1 ms\"",
+            "there is no metric `p98`",
+        ),
+        ("metric = \"p99\"\nat_least = \"1 ms\"", "needs `at_most`"),
+        ("metric = \"p99\"", "needs `at_most`"),
+        (
+            "metric = \"within 100 ms\"\nat_most = \"1 %\"",
+            "needs `at_least`",
+        ),
+        (
+            "metric = \"within 100 ms\"\nat_least = \"1 %\"\nat_most = \"1 %\"",
+            "needs `at_least`",
+        ),
+        ("metric = \"p99\"\nat_most = 200", "ns, us, ms"),
+        ("metric = \"p99\"\nat_most = \"200 %\"", "ns, us, ms"),
+        ("metric = \"within 100 ms\"\nat_least = 0.99", "has no unit"),
+        (
+            "metric = \"within 100 ms\"\nat_least = \"101 %\"",
+            "out of range",
+        ),
+        ("metric = \"overhead\"\nat_most = \"cheap\"", "plain number"),
+        ("metric = \"overhead\"\nat_most = -1", "plain number"),
+        ("metric = \"episodes\"\nat_most = nan", "plain number"),
+        (
+            "metric = \"episodes\"\nat_most = 1\nlanes = []",
+            "`lanes` is empty",
+        ),
+        (
+            "metric = \"episodes\"\nat_mots = 1",
+            "unknown field `at_mots`",
+        ),
+    ] {
+        let message = refused(body);
+        assert!(message.contains(expected), "{body}: {message}");
+        assert!(message.starts_with("x.toml:"), "{message}");
+    }
+}
+
+#[test]
+fn a_share_that_is_its_limit_meets_it() {
+    let mut lane = sample_document().lanes.remove(0);
+    for value in lane.within.values_mut() {
+        *value = 11_988.0 / 12_000.0;
+    }
+    let budget = parsed("[[budget]]\nmetric = \"within 150 ms\"\nat_least = \"99.9 %\"").unwrap();
+    assert!(budget[0].held_against(&lane).ok);
+}
+
+#[test]
+fn a_figure_that_is_not_there_misses_its_budget() {
+    let mut lanes = sample_document().lanes;
+    lanes[0].wire = None;
+    let overhead = Budget::new(Metric::Overhead, 9.0);
+    let result = overhead.held_against(&lanes[0]);
+    assert_eq!((result.value, result.ok), (None, false));
+    // The unreliable lane lost a tenth: its 99th percentile never came.
+    let p99 = Budget::new(Metric::Rtt(Statistic::P99), 9_000.0);
+    let result = p99.held_against(&lanes[1]);
+    assert_eq!((result.value, result.ok), (None, false));
+}
+
+#[test]
+fn a_lane_that_played_nothing_meets_no_budget() {
+    let lane = crate::figures(&[], &[]).into_lane("broken", "udt");
+    let results = evaluate(
+        &[
+            Budget::new(Metric::Episodes, 0.0),
+            Budget::new(Metric::Lost, 0.0),
+            Budget::new(Metric::Rtt(Statistic::P50), 100.0),
+        ],
+        &[lane],
+    );
+    assert!(
+        results
+            .iter()
+            .all(|result| !result.ok && result.value.is_none())
+    );
+}
+
+#[test]
+fn every_budget_is_held_against_the_lanes_it_concerns() {
+    let lanes = sample_document().lanes;
+    let mut second = Budget::new(Metric::Episodes, 1.0);
+    second.lanes = Some(vec!["kcp".to_owned()]);
+    let results = evaluate(&[Budget::new(Metric::Lost, 0.0), second], &lanes);
+    let held: Vec<_> = results
+        .iter()
+        .map(|result| (&result.lane[..], &result.metric[..], result.ok))
+        .collect();
+    assert_eq!(
+        held,
+        [
+            ("kcp", "lost", true),
+            ("udp", "lost", false),
+            ("kcp", "episodes", true),
+        ]
+    );
+}
