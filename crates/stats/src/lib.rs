@@ -8,6 +8,7 @@
 //! the same bytes.
 
 mod budget;
+mod difference;
 mod distribution;
 mod document;
 mod episodes;
@@ -22,6 +23,7 @@ mod timeline;
 mod within;
 
 pub use budget::{BadBudget, Budget, evaluate, limits_ms};
+pub use difference::{Difference, Judgement, difference, judge, noise_ms, spread};
 pub use distribution::{BadDistribution, Distribution, TooManyValues};
 pub use document::*;
 pub use episodes::{
