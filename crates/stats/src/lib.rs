@@ -20,6 +20,7 @@ mod quantiles;
 mod record;
 mod resample;
 mod timeline;
+mod verdict;
 mod within;
 
 pub use budget::{BadBudget, Budget, evaluate, limits_ms};
@@ -34,3 +35,4 @@ pub use metric::{Metric, Statistic, Unit, UnknownMetric};
 pub use quantiles::nearest_rank;
 pub use record::MessageRecord;
 pub use timeline::{MOST_BUCKETS, timeline};
+pub use verdict::{USUAL_LIMIT_MS, ranking_limit_ms, verdict};

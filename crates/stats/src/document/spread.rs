@@ -17,8 +17,8 @@ pub struct Resamples {
     pub blocks: u32,
     /// Length of a stretch in seconds.
     pub block_s: f64,
-    /// For each metric, by its name as in [`BudgetResult::metric`], its value
-    /// in each draw.
+    /// For each metric, by its name as in a budget's result, its value in
+    /// each draw.
     pub values: BTreeMap<String, Vec<f64>>,
 }
 
@@ -32,7 +32,8 @@ pub struct SeedFigures {
     pub messages: MessageCounts,
     /// Round trips from the intended send time.
     pub rtt_ms: Quantiles,
-    /// As [`Lane::within`].
+    /// Share of all intended messages within so many milliseconds, as for
+    /// the lane.
     pub within: BTreeMap<Milliseconds, f64>,
     /// Number of lag episodes.
     pub episodes: u64,

@@ -1,0 +1,201 @@
+use super::*;
+use crate::budget::{Budget, evaluate};
+use crate::document::Wire;
+use crate::document::sample::sample_document;
+use crate::figures::{SeedRun, figures};
+use crate::record::MessageRecord;
+use lagometer_units::Time;
+use std::time::Duration;
+
+/// Ten minutes of a lane whose round trip depends on the number of the
+/// message; `None` is lost.
+fn lane(name: &str, reliable: bool, overhead: f64, rtt: impl Fn(u64) -> Option<u64>) -> Lane {
+    lane_of(12_000, name, reliable, overhead, rtt)
+}
+
+fn lane_of(
+    messages: u64,
+    name: &str,
+    reliable: bool,
+    overhead: f64,
+    rtt: impl Fn(u64) -> Option<u64>,
+) -> Lane {
+    let records: Vec<_> = (0..messages)
+        .map(|index| {
+            let intended = Time::from_millis(index * 50);
+            MessageRecord {
+                returned: rtt(index).map(|rtt| intended + Duration::from_millis(rtt)),
+                ..MessageRecord::due(intended)
+            }
+        })
+        .collect();
+    let run = SeedRun {
+        seed: 1,
+        records: &records,
+        disturbed: &[],
+        overhead: None,
+    };
+    let mut lane = figures(&[run], &[]).into_lane(name, name);
+    lane.parity = sample_document().lanes[0].parity.clone();
+    if let Some(parity) = &mut lane.parity {
+        parity.reliable = reliable;
+    }
+    lane.wire = Some(Wire {
+        overhead,
+        ..Wire::default()
+    });
+    lane
+}
+
+/// Late by `late_ms` in one message of `every`.
+fn late_each(every: u64, late_ms: u64) -> impl Fn(u64) -> Option<u64> {
+    move |index| {
+        Some(if index.is_multiple_of(every) {
+            late_ms
+        } else {
+            60
+        })
+    }
+}
+
+fn said(lanes: Vec<Lane>, budget: Option<f64>) -> String {
+    let mut document = sample_document();
+    let budgets: Vec<_> = budget
+        .map(|limit| Budget::new(Metric::Within(150), limit))
+        .into_iter()
+        .collect();
+    document.budgets = evaluate(&budgets, &lanes);
+    document.lanes = lanes;
+    verdict(&document)
+}
+
+#[test]
+fn the_winner_is_named_with_its_lead_and_its_cost() {
+    let lanes = || {
+        vec![
+            lane("enet", true, 1.2, late_each(20, 400)),
+            lane("kcp", true, 1.5, late_each(1000, 400)),
+            lane("udp", false, 1.1, |index| (index % 50 != 0).then_some(55)),
+        ]
+    };
+    assert_eq!(
+        said(lanes(), Some(0.99)),
+        "kcp keeps 99.90 % of messages within 150 ms and meets the budget of 99 % within 150 ms, \
+         4.90 points more than enet, the next best at 95.00 %, for 1.50 times the payload on the \
+         wire; udp, which is unreliable, lost 2.00 % for good and kept 98.00 % within 150 ms."
+    );
+    assert_eq!(
+        said(lanes(), Some(0.9999)),
+        "No reliable lane meets the budget of 99.99 % within 150 ms; kcp comes nearest with \
+         99.90 % of messages within 150 ms, 4.90 points more than enet, the next best at 95.00 %, \
+         for 1.50 times the payload on the wire; udp, which is unreliable, lost 2.00 % for good \
+         and kept 98.00 % within 150 ms."
+    );
+    assert!(said(lanes(), None).starts_with("kcp does best: it keeps 99.90 %"));
+}
+
+#[test]
+fn of_lanes_that_nothing_sets_apart_the_cheapest_is_named() {
+    let alike = vec![
+        lane("kcp", true, 1.5, late_each(500, 400)),
+        // Surely slower, but by less than anyone feels.
+        lane("enet", true, 1.2, late_each(500, 420)),
+        lane("tcp", true, 1.1, late_each(10, 400)),
+    ];
+    assert_eq!(
+        said(alike, Some(0.99)),
+        "enet and kcp meet the budget of 99 % within 150 ms with no difference beyond chance \
+         between them; enet is the cheapest of them at 1.20 times the payload on the wire and \
+         keeps 99.80 % of messages within 150 ms."
+    );
+}
+
+#[test]
+fn lanes_of_one_share_are_told_apart_by_their_slowest() {
+    let lanes = vec![
+        lane("enet", true, 1.2, late_each(200, 900)),
+        lane("kcp", true, 1.5, late_each(200, 300)),
+    ];
+    let said = said(lanes, Some(0.99));
+    assert!(
+        said.contains("its slowest thousandth taking 300 ms or more against 900 ms for enet"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_unreliable_lane_is_never_the_best_however_quick() {
+    let lanes = vec![
+        lane("udp", false, 1.0, |index| (index % 50 != 7).then_some(20)),
+        lane("udp-redundant", false, 1.1, |_| Some(20)),
+        lane("kcp", true, 1.5, late_each(5, 400)),
+    ];
+    let said = said(lanes, None);
+    assert!(said.starts_with("kcp does best"), "{said}");
+    assert!(
+        said.ends_with(
+            "of the unreliable lanes udp-redundant did best: it lost nothing and kept 100.00 % \
+             within 150 ms."
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_short_run_of_one_seed_is_said_to_be_too_short() {
+    let lanes = vec![
+        lane_of(200, "enet", true, 1.2, late_each(200, 400)),
+        lane_of(200, "kcp", true, 1.5, |_| Some(60)),
+    ];
+    let said = said(lanes, Some(0.99));
+    assert_eq!(
+        said,
+        "kcp shows the largest share within 150 ms, 100.00 %, but so short a run of one seed \
+         cannot tell lanes apart: play longer, or more seeds (budget of 99 % within 150 ms met)."
+    );
+}
+
+#[test]
+fn lanes_that_could_not_run_are_no_rivals() {
+    let broken = || figures(&[], &[]).into_lane("udt", "udt");
+    assert_eq!(said(vec![], Some(0.99)), "No lane could be measured.");
+    assert_eq!(
+        said(vec![broken()], Some(0.99)),
+        "No lane could be measured."
+    );
+    let said = said(
+        vec![broken(), lane("kcp", true, 1.5, |_| Some(60))],
+        Some(0.99),
+    );
+    assert_eq!(
+        said,
+        "kcp keeps 100.00 % of messages within 150 ms and meets the budget of 99 % within 150 ms, \
+         for 1.50 times the payload on the wire."
+    );
+}
+
+#[test]
+fn without_a_reliable_lane_the_sentence_says_so() {
+    let said = said(vec![lane("udp", false, 1.0, |_| Some(20))], None);
+    assert_eq!(
+        said,
+        "No reliable lane was measured; udp, which is unreliable, lost nothing and kept 100.00 % \
+         within 150 ms."
+    );
+}
+
+#[test]
+fn the_first_budget_on_a_share_sets_the_limit() {
+    let mut document = sample_document();
+    document.budgets.clear();
+    assert_eq!(ranking_limit_ms(&document), USUAL_LIMIT_MS);
+    document.budgets = evaluate(
+        &[
+            Budget::new(Metric::Episodes, 0.0),
+            Budget::new(Metric::Within(300), 0.99),
+        ],
+        &document.lanes,
+    );
+    assert_eq!(ranking_limit_ms(&document), 300);
+    assert!(verdict(&document).contains("every budget"));
+}
