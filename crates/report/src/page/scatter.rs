@@ -237,14 +237,20 @@ impl Area {
 /// another name nor a point; none where there is no such place, and the name
 /// is left to the tooltip and the table.
 fn place_labels(points: &[Point<'_>], places: &[(f64, f64)], width: f64) -> Vec<Option<Label>> {
-    let mut taken: Vec<Area> = places
-        .iter()
-        .map(|(x, y)| Area {
+    // The name of the band of lost lanes stands in its corner.
+    let corner = Area {
+        left: 0.0,
+        top: 0.0,
+        right: 42.0,
+        bottom: 32.0,
+    };
+    let mut taken: Vec<Area> = std::iter::once(corner)
+        .chain(places.iter().map(|(x, y)| Area {
             left: x - 5.0,
             top: y - 5.0,
             right: x + 5.0,
             bottom: y + 5.0,
-        })
+        }))
         .collect();
     points
         .iter()
