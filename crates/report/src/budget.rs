@@ -2,7 +2,7 @@
 
 use lagometer_stats::BudgetResult;
 
-use crate::figure::{Figure, Unit};
+use crate::figure::{Figure, LOST, Unit};
 use crate::written;
 
 /// What the budget asked: `99.90 % within 150 ms`, `p99 at most 120 ms`.
@@ -27,7 +27,8 @@ pub(crate) fn missed_by(budget: &BudgetResult) -> String {
     let value = match (Figure::named(&budget.metric), budget.value) {
         (Some(figure), Some(value)) => with_unit(figure, value),
         (None, Some(value)) => value.to_string(),
-        (_, None) => "no figure".to_owned(),
+        // More was lost than the percentile allows for.
+        (_, None) => LOST.to_owned(),
     };
     format!("{} ({value})", budget.lane)
 }

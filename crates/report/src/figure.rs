@@ -5,7 +5,7 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_stats::{Distribution, Lane, Milliseconds, SeedFigures, nearest_rank};
+use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, nearest_rank};
 
 use crate::written;
 
@@ -142,28 +142,26 @@ impl Figure {
     /// one that takes forever: infinite where the percentile is lost. The
     /// worst is that of the messages that arrived.
     pub(crate) fn of(self, lane: &Lane) -> Option<f64> {
-        match self {
-            Self::Within(limit) => (lane.messages.intended > 0)
-                .then(|| lane.within.get(&Milliseconds(limit)).copied())
-                .flatten(),
-            Self::P50 => percentile(lane, 500, lane.rtt_ms.p50),
-            Self::P90 => percentile(lane, 900, lane.rtt_ms.p90),
-            Self::P99 => percentile(lane, 990, lane.rtt_ms.p99),
-            Self::P99_9 => percentile(lane, 999, lane.rtt_ms.p99_9),
-            Self::Worst => (lane.messages.delivered > 0).then_some(lane.rtt_ms.max),
-            Self::Episodes => (lane.messages.intended > 0).then_some(lane.episodes.len() as f64),
-            Self::LongestEpisode => longest(lane.episodes.iter().map(|each| each.duration_ms)),
-            Self::Recovery => longest(lane.episodes.iter().filter_map(|each| each.recovery_ms)),
-            Self::Lost => (lane.messages.intended > 0)
-                .then(|| lane.messages.lost as f64 / lane.messages.intended as f64),
-            Self::Overhead => lane.wire.as_ref().map(|wire| wire.overhead),
-            Self::HeadOfLine => lane
-                .head_of_line
-                .as_ref()
-                .map(|each| each.share_of_late_delay),
-            Self::Cpu => lane.cpu_ns_per_message,
+        let counts = &lane.messages;
+        if counts.intended == 0 {
+            return None;
         }
-        .filter(|value| !value.is_nan())
+        if let Some(per_mille) = self.per_mille()
+            && nearest_rank(counts.intended, per_mille) > counts.delivered
+        {
+            return Some(f64::INFINITY);
+        }
+        match self {
+            Self::Worst => (counts.delivered > 0).then_some(lane.rtt_ms.max),
+            Self::LongestEpisode if lane.episodes.is_empty() => None,
+            Self::Recovery => {
+                let all = lane.episodes.iter().filter_map(|each| each.recovery_ms);
+                all.filter(|each| each.is_finite()).reduce(f64::max)
+            }
+            Self::HeadOfLine => Some(lane.head_of_line.as_ref()?.share_of_late_delay),
+            _ => self.metric()?.of(lane),
+        }
+        .filter(|value| value.is_finite())
     }
 
     /// Half the range over the lane's seeds: the figure varied by ± this.
@@ -208,70 +206,65 @@ impl Figure {
     }
 
     /// The figure a budget's metric speaks of, as in `within_150ms`,
-    /// `rtt_ms.p99`, `episodes`.
+    /// `rtt_ms.p99`, `episodes`; none for those not shown here.
     pub(crate) fn named(metric: &str) -> Option<Self> {
-        if let Some(limit) = metric
-            .strip_prefix("within_")
-            .and_then(|rest| rest.strip_suffix("ms"))
-        {
-            return limit.trim_end_matches('_').parse().ok().map(Self::Within);
-        }
-        Some(match metric {
-            "rtt_ms.p50" => Self::P50,
-            "rtt_ms.p90" => Self::P90,
-            "rtt_ms.p99" => Self::P99,
-            "rtt_ms.p99_9" => Self::P99_9,
-            "rtt_ms.max" => Self::Worst,
-            "episodes" => Self::Episodes,
-            "longest_episode_ms" | "worst_episode_ms" => Self::LongestEpisode,
-            "recovery_ms" => Self::Recovery,
-            "lost" | "lost_share" => Self::Lost,
-            "overhead" | "wire.overhead" => Self::Overhead,
-            _ => return None,
+        Some(match metric.parse().ok()? {
+            Metric::Within(limit) => Self::Within(limit),
+            Metric::Rtt(Statistic::P50) => Self::P50,
+            Metric::Rtt(Statistic::P90) => Self::P90,
+            Metric::Rtt(Statistic::P99) => Self::P99,
+            Metric::Rtt(Statistic::P99_9) => Self::P99_9,
+            Metric::Rtt(Statistic::Max) => Self::Worst,
+            Metric::Episodes => Self::Episodes,
+            Metric::WorstEpisode => Self::LongestEpisode,
+            Metric::WorstRecovery => Self::Recovery,
+            Metric::Lost => Self::Lost,
+            Metric::Overhead => Self::Overhead,
+            Metric::CpuPerMessage => Self::Cpu,
+            Metric::Rtt(_) | Metric::Up(_) | Metric::Down(_) | Metric::Episodes500ms => {
+                return None;
+            }
         })
     }
 
-    /// The figure under one seed; none for those not kept by seed.
+    /// The metric by which the rest of the project knows the figure; none for
+    /// one known here alone.
+    pub(crate) fn metric(self) -> Option<Metric> {
+        Some(match self {
+            Self::Within(limit) => Metric::Within(limit),
+            Self::P50 => Metric::Rtt(Statistic::P50),
+            Self::P90 => Metric::Rtt(Statistic::P90),
+            Self::P99 => Metric::Rtt(Statistic::P99),
+            Self::P99_9 => Metric::Rtt(Statistic::P99_9),
+            Self::Worst => Metric::Rtt(Statistic::Max),
+            Self::Episodes => Metric::Episodes,
+            Self::LongestEpisode => Metric::WorstEpisode,
+            Self::Recovery => Metric::WorstRecovery,
+            Self::Lost => Metric::Lost,
+            Self::Overhead => Metric::Overhead,
+            Self::Cpu => Metric::CpuPerMessage,
+            Self::HeadOfLine => return None,
+        })
+    }
+
+    /// The figure under one seed; none for those not kept by seed, and for
+    /// percentiles that are lost.
     pub(crate) fn of_seed(self, seed: &SeedFigures) -> Option<f64> {
-        // A seed keeps no histogram: where messages were lost, the percentile
-        // of all intended ones is not known.
-        let rtt = (seed.messages.delivered > 0 && seed.messages.lost == 0).then_some(&seed.rtt_ms);
         match self {
-            Self::Within(limit) => seed.within.get(&Milliseconds(limit)).copied(),
-            Self::P50 => rtt.map(|rtt| rtt.p50),
-            Self::P90 => rtt.map(|rtt| rtt.p90),
-            Self::P99 => rtt.map(|rtt| rtt.p99),
-            Self::P99_9 => rtt.map(|rtt| rtt.p99_9),
             Self::Worst => (seed.messages.delivered > 0).then_some(seed.rtt_ms.max),
-            Self::Episodes => Some(seed.episodes as f64),
-            Self::LongestEpisode => Some(seed.worst_episode_ms),
-            Self::Lost => (seed.messages.intended > 0)
-                .then(|| seed.messages.lost as f64 / seed.messages.intended as f64),
-            Self::Overhead => seed.overhead,
-            Self::Recovery | Self::HeadOfLine | Self::Cpu => None,
+            _ => self.metric()?.of_seed(seed),
         }
         .filter(|value| value.is_finite())
     }
-}
 
-/// The quantile of `per_mille` thousandths over all intended messages;
-/// `delivered` is that over the delivered ones, the same where none was lost.
-fn percentile(lane: &Lane, per_mille: u32, delivered: f64) -> Option<f64> {
-    let counts = &lane.messages;
-    if counts.intended == 0 {
-        return None;
+    /// The percentile the figure is, in thousandths.
+    fn per_mille(self) -> Option<u32> {
+        match self {
+            Self::P50 => Some(500),
+            Self::P90 => Some(900),
+            Self::P99 => Some(990),
+            Self::P99_9 => Some(999),
+            _ => None,
+        }
     }
-    let rank = nearest_rank(counts.intended, per_mille);
-    if rank > counts.delivered {
-        return Some(f64::INFINITY);
-    }
-    if counts.delivered == counts.intended {
-        return Some(delivered);
-    }
-    let histogram = Distribution::from_base64(&lane.histogram).ok()?;
-    Some(histogram.at_rank(rank).as_secs_f64() * 1e3)
-}
-
-fn longest(values: impl Iterator<Item = f64>) -> Option<f64> {
-    values.filter(|value| value.is_finite()).reduce(f64::max)
 }
