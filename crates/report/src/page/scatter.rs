@@ -271,7 +271,10 @@ fn place_labels(points: &[Point<'_>], places: &[(f64, f64)], width: f64) -> Vec<
                     right: left + text,
                     bottom: y + label.dy + 3.0,
                 };
-                let inside = area.left >= 0.0 && area.right <= width && area.top >= 0.0;
+                // Near the right edge names go to the left, so that they stay
+                // on a page somewhat narrower than the layout.
+                let far_right = *x > width * 0.8 && label.anchor != "end";
+                let inside = area.left >= 0.0 && !far_right && area.top >= 0.0;
                 let free = inside && !taken.iter().any(|each| each.overlaps(&area));
                 if free {
                     taken.push(area);
