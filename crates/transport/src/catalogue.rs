@@ -1,6 +1,6 @@
 //! The presets: every transport there is, with settings that have a name.
 
-use crate::{Spec, Transport, enet, kcp, quic, tcp_smoltcp, udp, udp_redundant};
+use crate::{Spec, Transport, enet, kcp, quic, renet, tcp_smoltcp, udp, udp_redundant};
 
 /// A named choice of a transport and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,16 @@ const PRESETS: &[Preset] = &[
         name: "quic-datagram",
         about: "QUIC, unreliable datagrams, under congestion control all the same",
         spec: || checked(quic::Settings::DATAGRAM),
+    },
+    Preset {
+        name: "renet",
+        about: "renet, reliable ordered channel, its default resend time of 300 ms",
+        spec: || checked(renet::Settings::RELIABLE),
+    },
+    Preset {
+        name: "renet-unreliable",
+        about: "renet, unreliable channel",
+        spec: || checked(renet::Settings::UNRELIABLE),
     },
 ];
 

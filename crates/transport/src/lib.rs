@@ -23,6 +23,7 @@ pub mod kcp;
 mod pair;
 mod parity;
 pub mod quic;
+pub mod renet;
 mod replay_window;
 mod seed;
 mod spec;

@@ -20,7 +20,12 @@ pub(crate) fn is_reported(spec: &Spec) {
         network.run_for(Duration::from_millis(50));
     }
     network.road = Road::CUT;
-    play_for(&mut network, spec.dead_link_after().unwrap_or(LONG));
+    // What was on the way when the road was cut still arrives.
+    let on_the_way = Road::CLEAN.delay;
+    play_for(
+        &mut network,
+        spec.dead_link_after().unwrap_or(LONG) + on_the_way,
+    );
     for side in Side::BOTH {
         expect_dead(&network, spec, side);
     }

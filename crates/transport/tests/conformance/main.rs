@@ -106,6 +106,14 @@ macro_rules! conformance {
 conformance! {
     udp = "udp",
     udp_redundant = "udp-redundant",
+    kcp = "kcp",
+    kcp_turbo = "kcp-turbo",
+    kcp_default = "kcp-default",
+    kcp_2015_early = "kcp-2015-early",
+    kcp_2015_late = "kcp-2015-late",
+    kcp_test_default = "kcp-test-default",
+    kcp_normal = "kcp-normal",
+    kcp_fast = "kcp-fast",
     enet = "enet",
     enet_tutorial = "enet-tutorial",
     enet_no_throttle = "enet-no-throttle",
@@ -115,6 +123,8 @@ conformance! {
     quic = "quic",
     quic_streams = "quic-streams",
     quic_datagram = "quic-datagram",
+    renet = "renet",
+    renet_unreliable = "renet-unreliable",
 }
 
 fn preset(name: &str) -> Spec {

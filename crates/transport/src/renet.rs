@@ -1,0 +1,177 @@
+//! `renet`: the networking library of the Bevy world, with its
+//! reliable-ordered or its unreliable channel.
+//!
+//! renet works in ticks. At each it sends acknowledgements, as long as any is
+//! not acknowledged itself, which keeps both sides sending at every tick, and
+//! what was not acknowledged within `resend_time`. That time does not follow
+//! the round trip: at its default of 300 ms a lost message comes late on a
+//! short path, and on one longer than 300 ms everything is sent twice. New
+//! messages leave at the next tick, or with `flush_on_send` at once. There is
+//! no congestion control but a bound on the bytes of each tick.
+//!
+//! renet leaves connecting, time-outs, replay protection and encryption to the
+//! layer below, commonly netcode. Netcode draws its keys from the operating
+//! system, so a thin layer of our own is in its place: a CRC-32 bound to the
+//! connection and a 32-bit sequence number in front of each datagram, 8 B
+//! where netcode has about 20; a greeting instead of netcode's handshake; and
+//! netcode's keep-alive and time-out. *The wire is not encrypted.*
+//!
+//! Both sides are a `RenetClient`, which is also what a `RenetServer` keeps
+//! for each connection. Its maps are of the kind that iterates in a random
+//! order, but it never iterates over more than one entry here; the suite holds
+//! it to the same bytes from the same seed.
+//!
+//! A channel whose memory is full because nobody reads it ends the
+//! connection, as renet does. Damage that UDP's own checksum lets pass is
+//! caught by the CRC, save for one case in 2^32.
+
+mod endpoint;
+mod reading;
+
+use std::time::Duration;
+
+use lagometer_units::{Size, Span, Time};
+use serde::{Deserialize, Serialize};
+
+use self::endpoint::{ENVELOPE_BYTES, Renet};
+use crate::integrity::Integrity;
+use crate::transport::within;
+use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+
+/// How renet is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The kind of channel that messages travel on.
+    pub channel: Channel,
+    /// How often renet is updated; 1 ms to 1 s.
+    pub tick: Span,
+    /// Whether a message leaves at once instead of at the next tick.
+    pub flush_on_send: bool,
+    /// How long an acknowledgement is waited for until a message is sent
+    /// again; 1 ms to 60 s. Without effect on the unreliable channel.
+    pub resend_time: Span,
+    /// Most bytes of messages that leave at one tick or flush; 1200 B to
+    /// 1 GB. Unreliable messages beyond it are dropped.
+    pub available_bytes_per_tick: Size,
+    /// Most bytes of messages that a channel holds on either side; 64 KiB to
+    /// 1 GB.
+    pub channel_memory: Size,
+    /// The largest message; 1200 B to 32 MiB, and no more than half of
+    /// `channel_memory`. The unreliable channel takes none larger than
+    /// `available_bytes_per_tick` either.
+    pub max_message: Size,
+    /// How long nothing may be sent until a sign of life is; 1 ms to 60 s.
+    pub keep_alive: Span,
+    /// How long nothing may be heard until the link is dead; 1 ms to 1 h.
+    pub timeout: Span,
+}
+
+/// The kinds of channel that are of use to a game's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// Everything arrives, in order.
+    ReliableOrdered,
+    /// Sent once, in any order.
+    Unreliable,
+}
+
+impl Settings {
+    /// renet's defaults for its reliable-ordered channel, at 62.5 ticks each
+    /// second, with messages sent at once; netcode's keep-alive (250 ms) and
+    /// customary time-out (15 s).
+    pub const RELIABLE: Self = Self {
+        channel: Channel::ReliableOrdered,
+        tick: Span::from_millis(16),
+        flush_on_send: true,
+        resend_time: Span::from_millis(300),
+        available_bytes_per_tick: Size(60_000),
+        channel_memory: Size(5 << 20),
+        max_message: Size(1 << 20),
+        keep_alive: Span::from_millis(250),
+        timeout: Span::from_millis(15_000),
+    };
+
+    /// The same for its unreliable channel.
+    pub const UNRELIABLE: Self = Self {
+        channel: Channel::Unreliable,
+        ..Self::RELIABLE
+    };
+}
+
+impl Transport for Settings {
+    const TRANSPORT: &'static str = "renet";
+    const LIBRARY: &'static str = "renet 2.0.1";
+
+    fn check(&self) -> Result<(), BadSetting> {
+        let (shortest, minute) = (Span::from_millis(1), Span::from_millis(60_000));
+        let hour = Span::from_millis(3_600_000);
+        let memory = self.channel_memory.bytes();
+        within("tick", self.tick, shortest..=Span::from_millis(1000))?;
+        within("resend_time", self.resend_time, shortest..=minute)?;
+        within(
+            "available_bytes_per_tick",
+            self.available_bytes_per_tick.bytes(),
+            1200..=1_000_000_000,
+        )?;
+        within("channel_memory", memory, 64 << 10..=1_000_000_000)?;
+        within(
+            "max_message",
+            self.max_message.bytes(),
+            1200..=(memory / 2).min(32 << 20),
+        )?;
+        within("keep_alive", self.keep_alive, shortest..=minute)?;
+        within("timeout", self.timeout, shortest..=hour)
+    }
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Udp
+    }
+
+    fn parity(&self) -> Parity {
+        let reliable = self.channel == Channel::ReliableOrdered;
+        // Kind, packet number, channel, count and length; a reliable message
+        // has its number as well. Numbers grow with the connection; these
+        // are their sizes after the first few minutes.
+        let packet_bytes = 1 + 4 + 1 + 2 + 2 + if reliable { 2 } else { 0 };
+        let below_bytes = ENVELOPE_BYTES as u32 + self.carrier().header_bytes();
+        Parity {
+            reliable,
+            ordered: reliable,
+            encrypted: false,
+            // The buffer in which renet puts its packets together.
+            mtu_bytes: 1400 + below_bytes,
+            header_bytes: packet_bytes + below_bytes,
+            acks: format!("every {}, in a datagram of their own", self.tick),
+            congestion_control: if reliable {
+                format!("none; resends every {}", self.resend_time)
+            } else {
+                "none".to_owned()
+            },
+        }
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        let largest = match self.channel {
+            Channel::ReliableOrdered => self.max_message.bytes(),
+            Channel::Unreliable => {
+                let per_tick = self.available_bytes_per_tick.bytes();
+                self.max_message.bytes().min(per_tick)
+            }
+        };
+        largest as usize
+    }
+
+    fn dead_link_after(&self) -> Option<Duration> {
+        Some(self.timeout.0)
+    }
+
+    fn pair(&self, seed: u64, start: Time) -> Pair {
+        let (up, down) = Integrity::both_directions(seed);
+        Pair {
+            client: Box::new(Renet::client(self, (up, down), start)),
+            server: Box::new(Renet::server(self, (down, up), start)),
+        }
+    }
+}
