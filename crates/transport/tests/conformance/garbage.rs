@@ -10,11 +10,15 @@ use crate::network::{Network, Road, Side};
 
 const ROUNDS: u32 = 400;
 
-/// Transports without an integrity check of their own, by preset of their
-/// settings: damage that got past UDP's checksum can reach the application or
-/// end the connection. Each module's documentation says so.
+/// Whether the transport has an integrity check of its own. Without, damage
+/// that got past UDP's checksum can reach the application or end the
+/// connection, as the transport's documentation says.
 fn is_checked(spec: &Spec) -> bool {
-    !(spec.transport() == "enet" && spec.settings_json()["checksum"] == false)
+    match spec.transport() {
+        "kcp" => false,
+        "enet" => spec.settings_json()["checksum"] == true,
+        _ => true,
+    }
 }
 
 /// Bytes out of nowhere neither end the connection nor disturb a message.

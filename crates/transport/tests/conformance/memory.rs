@@ -20,7 +20,15 @@ pub(crate) fn is_bounded_when_the_peer_stops_reading(spec: &Spec) {
     let held_back = taken.is_none();
 
     network.reads[Side::Server as usize] = true;
-    network.run_for(Duration::from_mins(2));
+    // A small window drains slowly: until nothing has come for ten seconds.
+    let mut arrived = 0;
+    loop {
+        network.run_for(Duration::from_secs(10));
+        let so_far = network.arrived[Side::Server as usize].len();
+        if so_far == std::mem::replace(&mut arrived, so_far) {
+            break;
+        }
+    }
     let numbers = network.numbers_at(Side::Server);
     assert!(
         numbers.len() * MESSAGE_BYTES < OFFERED_BYTES / 2,
@@ -32,11 +40,24 @@ pub(crate) fn is_bounded_when_the_peer_stops_reading(spec: &Spec) {
         let is_prefix = numbers.iter().copied().eq(0..numbers.len() as u32);
         assert!(is_prefix, "a message is missing");
         if network.state(Side::Server) == State::Ready {
-            assert_eq!(numbers.len(), taken, "messages that were taken are missing");
+            let missing = taken - numbers.len();
+            assert!(
+                missing <= left_unread(spec),
+                "{missing} of {taken} are missing"
+            );
         }
     } else {
         assert!(held_back || !numbers.is_empty());
     }
+}
+
+/// Messages that lie at a reader forever because nothing more comes: the
+/// server of 2015 reads only when a datagram arrives, one message each time,
+/// and is a window behind when the client falls silent.
+fn left_unread(spec: &Spec) -> usize {
+    let settings = spec.settings_json();
+    let is_server_of_2015 = settings["server"]["one_receive_per_datagram"] == true;
+    if is_server_of_2015 { 32 } else { 0 }
 }
 
 pub(crate) fn is_bounded_when_nothing_gets_through(spec: &Spec) {
