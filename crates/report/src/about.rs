@@ -4,15 +4,10 @@
 //! The experiment is kept in the document as it was resolved, whatever shape
 //! it has; what is not found there is left out, never guessed.
 
-use lagometer_stats::{Document, WITHIN_LIMITS_MS};
+use lagometer_stats::{Document, ranking_limit_ms};
 use serde_json::Value;
 
-use crate::figure::Figure;
 use crate::written;
-
-/// The limit for "delivered within" where no budget names one: the round trip
-/// beyond which players of a shooter notice that they are behind.
-pub(crate) const DEFAULT_LIMIT_MS: u32 = 150;
 
 /// What the document says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +37,7 @@ impl About {
             network: network_of(&document.experiment),
             seeds: seeds(document),
             conditions: conditions(document),
-            limit_ms: limit_ms(document),
+            limit_ms: ranking_limit_ms(document),
             replay: replay(document),
         }
     }
@@ -141,25 +136,6 @@ pub(crate) fn played_s(document: &Document) -> Option<f64> {
         .map(|lane| lane.timeline.step_s * lane.timeline.lost.len() as f64)
         .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
         .reduce(f64::max)
-}
-
-fn limit_ms(document: &Document) -> u32 {
-    let budgeted = document
-        .budgets
-        .iter()
-        .find_map(|budget| match Figure::named(&budget.metric) {
-            Some(Figure::Within(limit)) => Some(limit),
-            _ => None,
-        });
-    budgeted
-        .filter(|limit| {
-            WITHIN_LIMITS_MS.contains(limit)
-                || document
-                    .lanes
-                    .iter()
-                    .any(|lane| Figure::Within(*limit).of(lane).is_some())
-        })
-        .unwrap_or(DEFAULT_LIMIT_MS)
 }
 
 fn replay(document: &Document) -> Option<String> {

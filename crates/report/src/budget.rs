@@ -35,7 +35,7 @@ pub(crate) fn missed_by(budget: &BudgetResult) -> String {
 
 fn with_unit(figure: Figure, value: f64) -> String {
     match figure.unit() {
-        Unit::Share => format!("{} %", written::share(value)),
+        Unit::Share => format!("{} %", figure.written(value)),
         Unit::Milliseconds => written::milliseconds_with_unit(value),
         Unit::Factor => format!("{} ×", written::factor(value)),
         Unit::Count | Unit::Nanoseconds => figure.written(value),

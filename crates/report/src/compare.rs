@@ -1,11 +1,20 @@
 //! Two runs side by side: what changed for each lane, and what did not.
 //!
-//! A difference smaller than the runs' own noise is not called a difference.
-//! The noise of a figure is the sum of both runs' spreads over their seeds,
-//! never less than the figure's resolution and, where the lanes ran in real
-//! time, than what the machines' late wake-ups alone can do.
+//! A difference is called one only where chance could not have made it.
+//!
+//! - Runs that met the same weather (same seeds, same network, virtual time)
+//!   are compared pair by pair, see [`lagometer_stats::difference`](lagometer_stats::difference()):
+//!   the 95 % interval of the differences must leave out zero.
+//! - Other runs must differ by more than both vary by themselves: half the
+//!   range over the seeds or, of a single seed, half the middle 95 % of its
+//!   stretches drawn anew.
+//! - No difference may be smaller than the figure's resolution or, where lanes
+//!   ran in real time, than what the machines' late wake-ups can do.
+//!
+//! What is left, as the worst round trip of a single seed, cannot be told, and
+//! that is said.
 
-use lagometer_stats::{Document, Lane, SCHEMA};
+use lagometer_stats::{Document, Lane, SCHEMA, difference, nearest_rank, noise_ms};
 use thiserror::Error;
 
 use crate::about::About;
@@ -47,8 +56,11 @@ pub struct Comparison {
     pub only_in_first: Vec<String>,
     /// Lanes only the second document has.
     pub only_in_second: Vec<String>,
-    /// Whether the noise is known from several seeds in both runs.
-    pub spread_is_known: bool,
+    /// Both runs met the same weather, so their lanes are compared pair by
+    /// pair.
+    pub paired: bool,
+    /// Both runs played several seeds.
+    pub several_seeds: bool,
     /// The limit for "delivered within", in milliseconds.
     pub limit_ms: u32,
 }
@@ -72,35 +84,24 @@ pub struct Change {
     pub before: f64,
     /// In the second document.
     pub after: f64,
-    /// A difference up to this is not a difference.
-    pub noise: f64,
+    /// How far off the difference may be by chance; none where that is not
+    /// known.
+    pub noise: Option<f64>,
+    /// Which way the figure went.
+    pub direction: Direction,
 }
 
 /// Which way a figure went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// No difference beyond the noise.
+    /// No difference beyond chance.
     Same,
     /// For the better.
     Better,
     /// For the worse.
     Worse,
-}
-
-impl Change {
-    /// Which way the figure went.
-    #[must_use]
-    pub fn direction(&self) -> Direction {
-        let difference = self.after - self.before;
-        let both_endless = self.after.is_infinite() && self.before.is_infinite();
-        if both_endless || difference.abs() <= self.noise {
-            Direction::Same
-        } else if (difference < 0.0) == self.figure.smaller_is_better() {
-            Direction::Better
-        } else {
-            Direction::Worse
-        }
-    }
+    /// The figures differ, but nothing tells whether by chance.
+    Unknown,
 }
 
 /// Compares `second` with `first`, lane by lane.
@@ -122,13 +123,14 @@ pub fn compare(first: &Document, second: &Document) -> Result<Comparison, Cannot
         }
     }
     let limit_ms = About::of(first).limit_ms;
+    let pair = Pair::of(first, second);
     let lanes: Vec<LaneChange> = first
         .lanes
         .iter()
         .filter_map(|a| Some((a, named(second, &a.lane)?)))
         .map(|(a, b)| LaneChange {
             lane: a.lane.clone(),
-            changes: changes((first, a), (second, b), limit_ms),
+            changes: changes(&pair, a, b, limit_ms),
             differences: lane_differences(a, b),
         })
         .collect();
@@ -143,7 +145,8 @@ pub fn compare(first: &Document, second: &Document) -> Result<Comparison, Cannot
         lanes,
         only_in_first: names(first, |lane| named(second, &lane.lane).is_none()),
         only_in_second: names(second, |lane| named(first, &lane.lane).is_none()),
-        spread_is_known: first.seeds.len() > 1 && second.seeds.len() > 1,
+        paired: pair.same_weather,
+        several_seeds: first.seeds.len() > 1 && second.seeds.len() > 1,
         limit_ms,
     })
 }
@@ -161,7 +164,39 @@ fn names(document: &Document, wanted: impl Fn(&Lane) -> bool) -> Vec<String> {
         .collect()
 }
 
-fn changes(first: (&Document, &Lane), second: (&Document, &Lane), limit_ms: u32) -> Vec<Change> {
+/// What two runs have in common that bears on their differences.
+struct Pair {
+    same_weather: bool,
+    /// What the machines can add to a delay, both runs together.
+    machines_ms: f64,
+}
+
+impl Pair {
+    fn of(first: &Document, second: &Document) -> Self {
+        let virtual_time = |document: &Document| document.testbed.as_deref() == Some("sim");
+        Self {
+            same_weather: virtual_time(first)
+                && virtual_time(second)
+                && first.seeds == second.seeds
+                && first.weather.is_some()
+                && first.weather == second.weather,
+            machines_ms: noise_ms(first) + noise_ms(second),
+        }
+    }
+
+    /// What `figure` cannot be told apart by, whatever chance does.
+    fn floor(&self, figure: Figure, (first, second): (&Lane, &Lane), sizes: f64) -> f64 {
+        let fewest = first.messages.intended.min(second.messages.intended).max(1);
+        match figure.unit() {
+            Unit::Milliseconds => sizes * RESOLUTION / 2.0 + self.machines_ms,
+            Unit::Share => 0.5 / fewest as f64,
+            Unit::Factor | Unit::Nanoseconds => sizes * RESOLUTION / 2.0,
+            Unit::Count => 0.0,
+        }
+    }
+}
+
+fn changes(pair: &Pair, first: &Lane, second: &Lane, limit_ms: u32) -> Vec<Change> {
     [
         Figure::Within(limit_ms),
         Figure::P50,
@@ -174,46 +209,87 @@ fn changes(first: (&Document, &Lane), second: (&Document, &Lane), limit_ms: u32)
         Figure::Overhead,
     ]
     .into_iter()
-    .filter_map(|figure| {
-        let (before, after) = (figure.of(first.1)?, figure.of(second.1)?);
-        let noise = noise(figure, first, before) + noise(figure, second, after);
-        Some(Change {
-            figure,
-            before,
-            after,
-            noise,
-        })
-    })
+    .filter_map(|figure| change(pair, figure, first, second))
     .collect()
 }
 
-/// How far `figure` may be off in one document without anything having changed.
-fn noise(figure: Figure, (document, lane): (&Document, &Lane), value: f64) -> f64 {
-    let spread = figure.spread(lane).unwrap_or(0.0);
-    let one_message = match lane.messages.intended {
-        0 => 0.0,
-        intended => 1.0 / intended as f64,
+fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Change> {
+    let (before, after) = (figure.of(first)?, figure.of(second)?);
+    let change = after - before;
+    if !change.is_finite() {
+        // One percentile is lost or both are: the share of lost messages says
+        // whether that is chance.
+        let both = before.is_infinite() && after.is_infinite();
+        let direction = if both {
+            Direction::Same
+        } else {
+            Direction::Unknown
+        };
+        return Some(Change {
+            figure,
+            before,
+            after,
+            noise: None,
+            direction,
+        });
+    }
+    let floor = pair.floor(figure, (first, second), before.abs() + after.abs());
+    let paired = figure
+        .metric()
+        .filter(|_| pair.same_weather)
+        .and_then(|metric| difference(metric, second, first));
+    let (noise, real) = if let Some(interval) = paired {
+        let leaves_out_zero = interval.low > 0.0 || interval.high < 0.0;
+        let agrees = (interval.mean > 0.0) == (change > 0.0);
+        let half = (interval.high - interval.low) / 2.0;
+        (
+            Some(half.max(floor)),
+            leaves_out_zero && agrees && change.abs() > floor,
+        )
+    } else if let (Some(a), Some(b)) = (varies_by(figure, first), varies_by(figure, second)) {
+        let noise = (a + b).max(floor);
+        (Some(noise), change.abs() > noise)
+    } else if figure == Figure::Overhead {
+        // A mean over every packet of the run: chance has no hold on it.
+        (Some(floor), change.abs() > floor)
+    } else {
+        (None, false)
     };
-    let floor = match figure.unit() {
-        Unit::Milliseconds => value.abs() * RESOLUTION / 2.0 + machine_noise_ms(document),
-        Unit::Share => one_message / 2.0,
-        Unit::Factor | Unit::Nanoseconds => value.abs() * RESOLUTION / 2.0,
-        Unit::Count => 0.0,
+    let direction = match (noise, real) {
+        (_, true) if (change < 0.0) == figure.smaller_is_better() => Direction::Better,
+        (_, true) => Direction::Worse,
+        (None, false) if change.abs() > floor => Direction::Unknown,
+        (_, false) => Direction::Same,
     };
-    spread.max(floor)
+    Some(Change {
+        figure,
+        before,
+        after,
+        noise,
+        direction,
+    })
 }
 
-/// What late wake-ups add to a round trip: nothing in virtual time; in real
-/// time both ends may each wake as late as the machine's p99.
-fn machine_noise_ms(document: &Document) -> f64 {
-    if document.testbed.as_deref() == Some("sim") {
-        return 0.0;
+/// How far `figure` varies by itself within one run.
+fn varies_by(figure: Figure, lane: &Lane) -> Option<f64> {
+    let metric = figure.metric()?;
+    if let Some(half_the_range) = figure.spread(lane) {
+        return Some(half_the_range);
     }
-    document
-        .host
-        .noise
-        .as_ref()
-        .map_or(0.0, |noise| 2.0 * noise.wake_us.p99 / 1e3)
+    let mut values = lane
+        .resamples
+        .as_ref()?
+        .values
+        .get(&metric.to_string())?
+        .clone();
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |per_mille| {
+        let rank = nearest_rank(values.len() as u64, per_mille);
+        values
+            .get(usize::try_from(rank).ok()?.checked_sub(1)?)
+            .copied()
+    };
+    Some((at(975)? - at(25)?) / 2.0)
 }
 
 fn run_differences(first: &Document, second: &Document) -> Vec<String> {

@@ -5,7 +5,7 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, nearest_rank};
+use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, nearest_rank, spread};
 
 use crate::written;
 
@@ -168,17 +168,18 @@ impl Figure {
     ///
     /// None for a single seed and for figures not kept for each seed.
     pub(crate) fn spread(self, lane: &Lane) -> Option<f64> {
-        if lane.per_seed.len() < 2 {
-            return None;
-        }
-        let values: Vec<f64> = lane
-            .per_seed
-            .iter()
-            .map(|seed| self.of_seed(seed))
-            .collect::<Option<_>>()?;
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some((most - least) / 2.0).filter(|spread| spread.is_finite())
+        let (low, high) = match self {
+            // Those that arrived have a worst, whatever was lost.
+            Self::Worst if lane.per_seed.len() > 1 => lane
+                .per_seed
+                .iter()
+                .map(|seed| self.of_seed(seed))
+                .try_fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                    value.map(|value| (low.min(value), high.max(value)))
+                })?,
+            _ => spread(self.metric()?, lane)?,
+        };
+        Some((high - low) / 2.0).filter(|spread| spread.is_finite())
     }
 
     /// The value as people read it, without the unit in the heading.
@@ -187,6 +188,7 @@ impl Figure {
             return LOST.to_owned();
         }
         match self.unit() {
+            Unit::Share if self == Self::Lost => written::lost_share(value),
             Unit::Share => written::share(value),
             Unit::Milliseconds => written::milliseconds(value),
             Unit::Count => format!("{value:.0}"),

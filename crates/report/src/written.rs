@@ -55,6 +55,22 @@ pub(crate) fn share(value: f64) -> String {
     format!("{cut:.*}", decimals as usize)
 }
 
+/// A share of lost messages in per cent, without the sign: as [`share`], but
+/// never rounded down. `0` means none of them.
+pub(crate) fn lost_share(value: f64) -> String {
+    if !value.is_finite() {
+        return NOTHING.to_owned();
+    }
+    let per_cent = value.clamp(0.0, 1.0) * 100.0;
+    if per_cent <= 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = if per_cent < 0.01 { 4 } else { 2 };
+    let scale = 10_f64.powi(decimals);
+    let raised = ((per_cent * scale - 1e-6).ceil() / scale).max(1.0 / scale);
+    format!("{raised:.*}", decimals as usize)
+}
+
 /// A factor without its sign: `1.49`, `12.4`.
 pub(crate) fn factor(value: f64) -> String {
     if !value.is_finite() || value.abs() >= 1e9 {
@@ -144,6 +160,15 @@ mod tests {
         assert_eq!(share(0.998_26), "99.82");
         assert_eq!(share(0.29), "29.00");
         assert_eq!(share(0.0), "0.00");
+    }
+
+    #[test]
+    fn no_loss_is_rounded_away() {
+        let written: Vec<String> = [0.0, 1e-9, 0.004_25, 0.034_2, 1.0]
+            .iter()
+            .map(|&lost| lost_share(lost))
+            .collect();
+        assert_eq!(written, ["0", "0.0001", "0.43", "3.42", "100.00"]);
     }
 
     #[test]

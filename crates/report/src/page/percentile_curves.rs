@@ -213,7 +213,7 @@ fn early_names(
     let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for &(x, end, place, lane) in ends {
         let lost = 1.0 - lane.messages.delivered as f64 / lane.messages.intended.max(1) as f64;
-        let lost = format!("{} % lost", written::factor(lost * 100.0));
+        let lost = format!("{} % lost", written::lost_share(lost));
         let wide = class == "wide";
         // About what the system fonts take at the sizes of the style sheet.
         let text = UnicodeWidthStr::width(lane.lane.as_str()) as f64 * if wide { 7.6 } else { 6.4 }

@@ -20,13 +20,7 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
         say(&format!("Not alike: {difference}."), Style::Notice);
     }
     say(&summary(comparison), Style::Bold);
-    if !comparison.spread_is_known {
-        say(
-            "Only one seed on a side: a difference holds for this weather, not for another. \
-             → --seeds 5 on both runs shows how far figures vary by themselves.",
-            Style::Dim,
-        );
-    }
+    say(how_judged(comparison), Style::Dim);
     for lane in &comparison.lanes {
         out.push('\n');
         of_lane(lane, paint, room, &mut out);
@@ -44,6 +38,27 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
         }
     }
     out
+}
+
+/// What a difference had to exceed to be called one.
+fn how_judged(comparison: &Comparison) -> &'static str {
+    match (comparison.paired, comparison.several_seeds) {
+        (true, true) => {
+            "Both runs met the same weather: ± is the 95 % interval of the differences seed by seed."
+        }
+        (true, false) => {
+            "Both runs met the same weather, of one seed: ± is the 95 % interval of the differences \
+             over stretches of the run drawn anew. → --seeds 5 on both also tells of other weather."
+        }
+        (false, true) => {
+            "± is half the range over the seeds, both runs together: only a larger change is a \
+             difference."
+        }
+        (false, false) => {
+            "± is how far stretches of one seed vary, both runs together: only a larger change is a \
+             difference, and what rests on a single moment cannot be told. → --seeds 5 on both."
+        }
+    }
 }
 
 /// `3 lanes compared: kcp better, enet worse, quic no difference`.
@@ -78,7 +93,7 @@ fn outcome(lane: &LaneChange) -> &'static str {
     let any = |direction| {
         lane.changes
             .iter()
-            .any(|change| change.direction() == direction)
+            .any(|change| change.direction == direction)
     };
     match (any(Direction::Better), any(Direction::Worse)) {
         (true, true) => "mixed",
@@ -112,10 +127,11 @@ fn of_lane(lane: &LaneChange, paint: Paint, room: usize, out: &mut String) {
 
 fn cells(change: &Change) -> Vec<Cell> {
     let figure = change.figure;
-    let (word, style) = match change.direction() {
+    let (word, style) = match change.direction {
         Direction::Same => ("no difference", Style::Dim),
         Direction::Better => ("better", Style::Good),
         Direction::Worse => ("worse", Style::Bad),
+        Direction::Unknown => ("cannot be told", Style::Dim),
     };
     vec![
         Cell::new(
@@ -125,7 +141,12 @@ fn cells(change: &Change) -> Vec<Cell> {
         Cell::new(figure.written(change.before), Style::Plain),
         Cell::new(figure.written(change.after), Style::Plain),
         Cell::new(difference(change), style),
-        Cell::new(figure.written_spread(change.noise), Style::Dim),
+        Cell::new(
+            change.noise.map_or(written::NOTHING.to_owned(), |noise| {
+                figure.written_spread(noise)
+            }),
+            Style::Dim,
+        ),
         Cell::new(word, style),
     ]
 }
@@ -134,6 +155,9 @@ fn cells(change: &Change) -> Vec<Cell> {
 /// where it is a large one.
 fn difference(change: &Change) -> String {
     let difference = change.after - change.before;
+    if change.before.is_infinite() && change.after.is_infinite() {
+        return "0".to_owned();
+    }
     if !difference.is_finite() {
         return written::NOTHING.to_owned();
     }

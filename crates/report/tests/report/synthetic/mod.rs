@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lagometer_stats::{
     BudgetResult, DirectionWeather, Disturbed, Document, Host, Lane, MessageRecord, Milliseconds,
-    Noise, NoiseQuantiles, Parity, SCHEMA, SeedRun, Warning, Wire, figures,
+    Noise, NoiseQuantiles, Parity, SCHEMA, SeedRun, Warning, Wire, figures, verdict,
 };
 use lagometer_units::Time;
 use serde_json::json;
@@ -270,11 +270,7 @@ pub(crate) fn judge(document: &mut Document) {
             }
         })
         .collect();
-    document.verdict = Some(
-        "kcp keeps 96.4 % of messages within 150 ms, more than any other reliable lane, for 1.2 \
-         times the bytes; no reliable lane meets the budget of 99 %."
-            .to_owned(),
-    );
+    document.verdict = Some(verdict(document));
     document.warnings = vec![Warning {
         what: "One seed was played.".to_owned(),
         why: "Differences of a few per cent between lanes may be this weather's, not the transports'."
