@@ -32,7 +32,12 @@ impl About {
     /// Reads what `document` says of itself.
     pub(crate) fn of(document: &Document) -> Self {
         Self {
-            experiment: name_of(&document.experiment).unwrap_or_else(|| document.command.clone()),
+            experiment: name_of(&document.experiment).unwrap_or_else(|| {
+                match document.command.as_str() {
+                    "import" => "imported logs".to_owned(),
+                    other => other.to_owned(),
+                }
+            }),
             summary: text_of(&document.experiment, "summary"),
             network: network_of(&document.experiment),
             seeds: seeds(document),
@@ -163,6 +168,13 @@ fn replay(document: &Document) -> Option<String> {
     if let Some(length) = length {
         words.push(format!("--for {}", shell_word(&length.replace(' ', ""))));
     }
+    let tick = document
+        .experiment
+        .pointer("/workload/paced-echo/tick")
+        .and_then(Value::as_str);
+    if let Some(tick) = tick {
+        words.push(format!("--tick {}", shell_word(&tick.replace(' ', ""))));
+    }
     words.push(format!("--seed {}", document.seed));
     if document.seeds.len() > 1 {
         words.push(format!("--seeds {}", document.seeds.len()));
@@ -177,5 +189,74 @@ fn shell_word(text: &str) -> String {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lagometer_stats::{Host, SCHEMA, figures};
+    use serde_json::json;
+
+    use super::*;
+
+    fn document(experiment: Value) -> Document {
+        Document {
+            schema: SCHEMA.to_owned(),
+            command: "run".to_owned(),
+            testbed: Some("sim".to_owned()),
+            seed: 3,
+            seeds: vec![3],
+            partial: false,
+            started: String::new(),
+            wall_s: 0.0,
+            host: Host::default(),
+            experiment,
+            weather: None,
+            lanes: vec![
+                figures(&[], &[]).into_lane("kcp", "kcp"),
+                figures(&[], &[]).into_lane("it's own", "enet"),
+            ],
+            budgets: Vec::new(),
+            verdict: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_command_plays_the_same_again() {
+        let mut document = document(json!({
+            "name": "pvp-500",
+            "network": "busy wifi.toml",
+            "for": "10 min",
+            "workload": { "paced-echo": { "tick": "16 ms" } },
+        }));
+        assert_eq!(
+            About::of(&document).replay.as_deref(),
+            Some(
+                "lagometer run pvp-500 --testbed sim --network 'busy wifi.toml' \
+                 --lanes 'kcp,it'\\''s own' --for 10min --tick 16ms --seed 3"
+            )
+        );
+        document.seeds = vec![3, 4, 5];
+        let about = About::of(&document);
+        assert!(
+            about
+                .replay
+                .is_some_and(|replay| replay.ends_with("--seed 3 --seeds 3"))
+        );
+        assert_eq!(about.seeds, "seeds 3–5");
+    }
+
+    #[test]
+    fn what_an_experiment_does_not_say_is_not_made_up() {
+        let mut document = document(json!([1, 2]));
+        document.command = "import".to_owned();
+        document.testbed = None;
+        let about = About::of(&document);
+        assert_eq!(about.title(), "imported logs");
+        assert_eq!(
+            (about.network, about.summary, about.replay),
+            (None, None, None)
+        );
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum Figure {
     P99_9,
     /// Longest round trip.
     Worst,
-    /// Number of lag episodes.
+    /// Number of lag episodes, the mean of all seeds.
     Episodes,
     /// Duration of the longest lag episode.
     LongestEpisode,
@@ -115,7 +115,7 @@ impl Figure {
             Self::P99_9 => "One echo in a thousand took longer than this.",
             Self::Worst => "The longest round trip of the run.",
             Self::Episodes => {
-                "Lag episodes: stretches in which round trips exceeded three medians and 100 ms."
+                "Lag episodes for each seed: stretches in which round trips exceeded three medians and 100 ms."
             }
             Self::LongestEpisode => "How long the longest lag episode lasted.",
             Self::Recovery => {
@@ -158,6 +158,8 @@ impl Figure {
                 let all = lane.episodes.iter().filter_map(|each| each.recovery_ms);
                 all.filter(|each| each.is_finite()).reduce(f64::max)
             }
+            // A run of five seeds does not lag five times as much.
+            Self::Episodes => Some(lane.episodes.len() as f64 / lane.per_seed.len().max(1) as f64),
             Self::HeadOfLine => Some(lane.head_of_line.as_ref()?.share_of_late_delay),
             _ => self.metric()?.of(lane),
         }
@@ -191,6 +193,7 @@ impl Figure {
             Unit::Share if self == Self::Lost => written::lost_share(value),
             Unit::Share => written::share(value),
             Unit::Milliseconds => written::milliseconds(value),
+            Unit::Count if value.fract() > 0.0 && value < 100.0 => format!("{value:.1}"),
             Unit::Count => format!("{value:.0}"),
             Unit::Factor => written::factor(value),
             Unit::Nanoseconds => written::factor(value / 1e3),
@@ -201,7 +204,6 @@ impl Figure {
     pub(crate) fn written_spread(self, spread: f64) -> String {
         let size = match self.unit() {
             Unit::Share => written::factor(spread * 100.0),
-            Unit::Count => format!("{spread:.0}"),
             _ => self.written(spread),
         };
         format!("±{size}")

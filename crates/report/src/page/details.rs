@@ -295,6 +295,15 @@ fn machine(view: &View<'_>, out: &mut String) {
     *out += "</div></details>";
 }
 
+/// Longest text of an experiment shown whole: a network that is a recorded
+/// trace may be megabytes.
+const LONGEST_TEXT: usize = 60_000;
+
 fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    if text.len() > LONGEST_TEXT {
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        text += "\n… the rest is in the result document";
+    }
+    text
 }

@@ -18,7 +18,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
 <p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ worst; dashed is {} ms.</p>"#,
         if view.document.seeds.len() > 1 {
-            ", ± is half the range over the seeds"
+            ", ± is half the range over the seeds and lags are counted per seed"
         } else {
             ""
         },

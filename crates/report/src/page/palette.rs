@@ -1,8 +1,8 @@
 //! How lanes are told apart: a hue, a line pattern and a marker each.
 //!
-//! Eight hues are all that stay distinct for every kind of colour vision, so a
-//! hue stands for a family of transports and the pattern for its members; a
-//! page of one family alone spends the hues on the members instead. Hues after
+//! Eight hues are all that stay distinct for every kind of colour vision. Up to
+//! eight lanes have one each; among more a hue stands for a family of
+//! transports and the pattern for its members, as long as that suffices. Hues after
 //! Okabe and Ito, "Color universal design", adapted in lightness to reach a
 //! contrast of 3:1 on both backgrounds; their values are in the style sheet.
 
@@ -72,10 +72,9 @@ pub(crate) fn looks(lanes: &[Lane]) -> Vec<Look> {
         places.push((index, families[index].1));
         families[index].1 += 1;
     }
-    let by_family =
-        families.len() <= HUES && families.iter().all(|(_, members)| *members <= PATTERNS);
-    // A few lanes of one family are easier to tell apart by hue.
-    let by_family = by_family && families.len() > 1;
+    let by_family = lanes.len() > HUES
+        && families.len() <= HUES
+        && families.iter().all(|(_, members)| *members <= PATTERNS);
     lanes
         .iter()
         .zip(places)
@@ -99,4 +98,58 @@ pub(crate) fn looks(lanes: &[Lane]) -> Vec<Look> {
 /// `quic` of `quic-datagram`, `kcp` of `kcp`.
 fn family(transport: &str) -> &str {
     transport.split(['-', '_', ' ']).next().unwrap_or(transport)
+}
+
+#[cfg(test)]
+mod tests {
+    use lagometer_stats::figures;
+
+    use super::*;
+
+    fn lanes(transports: &[&str]) -> Vec<Lane> {
+        transports
+            .iter()
+            .map(|transport| figures(&[], &[]).into_lane("x", transport))
+            .collect()
+    }
+
+    fn hues_and_patterns(transports: &[&str]) -> Vec<(usize, usize)> {
+        looks(&lanes(transports))
+            .into_iter()
+            .map(|look| (look.hue, look.pattern))
+            .collect()
+    }
+
+    #[test]
+    fn few_lanes_have_a_hue_each() {
+        assert_eq!(
+            hues_and_patterns(&["kcp", "kcp", "enet"]),
+            [(0, 0), (1, 0), (2, 0)]
+        );
+    }
+
+    #[test]
+    fn families_of_many_lanes_share_a_hue() {
+        let many = [
+            "kcp",
+            "kcp",
+            "quic",
+            "quic-datagram",
+            "udp",
+            "tcp-smoltcp",
+            "renet",
+            "webrtc",
+            "enet",
+        ];
+        let looks = hues_and_patterns(&many);
+        assert_eq!(looks[..4], [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn forty_lanes_are_told_apart_whatever_they_are() {
+        let mut looks = hues_and_patterns(&["kcp"; 40]);
+        looks.sort_unstable();
+        looks.dedup();
+        assert_eq!(looks.len(), 40);
+    }
 }

@@ -80,7 +80,7 @@ fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut 
         r#"<div class="strip {}" data-lane="{place}"><div class="strip-name"><b>{}</b> <span>{}</span></div>"#,
         view.look(place).classes(),
         esc(&lane.lane),
-        in_short(lane),
+        in_short(view, lane),
     );
     let decades: Vec<(f64, String)> = view
         .rtt
@@ -106,7 +106,7 @@ fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut 
         esc(&format!(
             "{}: round trips over time, {}",
             lane.lane,
-            in_short(lane)
+            in_short(view, lane)
         )),
     );
     truth::backdrop(view, height, out);
@@ -177,18 +177,26 @@ pub(crate) fn episode_in_words(episode: &Episode) -> String {
     words
 }
 
-/// The words beside a strip's name.
-fn in_short(lane: &Lane) -> String {
-    let lags = match lane.episodes.len() {
+/// The words beside a strip's name, of the seed that the strip shows.
+fn in_short(view: &View<'_>, lane: &Lane) -> String {
+    let rtt = lane
+        .per_seed
+        .first()
+        .map_or(&lane.rtt_ms, |seed| &seed.rtt_ms);
+    let lags = lane
+        .episodes
+        .iter()
+        .filter(|each| is_of_first_seed(view, each))
+        .count();
+    if lane.messages.delivered == 0 {
+        return "nothing arrived".to_owned();
+    }
+    let lags = match lags {
         0 => "no lag".to_owned(),
         1 => "1 lag".to_owned(),
         many => format!("{many} lags"),
     };
-    if lane.messages.delivered == 0 {
-        "nothing arrived".to_owned()
-    } else {
-        format!("{lags}, worst {}", milliseconds_with_unit(lane.rtt_ms.max))
-    }
+    format!("{lags}, worst {}", milliseconds_with_unit(rtt.max))
 }
 
 /// A tick at the top for every column in which messages were lost.

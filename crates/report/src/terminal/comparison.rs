@@ -167,7 +167,7 @@ fn difference(change: &Change) -> String {
     let sign = if difference < 0.0 { "−" } else { "+" };
     let size = match change.figure.unit() {
         Unit::Share => return format!("{sign}{} pt", written::factor(difference.abs() * 100.0)),
-        Unit::Count => return format!("{sign}{:.0}", difference.abs()),
+        Unit::Count => return format!("{sign}{}", change.figure.written(difference.abs())),
         _ => change.figure.written(difference.abs()),
     };
     if change.before > 0.0 && change.after > 0.0 {

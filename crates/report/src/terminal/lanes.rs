@@ -159,7 +159,7 @@ fn footnotes(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> V
     let lanes = || groups.iter().flat_map(|group| &group.lanes);
     if document.seeds.len() > 1 && lanes().any(|lane| lane.per_seed.len() > 1) {
         notes.push(format!(
-            "± half the range over {} seeds; the figures above it cover all seeds together.",
+            "± half the range over {} seeds; the figures above it pool them all, lags counted per seed.",
             document.seeds.len()
         ));
     }

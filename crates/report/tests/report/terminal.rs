@@ -1,6 +1,6 @@
 //! The terminal table and comparison, as text.
 
-use lagometer_report::{Terminal, compare, comparison, table};
+use lagometer_report::{Direction, Terminal, compare, comparison, table};
 
 use crate::golden::assert_golden;
 use crate::synthetic::{LANES, document, failed_lane, full, judge};
@@ -128,6 +128,46 @@ fn a_change_beyond_the_spread_is_called_one_and_unlike_runs_are_named() {
         "{text}"
     );
     assert!(widest(&text) <= 80, "{}", widest(&text));
+}
+
+#[test]
+fn the_worst_moment_of_one_seed_cannot_be_told_from_another() {
+    let a = document(&LANES[2..3], 120, &[1]);
+    let b = document(&LANES[2..3], 120, &[2]);
+    let found = compare(&a, &b).expect("the same lane");
+    assert!(!found.paired);
+    let text = comparison(&found, PLAIN);
+    assert_golden("compare-other-weather.txt", &text);
+    assert!(text.contains("cannot be told"), "{text}");
+    assert!(text.contains("seeds: seed 1 against seed 2"), "{text}");
+}
+
+#[test]
+fn the_same_weather_tells_small_differences() {
+    let a = document(&LANES[2..4], 120, &[1, 2, 3, 4, 5]);
+    let mut b = a.clone();
+    b.lanes.swap(0, 1);
+    b.lanes[0].lane = "kcp".to_owned();
+    b.lanes[1].lane = "kcp-turbo".to_owned();
+    let found = compare(&a, &b).expect("the same lanes");
+    assert!(found.paired);
+    let directions = |lane: usize| -> Vec<Direction> {
+        found.lanes[lane]
+            .changes
+            .iter()
+            .map(|change| change.direction)
+            .collect()
+    };
+    assert!(
+        directions(0).contains(&Direction::Worse),
+        "{:?}",
+        directions(0)
+    );
+    assert!(
+        directions(1).contains(&Direction::Better),
+        "{:?}",
+        directions(1)
+    );
 }
 
 #[test]

@@ -271,6 +271,9 @@ pub(crate) fn judge(document: &mut Document) {
         })
         .collect();
     document.verdict = Some(verdict(document));
+    if document.seeds.len() > 1 {
+        return;
+    }
     document.warnings = vec![Warning {
         what: "One seed was played.".to_owned(),
         why: "Differences of a few per cent between lanes may be this weather's, not the transports'."
