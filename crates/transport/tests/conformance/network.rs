@@ -77,12 +77,15 @@ pub(crate) struct Network {
     pub(crate) road: Road,
     /// Messages that have arrived at each side, in order.
     pub(crate) arrived: [Vec<Vec<u8>>; 2],
+    /// How long each of them says that it was blocked.
+    pub(crate) blocked: [Vec<Option<Duration>>; 2],
     /// Whether the application at each side reads what arrives.
     pub(crate) reads: [bool; 2],
     /// Real datagrams that were sent to each side, for making garbage of.
     pub(crate) samples: [Vec<Vec<u8>>; 2],
     /// Datagrams sent.
     pub(crate) datagrams: u64,
+    start: Time,
     pair: Pair,
     carrier: Carrier,
     is_ordered: bool,
@@ -95,15 +98,19 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// A network that begins at an instant of the seed's choice.
     pub(crate) fn new(spec: &Spec, road: Road, seed: u64) -> Self {
+        let start = Time::from_nanos(seed * 1_234_567_891_011);
         Self {
-            now: Time::ZERO,
+            now: start,
+            start,
             road,
             arrived: [Vec::new(), Vec::new()],
+            blocked: [Vec::new(), Vec::new()],
             reads: [true, true],
             samples: [Vec::new(), Vec::new()],
             datagrams: 0,
-            pair: spec.pair(seed, Time::ZERO),
+            pair: spec.pair(seed, start),
             carrier: spec.carrier(),
             is_ordered: spec.parity().ordered,
             dice: Dice::new(seed),
@@ -211,6 +218,7 @@ impl Network {
                 break;
             };
             self.arrived[side as usize].push(message.bytes);
+            self.blocked[side as usize].push(message.blocked);
         }
         let mut datagram = Vec::new();
         while self.endpoint(side).poll_datagram(now, &mut datagram) {
@@ -250,7 +258,7 @@ impl Network {
     /// has passed.
     fn count_step(&mut self) {
         self.steps += 1;
-        let budget = STEPS_IN_HAND + STEPS_PER_SECOND * (self.now.as_millis() / 1000);
+        let budget = STEPS_IN_HAND + STEPS_PER_SECOND * self.now.since(self.start).as_secs();
         assert!(
             self.steps <= budget,
             "live-lock: {} steps by {}",

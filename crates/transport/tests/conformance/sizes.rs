@@ -1,4 +1,4 @@
-//! Messages from one byte to the largest the transport takes.
+//! Messages from none at all to the largest the transport takes.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::network::{Network, Road, Side};
 use crate::promises::send_patiently;
 
 /// Sizes around one datagram, and ones that need many.
-const SIZES: [usize; 16] = [
-    1, 2, 3, 7, 64, 500, 1100, 1200, 1364, 1390, 1400, 1460, 1500, 4096, 16_384, 65_536,
+const SIZES: [usize; 17] = [
+    0, 1, 2, 3, 7, 64, 500, 1100, 1200, 1364, 1390, 1400, 1460, 1500, 4096, 16_384, 65_536,
 ];
 
 pub(crate) fn are_all_carried(spec: &Spec) {

@@ -1,0 +1,49 @@
+//! A message that waited for an earlier one says so, and no other does.
+
+use std::time::Duration;
+
+use lagometer_transport::Spec;
+
+use crate::messages::message;
+use crate::network::{Network, Road, Side};
+
+/// A hole in the middle of a steady series.
+pub(crate) fn is_told_where_it_happens(spec: &Spec) {
+    let mut network = Network::connected(spec, Road::CLEAN, 61);
+    for number in 0..60 {
+        network.road = match number {
+            20 | 21 => Road::CUT,
+            _ => Road::CLEAN,
+        };
+        network.send(Side::Client, &message(number, 200)).unwrap();
+        network.run_for(Duration::from_millis(20));
+    }
+    network.run_for(Duration::from_secs(20));
+    let blocked = &network.blocked[Side::Server as usize];
+    let Some(blocked) = blocked.iter().copied().collect::<Option<Vec<_>>>() else {
+        assert!(
+            blocked.iter().all(Option::is_none),
+            "told for some and not for others"
+        );
+        return;
+    };
+    assert!(
+        blocked[..20].iter().all(Duration::is_zero),
+        "before the hole: {blocked:?}"
+    );
+    let waited = blocked.iter().filter(|blocked| !blocked.is_zero()).count();
+    if spec.parity().reliable && spec.parity().ordered {
+        assert!(waited < 38, "{waited} waited: {blocked:?}");
+        assert!(waited > 0 || holds_back_after_a_loss(spec), "{blocked:?}");
+        let longest = blocked.iter().max().expect("some arrived");
+        assert!(*longest < Duration::from_secs(5), "{longest:?}");
+    } else {
+        assert_eq!(waited, 0, "nothing waits where order is not kept");
+    }
+}
+
+/// With its own congestion control KCP starts over with one segment after a
+/// loss: what comes behind the hole waits at the sender.
+fn holds_back_after_a_loss(spec: &Spec) -> bool {
+    spec.transport() == "kcp" && spec.settings_json()["nc"] == false
+}
