@@ -6,6 +6,7 @@ use lagometer_units::{Span, Time};
 
 use super::config::LEAST_MTU;
 use super::endpoint::{KcpEndpoint, Limits};
+use super::framing::LENGTH_BYTES;
 use super::round_trip::FIRST_RTO_MS;
 use super::rules::Backoff;
 use super::settings::{Settings, Side};
@@ -56,12 +57,13 @@ impl Transport for Settings {
 
     fn parity(&self) -> Parity {
         let carried = Carrier::Udp.header_bytes();
+        let framing_bytes = if self.stream { LENGTH_BYTES } else { 0 };
         Parity {
             reliable: true,
             ordered: true,
             encrypted: false,
             mtu_bytes: self.mtu.bytes() as u32 + carried,
-            header_bytes: HEADER_BYTES as u32 + carried,
+            header_bytes: (HEADER_BYTES + framing_bytes) as u32 + carried,
             acks: self.acknowledgements(),
             congestion_control: if self.nc {
                 "none (nc): windows only".to_owned()

@@ -151,6 +151,53 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn packet(sequence: i32, payload: &[u8], control: TcpControl) -> Vec<u8> {
+        let (source, destination) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let tcp = TcpRepr {
+            src_port: 1,
+            dst_port: 2,
+            control,
+            seq_number: TcpSeqNumber(sequence),
+            ack_number: Some(TcpSeqNumber(77)),
+            window_len: 1000,
+            window_scale: None,
+            max_seg_size: None,
+            sack_permitted: false,
+            sack_ranges: [None; 3],
+            timestamp: None,
+            payload,
+        };
+        let ip = Ipv4Repr {
+            src_addr: source,
+            dst_addr: destination,
+            next_header: IpProtocol::Tcp,
+            payload_len: tcp.buffer_len(),
+            hop_limit: 64,
+        };
+        let checks = ChecksumCapabilities::default();
+        let mut bytes = vec![0; ip.buffer_len() + tcp.buffer_len()];
+        ip.emit(&mut Ipv4Packet::new_unchecked(&mut bytes), &checks);
+        let mut segment = TcpPacket::new_unchecked(&mut bytes[ip.buffer_len()..]);
+        tcp.emit(&mut segment, &source.into(), &destination.into(), &checks);
+        bytes
+    }
+
+    #[test]
+    fn a_stale_acknowledgement_gets_the_number_it_must_have() {
+        let mut sent_until = None;
+        let sequence_of = |mut packet: Vec<u8>, sent_until: &mut Option<_>| {
+            mend_acknowledgement(&mut packet, sent_until);
+            segment(&packet).expect("its checksums are right").sequence
+        };
+        let data = packet(1000, b"hello", TcpControl::None);
+        assert_eq!(sequence_of(data.clone(), &mut sent_until), 1000);
+        let bare = packet(900, b"", TcpControl::None);
+        assert_eq!(sequence_of(bare, &mut sent_until), 1005);
+        assert_eq!(sequence_of(data, &mut sent_until), 1000, "data keep theirs");
+        let reset = packet(900, b"", TcpControl::Rst);
+        assert_eq!(sequence_of(reset, &mut sent_until), 900, "as do resets");
+    }
+
     proptest! {
         #[test]
         fn no_packet_makes_it_panic(mut packet in prop::collection::vec(any::<u8>(), 0..80)) {

@@ -8,6 +8,7 @@ mod garbage;
 mod memory;
 mod messages;
 mod network;
+mod parity;
 mod promises;
 mod replay;
 mod settings;
@@ -91,6 +92,16 @@ macro_rules! suite {
             #[test]
             fn an_idle_connection_costs_little() {
                 crate::replay::an_idle_connection_costs_little(&spec());
+            }
+
+            #[test]
+            fn header_is_as_said() {
+                crate::parity::of_the_header_is_true(&spec());
+            }
+
+            #[test]
+            fn mtu_is_as_said() {
+                crate::parity::of_the_mtu_is_true(&spec());
             }
 
             #[test]

@@ -83,6 +83,8 @@ pub(crate) struct Network {
     pub(crate) reads: [bool; 2],
     /// Real datagrams that were sent to each side, for making garbage of.
     pub(crate) samples: [Vec<Vec<u8>>; 2],
+    /// Their sizes, all of them.
+    pub(crate) sizes: Vec<usize>,
     /// Datagrams sent.
     pub(crate) datagrams: u64,
     start: Time,
@@ -109,6 +111,7 @@ impl Network {
             blocked: [Vec::new(), Vec::new()],
             reads: [true, true],
             samples: [Vec::new(), Vec::new()],
+            sizes: Vec::new(),
             datagrams: 0,
             pair: spec.pair(seed, start),
             carrier: spec.carrier(),
@@ -225,6 +228,7 @@ impl Network {
             self.count_step();
             (now, side, &datagram).hash(&mut self.digest);
             self.datagrams += 1;
+            self.sizes.push(datagram.len());
             let samples = &mut self.samples[side.other() as usize];
             if samples.len() < 1000 {
                 samples.push(datagram.clone());
