@@ -63,6 +63,9 @@ pub(crate) fn resamples(
                 .push(rounded(value));
         }
     }
+    // A draw in which nothing was delivered has no quantiles; without a value
+    // in every draw a metric cannot be paired.
+    values.retain(|_, values| values.len() == DRAWS);
     Some(Resamples {
         blocks: blocks.len() as u32,
         block_s: blocks.length as f64 / 1e9,
@@ -143,8 +146,10 @@ impl Blocks {
             .iter()
             .map(|&(_, block)| drawn[block as usize])
             .sum();
-        let ranks = QUANTILES.map(|(_, per_mille)| nearest_rank(delivered, per_mille));
-        let mut quantiles = [0; QUANTILES.len()];
+        let mut ranks = QUANTILES
+            .map(|(statistic, per_mille)| (statistic, nearest_rank(delivered, per_mille)))
+            .into_iter()
+            .peekable();
         let mut limits = self.limits_ms.iter().copied().peekable();
         let mut seen = 0;
         for &(rtt, block) in &self.rtts {
@@ -152,17 +157,15 @@ impl Blocks {
                 figures.push((Metric::Within(limit_ms), share(seen, intended)));
             }
             let weight = drawn[block as usize];
-            for (quantile, rank) in quantiles.iter_mut().zip(ranks) {
-                if seen < rank && rank <= seen + weight {
-                    *quantile = rtt;
-                }
+            if weight == 0 {
+                continue;
             }
             seen += weight;
+            while let Some((statistic, _)) = ranks.next_if(|&(_, rank)| rank <= seen) {
+                figures.push((Metric::Rtt(statistic), in_millis(rtt)));
+            }
         }
         figures.extend(limits.map(|limit_ms| (Metric::Within(limit_ms), share(seen, intended))));
-        for ((statistic, _), rtt) in QUANTILES.into_iter().zip(quantiles) {
-            figures.push((Metric::Rtt(statistic), in_millis(rtt)));
-        }
         figures
     }
 }
@@ -282,6 +285,18 @@ mod tests {
         let one = drawn(&run(600, |second| if late(second) { 400 } else { 60 })).unwrap();
         let other = drawn(&run(600, |second| if late(second) { 900 } else { 70 })).unwrap();
         assert_eq!(one.values["within_150ms"], other.values["within_150ms"]);
+    }
+
+    #[test]
+    fn quantiles_that_a_draw_lacks_are_in_none() {
+        // Only the first of ten stretches delivers anything.
+        let mut records = run(100, |_| 60);
+        for record in &mut records[200..] {
+            record.returned = None;
+        }
+        let drawn = resamples(&records, &[], &[]).unwrap();
+        assert!(!drawn.values.contains_key("rtt_ms.p50"));
+        assert_eq!(drawn.values["within_150ms"].len(), DRAWS);
     }
 
     #[test]
