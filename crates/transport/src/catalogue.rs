@@ -1,6 +1,6 @@
 //! The presets: every transport there is, with settings that have a name.
 
-use crate::{Spec, Transport, enet, kcp, quic, renet, tcp_smoltcp, udp, udp_redundant};
+use crate::{Spec, Transport, enet, kcp, quic, renet, tcp_smoltcp, udp, udp_redundant, webrtc};
 
 /// A named choice of a transport and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,16 @@ const PRESETS: &[Preset] = &[
         name: "quic-datagram",
         about: "QUIC, unreliable datagrams, under congestion control all the same",
         spec: || checked(quic::Settings::DATAGRAM),
+    },
+    Preset {
+        name: "webrtc",
+        about: "WebRTC data channel as a browser makes it: reliable, ordered",
+        spec: || checked(webrtc::Settings::RELIABLE),
+    },
+    Preset {
+        name: "webrtc-unreliable",
+        about: "WebRTC data channel, unordered, nothing sent again",
+        spec: || checked(webrtc::Settings::UNRELIABLE),
     },
     Preset {
         name: "renet",

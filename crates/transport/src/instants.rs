@@ -2,16 +2,26 @@
 //! on.
 //!
 //! An `Instant` can only be had from the operating system's clock, so one is
-//! taken, once for each process, as the instant at which every run begins.
-//! Only differences from it are ever looked at: no result depends on when it
-//! was taken, and nothing else in this crate asks a clock.
+//! taken, once for each process. Only differences from it are ever looked at:
+//! no result depends on when it was taken, and nothing else in this crate
+//! asks a clock.
+//!
+//! A library may still ask on its own. (`sctp-proto` 0.10.8 starts the timer
+//! of its first packet by the real clock.) So every run begins ten years after
+//! the instant that was taken: whatever such a library sets by the real clock
+//! is long past at any time of any run, the same every time, instead of a
+//! little sooner or later.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use lagometer_units::Time;
 
-static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// The instant at which every run begins.
+static ORIGIN: LazyLock<Instant> = LazyLock::new(|| Instant::now() + AHEAD);
+
+/// How far runs are ahead of the real clock: ten years.
+const AHEAD: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// The longest span added to the origin, so that libraries may add timeouts
 /// of their own without overflow: 100 years.
@@ -43,5 +53,11 @@ mod tests {
     #[test]
     fn the_end_of_time_does_not_overflow() {
         assert!(to_time(to_instant(Time::MAX)) > Time::from_secs(1 << 31));
+    }
+
+    #[test]
+    fn the_real_clock_is_before_every_run() {
+        assert_eq!(to_time(Instant::now()), Time::ZERO);
+        assert!(Instant::now() < to_instant(Time::ZERO));
     }
 }

@@ -31,6 +31,7 @@ pub mod tcp_smoltcp;
 mod transport;
 pub mod udp;
 pub mod udp_redundant;
+pub mod webrtc;
 
 pub use catalogue::{Preset, presets};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};

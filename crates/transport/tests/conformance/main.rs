@@ -146,6 +146,8 @@ presets! {
     quic = "quic",
     quic_streams = "quic-streams",
     quic_datagram = "quic-datagram",
+    webrtc = "webrtc",
+    webrtc_unreliable = "webrtc-unreliable",
     renet = "renet",
     renet_unreliable = "renet-unreliable",
 }
