@@ -43,11 +43,8 @@ impl BadInput {
 pub fn from_toml<T: DeserializeOwned>(origin: &str, text: &str) -> Result<T, BadInput> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let offset = error.span().map_or(0, |span| span.start).min(text.len());
-        let line = text.as_bytes()[..offset]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count()
-            + 1;
+        let before = text.get(..offset).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
         let message = error
             .message()
             .split_whitespace()
