@@ -32,6 +32,7 @@ const NETWORKS: &[(&str, &str)] = networks![
     "loss-bursty",
     "outage-one-way",
     "mtu-1280",
+    "kcp-test-cpp",
 ];
 
 /// The names of all networks that come with the project.
