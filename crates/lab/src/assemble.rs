@@ -1,0 +1,346 @@
+//! From what the lanes did to the one result document.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use lagometer_link::{Direction, Link};
+use lagometer_stats::{
+    Disturbed, Document, Host, Lane, MessageRecord, Parity, SCHEMA, SeedRun as SeedRecords,
+    Warning, Wire, figures,
+};
+use lagometer_units::Time;
+
+use crate::plan::Plan;
+use crate::resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane};
+use crate::runner::{LaneRun, SeedRun};
+use crate::sim::{LaneEnd, LaneOutcome};
+use crate::weather;
+
+/// When, where and how fast a run was made: all that its seed does not govern.
+#[derive(Clone, Debug)]
+pub struct RunContext {
+    /// When it began.
+    pub started: SystemTime,
+    /// How long it took.
+    pub wall: Duration,
+    /// The machine.
+    pub host: Host,
+    /// The testbed's name, if it was made in one.
+    pub testbed: Option<&'static str>,
+}
+
+/// Echoes that may still be on their way when a run is cut short: messages
+/// meant to leave within this time before the cut are left out of it.
+const CUT_MARGIN: Duration = Duration::from_secs(2);
+
+/// Builds the document of a run.
+///
+/// A seed that was cut short is left out when another was played whole;
+/// otherwise all its lanes are cut at the instant that the slowest reached, so
+/// that every lane tells of the same play.
+#[must_use]
+pub fn assemble(
+    resolved: &Resolved,
+    seeds_asked: &[u64],
+    mut runs: Vec<SeedRun>,
+    context: RunContext,
+) -> Document {
+    let any_whole = runs.iter().any(SeedRun::is_whole);
+    if any_whole {
+        runs.retain(SeedRun::is_whole);
+    } else {
+        runs.truncate(1);
+    }
+    let horizon = runs.first().and_then(SeedRun::horizon);
+    let link_truths: Vec<Vec<Disturbed>> = runs
+        .iter()
+        .map(|run| disturbances(resolved, run.seed))
+        .collect();
+
+    let mut warnings = Vec::new();
+    let mut lanes: Vec<Lane> = resolved
+        .lanes
+        .iter()
+        .enumerate()
+        .map(|(index, lane)| {
+            let of_lane: Vec<(u64, &LaneRun)> = runs
+                .iter()
+                .map(|run| (run.seed, &run.lanes[index]))
+                .collect();
+            let assembled = assemble_lane(resolved, lane, &of_lane, &link_truths, horizon);
+            warnings.extend(lane_warnings(&assembled, &of_lane));
+            assembled
+        })
+        .collect();
+    lanes.extend(resolved.unrunnable.iter().map(unrunnable_lane));
+    let budgets = lagometer_stats::evaluate(&resolved.experiment.budgets, &lanes);
+
+    let seeds: Vec<u64> = runs.iter().map(|run| run.seed).collect();
+    let seed = seeds.first().copied().unwrap_or(resolved.plan.seed);
+    let mut document = Document {
+        schema: SCHEMA.to_owned(),
+        command: "run".to_owned(),
+        testbed: context.testbed.map(str::to_owned),
+        seed,
+        partial: !any_whole || seeds.len() < seeds_asked.len(),
+        seeds,
+        started: humantime::format_rfc3339_seconds(context.started).to_string(),
+        wall_s: (context.wall.as_secs_f64() * 1e3).round() / 1e3,
+        host: context.host,
+        experiment: experiment_as_resolved(resolved),
+        weather: Some(weather::of(&link(resolved, seed), resolved.plan.duration)),
+        lanes,
+        budgets,
+        verdict: None,
+        warnings,
+    };
+    document.verdict = Some(lagometer_stats::verdict(&document));
+    document
+}
+
+/// Builds the document of lanes that were read from other tools' logs, whose
+/// messages were `interval` apart.
+///
+/// # Errors
+///
+/// [`ResolveError::SameName`] where two logs have one name.
+pub fn assemble_import(
+    lanes: Vec<Lane>,
+    interval: &str,
+    context: RunContext,
+) -> Result<Document, ResolveError> {
+    let mut names = BTreeSet::new();
+    if let Some(twice) = lanes.iter().find(|lane| !names.insert(&lane.lane)) {
+        return Err(ResolveError::SameName {
+            name: twice.lane.clone(),
+        });
+    }
+    Ok(Document {
+        schema: SCHEMA.to_owned(),
+        command: "import".to_owned(),
+        testbed: None,
+        seed: 0,
+        partial: false,
+        seeds: Vec::new(),
+        started: humantime::format_rfc3339_seconds(context.started).to_string(),
+        wall_s: context.wall.as_secs_f64(),
+        host: context.host,
+        experiment: serde_json::json!({ "interval": interval }),
+        weather: None,
+        lanes,
+        budgets: Vec::new(),
+        verdict: None,
+        warnings: Vec::new(),
+    })
+}
+
+impl SeedRun {
+    /// Whether every lane played to its end.
+    fn is_whole(&self) -> bool {
+        !self
+            .lanes
+            .iter()
+            .any(|lane| matches!(lane, LaneRun::Cut(..)))
+    }
+
+    /// The instant up to which every lane has played, where one was cut.
+    fn horizon(&self) -> Option<Time> {
+        self.lanes
+            .iter()
+            .filter_map(|lane| match lane {
+                LaneRun::Cut(_, now) => Some(*now),
+                LaneRun::Played(_) | LaneRun::Panicked(_) => None,
+            })
+            .min()
+    }
+}
+
+fn assemble_lane(
+    resolved: &Resolved,
+    lane: &RunnableLane,
+    runs: &[(u64, &LaneRun)],
+    link_truths: &[Vec<Disturbed>],
+    horizon: Option<Time>,
+) -> Lane {
+    let last_intended = horizon
+        .map(|horizon| Time::ZERO + (horizon - CUT_MARGIN).since(resolved.plan.measuring_starts()));
+    let played: Vec<(u64, &LaneOutcome, Vec<MessageRecord>)> = runs
+        .iter()
+        .filter_map(|&(seed, run)| {
+            let outcome = run.outcome()?;
+            let mut records = outcome.records.clone();
+            if let Some(last) = last_intended {
+                records.retain(|record| record.intended <= last);
+            }
+            Some((seed, outcome, records))
+        })
+        .collect();
+    let payload_bytes = lane.workload.size.bytes();
+    let seed_records: Vec<SeedRecords<'_>> = played
+        .iter()
+        .zip(link_truths)
+        .map(|((seed, outcome, records), disturbed)| SeedRecords {
+            seed: *seed,
+            records,
+            disturbed,
+            overhead: overhead(&[*outcome], payload_bytes),
+        })
+        .collect();
+    let limits = lagometer_stats::limits_ms(&resolved.experiment.budgets);
+    let outcomes: Vec<&LaneOutcome> = played.iter().map(|(_, outcome, _)| *outcome).collect();
+    Lane {
+        settings: lane.spec.settings_json(),
+        library: lane.spec.library().to_owned(),
+        parity: Some(parity(lane)),
+        failure: runs.iter().find_map(|(_, run)| run.failure()),
+        wire: Some(wire(&outcomes, payload_bytes)),
+        ..figures(&seed_records, &limits).into_lane(&lane.name, lane.spec.transport())
+    }
+}
+
+impl LaneRun {
+    fn outcome(&self) -> Option<&LaneOutcome> {
+        match self {
+            Self::Played(outcome) | Self::Cut(outcome, _) => Some(outcome),
+            Self::Panicked(_) => None,
+        }
+    }
+
+    /// Why the lane's figures are not those of a connection that stood all
+    /// the time, if so.
+    fn failure(&self) -> Option<String> {
+        match self {
+            Self::Panicked(why) => Some(format!("the transport's library panicked: {why}")),
+            Self::Played(outcome) | Self::Cut(outcome, _) => match outcome.end.as_ref()? {
+                LaneEnd::Done => None,
+                LaneEnd::NeverReady => Some(format!(
+                    "no connection after {} s on the calm link",
+                    Plan::LEAD_IN.as_secs()
+                )),
+                LaneEnd::Died(why) => Some(format!("the connection was lost: {why}")),
+                LaneEnd::NoProgress => {
+                    Some("the endpoint asks to be woken without end at one instant".to_owned())
+                }
+            },
+        }
+    }
+}
+
+fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
+    Lane {
+        failure: Some(lane.why.clone()),
+        ..figures(&[], &[]).into_lane(&lane.name, &lane.transport)
+    }
+}
+
+fn parity(lane: &RunnableLane) -> Parity {
+    let parity = lane.spec.parity();
+    Parity {
+        reliable: parity.reliable,
+        ordered: parity.ordered,
+        encrypted: parity.encrypted,
+        mtu_bytes: parity.mtu_bytes,
+        header_bytes: parity.header_bytes,
+        acks: parity.acks,
+        congestion_control: parity.congestion_control,
+    }
+}
+
+/// What the lane put on the wire, all seeds together.
+fn wire(outcomes: &[&LaneOutcome], payload_bytes: u64) -> Wire {
+    let mut wire = Wire {
+        overhead: overhead(outcomes, payload_bytes).unwrap_or(0.0),
+        ..Wire::default()
+    };
+    for outcome in outcomes {
+        wire.up_packets += outcome.wire.up_packets;
+        wire.down_packets += outcome.wire.down_packets;
+        wire.bytes += outcome.wire.bytes;
+        for (reason, count) in &outcome.wire.dropped {
+            *wire.dropped.entry((*reason).to_owned()).or_default() += count;
+        }
+    }
+    wire.packets = wire.up_packets + wire.down_packets;
+    wire
+}
+
+/// Bytes on the wire over the payload of the messages and echoes that were
+/// handed to the transport; nothing where none was.
+fn overhead(outcomes: &[&LaneOutcome], payload_bytes: u64) -> Option<f64> {
+    let (mut bytes, mut messages) = (0, 0);
+    for outcome in outcomes {
+        bytes += outcome.wire.bytes;
+        messages += outcome
+            .records
+            .iter()
+            .filter(|record| record.accepted.is_some())
+            .count() as u64
+            + outcome.echoes_sent;
+    }
+    (messages > 0).then(|| bytes as f64 / (messages * payload_bytes) as f64)
+}
+
+fn lane_warnings(lane: &Lane, runs: &[(u64, &LaneRun)]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let outcomes = || runs.iter().filter_map(|(_, run)| run.outcome());
+    let damaged: u64 = outcomes()
+        .map(|outcome| outcome.misdeliveries.damaged)
+        .sum();
+    let duplicated: u64 = outcomes()
+        .map(|outcome| outcome.misdeliveries.duplicated)
+        .sum();
+    if damaged + duplicated > 0 {
+        warnings.push(Warning {
+            what: format!(
+                "`{}` delivered {damaged} damaged and {duplicated} doubled messages",
+                lane.lane
+            ),
+            why: "a transport must never do that; its other figures are in doubt".to_owned(),
+            mend: "report it with the experiment and the seed".to_owned(),
+        });
+    }
+    if lane.messages.refused > 0 && lane.failure.is_none() {
+        warnings.push(Warning {
+            what: format!(
+                "`{}` refused {} of {} messages for a while",
+                lane.lane, lane.messages.refused, lane.messages.intended
+            ),
+            why: "its send buffer was full; the wait is part of the delays shown".to_owned(),
+            mend: "a larger send window or buffer in the lane's settings keeps the wait inside the transport".to_owned(),
+        });
+    }
+    warnings
+}
+
+/// Every stretch of bad weather of one seed, both directions together.
+fn disturbances(resolved: &Resolved, seed: u64) -> Vec<Disturbed> {
+    let link = link(resolved, seed);
+    let until = Time::ZERO + resolved.plan.duration + resolved.plan.grace;
+    let mut disturbed: Vec<Disturbed> = [Direction::Up, Direction::Down]
+        .into_iter()
+        .flat_map(|direction| link.truth(direction, until))
+        .map(|disturbance| Disturbed {
+            from: disturbance.start,
+            until: disturbance.end,
+        })
+        .collect();
+    disturbed.sort_by_key(|disturbance| (disturbance.from, disturbance.until));
+    disturbed
+}
+
+/// A link as every lane has it, whose weather starts when measuring does.
+fn link(resolved: &Resolved, seed: u64) -> Link {
+    Link::new(&resolved.profile, seed, resolved.regime, Time::ZERO)
+}
+
+/// The experiment with its defaults filled in, and the network as a profile
+/// rather than a name, so that the document alone can be replayed.
+fn experiment_as_resolved(resolved: &Resolved) -> serde_json::Value {
+    let mut experiment = serde_json::to_value(&resolved.experiment).unwrap_or_default();
+    if let Some(fields) = experiment.as_object_mut() {
+        let profile = serde_json::to_value(&resolved.profile).unwrap_or_default();
+        fields.insert("profile".to_owned(), profile);
+        fields.insert("seed".to_owned(), resolved.plan.seed.into());
+    }
+    experiment
+}

@@ -1,0 +1,241 @@
+//! An experiment: workload, network, lanes and budgets, as a TOML file says.
+//!
+//! ```toml
+//! name = "pvp-500"
+//! summary = "A shooter's traffic: 500 B every 50 ms, echoed"
+//! network = "busy-wifi"            # a named network, or a file beside this one
+//! for = "10 min"
+//! lanes = ["udp", "kcp", "enet"]   # presets …
+//!
+//! [workload.paced-echo]
+//! size = "500 B"
+//! interval = "50 ms"
+//!
+//! [[lane]]                         # … and lanes of one's own
+//! name = "kcp-wide"
+//! transport = "kcp"
+//! settings = { send_window = 256 }
+//!
+//! [[budget]]
+//! metric = "within 150 ms"
+//! at_least = "99.9 %"
+//! ```
+
+use std::time::Duration;
+
+use lagometer_stats::Budget;
+use lagometer_units::{BadInput, Size, Span, from_toml};
+use serde::{Deserialize, Serialize};
+
+use crate::resolve::suggest;
+use crate::workload::PacedEcho;
+
+/// What is compared, on which network, with what traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name; by convention the file's.
+    pub name: String,
+    /// What it plays, in one sentence.
+    pub summary: String,
+    /// The name of a network or the path of its file.
+    pub network: String,
+    /// How long messages are sent.
+    #[serde(rename = "for", default = "ten_minutes")]
+    pub duration: Span,
+    /// How long the last echoes are waited for.
+    #[serde(default = "one_minute")]
+    pub grace: Span,
+    /// The seed of the weather and of all that is drawn.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// What the weather is keyed by.
+    #[serde(default)]
+    pub regime: RegimeName,
+    /// What the endpoints do.
+    pub workload: Workload,
+    /// Lanes with a preset's settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<String>,
+    /// Lanes with settings of their own.
+    #[serde(default, rename = "lane", skip_serializing_if = "Vec::is_empty")]
+    pub own_lanes: Vec<OwnLane>,
+    /// What the lanes are held against.
+    #[serde(default, rename = "budget", skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<Budget>,
+}
+
+/// What the endpoints do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Workload {
+    /// A message every so often, each sent back by the far end.
+    PacedEcho(PacedEcho),
+}
+
+/// What the weather is keyed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegimeName {
+    /// The same weather at the same time for every lane.
+    #[default]
+    Time,
+    /// The same fate for the n-th packet of every lane.
+    Packet,
+}
+
+/// A lane whose settings differ from its preset's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnLane {
+    /// The lane's name; the transport's where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The preset it starts from.
+    pub transport: String,
+    /// Settings that differ from the preset's.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub settings: toml::Table,
+    /// A message size that differs from the workload's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+}
+
+impl Experiment {
+    /// Reads and checks an experiment; `origin` is the file's name for
+    /// messages.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`] for anything that TOML, the keys or the values have wrong.
+    pub fn parse(origin: &str, text: &str) -> Result<Self, BadInput> {
+        let experiment: Self = from_toml(origin, text)?;
+        experiment.check_budgets(origin, text)?;
+        experiment
+            .check()
+            .map_err(|(key, message)| BadInput::at(origin, text, key, message))?;
+        Ok(experiment)
+    }
+
+    /// A budget that names a lane must find it: a slip of the finger would
+    /// else be a budget that is always met.
+    fn check_budgets(&self, origin: &str, text: &str) -> Result<(), BadInput> {
+        let names: Vec<&str> = self
+            .lanes
+            .iter()
+            .map(String::as_str)
+            .chain(self.own_lanes.iter().map(OwnLane::name))
+            .collect();
+        let budgeted = self.budgets.iter().filter_map(Budget::lanes).flatten();
+        match budgeted
+            .into_iter()
+            .find(|name| !names.contains(&name.as_str()))
+        {
+            None => Ok(()),
+            Some(name) => {
+                let help = suggest(name, &names);
+                let message = format!("a budget is for lane `{name}`, which there is not; {help}");
+                Err(BadInput::at(origin, text, name, message))
+            }
+        }
+    }
+
+    /// Leaves only the lanes named: own lanes by their name, any other name as
+    /// a preset, in the order asked for.
+    pub fn keep_lanes(&mut self, names: &[String]) {
+        let is_own = |name: &String| self.own_lanes.iter().any(|lane| lane.is_called(name));
+        self.lanes = names.iter().filter(|name| !is_own(name)).cloned().collect();
+        self.own_lanes
+            .retain(|lane| names.iter().any(|name| lane.is_called(name)));
+    }
+
+    /// Checks the values against each other and against what can be played.
+    ///
+    /// # Errors
+    ///
+    /// The key that is wrong, and what is expected of it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let Workload::PacedEcho(workload) = self.workload;
+        let size = PacedEcho::SMALLEST..=PacedEcho::LARGEST;
+        let sizes = self.own_lanes.iter().filter_map(|lane| lane.size);
+        for bytes in std::iter::once(workload.size).chain(sizes) {
+            if !size.contains(&bytes) {
+                return Err((
+                    "size",
+                    format!(
+                        "a message has {} to {}, not {bytes}",
+                        size.start(),
+                        size.end()
+                    ),
+                ));
+            }
+        }
+        if workload.interval < PacedEcho::FASTEST {
+            return Err((
+                "interval",
+                format!("messages are at least {} apart", PacedEcho::FASTEST),
+            ));
+        }
+        if workload
+            .tick
+            .is_some_and(|tick| tick < Span::from_millis(1))
+        {
+            return Err((
+                "tick",
+                "a game's tick is at least 1 ms; leave it out for none".into(),
+            ));
+        }
+        if self.duration < workload.interval {
+            return Err((
+                "for",
+                format!(
+                    "`for` must hold at least one interval of {}",
+                    workload.interval
+                ),
+            ));
+        }
+        let messages = workload.messages_within(self.duration.duration());
+        if messages > MESSAGES_AT_MOST {
+            return Err((
+                "for",
+                format!(
+                    "{messages} messages a lane are too many; {MESSAGES_AT_MOST} is the limit: shorten `for` or widen `interval`"
+                ),
+            ));
+        }
+        if self.lanes.is_empty() && self.own_lanes.is_empty() {
+            return Err((
+                "lane",
+                "name at least one lane: lanes = [\"udp\", \"kcp\"]".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl OwnLane {
+    /// The lane's name: its own, or its transport's.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.transport)
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name() == name
+    }
+}
+
+/// A run keeps a record of every message of every lane in memory.
+const MESSAGES_AT_MOST: u32 = 5_000_000;
+
+const fn ten_minutes() -> Span {
+    Span(Duration::from_mins(10))
+}
+
+const fn one_minute() -> Span {
+    Span(Duration::from_mins(1))
+}
+
+const fn first_seed() -> u64 {
+    1
+}

@@ -1,0 +1,49 @@
+//! The part of an experiment that every lane of one seed shares.
+
+use std::time::Duration;
+
+use lagometer_units::Time;
+
+use crate::workload::PacedEcho;
+
+/// What is played, for how long, and under which seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What the endpoints do.
+    pub workload: PacedEcho,
+    /// How long messages are sent.
+    pub duration: Duration,
+    /// How long the last echoes are waited for.
+    pub grace: Duration,
+    /// The seed of the weather and of all that is drawn.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Time before measuring in which every lane makes its connection, over a
+    /// link that has its delay and rate but no weather yet.
+    ///
+    /// It is the same for every lane and longer than any handshake takes on a
+    /// calm link, so how long a handshake takes, and which other lanes run,
+    /// change nothing of what is measured.
+    pub const LEAD_IN: Duration = Duration::from_secs(10);
+
+    /// When measuring starts: the first message's intended time, and the
+    /// instant at which the weather begins.
+    #[must_use]
+    pub fn measuring_starts(&self) -> Time {
+        Time::ZERO + Self::LEAD_IN
+    }
+
+    /// How many messages are meant to be sent.
+    #[must_use]
+    pub fn messages(&self) -> u32 {
+        self.workload.messages_within(self.duration)
+    }
+
+    /// When the grace period is over.
+    #[must_use]
+    pub fn gives_up(&self) -> Time {
+        self.measuring_starts() + self.duration + self.grace
+    }
+}

@@ -1,0 +1,223 @@
+//! From an experiment's words to things that can be played: its network and
+//! its lanes, found in the catalogues or in files.
+
+use std::collections::BTreeSet;
+
+use lagometer_link::{Profile, Regime};
+use lagometer_transport::{Spec, presets};
+use thiserror::Error;
+
+use crate::experiment::{Experiment, OwnLane, RegimeName, Workload};
+use crate::plan::Plan;
+use crate::workload::PacedEcho;
+
+/// An experiment whose network and lanes have been found.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The experiment, as asked for.
+    pub experiment: Experiment,
+    /// The network's name.
+    pub network: String,
+    /// How the network behaves.
+    pub profile: Profile,
+    /// What its weather is keyed by.
+    pub regime: Regime,
+    /// What is played.
+    pub plan: Plan,
+    /// The lanes that run in this testbed.
+    pub lanes: Vec<RunnableLane>,
+    /// The lanes that do not, and why.
+    pub unrunnable: Vec<UnrunnableLane>,
+}
+
+/// A lane that can be played.
+#[derive(Clone, Debug)]
+pub struct RunnableLane {
+    /// The lane's name.
+    pub name: String,
+    /// Its transport and settings.
+    pub spec: Spec,
+    /// What its endpoints do.
+    pub workload: PacedEcho,
+}
+
+/// A lane that cannot be played in this testbed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnrunnableLane {
+    /// The lane's name.
+    pub name: String,
+    /// The transport's name.
+    pub transport: String,
+    /// Why not, and where it can.
+    pub why: String,
+}
+
+/// Why an experiment could not be resolved.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ResolveError {
+    /// No transport goes by that name.
+    #[error("no transport is called `{name}`; {suggestion}")]
+    UnknownTransport {
+        /// The name asked for.
+        name: String,
+        /// The nearest names.
+        suggestion: String,
+    },
+    /// A lane's settings do not fit its transport.
+    #[error("lane `{lane}`: {why}")]
+    BadSettings {
+        /// The lane.
+        lane: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// Two lanes have one name.
+    #[error("two lanes are called `{name}`; give one of them another `name`")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// Every lane needs another testbed.
+    #[error("no lane of this experiment can run here: {why}")]
+    NothingToRun {
+        /// The first lane's reason.
+        why: String,
+    },
+}
+
+/// Transports that own their sockets or bring their own threads and clock,
+/// and so cannot run in virtual time.
+const SOCKET_TRANSPORTS: &[&str] = &[
+    "udt-dgram",
+    "udt-stream",
+    "udt-epoll",
+    "tcp-cubic",
+    "tcp-bbr",
+    "tcp-reno",
+    "srt",
+];
+
+/// Finds the lanes of `experiment`, to be played over `profile`.
+///
+/// # Errors
+///
+/// [`ResolveError`] for a lane that does not exist, has wrong settings or
+/// another's name, and where nothing is left to run.
+pub fn resolve(
+    experiment: Experiment,
+    network: String,
+    profile: Profile,
+) -> Result<Resolved, ResolveError> {
+    let Workload::PacedEcho(workload) = experiment.workload;
+    let plan = Plan {
+        workload,
+        duration: experiment.duration.duration(),
+        grace: experiment.grace.duration(),
+        seed: experiment.seed,
+    };
+    let regime = match experiment.regime {
+        RegimeName::Time => Regime::Time,
+        RegimeName::Packet => Regime::Packet {
+            spacing: workload.interval.duration(),
+        },
+    };
+    let mut lanes = Vec::new();
+    let mut unrunnable = Vec::new();
+    let mut names = BTreeSet::new();
+    let presets = experiment.lanes.iter().map(|name| OwnLane {
+        name: None,
+        transport: name.clone(),
+        settings: toml::Table::new(),
+        size: None,
+    });
+    for asked in presets.chain(experiment.own_lanes.iter().cloned()) {
+        let name = asked.name().to_owned();
+        if !names.insert(name.clone()) {
+            return Err(ResolveError::SameName { name });
+        }
+        if SOCKET_TRANSPORTS.contains(&asked.transport.as_str()) {
+            unrunnable.push(UnrunnableLane {
+                why: format!(
+                    "{} owns its sockets and cannot run in virtual time; this version plays in `sim` only",
+                    asked.transport
+                ),
+                transport: asked.transport,
+                name,
+            });
+            continue;
+        }
+        let spec = find_spec(&name, &asked)?;
+        let size = asked.size.unwrap_or(workload.size);
+        lanes.push(RunnableLane {
+            name,
+            spec,
+            workload: PacedEcho { size, ..workload },
+        });
+    }
+    if lanes.is_empty() {
+        let why = unrunnable
+            .first()
+            .map(|lane| lane.why.clone())
+            .unwrap_or_default();
+        return Err(ResolveError::NothingToRun { why });
+    }
+    Ok(Resolved {
+        experiment,
+        network,
+        profile,
+        regime,
+        plan,
+        lanes,
+        unrunnable,
+    })
+}
+
+fn find_spec(lane: &str, asked: &OwnLane) -> Result<Spec, ResolveError> {
+    let names: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
+    if !names.contains(&asked.transport.as_str()) {
+        return Err(ResolveError::UnknownTransport {
+            name: asked.transport.clone(),
+            suggestion: suggest(&asked.transport, &names),
+        });
+    }
+    let bad = |why: String| ResolveError::BadSettings {
+        lane: lane.to_owned(),
+        why,
+    };
+    let settings = serde_json::to_value(&asked.settings).map_err(|error| bad(error.to_string()))?;
+    let settings = settings.as_object().cloned().unwrap_or_default();
+    Spec::resolve(&asked.transport, &settings).map_err(|error| bad(error.to_string()))
+}
+
+/// "did you mean …", or the whole list where nothing is near.
+#[must_use]
+pub fn suggest(asked: &str, known: &[&str]) -> String {
+    let near = known
+        .iter()
+        .map(|name| (strsim::levenshtein(asked, name), *name))
+        .filter(|&(distance, _)| distance <= 1 + asked.len() / 4)
+        .min();
+    match near {
+        Some((_, name)) => format!("did you mean `{name}`?"),
+        None => format!("there are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_recognised() {
+        let known = ["kcp", "enet", "quic-datagram"];
+        assert_eq!(suggest("ent", &known), "did you mean `enet`?");
+        assert_eq!(
+            suggest("quic-datagrams", &known),
+            "did you mean `quic-datagram`?"
+        );
+        assert_eq!(
+            suggest("raknet", &known),
+            "there are kcp, enet, quic-datagram"
+        );
+    }
+}

@@ -1,0 +1,261 @@
+//! Plays every lane of every seed, side by side, on as many threads as asked
+//! for.
+//!
+//! Lanes of one seed advance together, a slice of virtual time at a time, so
+//! that a run that is cut short has heard of all of them for about equally
+//! long. How many threads play changes nothing of what is found: lanes share
+//! nothing but the plan.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use lagometer_link::Link;
+use lagometer_units::Time;
+
+use crate::plan::Plan;
+use crate::resolve::{Resolved, RunnableLane};
+use crate::sim::{LaneOutcome, SimLane};
+
+/// Virtual time that a lane plays before another has its turn.
+const SLICE: Duration = Duration::from_secs(20);
+
+/// How a run is carried out.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Seeds to play, in order.
+    pub seeds: Vec<u64>,
+    /// Threads that play; at least one.
+    pub threads: usize,
+}
+
+/// What every lane of one seed did.
+#[derive(Debug)]
+pub struct SeedRun {
+    /// The seed.
+    pub seed: u64,
+    /// One result for each runnable lane, in the experiment's order.
+    pub lanes: Vec<LaneRun>,
+}
+
+/// What one lane did, or why nothing can be said.
+#[derive(Debug)]
+pub enum LaneRun {
+    /// It played to its end.
+    Played(LaneOutcome),
+    /// It was stopped on the way, after so much virtual time.
+    Cut(LaneOutcome, Time),
+    /// Its transport broke an assumption of its own; the message says which.
+    Panicked(String),
+}
+
+/// Plays the experiment.
+///
+/// `progress` is told, from any thread, how many lane-seconds have been played
+/// since it was last told. When `stop` becomes true the lanes end where they
+/// are, though every lane of the first seed plays one slice, so that there is
+/// something to tell; seeds that have not started are left out.
+pub fn play(
+    resolved: &Resolved,
+    options: &RunOptions,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Vec<SeedRun> {
+    let board = Board {
+        resolved,
+        options,
+        state: Mutex::new(BoardState {
+            queue: VecDeque::new(),
+            next_seed: 0,
+            playing: 0,
+            slices: 0,
+            finished: Vec::new(),
+        }),
+        changed: Condvar::new(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads.max(1) {
+            scope.spawn(|| board.work(progress, stop));
+        }
+    });
+    board.into_results()
+}
+
+/// The lanes that are to be played, shared by the threads that play them.
+struct Board<'a> {
+    resolved: &'a Resolved,
+    options: &'a RunOptions,
+    state: Mutex<BoardState>,
+    changed: Condvar,
+}
+
+struct BoardState {
+    queue: VecDeque<Job>,
+    next_seed: usize,
+    playing: usize,
+    /// Slices taken so far, by all lanes.
+    slices: usize,
+    finished: Vec<(usize, usize, LaneRun)>,
+}
+
+/// One lane of one seed.
+struct Job {
+    seed_index: usize,
+    lane_index: usize,
+    lane: Box<SimLane>,
+}
+
+impl Board<'_> {
+    fn work(&self, progress: &(dyn Fn(Duration) + Sync), stop: &AtomicBool) {
+        while let Some(mut job) = self.take(stop) {
+            let before = job.lane.now();
+            let played = catch_unwind(AssertUnwindSafe(|| job.lane.run_until(before + SLICE)));
+            progress(job.lane.now().since(before));
+            match played {
+                Ok(false) => self.put_back(job),
+                Ok(true) => {
+                    let run = LaneRun::Played(job.lane.outcome());
+                    self.finish(job.seed_index, job.lane_index, run);
+                }
+                Err(panic) => {
+                    let why = panic_message(&*panic);
+                    self.finish(job.seed_index, job.lane_index, LaneRun::Panicked(why));
+                }
+            }
+        }
+    }
+
+    /// The next lane to play; waits while others might still hand theirs
+    /// back, and returns nothing when all is played or play is to stop.
+    fn take(&self, stop: &AtomicBool) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            let all_heard = state.slices >= self.resolved.lanes.len();
+            if all_heard && stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            if state.queue.is_empty()
+                && let Some(&seed) = self.options.seeds.get(state.next_seed)
+            {
+                let seed_index = state.next_seed;
+                state.next_seed += 1;
+                self.start_seed(&mut state, seed_index, seed);
+            }
+            if let Some(job) = state.queue.pop_front() {
+                state.playing += 1;
+                state.slices += 1;
+                return Some(job);
+            }
+            if state.playing == 0 && state.next_seed >= self.options.seeds.len() {
+                return None;
+            }
+            if state.playing == 0 {
+                continue;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    /// Queues every lane of a seed, ready to play.
+    fn start_seed(&self, state: &mut BoardState, seed_index: usize, seed: u64) {
+        for (lane_index, lane) in self.resolved.lanes.iter().enumerate() {
+            match catch_unwind(AssertUnwindSafe(|| self.start_lane(lane, seed))) {
+                Ok(lane) => {
+                    state.queue.push_back(Job {
+                        seed_index,
+                        lane_index,
+                        lane: Box::new(lane),
+                    });
+                }
+                Err(panic) => {
+                    let why = panic_message(&*panic);
+                    state
+                        .finished
+                        .push((seed_index, lane_index, LaneRun::Panicked(why)));
+                }
+            }
+        }
+    }
+
+    fn start_lane(&self, lane: &RunnableLane, seed: u64) -> SimLane {
+        let plan = Plan {
+            seed,
+            workload: lane.workload,
+            ..self.resolved.plan.clone()
+        };
+        let link = Link::new(
+            &self.resolved.profile,
+            seed,
+            self.resolved.regime,
+            plan.measuring_starts(),
+        );
+        SimLane::new(&plan, &lane.spec, link)
+    }
+
+    fn put_back(&self, job: Job) {
+        let mut state = self.lock();
+        state.playing -= 1;
+        state.queue.push_back(job);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn finish(&self, seed_index: usize, lane_index: usize, run: LaneRun) {
+        let mut state = self.lock();
+        state.playing -= 1;
+        state.finished.push((seed_index, lane_index, run));
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BoardState> {
+        // A panic while the lock is held is impossible: lanes play outside it.
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Everything that was played, by seed and lane; seeds of which some lane
+    /// never started are left out.
+    fn into_results(self) -> Vec<SeedRun> {
+        let state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut runs = state.finished;
+        runs.extend(state.queue.into_iter().map(|job| {
+            (
+                job.seed_index,
+                job.lane_index,
+                LaneRun::Cut(job.lane.outcome(), job.lane.now()),
+            )
+        }));
+        runs.sort_by_key(|&(seed_index, lane_index, _)| (seed_index, lane_index));
+        let mut results: Vec<SeedRun> = self.options.seeds[..state.next_seed]
+            .iter()
+            .map(|&seed| SeedRun {
+                seed,
+                lanes: Vec::new(),
+            })
+            .collect();
+        for (seed_index, _, run) in runs {
+            results[seed_index].lanes.push(run);
+        }
+        results
+    }
+}
+
+/// The words of a panic.
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+        .to_owned()
+}

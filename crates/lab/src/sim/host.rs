@@ -1,0 +1,97 @@
+//! One host of a lane: an endpoint, the socket buffer in front of it, and the
+//! game's tick where there is one.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use lagometer_transport::Endpoint;
+use lagometer_units::Time;
+
+/// An endpoint and when it is next looked after.
+pub(super) struct Host {
+    pub(super) endpoint: Box<dyn Endpoint + Send>,
+    inbox: VecDeque<Vec<u8>>,
+    deadline: Option<Time>,
+    tick: Option<Tick>,
+}
+
+/// The instants at which a game looks after its endpoint.
+#[derive(Clone, Copy, Debug)]
+struct Tick {
+    every: Duration,
+    next: Time,
+}
+
+impl Host {
+    /// A host whose endpoint is pumped at every event, or, with a tick, only
+    /// every so often from `phase` on.
+    pub(super) fn new(
+        endpoint: Box<dyn Endpoint + Send>,
+        tick: Option<Duration>,
+        phase: Duration,
+    ) -> Self {
+        let tick = tick.filter(|every| !every.is_zero()).map(|every| Tick {
+            every,
+            next: Time::ZERO + phase,
+        });
+        Self {
+            endpoint,
+            inbox: VecDeque::new(),
+            deadline: Some(Time::ZERO),
+            tick,
+        }
+    }
+
+    /// When the host must next be looked after, given when its application
+    /// next wants to act.
+    pub(super) fn next_wake(&self, application: Option<Time>) -> Option<Time> {
+        if let Some(tick) = self.tick {
+            return Some(tick.next);
+        }
+        match (self.deadline, application) {
+            (Some(deadline), Some(application)) => Some(deadline.min(application)),
+            (deadline, application) => deadline.or(application),
+        }
+    }
+
+    /// Whether there is something to do at `now`. With a tick that is at the
+    /// tick and at no other time.
+    pub(super) fn is_due(&self, now: Time, application: Option<Time>) -> bool {
+        match self.tick {
+            Some(tick) => tick.next <= now,
+            None => {
+                !self.inbox.is_empty() || self.next_wake(application).is_some_and(|at| at <= now)
+            }
+        }
+    }
+
+    /// Puts a datagram into the socket buffer.
+    pub(super) fn deliver(&mut self, datagram: Vec<u8>) {
+        self.inbox.push_back(datagram);
+    }
+
+    /// Hands the endpoint the oldest datagram of the socket buffer and gives
+    /// the spent buffer back.
+    pub(super) fn handle_next(&mut self, now: Time) -> Option<Vec<u8>> {
+        let datagram = self.inbox.pop_front()?;
+        self.endpoint.handle_datagram(now, &datagram);
+        Some(datagram)
+    }
+
+    /// Tells the endpoint of its deadline if that has come.
+    pub(super) fn handle_deadline(&mut self, now: Time) {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.endpoint.handle_deadline(now);
+        }
+    }
+
+    /// Ends one round of looking after: notes the next deadline and tick.
+    pub(super) fn settle(&mut self, now: Time) {
+        self.deadline = self.endpoint.next_deadline();
+        if let Some(tick) = &mut self.tick
+            && tick.next <= now
+        {
+            tick.next += tick.every;
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! One lane in virtual time: two hosts, their applications and a link.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lagometer_link::{Arrival, Direction, Fate, Link};
+use lagometer_stats::MessageRecord;
+use lagometer_transport::{Carrier, Closed, Spec, State};
+use lagometer_units::Time;
+
+use super::host::Host;
+use super::in_flight::InFlight;
+use crate::plan::Plan;
+use crate::workload::{EchoClient, EchoServer, Misdeliveries, Payload};
+
+/// One transport under test in virtual time.
+///
+/// [`run_until`](Self::run_until) may be called any number of times with
+/// later and later instants; how the play is sliced does not change it.
+pub struct SimLane {
+    now: Time,
+    plan: Plan,
+    carrier: Carrier,
+    reliable: bool,
+    link: Link,
+    in_flight: InFlight,
+    client: Host,
+    server: Host,
+    echo_client: EchoClient,
+    echo_server: EchoServer,
+    wire: WireCounts,
+    ready_at: Option<Time>,
+    /// Events handled since time last moved.
+    events_at_now: u32,
+    end: Option<LaneEnd>,
+}
+
+/// How a lane ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaneEnd {
+    /// Every message was sent and came back, or the grace period is over.
+    Done,
+    /// The connection was not there when measuring was to start.
+    NeverReady,
+    /// The connection was lost on the way.
+    Died(Closed),
+    /// The endpoint asked to be woken without end at one instant: a defect of
+    /// the endpoint.
+    NoProgress,
+}
+
+/// What a lane put on the wire since measuring started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WireCounts {
+    /// Packets offered to the link, client to server.
+    pub up_packets: u64,
+    /// Packets offered to the link, server to client.
+    pub down_packets: u64,
+    /// Bytes offered to the link both ways, IP and UDP/TCP headers included.
+    pub bytes: u64,
+    /// Packets that did not get through, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+}
+
+/// What a lane did.
+#[derive(Clone, Debug)]
+pub struct LaneOutcome {
+    /// One record for each message, with times from the start of measuring.
+    pub records: Vec<MessageRecord>,
+    /// What it put on the wire.
+    pub wire: WireCounts,
+    /// Echoes the far end sent.
+    pub echoes_sent: u64,
+    /// What no transport should have let through.
+    pub misdeliveries: Misdeliveries,
+    /// When the connection stood, from the beginning of the lead-in.
+    pub ready_at: Option<Time>,
+    /// How it ended; `None` if it was stopped on the way.
+    pub end: Option<LaneEnd>,
+}
+
+/// Events at one instant after which an endpoint counts as stuck.
+const EVENTS_AT_ONE_INSTANT: u32 = 100_000;
+
+impl SimLane {
+    /// A lane of `spec`'s endpoints over `link`; all start at [`Time::ZERO`].
+    #[must_use]
+    pub fn new(plan: &Plan, spec: &Spec, link: Link) -> Self {
+        let pair = spec.pair(plan.seed, Time::ZERO);
+        let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
+        let tick = plan.workload.tick.map(lagometer_units::Span::duration);
+        // The far end's tick falls in the middle of the client's, as two
+        // machines' ticks have no reason to agree.
+        let server_phase = tick.unwrap_or_default() / 2;
+        Self {
+            now: Time::ZERO,
+            carrier: spec.carrier(),
+            reliable: spec.parity().reliable,
+            link,
+            in_flight: InFlight::default(),
+            client: Host::new(pair.client, tick, Duration::ZERO),
+            server: Host::new(pair.server, tick, server_phase),
+            echo_client: EchoClient::new(
+                plan.workload,
+                payload,
+                plan.measuring_starts(),
+                plan.messages(),
+            ),
+            echo_server: EchoServer::new(payload, plan.messages()),
+            wire: WireCounts::default(),
+            ready_at: None,
+            events_at_now: 0,
+            end: None,
+            plan: plan.clone(),
+        }
+    }
+
+    /// Plays on until `limit` or the lane's end, whichever is first; says
+    /// whether the end was reached.
+    pub fn run_until(&mut self, limit: Time) -> bool {
+        while self.end.is_none() {
+            let next = self.next_event().unwrap_or(Time::MAX).max(self.now);
+            if next > limit.min(self.plan.gives_up()) {
+                self.now = limit.min(self.plan.gives_up());
+                if self.now == self.plan.gives_up() {
+                    self.end = Some(LaneEnd::Done);
+                }
+                break;
+            }
+            self.advance_to(next);
+            self.deliver();
+            self.look_after(Direction::Up);
+            self.look_after(Direction::Down);
+            self.watch();
+        }
+        self.end.is_some()
+    }
+
+    /// How far the lane has played.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What the lane did so far.
+    #[must_use]
+    pub fn outcome(&self) -> LaneOutcome {
+        let mut misdeliveries = self.echo_client.misdeliveries();
+        misdeliveries += self.echo_server.misdeliveries();
+        LaneOutcome {
+            records: self.echo_client.records(&self.echo_server),
+            wire: self.wire.clone(),
+            echoes_sent: self.echo_server.echoes_sent(),
+            misdeliveries,
+            ready_at: self.ready_at,
+            end: self.end.clone(),
+        }
+    }
+
+    /// Datagrams that are on their way.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// The lane's own copy of the link, for its counters and its truth.
+    #[must_use]
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        [
+            self.in_flight.next_arrival(),
+            self.client.next_wake(self.echo_client.next_send()),
+            self.server.next_wake(None),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn advance_to(&mut self, next: Time) {
+        if next > self.now {
+            self.now = next;
+            self.events_at_now = 0;
+            return;
+        }
+        self.events_at_now += 1;
+        if self.events_at_now > EVENTS_AT_ONE_INSTANT {
+            self.end = Some(LaneEnd::NoProgress);
+        }
+    }
+
+    /// Moves what has arrived into the socket buffers.
+    fn deliver(&mut self) {
+        while let Some(arrival) = self.in_flight.pop_due(self.now) {
+            // A kernel checks the UDP checksum and drops what fails it; TCP
+            // checks its own.
+            if arrival.damaged && self.carrier == Carrier::Udp {
+                self.count_drop("checksum");
+                self.in_flight.recycle(arrival.bytes);
+                continue;
+            }
+            match arrival.direction {
+                Direction::Up => self.server.deliver(arrival.bytes),
+                Direction::Down => self.client.deliver(arrival.bytes),
+            }
+        }
+    }
+
+    /// Looks after the host that sends in `direction` until it has nothing
+    /// more to do now.
+    fn look_after(&mut self, direction: Direction) {
+        let now = self.now;
+        let (host, application) = match direction {
+            Direction::Up => (&mut self.client, self.echo_client.next_send()),
+            Direction::Down => (&mut self.server, None),
+        };
+        if !host.is_due(now, application) {
+            return;
+        }
+        while let Some(spent) = host.handle_next(now) {
+            self.in_flight.recycle(spent);
+        }
+        host.handle_deadline(now);
+        loop {
+            let busy = match direction {
+                Direction::Up => self.echo_client.turn(now, &mut *self.client.endpoint),
+                Direction::Down => self.echo_server.turn(now, &mut *self.server.endpoint),
+            };
+            self.send_all(direction);
+            if !busy {
+                break;
+            }
+        }
+        self.host(direction).settle(now);
+    }
+
+    /// Puts all that an endpoint has for the wire on the link.
+    fn send_all(&mut self, direction: Direction) {
+        loop {
+            let mut datagram = self.in_flight.buffer();
+            let now = self.now;
+            if !self
+                .host(direction)
+                .endpoint
+                .poll_datagram(now, &mut datagram)
+            {
+                self.in_flight.recycle(datagram);
+                return;
+            }
+            self.offer(direction, datagram);
+        }
+    }
+
+    /// Puts a datagram on the link.
+    fn offer(&mut self, direction: Direction, datagram: Vec<u8>) {
+        let bytes = datagram.len() + self.carrier.header_bytes() as usize;
+        if self.is_measuring() {
+            self.wire.bytes += bytes as u64;
+            match direction {
+                Direction::Up => self.wire.up_packets += 1,
+                Direction::Down => self.wire.down_packets += 1,
+            }
+        }
+        match self.link.offer(direction, self.now, bytes) {
+            Fate::Delivered { first, copy } => {
+                if let Some(copy) = copy {
+                    let twin = datagram.clone();
+                    self.send_off(direction, copy, twin);
+                }
+                self.send_off(direction, first, datagram);
+            }
+            Fate::Dropped(reason) => {
+                self.count_drop(reason.name());
+                self.in_flight.recycle(datagram);
+            }
+            Fate::Refused { .. } => {
+                self.count_drop("refused");
+                self.in_flight.recycle(datagram);
+            }
+        }
+    }
+
+    /// Lets a datagram travel, with the damage that it takes on the way.
+    fn send_off(&mut self, direction: Direction, arrival: Arrival, mut datagram: Vec<u8>) {
+        if let Some(damage) = arrival.damage {
+            damage.apply(&mut datagram);
+        }
+        self.in_flight
+            .push(arrival.at, direction, arrival.damage.is_some(), datagram);
+    }
+
+    /// Notes when the connection stands, and when the lane is over.
+    fn watch(&mut self) {
+        if self.end.is_some() {
+            return;
+        }
+        let states = [self.client.endpoint.state(), self.server.endpoint.state()];
+        if self.ready_at.is_none() && states == [State::Ready, State::Ready] {
+            self.ready_at = Some(self.now);
+        }
+        let closed = states.into_iter().find_map(|state| match state {
+            State::Closed(why) => Some(why),
+            State::Connecting | State::Ready => None,
+        });
+        if let Some(why) = closed {
+            // Nobody waits for an unreliable transport's last echoes: that it
+            // closes when it has been idle for long is no failure.
+            let over = !self.reliable && self.echo_client.has_sent_all();
+            self.end = Some(if over {
+                LaneEnd::Done
+            } else {
+                LaneEnd::Died(why)
+            });
+        } else if self.ready_at.is_none() && self.now >= self.plan.measuring_starts() {
+            self.end = Some(LaneEnd::NeverReady);
+        } else if self.echo_client.is_complete() {
+            self.end = Some(LaneEnd::Done);
+        }
+        if self.end.is_some() {
+            self.echo_client.abandon();
+        }
+    }
+
+    /// The host that sends in `direction`.
+    fn host(&mut self, direction: Direction) -> &mut Host {
+        match direction {
+            Direction::Up => &mut self.client,
+            Direction::Down => &mut self.server,
+        }
+    }
+
+    fn is_measuring(&self) -> bool {
+        self.now >= self.plan.measuring_starts()
+    }
+
+    fn count_drop(&mut self, reason: &'static str) {
+        if self.is_measuring() {
+            *self.wire.dropped.entry(reason).or_default() += 1;
+        }
+    }
+}

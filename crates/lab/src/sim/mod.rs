@@ -1,0 +1,12 @@
+//! The testbed `sim`: endpoints and links in virtual time.
+//!
+//! A [`SimLane`] is a discrete-event loop over two endpoints, their
+//! applications and one lane's own copy of the link. It owns no clock: time
+//! jumps from event to event, so an hour of play takes seconds, and the same
+//! seed gives the same bytes on any machine.
+
+mod host;
+mod in_flight;
+mod lane;
+
+pub use lane::{LaneEnd, LaneOutcome, SimLane, WireCounts};

@@ -1,0 +1,148 @@
+//! The far end of the paced echo: sends every message back at once.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use lagometer_transport::{Endpoint, Refused, State};
+use lagometer_units::Time;
+
+use super::{Misdeliveries, Payload};
+
+/// A message's arrival at the far end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FarArrival {
+    /// The message's number.
+    pub number: u32,
+    /// When it arrived.
+    pub at: Time,
+    /// How long it was kept back there for an earlier one.
+    pub blocked: Option<Duration>,
+}
+
+/// Drains its endpoint fully at every turn and sends each message back.
+///
+/// Echoes that the endpoint refuses for now wait in a queue that holds at most
+/// [`Self::QUEUE_LIMIT`]; beyond that the echo is dropped and counted, as no
+/// server may grow without bound.
+#[derive(Debug)]
+pub struct EchoServer {
+    payload: Payload,
+    arrivals: Vec<FarArrival>,
+    seen: Vec<u64>,
+    newest: Option<u32>,
+    waiting: VecDeque<Vec<u8>>,
+    echoes_sent: u64,
+    echoes_dropped: u64,
+    misdeliveries: Misdeliveries,
+}
+
+impl EchoServer {
+    /// Echoes that wait at most.
+    pub const QUEUE_LIMIT: usize = 1 << 16;
+
+    /// A server for a client that sends `messages` messages.
+    #[must_use]
+    pub fn new(payload: Payload, messages: u32) -> Self {
+        Self {
+            payload,
+            arrivals: Vec::with_capacity(messages as usize),
+            seen: vec![0; messages as usize / 64 + 1],
+            newest: None,
+            waiting: VecDeque::new(),
+            echoes_sent: 0,
+            echoes_dropped: 0,
+            misdeliveries: Misdeliveries::default(),
+        }
+    }
+
+    /// Takes out what has arrived and echoes it. Returns whether anything was
+    /// sent or received.
+    pub fn turn(&mut self, now: Time, endpoint: &mut dyn Endpoint) -> bool {
+        let mut any = self.flush(now, endpoint);
+        while let Some(message) = endpoint.receive(now) {
+            any = true;
+            if !self.note(now, &message.bytes, message.blocked) {
+                continue;
+            }
+            if self.waiting.len() >= Self::QUEUE_LIMIT {
+                self.echoes_dropped += 1;
+                continue;
+            }
+            self.waiting.push_back(message.bytes);
+            self.flush(now, endpoint);
+        }
+        any
+    }
+
+    /// Every message's first arrival, in the order they arrived.
+    #[must_use]
+    pub fn arrivals(&self) -> &[FarArrival] {
+        &self.arrivals
+    }
+
+    /// Echoes the endpoint took.
+    #[must_use]
+    pub fn echoes_sent(&self) -> u64 {
+        self.echoes_sent
+    }
+
+    /// Echoes dropped because the queue was full.
+    #[must_use]
+    pub fn echoes_dropped(&self) -> u64 {
+        self.echoes_dropped
+    }
+
+    /// What the server saw that it should not have seen.
+    #[must_use]
+    pub fn misdeliveries(&self) -> Misdeliveries {
+        self.misdeliveries
+    }
+
+    /// Notes an arrival; says whether it is a message to echo.
+    fn note(&mut self, now: Time, bytes: &[u8], blocked: Option<Duration>) -> bool {
+        let Ok(number) = self.payload.read(bytes) else {
+            self.misdeliveries.damaged += 1;
+            return false;
+        };
+        let Some(word) = self.seen.get_mut(number as usize / 64) else {
+            self.misdeliveries.damaged += 1;
+            return false;
+        };
+        let bit = 1 << (number % 64);
+        if *word & bit != 0 {
+            self.misdeliveries.duplicated += 1;
+            return false;
+        }
+        *word |= bit;
+        if self.newest.is_some_and(|newest| number < newest) {
+            self.misdeliveries.out_of_order += 1;
+        } else {
+            self.newest = Some(number);
+        }
+        self.arrivals.push(FarArrival {
+            number,
+            at: now,
+            blocked,
+        });
+        true
+    }
+
+    fn flush(&mut self, now: Time, endpoint: &mut dyn Endpoint) -> bool {
+        let mut any = false;
+        if endpoint.state() != State::Ready {
+            return any;
+        }
+        while let Some(echo) = self.waiting.front() {
+            match endpoint.send(now, echo) {
+                Ok(()) => {
+                    self.echoes_sent += 1;
+                    any = true;
+                }
+                Err(Refused::BufferFull | Refused::NotOpen) => break,
+                Err(Refused::TooLarge { .. }) => self.echoes_dropped += 1,
+            }
+            self.waiting.pop_front();
+        }
+        any
+    }
+}

@@ -1,0 +1,65 @@
+//! The paced echo: a message every so often, each sent back by the far end.
+
+use std::time::Duration;
+
+use lagometer_units::{Size, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// A message of one size at a fixed pace, echoed: the traffic of a game in
+/// which both sides speak all the time.
+///
+/// The schedule is open loop: message *i* is meant to leave at *i* times the
+/// interval, whatever became of the messages before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacedEcho {
+    /// Size of a message; at least [`Self::SMALLEST`].
+    pub size: Size,
+    /// From one intended send to the next.
+    pub interval: Span,
+    /// The game's tick, at which alone the endpoints are pumped, as engines
+    /// do; without one they are pumped whenever something happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick: Option<Span>,
+}
+
+impl PacedEcho {
+    /// The smallest message that can carry its number and its check.
+    pub const SMALLEST: Size = Size(8);
+    /// The largest message a workload may ask for.
+    pub const LARGEST: Size = Size(1 << 20);
+    /// The shortest interval a workload may ask for.
+    pub const FASTEST: Span = Span(Duration::from_micros(10));
+
+    /// When message `index` is meant to leave, if the first leaves at `start`.
+    #[must_use]
+    pub fn intended(&self, start: Time, index: u32) -> Time {
+        start + self.interval.duration().saturating_mul(index)
+    }
+
+    /// How many messages are meant to leave within `span`.
+    #[must_use]
+    pub fn messages_within(&self, span: Duration) -> u32 {
+        let interval = self.interval.duration().as_nanos().max(1);
+        u32::try_from(span.as_nanos().div_ceil(interval)).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schedule_does_not_drift() {
+        let workload = PacedEcho {
+            size: Size(500),
+            interval: Span::from_millis(50),
+            tick: None,
+        };
+        assert_eq!(workload.messages_within(Duration::from_mins(10)), 12_000);
+        assert_eq!(
+            workload.intended(Time::from_secs(10), 12_000),
+            Time::from_secs(610),
+        );
+    }
+}
