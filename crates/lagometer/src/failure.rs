@@ -1,0 +1,55 @@
+//! Why a command did not do what it was asked, with its exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+/// A command's failure, said in one line: what, where, and how to mend it.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// The input was wrong: exit code 2.
+    #[error("{0}")]
+    Input(String),
+    /// A file could not be read: exit code 2.
+    #[error("{path}: cannot be read: {why}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// A file could not be written: exit code 3.
+    #[error("{path}: cannot be written: {why}; name another place")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// The environment lacks something: exit code 3.
+    #[error("{0}")]
+    Environment(String),
+}
+
+impl Failure {
+    pub(crate) fn input(error: impl std::fmt::Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Input(_) | Self::Read { .. } => ExitCode::from(2),
+            Self::Write { .. } | Self::Environment(_) => ExitCode::from(3),
+        }
+    }
+}
+
+/// Reads a text file that the user named.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|why| Failure::Read {
+        path: path.to_owned(),
+        why,
+    })
+}

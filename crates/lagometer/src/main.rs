@@ -1,0 +1,41 @@
+//! Lagometer's one binary: the command line and nothing but wiring.
+//!
+//! Results go to standard output, progress and diagnostics to standard error.
+//! Exit code 0: done; 1: a budget was missed under `--assert`; 2: the input
+//! was wrong; 3: the environment lacks something.
+
+mod cli;
+mod commands;
+mod failure;
+mod host;
+mod interrupt;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(cli.command) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("lagometer: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Run(arguments) => commands::run(&arguments),
+        Command::Report(arguments) => commands::report(&arguments),
+        Command::Compare(arguments) => commands::compare(&arguments),
+        Command::Import(arguments) => commands::import(&arguments),
+        Command::List(arguments) => commands::list(&arguments),
+    }
+}

@@ -1,0 +1,85 @@
+//! Where results go: the table on standard output, the document and the page
+//! in files.
+
+use std::fs;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use lagometer_stats::Document;
+
+use crate::failure::{Failure, read};
+
+/// Shows a document as asked: a table, unless the document itself goes to
+/// standard output; the document and the page where files are named.
+pub(crate) fn show(
+    document: &Document,
+    json: Option<&PathBuf>,
+    html: Option<&PathBuf>,
+) -> Result<(), Failure> {
+    let to_stdout = json.is_some_and(|path| path.as_os_str() == "-");
+    if let Some(path) = json {
+        let text = document.to_json();
+        if to_stdout {
+            print(&text)?;
+        } else {
+            write(path, &text)?;
+        }
+    }
+    if !to_stdout {
+        print(&lagometer_report::table(document, terminal()))?;
+    }
+    if let Some(path) = html {
+        write(
+            path,
+            &lagometer_report::page(std::slice::from_ref(document)),
+        )?;
+        eprintln!("lagometer: the page is {}", path.display());
+    }
+    Ok(())
+}
+
+/// Reads a result document.
+pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {
+    Document::from_json(&read(path)?)
+        .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+}
+
+/// What standard output is.
+pub(crate) fn terminal() -> lagometer_report::Terminal {
+    let is_terminal = std::io::stdout().is_terminal();
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let width = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
+    lagometer_report::Terminal {
+        colour: is_terminal && !no_color,
+        width: width
+            .or_else(|| is_terminal.then(terminal_width).flatten())
+            .unwrap_or(80),
+    }
+}
+
+/// The terminal's width in characters.
+fn terminal_width() -> Option<usize> {
+    let (_, columns) = console::Term::stdout().size_checked()?;
+    Some(usize::from(columns))
+}
+
+/// Writes to standard output. A reader that has gone away is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Write {
+            path: PathBuf::from("standard output"),
+            why,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file that the user named.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|why| Failure::Write {
+        path: path.to_owned(),
+        why,
+    })
+}

@@ -1,0 +1,233 @@
+//! The house's style, as a test: what we say of our own code is checked here.
+//!
+//! Each rule names the file and line that breaks it and why the rule exists.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lines after which a file holds two ideas.
+const LINES_AT_MOST: usize = 600;
+
+/// Files that may ask the operating system for the time: the binary, which
+/// stands outside all logic, the one place where a library insists on an
+/// origin, and programs that measure.
+const CLOCK_PLACES: &[&str] = &[
+    "crates/lagometer/",
+    "crates/transport/src/origin.rs",
+    "/benches/",
+    "crates/kcp-oracle/",
+];
+
+/// Words by which a program asks for the time.
+const CLOCKS: &[&str] = &["Instant::now(", "SystemTime::now(", "thread::sleep("];
+
+/// Words by which a program draws randomness that no seed governs.
+const UNSEEDED: &[&str] = &[
+    "thread_rng(",
+    "rand::rng(",
+    "rand::random(",
+    "from_os_rng(",
+    "OsRng",
+    "getrandom::",
+];
+
+/// Collections whose order differs from run to run.
+const UNORDERED: &[&str] = &["HashMap", "HashSet", "RandomState"];
+
+/// Leftovers that no commit carries.
+const LEFTOVERS: &[&str] = &["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX"];
+
+/// Words by which a library would print.
+const PRINTING: &[&str] = &["println!(", "eprintln!(", "print!(", "eprint!("];
+
+#[test]
+fn files_are_short() {
+    check(|file, problems| {
+        let lines = file.text.lines().count();
+        if lines > LINES_AT_MOST {
+            problems.push(
+                1,
+                format!("{lines} lines, more than {LINES_AT_MOST}: does it hold two ideas?"),
+            );
+        }
+    });
+}
+
+#[test]
+fn modules_say_what_they_are_for() {
+    check(|file, problems| {
+        if !file.text.trim_start().starts_with("//!") {
+            problems.push(
+                1,
+                "does not open with `//!`: what it is for and how it fits".into(),
+            );
+        }
+    });
+}
+
+#[test]
+fn clocks_stay_at_the_rim() {
+    check(|file, problems| {
+        if !CLOCK_PLACES.iter().any(|place| file.path.contains(place)) {
+            problems.forbid(file, CLOCKS, "logic is handed the time");
+        }
+    });
+}
+
+#[test]
+fn randomness_comes_from_seeds() {
+    check(|file, problems| problems.forbid(file, UNSEEDED, "same seed, same bytes"));
+}
+
+#[test]
+fn order_never_depends_on_a_hash() {
+    check(|file, problems| problems.forbid(file, UNORDERED, "use BTreeMap, or a Vec in order"));
+}
+
+#[test]
+fn nothing_is_left_over() {
+    check(|file, problems| problems.forbid(file, LEFTOVERS, "finish it or leave it out"));
+}
+
+#[test]
+fn libraries_do_not_print() {
+    check(|file, problems| {
+        let library = file.path.contains("/src/") && !file.path.starts_with("crates/lagometer/");
+        if library && !file.path.ends_with("build.rs") {
+            problems.forbid(file, PRINTING, "only the binary prints");
+        }
+    });
+}
+
+#[test]
+fn every_data_file_is_built_in() {
+    let networks = lagometer_link::catalogue::names().collect::<Vec<_>>();
+    let experiments = lagometer_lab::catalogue::names();
+    let mut missing = String::new();
+    for (folder, known) in [("networks", networks), ("experiments", experiments)] {
+        for path in files_below(&root().join(folder), "toml") {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            if !known.contains(&name.as_str()) {
+                let _ = writeln!(
+                    missing,
+                    "{folder}/{name}.toml is in no catalogue: dead file"
+                );
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing}");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = root();
+    let mut broken = String::new();
+    for path in files_below(&root, "md") {
+        let text = fs::read_to_string(&path).unwrap();
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let file = target.split('#').next().unwrap_or_default();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            if !path.parent().unwrap().join(file).exists() {
+                let _ = writeln!(broken, "{}: {target} leads nowhere", path.display());
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken}");
+}
+
+/// A source file of ours.
+struct SourceFile {
+    path: String,
+    text: String,
+}
+
+/// What one rule found in one file.
+#[derive(Default)]
+struct Problems {
+    found: Vec<(usize, String)>,
+}
+
+impl Problems {
+    fn push(&mut self, line: usize, what: String) {
+        self.found.push((line, what));
+    }
+
+    /// Forbids `words` outside comments.
+    fn forbid(&mut self, file: &SourceFile, words: &[&str], why: &str) {
+        for (index, line) in file.text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if let Some(word) = words.iter().find(|word| code.contains(**word)) {
+                self.push(index + 1, format!("`{word}`: {why}"));
+            }
+        }
+    }
+}
+
+/// Runs a rule over every source file and fails with all it found.
+fn check(rule: impl Fn(&SourceFile, &mut Problems)) {
+    let root = root();
+    let mut report = String::new();
+    for path in files_below(&root.join("crates"), "rs") {
+        let relative = path
+            .strip_prefix(&root)
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        if relative == "crates/lagometer/tests/tidy.rs" {
+            continue;
+        }
+        let file = SourceFile {
+            text: fs::read_to_string(&path).unwrap(),
+            path: relative,
+        };
+        let mut problems = Problems::default();
+        rule(&file, &mut problems);
+        for (line, what) in problems.found {
+            let _ = writeln!(report, "{}:{line}: {what}", file.path);
+        }
+    }
+    assert!(report.is_empty(), "\n{report}");
+}
+
+/// The workspace's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// Every file below `folder` with `extension`, in order, build output and
+/// third parties' code left out.
+fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if path.is_dir() {
+                if !name.starts_with('.') && name != "target" && name != "third_party" {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|found| found == extension) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
