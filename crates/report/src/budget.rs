@@ -5,6 +5,28 @@ use lagometer_stats::BudgetResult;
 use crate::figure::{Figure, LOST, Unit};
 use crate::written;
 
+/// Results on the same limit together: what it asked, the lanes that met it,
+/// the results that did not, in the order of the document.
+pub(crate) fn by_limit(budgets: &[BudgetResult]) -> Vec<(String, Vec<&str>, Vec<&BudgetResult>)> {
+    let mut limits: Vec<(String, Vec<&str>, Vec<&BudgetResult>)> = Vec::new();
+    for budget in budgets {
+        let words = asked(budget);
+        let place = limits
+            .iter()
+            .position(|(each, ..)| *each == words)
+            .unwrap_or_else(|| {
+                limits.push((words, Vec::new(), Vec::new()));
+                limits.len() - 1
+            });
+        if budget.ok {
+            limits[place].1.push(&budget.lane);
+        } else {
+            limits[place].2.push(budget);
+        }
+    }
+    limits
+}
+
 /// What the budget asked: `99.90 % within 150 ms`, `p99 at most 120 ms`.
 pub(crate) fn asked(budget: &BudgetResult) -> String {
     match Figure::named(&budget.metric) {

@@ -26,7 +26,7 @@ pub(crate) fn data(view: &View<'_>, curves: &[Curve]) -> String {
         strip.top,
         strip.bottom,
         strip.height,
-        percentile_curves::TOP,
+        percentile_curves::top(view, curves),
         percentile_curves::BOTTOM,
     );
     for (index, lane) in view.document.lanes.iter().enumerate() {

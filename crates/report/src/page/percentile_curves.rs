@@ -12,9 +12,8 @@ use crate::written;
 
 /// Height of the plot.
 pub(crate) const HEIGHT: f64 = 440.0;
-/// Where the axis of round trips ends at the top; above is room for the names
-/// of curves that end early.
-pub(crate) const TOP: f64 = 14.0;
+/// Room above the plot where no curve ends early.
+const HEADROOM: f64 = 14.0;
 /// Where it ends at the bottom; beneath are the labels.
 pub(crate) const BOTTOM: f64 = 412.0;
 /// Points of a curve.
@@ -65,6 +64,7 @@ pub(crate) fn curve(lane: &Lane, most_nines: f64) -> Curve {
 /// Appends the section.
 pub(crate) fn render(view: &View<'_>, curves: &[Curve], out: &mut String) {
     let id = view.id("curves");
+    let top = top(view, curves);
     append!(
         out,
         r#"<section class="curves" aria-labelledby="{id}"><h2 id="{id}">Percentiles</h2>
@@ -76,12 +76,12 @@ pub(crate) fn render(view: &View<'_>, curves: &[Curve], out: &mut String) {
             ""
         }
     );
-    gutter(view, out);
+    gutter(view, top, out);
     append!(
         out,
         r#"<svg class="plot" height="{HEIGHT}" role="img" aria-label="Percentile curves of the round trip of each lane">"#
     );
-    axes(view, out);
+    axes(view, top, out);
     append!(
         out,
         r#"<svg class="stretch" viewBox="0 0 1000 {HEIGHT}" preserveAspectRatio="none">"#
@@ -91,23 +91,23 @@ pub(crate) fn render(view: &View<'_>, curves: &[Curve], out: &mut String) {
             out,
             r#"<path class="curve {}" data-lane="{place}" d="{}"><title>{}</title></path>"#,
             view.look(place).classes(),
-            path(view, &curves[place]),
+            path(view, &curves[place], top),
             esc(&lane.lane)
         );
     }
     *out += "</svg>";
-    early_ends(view, curves, out);
+    mark_early_ends(view, curves, top, out);
     *out += r#"<g class="pointer"></g></svg>"#;
-    direct_labels(view, curves, out);
+    direct_labels(view, curves, top, out);
     *out += r#"</div><p class="axis-name">share of all intended messages, in per cent, on a scale of nines</p></section>"#;
     out.push('\n');
 }
 
-fn y(view: &View<'_>, rtt_ms: f64) -> f64 {
-    BOTTOM - (BOTTOM - TOP) * view.rtt.position(rtt_ms)
+fn y(view: &View<'_>, top: f64, rtt_ms: f64) -> f64 {
+    BOTTOM - (BOTTOM - top) * view.rtt.position(rtt_ms)
 }
 
-fn path(view: &View<'_>, curve: &Curve) -> String {
+fn path(view: &View<'_>, curve: &Curve, top: f64) -> String {
     let most = view.most_nines();
     let mut data = String::new();
     for (index, &(nines, rtt)) in curve.points.iter().enumerate() {
@@ -116,13 +116,13 @@ fn path(view: &View<'_>, curve: &Curve) -> String {
             "{}{} {}",
             if index == 0 { 'M' } else { 'L' },
             coordinate(nines / most * 1000.0),
-            coordinate(y(view, rtt))
+            coordinate(y(view, top, rtt))
         );
     }
     data
 }
 
-fn gutter(view: &View<'_>, out: &mut String) {
+fn gutter(view: &View<'_>, top: f64, out: &mut String) {
     append!(
         out,
         r#"<svg class="gutter" height="{HEIGHT}" aria-hidden="true">"#
@@ -131,16 +131,16 @@ fn gutter(view: &View<'_>, out: &mut String) {
         append!(
             out,
             r#"<text class="tick" x="100%" dx="-6" y="{}" dy="4" text-anchor="end">{}</text>"#,
-            coordinate(y(view, tick)),
+            coordinate(y(view, top, tick)),
             tick_label(tick)
         );
     }
     *out += "</svg>";
 }
 
-fn axes(view: &View<'_>, out: &mut String) {
+fn axes(view: &View<'_>, top: f64, out: &mut String) {
     for tick in view.rtt.ticks() {
-        let at = coordinate(y(view, tick));
+        let at = coordinate(y(view, top, tick));
         append!(
             out,
             r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/>"#
@@ -152,7 +152,7 @@ fn axes(view: &View<'_>, out: &mut String) {
         let minor = if label == "50" { " minor" } else { "" };
         append!(
             out,
-            r#"<line class="grid{minor}" x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"/><text class="tick{minor}" x="{at}" y="{}" text-anchor="{}">{label}</text>"#,
+            r#"<line class="grid{minor}" x1="{at}" x2="{at}" y1="{top}" y2="{BOTTOM}"/><text class="tick{minor}" x="{at}" y="{}" text-anchor="{}">{label}</text>"#,
             BOTTOM + 16.0,
             if nines == 0.0 { "start" } else { "middle" },
         );
@@ -164,7 +164,7 @@ fn axes(view: &View<'_>, out: &mut String) {
     );
     let limit = f64::from(view.about.limit_ms);
     if (view.rtt.low..view.rtt.high).contains(&limit) {
-        let at = coordinate(y(view, limit));
+        let at = coordinate(y(view, top, limit));
         append!(
             out,
             r#"<line class="limit" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick limit-name" x="100%" dx="-4" y="{at}" dy="-4" text-anchor="end">{}</text>"#,
@@ -173,96 +173,142 @@ fn axes(view: &View<'_>, out: &mut String) {
     }
 }
 
-/// The ends of curves whose lanes lost messages, named where they stand: laid
-/// out for a wide plot and for a narrow one, of which the style sheet shows
-/// the one that fits.
-fn early_ends(view: &View<'_>, curves: &[Curve], out: &mut String) {
+/// The end of a curve whose lane lost messages.
+struct EarlyEnd<'a> {
+    /// Position between 0 and 1.
+    x: f64,
+    rtt_ms: f64,
+    place: usize,
+    lane: &'a Lane,
+    /// `2.98 % lost`.
+    lost: String,
+}
+
+fn early_ends<'a>(view: &View<'a>, curves: &[Curve]) -> Vec<EarlyEnd<'a>> {
     let most = view.most_nines();
-    let mut ends: Vec<(f64, f64, usize, &Lane)> = view
+    let mut ends: Vec<EarlyEnd<'a>> = view
         .lanes()
         .filter(|&(place, _)| curves[place].ends_early)
         .filter_map(|(place, lane)| {
-            let &(nines, rtt) = curves[place].points.last()?;
-            Some((nines / most, y(view, rtt), place, lane))
+            let &(nines, rtt_ms) = curves[place].points.last()?;
+            let lost = 1.0 - lane.messages.delivered as f64 / lane.messages.intended.max(1) as f64;
+            let lost = format!("{} % lost", written::lost_share(lost));
+            Some(EarlyEnd {
+                x: nines / most,
+                rtt_ms,
+                place,
+                lane,
+                lost,
+            })
         })
         .collect();
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    for &(x, end, place, _) in &ends {
-        append!(
-            out,
-            r#"<svg class="early {}" data-lane="{place}" x="{}" y="{}" overflow="visible"><path class="cross" d="M-4-4 4 4M4-4-4 4"/></svg>"#,
-            view.look(place).classes(),
-            per_cent(x),
-            coordinate(end),
-        );
-    }
-    for (class, width) in [("wide", 1040.0), ("narrow", 228.0)] {
-        early_names(view, &ends, (class, width), out);
-    }
+    ends.sort_by(|a, b| a.x.total_cmp(&b.x));
+    ends
 }
 
-/// The names of early ends on a plot about `width` wide. Each goes upwards
-/// from its end until it covers none already there.
-fn early_names(
-    view: &View<'_>,
-    ends: &[(f64, f64, usize, &Lane)],
-    (class, width): (&str, f64),
-    out: &mut String,
-) {
-    append!(out, r#"<g class="{class}">"#);
-    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-    for &(x, end, place, lane) in ends {
-        let lost = 1.0 - lane.messages.delivered as f64 / lane.messages.intended.max(1) as f64;
-        let lost = format!("{} % lost", written::lost_share(lost));
-        let wide = class == "wide";
-        // About what the system fonts take at the sizes of the style sheet.
-        let text = UnicodeWidthStr::width(lane.lane.as_str()) as f64 * if wide { 7.6 } else { 6.4 }
-            + if wide { lost.len() as f64 * 6.0 } else { 0.0 };
-        let at_x = x * width;
-        let to_the_left = at_x + text > width;
-        let (left, right) = if to_the_left {
-            (at_x - text, at_x)
-        } else {
-            (at_x, at_x + text)
-        };
-        let mut top = end - 12.0;
-        while let Some(blocking) = taken.iter().find(|(other_left, other_right, other)| {
-            left < *other_right && *other_left < right && (other - top).abs() < LABEL - 2.0
-        }) {
-            top = blocking.2 - LABEL + 2.0;
-        }
-        taken.push((left, right, top));
+/// A plot's width in pixels, its class, and whether there is room to say how
+/// much was lost: names are laid out for a wide page and for a narrow one, of
+/// which the style sheet shows the one that fits.
+const LAYOUTS: [(&str, f64, bool); 2] = [("wide", 900.0, true), ("narrow", 228.0, false)];
+
+/// For each end the row above the plot, counted upwards from 0, in which its
+/// name covers no other, and whether the name stands to the left.
+fn rows_of_names(
+    ends: &[EarlyEnd<'_>],
+    (_, width, with_share): (&str, f64, bool),
+) -> Vec<(usize, bool)> {
+    let mut taken: Vec<(f64, f64, usize)> = Vec::new();
+    ends.iter()
+        .map(|end| {
+            // About what the system fonts take at the sizes of the style sheet.
+            let name = UnicodeWidthStr::width(end.lane.lane.as_str()) as f64;
+            let text = if with_share {
+                name * 7.8 + end.lost.len() as f64 * 6.2
+            } else {
+                name * 6.6
+            };
+            let at = end.x * width;
+            let to_the_left = at + text > width;
+            let (left, right) = if to_the_left {
+                (at - text, at)
+            } else {
+                (at, at + text)
+            };
+            let covers = |row: usize| {
+                taken.iter().any(|(other_left, other_right, other)| {
+                    row == *other && left < *other_right && *other_left < right
+                })
+            };
+            let row = (0..ends.len()).find(|row| !covers(*row)).unwrap_or(0);
+            taken.push((left, right, row));
+            (row, to_the_left)
+        })
+        .collect()
+}
+
+/// Where the axis of round trips ends at the top; above it is room for the
+/// names of curves that end early.
+pub(crate) fn top(view: &View<'_>, curves: &[Curve]) -> f64 {
+    let ends = early_ends(view, curves);
+    let rows = LAYOUTS
+        .iter()
+        .flat_map(|layout| rows_of_names(&ends, *layout))
+        .map(|(row, _)| row + 1);
+    HEADROOM + rows.max().unwrap_or(0) as f64 * LABEL
+}
+
+/// The crosses at early ends, and above the plot the names of their lanes.
+fn mark_early_ends(view: &View<'_>, curves: &[Curve], top: f64, out: &mut String) {
+    let ends = early_ends(view, curves);
+    for end in &ends {
+        let (x, at) = (per_cent(end.x), coordinate(y(view, top, end.rtt_ms)));
         append!(
             out,
-            r#"<g class="early {}" data-lane="{place}"><text x="{}" y="{}" text-anchor="{}" dx="{}">{}"#,
-            view.look(place).classes(),
-            per_cent(x),
-            coordinate(top),
-            if to_the_left { "end" } else { "start" },
-            if to_the_left { 4 } else { -4 },
-            esc(&lane.lane),
+            r#"<g class="early {}" data-lane="{}"><line class="gone" x1="{x}" x2="{x}" y1="{at}" y2="{}"/><svg x="{x}" y="{at}" overflow="visible"><path class="cross" d="M-4-4 4 4M4-4-4 4"/></svg></g>"#,
+            view.look(end.place).classes(),
+            end.place,
+            coordinate(top - 6.0),
         );
-        if wide {
-            append!(out, r#" <tspan class="why">{lost}</tspan>"#);
-        }
-        *out += "</text></g>";
     }
-    *out += "</g>";
+    for layout in LAYOUTS {
+        let (class, _, with_share) = layout;
+        append!(out, r#"<g class="{class}">"#);
+        for (end, (row, to_the_left)) in ends.iter().zip(rows_of_names(&ends, layout)) {
+            append!(
+                out,
+                r#"<g class="early {}" data-lane="{}"><text x="{}" y="{}" text-anchor="{}" dx="{}">{}"#,
+                view.look(end.place).classes(),
+                end.place,
+                per_cent(end.x),
+                coordinate(top - 9.0 - row as f64 * LABEL),
+                if to_the_left { "end" } else { "start" },
+                if to_the_left { 4 } else { -4 },
+                esc(&end.lane.lane),
+            );
+            if with_share {
+                append!(out, r#" <tspan class="why">{}</tspan>"#, end.lost);
+            }
+            *out += "</text></g>";
+        }
+        *out += "</g>";
+    }
 }
 
 /// The names of curves that reach the edge, beside their ends and moved apart
 /// where they would overlap, with a line that leads to each.
-fn direct_labels(view: &View<'_>, curves: &[Curve], out: &mut String) {
+fn direct_labels(view: &View<'_>, curves: &[Curve], top: f64, out: &mut String) {
     let mut ends: Vec<(f64, usize, &Lane)> = view
         .lanes()
         .filter(|&(place, _)| !curves[place].ends_early)
-        .filter_map(|(place, lane)| Some((y(view, curves[place].points.last()?.1), place, lane)))
+        .filter_map(|(place, lane)| {
+            Some((y(view, top, curves[place].points.last()?.1), place, lane))
+        })
         .collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let tops = moved_apart(
         &ends.iter().map(|end| end.0).collect::<Vec<_>>(),
         LABEL,
-        TOP,
+        top,
         BOTTOM,
     );
     append!(

@@ -109,29 +109,19 @@ fn budgets(view: &View<'_>, out: &mut String) {
     if budgets.is_empty() {
         return;
     }
-    let mut asked: Vec<String> = budgets.iter().map(budget::asked).collect();
-    asked.dedup();
     *out += r#"<dl class="budgets">"#;
-    for limit in asked {
-        let of_limit = || budgets.iter().filter(|each| budget::asked(each) == limit);
-        let met: Vec<&str> = of_limit()
-            .filter(|each| each.ok)
-            .map(|each| each.lane.as_str())
-            .collect();
-        let missed = of_limit().filter(|each| !each.ok).count();
-        let class = if missed == 0 { "ok" } else { "bad" };
-        let outcome = match (met.len(), missed) {
-            (_, 0) => "met by every lane".to_owned(),
-            (0, _) => "missed by every lane".to_owned(),
-            (met_count, _) if met_count <= 5 => {
-                format!("met by {} alone, missed by {missed}", met.join(", "))
-            }
-            (met_count, _) => format!("met by {met_count}, missed by {missed}"),
+    for (asked, met, missed) in budget::by_limit(budgets) {
+        let (class, outcome) = match (met.len(), missed.len()) {
+            (_, 0) => ("ok", "met by every lane".to_owned()),
+            (0, _) => ("bad", "missed by every lane".to_owned()),
+            (1, missed) => ("", format!("met by {} alone, missed by {missed}", met[0])),
+            (2..=5, missed) => ("", format!("met by {}, missed by {missed}", met.join(", "))),
+            (met, missed) => ("", format!("met by {met} lanes, missed by {missed}")),
         };
         append!(
             out,
             r#"<div class="{class}"><dt>Budget: {}</dt><dd>{}</dd></div>"#,
-            esc(&limit),
+            esc(&asked),
             esc(&outcome)
         );
     }

@@ -18,6 +18,9 @@ const TOP: f64 = 52.0;
 /// Where it ends at the bottom.
 const BOTTOM: f64 = 372.0;
 
+/// Room at the left for the labels of the vertical axis.
+const INSET: f64 = 44.0;
+
 /// The plot is laid out once for a wide page and once for a narrow one, since
 /// labels that stand apart on one collide on the other. The style sheet shows
 /// the one that fits.
@@ -101,9 +104,7 @@ fn plot(
             BOTTOM - (BOTTOM - TOP) * y.position(rtt)
         }
     };
-    // Room for the labels of the vertical axis and for half a marker.
-    let inset = 44.0;
-    let x_of = |overhead: f64| (inset + (width - inset - 12.0) * x.position(overhead)) / width;
+    let x_of = |overhead: f64| (INSET + (width - INSET - 12.0) * x.position(overhead)) / width;
     append!(
         out,
         r#"<svg class="plot {class}" height="{HEIGHT}" role="img" aria-label="Wire overhead against the 99.9th percentile of the round trip">"#
@@ -237,20 +238,14 @@ impl Area {
 /// another name nor a point; none where there is no such place, and the name
 /// is left to the tooltip and the table.
 fn place_labels(points: &[Point<'_>], places: &[(f64, f64)], width: f64) -> Vec<Option<Label>> {
-    // The name of the band of lost lanes stands in its corner.
-    let corner = Area {
-        left: 0.0,
-        top: 0.0,
-        right: 42.0,
-        bottom: 32.0,
-    };
-    let mut taken: Vec<Area> = std::iter::once(corner)
-        .chain(places.iter().map(|(x, y)| Area {
+    let mut taken: Vec<Area> = places
+        .iter()
+        .map(|(x, y)| Area {
             left: x - 5.0,
             top: y - 5.0,
             right: x + 5.0,
             bottom: y + 5.0,
-        }))
+        })
         .collect();
     points
         .iter()
@@ -274,7 +269,7 @@ fn place_labels(points: &[Point<'_>], places: &[(f64, f64)], width: f64) -> Vec<
                 // Near the right edge names go to the left, so that they stay
                 // on a page somewhat narrower than the layout.
                 let far_right = *x > width * 0.8 && label.anchor != "end";
-                let inside = area.left >= 0.0 && !far_right && area.top >= 0.0;
+                let inside = area.left >= INSET && !far_right && area.top >= 0.0;
                 let free = inside && !taken.iter().any(|each| each.overlaps(&area));
                 if free {
                     taken.push(area);

@@ -40,8 +40,8 @@ pub(crate) struct SeriesRow {
 pub(crate) enum Axis {
     /// Logarithmic.
     Log(LogScale),
-    /// Square root from zero to this: small probabilities stay visible beside
-    /// large ones, and zero is zero.
+    /// Square root from zero to this: small values stay visible beside large
+    /// ones, and zero is zero.
     Root(f64),
 }
 
@@ -106,14 +106,20 @@ pub(crate) fn series_rows(weather: &Weather) -> Vec<SeriesRow> {
     }
     let rate = band(|each| &each.rate_kbit_per_s);
     let rates = values(&rate);
-    if !rates.is_empty() {
-        push(
-            "rate",
-            rate,
-            Axis::Log(LogScale::covering(rates.into_iter(), 10.0)),
-        );
+    // A rate that never changes is said in words, see [`constant_rate`].
+    let most = rates.into_iter().fold(0.0, f64::max);
+    if most > 0.0 && both.iter().any(|each| constant_rate(each).is_none()) {
+        push("rate, Mbit/s", rate, Axis::Root(most));
     }
     rows
+}
+
+/// The rate of a direction that never changes, in kbit/s.
+fn constant_rate(weather: &DirectionWeather) -> Option<f64> {
+    let (first, rest) = weather.rate_kbit_per_s.split_first()?;
+    rest.iter()
+        .all(|rate| (rate - first).abs() <= first.abs() * 1e-9)
+        .then_some(*first)
 }
 
 /// Top of the bars of direction 0 (up) or 1 (down).
@@ -298,8 +304,7 @@ fn row_label(row: &str, value: f64) -> String {
     match row {
         "delay" => tick_label(value),
         "loss" => format!("{} %", coordinate(value)),
-        _ if value >= 1e3 => format!("{} Mb/s", coordinate(value / 1e3)),
-        _ => format!("{} kb/s", coordinate(value)),
+        _ => coordinate(value / 1e3),
     }
 }
 
@@ -321,6 +326,14 @@ fn legend(weather: &Weather) -> String {
                 r#"<span><i class="{kind}"></i>{kind} <em>{meaning}</em></span> "#
             );
         }
+    }
+    if let (Some(up), Some(down)) = (constant_rate(&weather.up), constant_rate(&weather.down)) {
+        append!(
+            out,
+            "<span>{} up, {} down <em>Mbit/s</em></span>",
+            coordinate(up / 1e3),
+            coordinate(down / 1e3)
+        );
     }
     out + "</span>"
 }

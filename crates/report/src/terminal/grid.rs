@@ -40,7 +40,7 @@ impl Column {
     }
 }
 
-/// One cell.
+/// One cell; a newline in it begins another line of the same row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     /// What it says.
@@ -56,6 +56,11 @@ impl Cell {
             text: text.into(),
             style,
         }
+    }
+
+    /// Columns its widest line takes.
+    pub(crate) fn width(&self) -> usize {
+        self.text.lines().map(width).max().unwrap_or(0)
     }
 }
 
@@ -119,7 +124,7 @@ impl Grid {
     fn width_of(&self, index: usize) -> usize {
         let column = &self.columns[index];
         let cells = self.rows.iter().filter_map(|row| match row {
-            Row::Cells(cells) => cells.get(index).map(|cell| width(&cell.text)),
+            Row::Cells(cells) => cells.get(index).map(Cell::width),
             Row::Label(..) => None,
         });
         cells
@@ -135,11 +140,16 @@ impl Grid {
             .iter()
             .zip(widths)
             .map(|(cell, &room)| {
-                if width(&cell.text) > room {
-                    wrap(&cell.text, room)
-                } else {
-                    vec![cell.text.clone()]
-                }
+                let lines = cell.text.lines();
+                lines
+                    .flat_map(|line| {
+                        if width(line) > room {
+                            wrap(line, room)
+                        } else {
+                            vec![line.to_owned()]
+                        }
+                    })
+                    .collect()
             })
             .collect();
         let height = parts.iter().map(Vec::len).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! What follows the tables: lanes that could not be measured, budgets missed,
 //! and warnings, each saying what happened, why it matters and what helps.
 
-use lagometer_stats::{BudgetResult, Document};
+use lagometer_stats::Document;
 
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
@@ -31,28 +31,25 @@ fn budgets(document: &Document, paint: Paint, room: usize, out: &mut String) {
     if document.budgets.is_empty() {
         return;
     }
-    let missed: Vec<&BudgetResult> = document
-        .budgets
-        .iter()
-        .filter(|budget| !budget.ok)
-        .collect();
+    let missed = document.budgets.iter().filter(|budget| !budget.ok).count();
     out.push('\n');
     let all = document.budgets.len();
-    let summary = match missed.len() {
+    let summary = match missed {
         0 => format!("Budgets: all {all} met"),
         some => format!("Budgets: {some} of {all} missed"),
     };
     line_of(out, &paint.apply(Style::Bold, &summary));
-    let mut asked: Vec<(String, Vec<String>)> = Vec::new();
-    for budget in missed {
-        let (limit, missed) = (budget::asked(budget), budget::missed_by(budget));
-        match asked.iter_mut().find(|(each, _)| *each == limit) {
-            Some((_, lanes)) => lanes.push(missed),
-            None => asked.push((limit, vec![missed])),
+    for (asked, met, missed) in budget::by_limit(&document.budgets) {
+        if missed.is_empty() {
+            continue;
         }
-    }
-    for (limit, lanes) in asked {
-        let text = format!("{limit}, missed by {}", lanes.join(", "));
+        let missed: Vec<String> = missed.into_iter().map(budget::missed_by).collect();
+        let met = match met.as_slice() {
+            [] => String::new(),
+            lanes if lanes.len() <= 3 => format!("met by {}, ", lanes.join(", ")),
+            lanes => format!("met by {} lanes, ", lanes.len()),
+        };
+        let text = format!("{asked}: {met}missed by {}", missed.join(", "));
         indented(&printable(&text), Style::Bad, paint, room, out);
     }
 }

@@ -88,13 +88,12 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
 }
 
 /// `text` in lines of at most `columns`, broken between words, and inside a
-/// word only where one alone is too long.
+/// word only where one alone is too long. A number and its unit stay together.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(8);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let mut word = word.to_owned();
+    for mut word in words(text) {
         if !line.is_empty() && width(&line) + 1 + width(&word) > columns {
             lines.push(std::mem::take(&mut line));
         }
@@ -116,6 +115,23 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// The words of `text`, a unit with the number before it.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
+        let is_unit = matches!(bare, "%" | "×" | "ms" | "s" | "min");
+        match words.last_mut() {
+            Some(last) if is_unit && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 #[cfg(test)]
@@ -143,5 +159,9 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("0123456789ab", 8), ["01234567", "89ab"]);
         assert_eq!(wrap("", 8), [""]);
+        assert_eq!(
+            wrap("about 98.2 %, or 3 ms", 10),
+            ["about", "98.2 %, or", "3 ms"]
+        );
     }
 }

@@ -19,21 +19,32 @@ pub(crate) fn render(
     room: usize,
     out: &mut String,
 ) {
-    let mut rows = Vec::new();
+    // Lanes on the same terms share a row.
+    let mut terms: Vec<(&Parity, Vec<String>)> = Vec::new();
     for lane in ranking::in_order(document, limit_ms) {
         let Some(parity) = &lane.parity else { continue };
-        rows.push(Row::Cells(vec![
-            Cell::new(fit(&printable(&lane.lane), 24), Style::Plain),
-            Cell::new(promises(parity), Style::Plain),
-            Cell::new(parity.mtu_bytes.to_string(), Style::Plain),
-            Cell::new(parity.header_bytes.to_string(), Style::Plain),
-            Cell::new(printable(&parity.acks), Style::Plain),
-            Cell::new(printable(&parity.congestion_control), Style::Plain),
-        ]));
+        let name = fit(&printable(&lane.lane), 24);
+        match terms.iter_mut().find(|(other, _)| *other == parity) {
+            Some((_, names)) => names.push(name),
+            None => terms.push((parity, vec![name])),
+        }
     }
-    if rows.is_empty() {
+    if terms.is_empty() {
         return;
     }
+    let rows = terms
+        .into_iter()
+        .map(|(parity, names)| {
+            Row::Cells(vec![
+                Cell::new(names.join("\n"), Style::Plain),
+                Cell::new(promises(parity), Style::Plain),
+                Cell::new(parity.mtu_bytes.to_string(), Style::Plain),
+                Cell::new(parity.header_bytes.to_string(), Style::Plain),
+                Cell::new(printable(&parity.acks), Style::Plain),
+                Cell::new(printable(&parity.congestion_control), Style::Plain),
+            ])
+        })
+        .collect();
     let columns = vec![
         Column::words("parity"),
         Column::words(""),
@@ -73,7 +84,7 @@ fn share_out_prose(grid: &mut Grid, room: usize) {
     let prose = [4, 5];
     let wanted = prose.map(|index| {
         let cells = grid.rows.iter().filter_map(|row| match row {
-            Row::Cells(cells) => cells.get(index).map(|cell| width(&cell.text)),
+            Row::Cells(cells) => cells.get(index).map(Cell::width),
             Row::Label(..) => None,
         });
         cells

@@ -80,9 +80,9 @@ function timeOf(article, data) {
       const index = Math.floor(seconds / band.step);
       return extremes(band, index, index + 1);
     });
-    const unit = { delay: 'ms', loss: '%', rate: 'kbit/s' }[row.name];
+    const unit = { delay: 'ms', loss: '%' }[row.name] || 'kbit/s';
     const one = (range) => (range === null ? '–' : short(range[1]));
-    return `link ${row.name}: up ${one(at[0])}, down ${one(at[1])} ${unit}`;
+    return `link ${row.name.split(',')[0]}: up ${one(at[0])}, down ${one(at[1])} ${unit}`;
   });
 
   const describe = (event, seconds) => {
