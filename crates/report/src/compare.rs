@@ -84,11 +84,22 @@ pub struct Change {
     pub before: f64,
     /// In the second document.
     pub after: f64,
-    /// How far off the difference may be by chance; none where that is not
-    /// known.
-    pub noise: Option<f64>,
+    /// What chance could have made of the difference.
+    pub chance: Chance,
     /// Which way the figure went.
     pub direction: Direction,
+}
+
+/// What chance could have made of a difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Chance {
+    /// The difference is between these in 95 of 100 draws; it is one where
+    /// zero is not.
+    Interval(f64, f64),
+    /// Up to this, either way.
+    UpTo(f64),
+    /// Nothing tells.
+    Unknown,
 }
 
 /// Which way a figure went.
@@ -215,59 +226,81 @@ fn changes(pair: &Pair, first: &Lane, second: &Lane, limit_ms: u32) -> Vec<Chang
 
 fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Change> {
     let (before, after) = (figure.of(first)?, figure.of(second)?);
-    let change = after - before;
-    if !change.is_finite() {
-        // One percentile is lost or both are: the share of lost messages says
-        // whether that is chance.
-        let both = before.is_infinite() && after.is_infinite();
-        let direction = if both {
-            Direction::Same
-        } else {
-            Direction::Unknown
-        };
+    let difference = after - before;
+    if !difference.is_finite() {
+        let direction = direction_of_loss(pair, first, second, before, after);
         return Some(Change {
             figure,
             before,
             after,
-            noise: None,
+            chance: Chance::Unknown,
             direction,
         });
     }
     let floor = pair.floor(figure, (first, second), before.abs() + after.abs());
-    let paired = figure
-        .metric()
-        .filter(|_| pair.same_weather)
-        .and_then(|metric| difference(metric, second, first));
-    let (noise, real) = if let Some(interval) = paired {
-        let leaves_out_zero = interval.low > 0.0 || interval.high < 0.0;
-        let agrees = (interval.mean > 0.0) == (change > 0.0);
-        let half = (interval.high - interval.low) / 2.0;
-        (
-            Some(half.max(floor)),
-            leaves_out_zero && agrees && change.abs() > floor,
-        )
-    } else if let (Some(a), Some(b)) = (varies_by(figure, first), varies_by(figure, second)) {
-        let noise = (a + b).max(floor);
-        (Some(noise), change.abs() > noise)
-    } else if figure == Figure::Overhead {
-        // A mean over every packet of the run: chance has no hold on it.
-        (Some(floor), change.abs() > floor)
+    let chance = chance(pair, figure, first, second, floor);
+    let real = difference.abs() > floor
+        && match chance {
+            Chance::Interval(low, _) if difference > 0.0 => low > 0.0,
+            Chance::Interval(_, high) => high < 0.0,
+            Chance::UpTo(noise) => difference.abs() > noise,
+            Chance::Unknown => false,
+        };
+    let direction = if real && (difference < 0.0) == figure.smaller_is_better() {
+        Direction::Better
+    } else if real {
+        Direction::Worse
+    } else if chance == Chance::Unknown && difference.abs() > floor {
+        Direction::Unknown
     } else {
-        (None, false)
-    };
-    let direction = match (noise, real) {
-        (_, true) if (change < 0.0) == figure.smaller_is_better() => Direction::Better,
-        (_, true) => Direction::Worse,
-        (None, false) if change.abs() > floor => Direction::Unknown,
-        (_, false) => Direction::Same,
+        Direction::Same
     };
     Some(Change {
         figure,
         before,
         after,
-        noise,
+        chance,
         direction,
     })
+}
+
+/// Which way a percentile went that is lost in one run or both: the way of
+/// the share of lost messages.
+fn direction_of_loss(
+    pair: &Pair,
+    first: &Lane,
+    second: &Lane,
+    before: f64,
+    after: f64,
+) -> Direction {
+    if before.is_infinite() && after.is_infinite() {
+        return Direction::Same;
+    }
+    let wanted = if after.is_infinite() {
+        Direction::Worse
+    } else {
+        Direction::Better
+    };
+    match change(pair, Figure::Lost, first, second) {
+        Some(lost) if lost.direction == wanted => wanted,
+        _ => Direction::Unknown,
+    }
+}
+
+fn chance(pair: &Pair, figure: Figure, first: &Lane, second: &Lane, floor: f64) -> Chance {
+    let paired = figure
+        .metric()
+        .filter(|_| pair.same_weather)
+        .and_then(|metric| difference(metric, second, first));
+    if let Some(interval) = paired {
+        return Chance::Interval(interval.low, interval.high);
+    }
+    match (varies_by(figure, first), varies_by(figure, second)) {
+        (Some(a), Some(b)) => Chance::UpTo((a + b).max(floor)),
+        // A mean over every packet of the run: chance has no hold on it.
+        _ if figure == Figure::Overhead => Chance::UpTo(floor),
+        _ => Chance::Unknown,
+    }
 }
 
 /// How far `figure` varies by itself within one run.

@@ -21,6 +21,6 @@ mod ranking;
 mod terminal;
 mod written;
 
-pub use compare::{CannotCompare, Change, Comparison, Direction, LaneChange, compare};
+pub use compare::{CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare};
 pub use page::page;
 pub use terminal::{Terminal, comparison, table};

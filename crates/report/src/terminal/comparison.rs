@@ -4,7 +4,7 @@
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::compare::{Change, Comparison, Direction, LaneChange};
+use crate::compare::{Chance, Change, Comparison, Direction, LaneChange};
 use crate::figure::Unit;
 use crate::written;
 
@@ -23,7 +23,7 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
     say(how_judged(comparison), Style::Dim);
     for lane in &comparison.lanes {
         out.push('\n');
-        of_lane(lane, paint, room, &mut out);
+        of_lane(lane, comparison.paired, paint, room, &mut out);
     }
     for (names, which) in [
         (&comparison.only_in_first, "first"),
@@ -44,11 +44,12 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
 fn how_judged(comparison: &Comparison) -> &'static str {
     match (comparison.paired, comparison.several_seeds) {
         (true, true) => {
-            "Both runs met the same weather: ± is the 95 % interval of the differences seed by seed."
+            "Both runs met the same weather: the interval is of the differences seed by seed; \
+             where it leaves out zero there is a difference."
         }
         (true, false) => {
-            "Both runs met the same weather, of one seed: ± is the 95 % interval of the differences \
-             over stretches of the run drawn anew. → --seeds 5 on both also tells of other weather."
+            "Both runs met the same weather, of one seed: the interval is of the differences over \
+             stretches of the run drawn anew; where it leaves out zero there is a difference. → --seeds 5 on both also tells of other weather."
         }
         (false, true) => {
             "± is half the range over the seeds, both runs together: only a larger change is a \
@@ -103,13 +104,13 @@ fn outcome(lane: &LaneChange) -> &'static str {
     }
 }
 
-fn of_lane(lane: &LaneChange, paint: Paint, room: usize, out: &mut String) {
+fn of_lane(lane: &LaneChange, paired: bool, paint: Paint, room: usize, out: &mut String) {
     let columns = vec![
         Column::words(&printable(&lane.lane)),
         Column::numbers("first", ""),
         Column::numbers("second", ""),
         Column::numbers("change", ""),
-        Column::words("noise"),
+        Column::numbers(if paired { "95 % interval" } else { "by chance" }, ""),
         Column::words(""),
     ];
     let rows = lane
@@ -141,14 +142,23 @@ fn cells(change: &Change) -> Vec<Cell> {
         Cell::new(figure.written(change.before), Style::Plain),
         Cell::new(figure.written(change.after), Style::Plain),
         Cell::new(difference(change), style),
-        Cell::new(
-            change.noise.map_or(written::NOTHING.to_owned(), |noise| {
-                figure.written_spread(noise)
-            }),
-            Style::Dim,
-        ),
+        Cell::new(chance(change), Style::Dim),
         Cell::new(word, style),
     ]
+}
+
+/// `±0.9`, or the interval as `−1.2 … +0.3`.
+fn chance(change: &Change) -> String {
+    let signed = |value: f64| {
+        let size = change.figure.written_spread(value.abs());
+        let sign = if value < 0.0 { "−" } else { "+" };
+        size.replacen('±', sign, 1)
+    };
+    match change.chance {
+        Chance::Interval(low, high) => format!("{} … {}", signed(low), signed(high)),
+        Chance::UpTo(noise) => change.figure.written_spread(noise),
+        Chance::Unknown => written::NOTHING.to_owned(),
+    }
 }
 
 /// The change with its sign: shares in points, all else also as a factor
