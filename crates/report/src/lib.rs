@@ -2,7 +2,7 @@
 //!
 //! Everything here reads [`lagometer_stats::Document`] and nothing else, and
 //! knows nothing of how runs are made. [`table`] writes for a terminal,
-//! [`page`] for a browser, and [`compare`] sets two runs side by side.
+//! [`page`] for a browser, and [`compare()`] sets two runs side by side.
 
 /// Appends formatted text to a `String`, which cannot fail.
 macro_rules! append {

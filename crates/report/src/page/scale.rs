@@ -196,7 +196,12 @@ pub(crate) fn time_ticks(from: f64, to: f64, at_most: usize) -> Vec<(f64, String
 
 /// An instant of the run: `0:45`, `9:59.5`, `1:02:03`.
 pub(crate) fn clock(seconds: f64, step: f64) -> String {
-    let whole = seconds.max(0.0);
+    // A century; no run is longer, and arithmetic stays exact.
+    let whole = if seconds.is_nan() {
+        0.0
+    } else {
+        seconds.clamp(0.0, 3.2e9)
+    };
     let (decimals, scale) = if step < 0.1 {
         (2, 100.0)
     } else if step < 1.0 {

@@ -151,7 +151,11 @@ fn cells(change: &Change) -> Vec<Cell> {
 fn chance(change: &Change) -> String {
     let signed = |value: f64| {
         let size = change.figure.written_spread(value.abs());
-        let sign = if value < 0.0 { "−" } else { "+" };
+        let sign = match value {
+            below if below < 0.0 => "−",
+            above if above > 0.0 => "+",
+            _ => return "0".to_owned(),
+        };
         size.replacen('±', sign, 1)
     };
     match change.chance {

@@ -3,6 +3,7 @@
 
 mod browser;
 mod golden;
+mod nonsense;
 mod page;
 mod synthetic;
 mod terminal;
