@@ -1,0 +1,125 @@
+//! The emulator audits itself: what the link asked for against what was done.
+//!
+//! The link says of each packet when it is to arrive, or that it is not to.
+//! The router is a thread among others on a machine with interests of its
+//! own, so what it does differs. By how much is part of every result, and a
+//! run in which it is more than its [`Band`] permits is not valid.
+
+mod band;
+mod book;
+mod flow;
+mod spread;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub use band::Band;
+pub(crate) use book::{Books, Circumstances, WayBook};
+pub use spread::Spread;
+
+/// What the emulated network did, against what it was asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Audit {
+    /// Whether everything is within the band.
+    pub valid: bool,
+    /// What is not, each in a sentence; empty when valid.
+    pub faults: Vec<String>,
+    /// The band held against it.
+    pub band: Band,
+    /// How long it covers, in seconds.
+    pub seconds: f64,
+    /// What carried packets between hosts and router: `tun` or `ethernet`.
+    pub device: String,
+    /// How the router waited: `sleep`, `hybrid`, `spin`.
+    pub waiting: String,
+    /// How the router's thread was scheduled: `real-time`, `ordinary`.
+    pub precedence: String,
+    /// Share of one core the router's thread used, per cent.
+    pub router_cpu_pct: f64,
+    /// From when a packet was due to when the host had taken it, in
+    /// microseconds.
+    pub release_error_us: Spread,
+    /// How late the router woke from sleep, in microseconds; also about how
+    /// late it noticed a packet that came while it slept.
+    pub wake_late_us: Spread,
+    /// The longest time the router was away while it should have been at
+    /// work, in microseconds.
+    pub longest_absence_us: f64,
+    /// What the links asked for, all lanes and directions together.
+    pub asked: Figures,
+    /// What was done.
+    pub realised: Figures,
+    /// Each lane by itself.
+    pub lanes: Vec<LaneAudit>,
+}
+
+/// One lane's part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LaneAudit {
+    /// The lane's name.
+    pub lane: String,
+    /// From near to far.
+    pub up: WayAudit,
+    /// From far to near.
+    pub down: WayAudit,
+}
+
+/// One direction of a lane.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WayAudit {
+    /// Packets offered to the link.
+    pub packets: u64,
+    /// Their bytes, IP headers included.
+    pub bytes: u64,
+    /// Packets handed over to the other host, copies not counted.
+    pub delivered: u64,
+    /// Copies the link made, handed over too.
+    pub copies: u64,
+    /// Packets the link damaged.
+    pub damaged: u64,
+    /// Packets the link dropped, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Packets the link refused as too large, and told the sender.
+    pub refused: u64,
+    /// Packets still on their way at the end.
+    pub on_their_way: u64,
+    /// Packets that do not belong to the lane and were left out, such as a
+    /// host's own group messages.
+    pub strangers: u64,
+    /// Packets longer than the MTU or of another length than they say: an
+    /// offload that is on. They were left out.
+    pub malformed: u64,
+    /// Packets lost in the sending host's device before the router saw them.
+    pub lost_before: u64,
+    /// Packets the router had no room for.
+    pub lost_in_router: u64,
+    /// Packets the receiving host would not take, though undamaged.
+    pub lost_after: u64,
+    /// What the link asked for.
+    pub asked: Figures,
+    /// What was done.
+    pub realised: Figures,
+}
+
+/// Delay, loss and rate, as asked or as realised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// From a packet's arrival at the router to its arrival at the host, in
+    /// milliseconds.
+    pub delay_ms: Spread,
+    /// Share of packets that did not arrive, per cent.
+    pub loss_pct: f64,
+    /// Mean rate of what arrived, in Mbit/s.
+    pub rate_mbit_per_s: f64,
+    /// Highest rate of what arrived over a tenth of a second, in Mbit/s.
+    pub peak_mbit_per_s: f64,
+}
+
+impl WayAudit {
+    /// Packets that were lost by the emulator rather than by the link.
+    #[must_use]
+    pub const fn lost_by_accident(&self) -> u64 {
+        self.lost_before + self.lost_in_router + self.lost_after
+    }
+}

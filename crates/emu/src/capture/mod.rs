@@ -1,0 +1,206 @@
+//! The log of packets: every packet the links were offered and its fate, as a
+//! pcapng file that Wireshark opens.
+//!
+//! The router must not wait for a disk: it only writes into memory, and a
+//! thread of its own writes that to the file. If the disk cannot keep up, the
+//! log has gaps, which are counted; the network has none.
+
+mod pcapng;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use lagometer_link::{Direction, Fate};
+use lagometer_units::Time;
+use serde::Serialize;
+
+use crate::clock::Clock;
+use crate::error::{Doing, Error};
+
+/// How many bytes are handed to the writing thread at a time.
+const CHUNK_BYTES: usize = 128 * 1024;
+/// Room for one more packet of any size after a chunk is nearly full.
+const CHUNK_ROOM: usize = CHUNK_BYTES + 70 * 1024;
+/// After how long a chunk is handed over though it is not full.
+const CHUNK_AGE: Duration = Duration::from_millis(200);
+/// How many chunks there are: 6 MiB, or a quarter of a second at 200 Mbit/s.
+const CHUNKS: usize = 32;
+
+/// A log that is being written.
+#[derive(Debug)]
+pub(crate) struct Log {
+    /// The instant [`Time::ZERO`] on the calendar, in nanoseconds.
+    origin_ns: u64,
+    chunk: Vec<u8>,
+    chunk_began: Time,
+    chunk_packets: u64,
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    writer: JoinHandle<io::Result<()>>,
+    path: PathBuf,
+    packets: u64,
+    missing: u64,
+}
+
+/// What became of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogSummary {
+    /// The file.
+    pub path: PathBuf,
+    /// Packets in it.
+    pub packets: u64,
+    /// Packets that are not, because the disk did not keep up.
+    pub missing: u64,
+    /// Why writing ended early, if it did.
+    pub failure: Option<String>,
+}
+
+impl Log {
+    /// Starts a log at `path`, replacing what is there, of lanes called
+    /// `lanes`.
+    pub(crate) fn start<'a>(
+        path: &Path,
+        clock: Clock,
+        lanes: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, Error> {
+        let doing = || format!("writing the log of packets {}", path.display());
+        let mut file = File::create(path).doing(doing())?;
+        let mut chunk = Vec::with_capacity(CHUNK_ROOM);
+        pcapng::section(&mut chunk, concat!("lagometer ", env!("CARGO_PKG_VERSION")));
+        for lane in lanes {
+            for direction in Direction::BOTH {
+                pcapng::interface(&mut chunk, &format!("{lane} {direction}"));
+            }
+        }
+        let (full, to_write) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
+        let (written, empty) = mpsc::sync_channel(CHUNKS);
+        for _ in 1..CHUNKS {
+            // There is room for all of them.
+            let _ = written.try_send(Vec::with_capacity(CHUNK_ROOM));
+        }
+        let writer = thread::Builder::new()
+            .name("packet-log".to_owned())
+            .spawn(move || {
+                for mut chunk in to_write {
+                    file.write_all(&chunk)?;
+                    chunk.clear();
+                    let _ = written.try_send(chunk);
+                }
+                file.flush()
+            })
+            .doing(doing())?;
+        let today = SystemTime::now().duration_since(UNIX_EPOCH);
+        let origin = today.unwrap_or_default().as_nanos() as u64;
+        Ok(Self {
+            origin_ns: origin.saturating_sub(clock.now().as_nanos()),
+            chunk,
+            chunk_began: Time::ZERO,
+            chunk_packets: 0,
+            full,
+            empty,
+            writer,
+            path: path.to_owned(),
+            packets: 0,
+            missing: 0,
+        })
+    }
+
+    /// Writes down that `packet` was offered to the link of lane number
+    /// `lane` at `now`, and its fate.
+    pub(crate) fn packet(
+        &mut self,
+        lane: usize,
+        direction: Direction,
+        now: Time,
+        packet: &[u8],
+        fate: &Fate,
+    ) {
+        if self.chunk_packets == 0 {
+            self.chunk_began = now;
+        }
+        let interface = (lane * 2 + direction.index()) as u32;
+        let comment = format_args!("{}", Told { fate, now });
+        pcapng::packet(
+            &mut self.chunk,
+            interface,
+            self.origin_ns + now.as_nanos(),
+            packet,
+            comment,
+        );
+        self.chunk_packets += 1;
+        if self.chunk.len() >= CHUNK_BYTES || now.since(self.chunk_began) >= CHUNK_AGE {
+            self.hand_over();
+        }
+    }
+
+    /// Finishes the file.
+    pub(crate) fn finish(mut self) -> LogSummary {
+        self.hand_over();
+        drop(self.full);
+        let failure = match self.writer.join() {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("the writing thread panicked".to_owned()),
+        };
+        LogSummary {
+            path: self.path,
+            packets: self.packets,
+            missing: self.missing,
+            failure,
+        }
+    }
+
+    /// Hands the chunk to the writing thread and goes on with another. If
+    /// there is none, or the thread has given up, its packets are missing.
+    fn hand_over(&mut self) {
+        let packets = std::mem::take(&mut self.chunk_packets);
+        if let Ok(empty) = self.empty.try_recv() {
+            let chunk = std::mem::replace(&mut self.chunk, empty);
+            match self.full.try_send(chunk) {
+                Ok(()) => {
+                    self.packets += packets;
+                    return;
+                }
+                Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) => {
+                    self.chunk = chunk;
+                }
+            }
+        }
+        self.chunk.clear();
+        self.missing += packets;
+    }
+}
+
+/// A fate in words.
+struct Told<'a> {
+    fate: &'a Fate,
+    now: Time,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = |at: Time| at.since(self.now).as_secs_f64() * 1e3;
+        match self.fate {
+            Fate::Delivered { first, copy } => {
+                write!(formatter, "arrives after {:.3} ms", millis(first.at))?;
+                if first.damage.is_some() {
+                    formatter.write_str(", damaged")?;
+                }
+                if let Some(copy) = copy {
+                    write!(formatter, ", again after {:.3} ms", millis(copy.at))?;
+                    if copy.damage.is_some() {
+                        formatter.write_str(", damaged")?;
+                    }
+                }
+                Ok(())
+            }
+            Fate::Dropped(reason) => write!(formatter, "dropped: {}", reason.name()),
+            Fate::Refused { mtu_bytes } => write!(formatter, "refused: the MTU is {mtu_bytes} B"),
+        }
+    }
+}

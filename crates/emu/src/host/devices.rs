@@ -1,0 +1,173 @@
+//! The devices of a lane inside a host: a TUN device, or one end of a virtual
+//! Ethernet pair where there is no TUN.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketType, socket};
+
+use super::Host;
+use crate::address::LaneAddresses;
+use crate::error::{Doing, Error};
+use crate::netlink::{DeviceCounters, DeviceSettings, Netlink};
+use crate::port::Frames;
+use crate::sys::{ethtool, packet, tun};
+
+/// Which of the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Near,
+    Far,
+}
+
+/// How many packets may wait in a device for the router: at 20,000 packets a
+/// second the router may be away for 200 ms before a host loses one.
+const QUEUE_PACKETS: usize = 4096;
+/// How long the system may take to notice that a device is on.
+const ROUTE_PATIENCE: Duration = Duration::from_secs(5);
+
+impl Host {
+    /// Makes lane number `lane`'s TUN device in this host, which is `side`'s,
+    /// and returns the descriptor its packets pass through.
+    pub(crate) fn add_tun(&self, side: Side, lane: u8, mtu: usize) -> Result<OwnedFd, Error> {
+        let name = device_name(lane);
+        let doing = format!("making the TUN device {name}");
+        self.run(move || {
+            let device = tun::create(&name)?;
+            turn_on(&name, mtu, true)?;
+            add_addresses(&name, side, lane)?;
+            Ok::<_, io::Error>(device)
+        })?
+        .doing(doing)
+    }
+
+    /// Makes a virtual Ethernet pair for lane number `lane` between this
+    /// host, which is `side`'s, and `middle`, where the router's end of it
+    /// is. Returns the socket at that end and what frames to this host start
+    /// with.
+    pub(crate) fn add_ethernet(
+        &self,
+        middle: &Self,
+        side: Side,
+        lane: u8,
+        mtu: usize,
+    ) -> Result<(OwnedFd, Frames), Error> {
+        let name = device_name(lane);
+        let doing = format!("making the virtual Ethernet pair {name}");
+        let other_name = match side {
+            Side::Near => format!("near{lane}"),
+            Side::Far => format!("far{lane}"),
+        };
+        let here = self.namespace().try_clone().doing(doing.clone())?;
+        let (pair_name, pair_other_name) = (name.clone(), other_name.clone());
+        middle
+            .run(move || Netlink::open()?.add_veth(&pair_other_name, &pair_name, here.as_fd()))?
+            .doing(doing.clone())?;
+        let hardware = self
+            .run(move || {
+                turn_offloads_off(&name)?;
+                turn_on(&name, mtu, false)?;
+                add_addresses(&name, side, lane)?;
+                Netlink::open()?.hardware_address(&name)
+            })?
+            .doing(doing.clone())?;
+        let socket = middle
+            .run(move || {
+                turn_offloads_off(&other_name)?;
+                // A packet socket on a device that is off is broken.
+                turn_on(&other_name, mtu, false)?;
+                packet::open(Netlink::open()?.index(&other_name)?)
+            })?
+            .doing(doing)?;
+        Ok((socket, Frames::to(hardware)))
+    }
+
+    /// Waits until this host, which is `side`'s, has routes to its peers in
+    /// lane number `lane`: the system attends to the new state of a device in
+    /// its own time.
+    pub(crate) fn await_routes(&self, side: Side, lane: u8) -> Result<(), Error> {
+        self.run(move || {
+            let deadline = Instant::now() + ROUTE_PATIENCE;
+            for (_, peer) in ends(side, lane) {
+                let family = match peer {
+                    IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+                    IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+                };
+                let Ok(socket) = UdpSocket::bind((family, 0)) else {
+                    // This kernel has no such family.
+                    continue;
+                };
+                // Connecting sends nothing; any port will do.
+                while let Err(error) = socket.connect((peer, 9)) {
+                    if Instant::now() > deadline {
+                        return Err(error);
+                    }
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            Ok(())
+        })?
+        .doing(format!("waiting for the device {}", device_name(lane)))
+    }
+
+    /// What lane number `lane`'s device in this host counted.
+    pub(crate) fn counters(&self, lane: u8) -> Result<DeviceCounters, Error> {
+        let name = device_name(lane);
+        let doing = format!("asking for the counters of the device {name}");
+        self.run(move || Netlink::open()?.counters(&name))?
+            .doing(doing)
+    }
+}
+
+fn device_name(lane: u8) -> String {
+    format!("lane{lane}")
+}
+
+/// The addresses of `side` in lane number `lane`, each with its peer.
+fn ends(side: Side, lane: u8) -> [(IpAddr, IpAddr); 2] {
+    let addresses = LaneAddresses::of(lane);
+    let near_first: [(IpAddr, IpAddr); 2] = [
+        (addresses.near_v4.into(), addresses.far_v4.into()),
+        (addresses.near_v6.into(), addresses.far_v6.into()),
+    ];
+    match side {
+        Side::Near => near_first,
+        Side::Far => near_first.map(|(near, far)| (far, near)),
+    }
+}
+
+fn turn_on(name: &str, mtu: usize, neighbours: bool) -> io::Result<()> {
+    Netlink::open()?.turn_on(
+        name,
+        DeviceSettings {
+            mtu,
+            queue: QUEUE_PACKETS,
+            neighbours,
+        },
+    )
+}
+
+fn add_addresses(name: &str, side: Side, lane: u8) -> io::Result<()> {
+    let mut netlink = Netlink::open()?;
+    let index = netlink.index(name)?;
+    for (local, peer) in ends(side, lane) {
+        match netlink.add_address(index, local, peer) {
+            // A kernel without IPv6 still has IPv4 to offer.
+            Err(error) if local.is_ipv6() && is_unsupported(&error) => {}
+            outcome => outcome?,
+        }
+    }
+    Ok(())
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::libc::EOPNOTSUPP)
+}
+
+fn turn_offloads_off(name: &str) -> io::Result<()> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    ethtool::turn_offloads_off(socket.as_fd(), name)
+}

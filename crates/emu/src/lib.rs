@@ -1,0 +1,48 @@
+//! The emulated network: real hosts, real kernels, real time, and a road
+//! between them that behaves as a link profile says.
+//!
+//! One process is all of it. [`Host`]s are network namespaces of its own,
+//! joined by TUN devices whose other ends the process itself holds: so every
+//! IP packet one host sends the other, of whatever protocol, passes through
+//! the [`Network`]'s router, which asks the lane's own
+//! [`Link`](lagometer_link::Link) what becomes of it and hands it over when it
+//! is due. No kernel module, no container, no root where the system permits
+//! user namespaces; and nothing remains on the machine when the process ends,
+//! however it ends.
+//!
+//! A machine has other things to do than to release packets on time, so the
+//! network audits itself: see [`Audit`].
+//!
+//! # Map
+//!
+//! - `permission`: the right to have namespaces, or what to enable
+//! - `host`, `netlink`, `address`: a host and its devices
+//! - `port`, `ip`: where the router meets a host
+//! - `router`: the thread that holds packets and releases them
+//! - `audit`, `capture`: what it did
+//! - `network`: all of it together
+//! - `sys`: system calls without a safe wrapper, the only `unsafe` code
+
+mod address;
+mod audit;
+mod capture;
+mod clock;
+mod error;
+mod host;
+mod ip;
+mod netlink;
+mod network;
+mod permission;
+mod port;
+mod router;
+mod sys;
+
+pub use address::{LaneAddresses, MAX_LANES};
+pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
+pub use capture::LogSummary;
+pub use clock::Clock;
+pub use error::Error;
+pub use host::Host;
+pub use network::{Device, LaneSetup, Network, Outcome, Settings};
+pub use permission::{Permission, Refusal};
+pub use router::Waiting;

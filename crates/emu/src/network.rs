@@ -1,0 +1,279 @@
+//! The whole network: two hosts, the lanes between them, and the router.
+
+use std::fs;
+use std::path::PathBuf;
+
+use lagometer_link::Link;
+
+use crate::address::{LaneAddresses, MAX_LANES};
+use crate::audit::{Audit, Band, Books, Circumstances};
+use crate::capture::{Log, LogSummary};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::host::{Host, Side};
+use crate::netlink::DeviceCounters;
+use crate::permission::Permission;
+use crate::port::Port;
+use crate::router::{Manner, Router, Waiting};
+
+/// How an emulated network is made.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The MTU of the hosts' devices, in bytes: 1280 to 65,535. Default: 1500.
+    /// A link with a smaller MTU of its own is a narrower place on the way.
+    pub mtu: usize,
+    /// How the router waits. Default: [`Waiting::default`].
+    pub waiting: Waiting,
+    /// The core the router's thread is bound to. Default: none.
+    pub router_core: Option<usize>,
+    /// How many packets can be on their way at a time, all lanes together.
+    /// Default: 65,536, for which memory is used only when they are.
+    pub capacity: u32,
+    /// What carries packets between hosts and router. Default: TUN devices
+    /// where the system has them.
+    pub device: Device,
+    /// Where to write the log of packets, if anywhere.
+    pub log: Option<PathBuf>,
+    /// What the emulator's own errors may be.
+    pub band: Band,
+}
+
+/// What carries packets between hosts and router.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// TUN devices where `/dev/net/tun` exists, else virtual Ethernet.
+    #[default]
+    Any,
+    /// TUN devices.
+    Tun,
+    /// Pairs of virtual Ethernet devices and packet sockets.
+    Ethernet,
+}
+
+/// A lane of the network.
+#[derive(Clone, Debug)]
+pub struct LaneSetup {
+    /// Its name, for audit and log.
+    pub name: String,
+    /// Its own link.
+    pub link: Link,
+}
+
+/// An emulated network. Lane number n of [`Network::start`] is reached at
+/// [`LaneAddresses::of`] n.
+///
+/// When it is dropped, and when the process ends in whatever way, nothing of
+/// it remains on the machine.
+#[derive(Debug)]
+pub struct Network {
+    // Dropped in this order: the router before the hosts whose devices it
+    // holds.
+    router: Router,
+    near: Host,
+    far: Host,
+    /// Where the other ends of virtual Ethernet pairs are.
+    _middle: Option<Host>,
+    clock: Clock,
+    band: Band,
+    device: &'static str,
+    waiting: Waiting,
+    lanes: Vec<String>,
+    counted_before: Vec<[DeviceCounters; 2]>,
+}
+
+/// What a network leaves.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What it did against what it was asked, since [`Network::begin`] or
+    /// else since its start.
+    pub audit: Audit,
+    /// What became of the log, if there was one.
+    pub log: Option<LogSummary>,
+}
+
+/// The least MTU that IPv6 permits.
+const LEAST_MTU: usize = 1280;
+/// The most that an IP packet's length can say.
+const MOST_MTU: usize = 65_535;
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mtu: 1500,
+            waiting: Waiting::default(),
+            router_core: None,
+            capacity: 65_536,
+            device: Device::default(),
+            log: None,
+            band: Band::default(),
+        }
+    }
+}
+
+impl Network {
+    /// Makes the hosts, a pair of devices for each lane, and starts the
+    /// router.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] if the process may not have namespaces (see
+    /// [`Permission::acquire`], which this calls); an impossible MTU, too many
+    /// lanes; what the system says.
+    pub fn start(settings: &Settings, clock: Clock, lanes: Vec<LaneSetup>) -> Result<Self, Error> {
+        if lanes.len() > MAX_LANES {
+            return Err(Error::TooManyLanes {
+                lanes: lanes.len(),
+                most: MAX_LANES,
+            });
+        }
+        if !(LEAST_MTU..=MOST_MTU).contains(&settings.mtu) {
+            return Err(Error::Mtu {
+                mtu: settings.mtu,
+                least: LEAST_MTU,
+                most: MOST_MTU,
+            });
+        }
+        Permission::acquire()?;
+        let near = Host::new("near")?;
+        let far = Host::new("far")?;
+        let has_tun = match settings.device {
+            Device::Any => fs::exists("/dev/net/tun").unwrap_or(false),
+            Device::Tun => true,
+            Device::Ethernet => false,
+        };
+        let middle = if has_tun {
+            None
+        } else {
+            Some(Host::new("middle")?)
+        };
+        let port = |host: &Host, side, lane| {
+            Ok::<_, Error>(match &middle {
+                None => Port::Tun(host.add_tun(side, lane, settings.mtu)?),
+                Some(middle) => {
+                    let (socket, frames) = host.add_ethernet(middle, side, lane, settings.mtu)?;
+                    Port::Ethernet(socket, frames)
+                }
+            })
+        };
+        let ports = (0..=u8::MAX)
+            .zip(&lanes)
+            .map(|(lane, _)| Ok([port(&near, Side::Near, lane)?, port(&far, Side::Far, lane)?]))
+            .collect::<Result<Vec<_>, Error>>()?;
+        for (lane, _) in (0..=u8::MAX).zip(&lanes) {
+            near.await_routes(Side::Near, lane)?;
+            far.await_routes(Side::Far, lane)?;
+        }
+        let log = match &settings.log {
+            None => None,
+            Some(path) => {
+                let names = lanes.iter().map(|lane| lane.name.as_str());
+                Some(Log::start(path, clock, names)?)
+            }
+        };
+        let manner = Manner {
+            waiting: settings.waiting,
+            core: settings.router_core,
+            capacity: settings.capacity,
+            mtu: settings.mtu,
+        };
+        let (names, links): (Vec<_>, Vec<_>) =
+            lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
+        let counted_before = vec![Default::default(); names.len()];
+        Ok(Self {
+            router: Router::start(manner, clock, ports, links, log)?,
+            near,
+            far,
+            _middle: middle,
+            clock,
+            band: settings.band,
+            device: if has_tun { "tun" } else { "ethernet" },
+            waiting: settings.waiting,
+            lanes: names,
+            counted_before,
+        })
+    }
+
+    /// Begins anew with `links`, one for each lane in their order: the audit
+    /// covers what comes from now on. What is on its way arrives as the old
+    /// links said.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if the router has ended; what the system says.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many links as lanes.
+    pub fn begin(&mut self, links: Vec<Link>) -> Result<(), Error> {
+        assert_eq!(links.len(), self.lanes.len(), "a link for each lane");
+        self.counted_before = self.counters()?;
+        let books = Books::new(self.lanes.len(), self.clock.now());
+        self.router.begin(links, books)?;
+        Ok(())
+    }
+
+    /// Ends the network; what was on its way is lost.
+    ///
+    /// # Errors
+    ///
+    /// What stopped the router early, if something did.
+    pub fn stop(self) -> Result<Outcome, Error> {
+        let ended = self.clock.now();
+        let counted = self.counters()?;
+        let lanes = self
+            .lanes
+            .into_iter()
+            .zip(counted.into_iter().zip(self.counted_before))
+            .map(|(name, ([near, far], [near_before, far_before]))| {
+                (name, [near.since(near_before), far.since(far_before)])
+            })
+            .collect();
+        let circumstances = Circumstances {
+            ended,
+            device: self.device,
+            waiting: self.waiting.name(),
+            precedence: self.router.precedence(),
+            lanes,
+        };
+        let finished = self.router.stop()?;
+        let books = finished.outcome.map_err(|source| Error::System {
+            doing: "routing packets".to_owned(),
+            source,
+        })?;
+        Ok(Outcome {
+            audit: books.audit(&circumstances, self.band),
+            log: finished.log,
+        })
+    }
+
+    /// The host on this side: the players'.
+    #[must_use]
+    pub const fn near(&self) -> &Host {
+        &self.near
+    }
+
+    /// The host on the other side: the server's.
+    #[must_use]
+    pub const fn far(&self) -> &Host {
+        &self.far
+    }
+
+    /// The clock the router goes by.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The addresses of lane number `lane`.
+    #[must_use]
+    pub fn addresses(&self, lane: u8) -> LaneAddresses {
+        LaneAddresses::of(lane)
+    }
+
+    fn counters(&self) -> Result<Vec<[DeviceCounters; 2]>, Error> {
+        (0..=u8::MAX)
+            .zip(&self.lanes)
+            .map(|(lane, _)| Ok([self.near.counters(lane)?, self.far.counters(lane)?]))
+            .collect()
+    }
+}

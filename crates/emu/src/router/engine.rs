@@ -1,0 +1,283 @@
+//! The router's loop: packets in, packets out at their time.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+use lagometer_link::{Arrival, Direction, Fate, Link};
+use lagometer_units::Time;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::Finished;
+use super::hold::{Held, Hold, Slot};
+use super::lane::{Lane, Outcome};
+use super::too_big;
+use super::wait::{Waiter, Waiting};
+use crate::audit::Books;
+use crate::capture::Log;
+use crate::clock::Clock;
+use crate::port::Port;
+
+/// What the loop is told to do.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// Go on with these links and books, and send the old books back.
+    Begin {
+        links: Vec<Link>,
+        books: Box<Books>,
+        old_books: Sender<Box<Books>>,
+    },
+    /// Come to an end.
+    Stop,
+}
+
+/// Everything the loop works with.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub(super) clock: Clock,
+    pub(super) waiting: Waiting,
+    pub(super) mtu: usize,
+    pub(super) lanes: Vec<Lane>,
+    /// For each lane the near host's port and the far host's.
+    pub(super) ports: Vec<[Port; 2]>,
+    pub(super) hold: Hold,
+    pub(super) books: Box<Books>,
+    pub(super) log: Option<Log>,
+    pub(super) commands: Receiver<Command>,
+    /// Readable when there are commands.
+    pub(super) bell: Arc<OwnedFd>,
+    /// What the thread had used of a core when the books began.
+    pub(super) used_before: Duration,
+}
+
+/// The number by which the bell is known to the waiter; ports are numbered
+/// from zero.
+const BELL: u64 = u64::MAX;
+/// How many packets are taken from one port before others have their turn and
+/// what is due is released.
+const BATCH: usize = 16;
+/// A pass through the loop that takes longer than this is an absence.
+const LONG_PASS: Duration = Duration::from_micros(500);
+
+impl Engine {
+    /// Routes until told to stop.
+    pub(super) fn run(mut self) -> Finished {
+        let outcome = self.route_until_told();
+        self.close_books();
+        Finished {
+            outcome: outcome.map(|()| self.books),
+            log: self.log.map(Log::finish),
+        }
+    }
+
+    fn route_until_told(&mut self) -> io::Result<()> {
+        let mut waiter = Waiter::new(self.ports.len() * 2 + 1)?;
+        waiter.add(&self.bell, BELL)?;
+        for (number, port) in self.ports.iter().flatten().enumerate() {
+            waiter.add(port, number as u64)?;
+        }
+        loop {
+            let now = self.release_due()?;
+            let sleep_until = self.waiting.sleep_until(now, self.hold.next_due());
+            let any = waiter.wait(sleep_until.map_or(Duration::ZERO, |until| until.since(now)))?;
+            let after = self.clock.now();
+            match sleep_until {
+                Some(until) if !any => self.books.woke(after.since(until)),
+                // Woken by a file: when it became ready is not known.
+                Some(_) => {}
+                None => self.note_absence(now, after),
+            }
+            for nth in 0..waiter.ready_count() {
+                match waiter.ready(nth) {
+                    Some(BELL) => {
+                        let is_to_stop = self.obey()?;
+                        if is_to_stop {
+                            return Ok(());
+                        }
+                    }
+                    Some(port) => self.take_from(port as usize)?,
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Releases every packet that is due; returns when that was done.
+    fn release_due(&mut self) -> io::Result<Time> {
+        let mut now = self.clock.now();
+        while let Some((at, held)) = self.hold.take_due(now) {
+            let port = match held.direction {
+                Direction::Up => &self.ports[usize::from(held.lane)][1],
+                Direction::Down => &self.ports[usize::from(held.lane)][0],
+            };
+            let was_taken = match port.hand_over(self.hold.bytes(&held)) {
+                Ok(()) => true,
+                Err(error) if is_about_the_packet(&error) => false,
+                Err(error) => return Err(error),
+            };
+            let before = now;
+            now = self.clock.now();
+            self.note_absence(before, now);
+            self.books.released(&held, at, now, was_taken);
+            self.hold.give_back(held.slot);
+        }
+        Ok(now)
+    }
+
+    /// Takes what the port with `number` has, up to a batch.
+    fn take_from(&mut self, number: usize) -> io::Result<()> {
+        let (lane, direction) = match number % 2 {
+            0 => (number / 2, Direction::Up),
+            _ => (number / 2, Direction::Down),
+        };
+        for _ in 0..BATCH {
+            let Some(slot) = self.hold.take() else {
+                return self.take_without_room(lane, direction);
+            };
+            let port = &self.ports[lane][direction.index()];
+            let Some(length) = port.take(self.hold.buffer(&slot))? else {
+                self.hold.give_back(slot);
+                return Ok(());
+            };
+            let now = self.clock.now();
+            self.route(lane, direction, now, slot, length);
+        }
+        Ok(())
+    }
+
+    /// Asks the lane's link about a packet and does what it says.
+    fn route(&mut self, lane: usize, direction: Direction, now: Time, slot: Slot, length: usize) {
+        let book = &mut self.books.lanes[lane][direction.index()];
+        let packet = &mut self.hold.buffer(&slot)[..length];
+        let outcome = self.lanes[lane].consider(direction, now, packet, self.mtu, book);
+        let Outcome::Fated(fate) = outcome else {
+            self.hold.give_back(slot);
+            return;
+        };
+        if let Some(log) = &mut self.log {
+            log.packet(lane, direction, now, packet, &fate);
+        }
+        let held = |slot, arrival: Arrival, is_copy| Held {
+            slot,
+            length,
+            lane: lane as u8,
+            direction,
+            arrived: now,
+            is_copy,
+            is_damaged: arrival.damage.is_some(),
+        };
+        match fate {
+            Fate::Delivered { first, copy } => {
+                if let Some(arrival) = copy {
+                    // Copied before the first is damaged.
+                    match self.hold.copy(&slot, length) {
+                        Some(second) => {
+                            self.damage(&second, length, arrival);
+                            self.hold.hold(arrival.at, held(second, arrival, true));
+                        }
+                        None => self.books.lanes[lane][direction.index()].found_no_room(),
+                    }
+                }
+                self.damage(&slot, length, first);
+                self.hold.hold(first.at, held(slot, first, false));
+            }
+            Fate::Dropped(_) => self.hold.give_back(slot),
+            Fate::Refused { mtu_bytes } => {
+                self.refuse(lane, direction, &slot, length, mtu_bytes);
+                self.hold.give_back(slot);
+            }
+        }
+    }
+
+    fn damage(&mut self, slot: &Slot, length: usize, arrival: Arrival) {
+        if let Some(damage) = arrival.damage {
+            damage.apply(&mut self.hold.buffer(slot)[..length]);
+        }
+    }
+
+    /// Tells the sender of the packet in `slot` that it was too large.
+    fn refuse(&mut self, lane: usize, direction: Direction, slot: &Slot, length: usize, mtu: u64) {
+        let mut answer = [0; too_big::ANSWER_BYTES];
+        let packet = &self.hold.buffer(slot)[..length];
+        if let Some(length) = too_big::answer(packet, mtu, &mut answer) {
+            // A host that does not take it sends on in ignorance, as it may
+            // on a real path.
+            let _ = self.ports[lane][direction.index()].hand_over(&answer[..length]);
+        }
+    }
+
+    /// Takes a packet there is no buffer for and loses it.
+    fn take_without_room(&mut self, lane: usize, direction: Direction) -> io::Result<()> {
+        let mut packet = [0; 64];
+        if self.ports[lane][direction.index()]
+            .take(&mut packet)?
+            .is_some()
+        {
+            self.books.lanes[lane][direction.index()].found_no_room();
+        }
+        Ok(())
+    }
+
+    /// Does what it is told; whether that is to stop.
+    fn obey(&mut self) -> io::Result<bool> {
+        let mut count = [0; 8];
+        rustix::io::read(&self.bell, &mut count)?;
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Stop => return Ok(true),
+                Command::Begin {
+                    links,
+                    books,
+                    old_books,
+                } => {
+                    for (lane, link) in self.lanes.iter_mut().zip(links) {
+                        lane.set_link(link);
+                    }
+                    self.close_books();
+                    self.used_before += self.books.router_used;
+                    let old = std::mem::replace(&mut self.books, books);
+                    // Whoever gave the command may have lost interest.
+                    let _ = old_books.send(old);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes down what is only asked for at the end.
+    fn close_books(&mut self) {
+        self.books.router_used = self.used();
+        for (books, ports) in self.books.lanes.iter_mut().zip(&self.ports) {
+            for (book, port) in books.iter_mut().zip(ports) {
+                // A port that cannot say has no way to lose any.
+                book.lost_at_port = port.lost().unwrap_or(0);
+            }
+        }
+    }
+
+    /// How much of a core's time the thread has used since the books began.
+    fn used(&self) -> Duration {
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        let used = Duration::new(used.tv_sec as u64, used.tv_nsec as u32);
+        used.saturating_sub(self.used_before)
+    }
+
+    fn note_absence(&mut self, from: Time, to: Time) {
+        let lasted = to.since(from);
+        if lasted > LONG_PASS {
+            self.books.was_away(lasted);
+        }
+    }
+}
+
+/// Whether a host refused a packet for what it is (damaged beyond a version)
+/// or for want of room, rather than because the port is broken.
+fn is_about_the_packet(error: &io::Error) -> bool {
+    use nix::libc::{EAGAIN, EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
+    matches!(
+        error.raw_os_error(),
+        Some(EAGAIN | EINVAL | EMSGSIZE | ENOBUFS | ENOMEM | EIO)
+    )
+}

@@ -1,0 +1,110 @@
+//! One lane as the router sees it: its link, and what becomes of a packet.
+
+use lagometer_link::{Direction, Fate, Link};
+use lagometer_units::Time;
+
+use crate::address::LaneAddresses;
+use crate::audit::WayBook;
+use crate::ip::Header;
+
+/// A lane's addresses and its own state of the link.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    addresses: LaneAddresses,
+    link: Link,
+}
+
+/// What is to be done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is not one of the lane's; nobody asks for it.
+    LeftOut,
+    /// The link has spoken.
+    Fated(Fate),
+}
+
+impl Lane {
+    pub(crate) const fn new(addresses: LaneAddresses, link: Link) -> Self {
+        Self { addresses, link }
+    }
+
+    /// Goes on with another link.
+    pub(crate) fn set_link(&mut self, link: Link) {
+        self.link = link;
+    }
+
+    /// What becomes of `packet`, which came at `now` and wants to go in
+    /// `direction`, where the hosts' devices take `mtu` bytes.
+    pub(crate) fn consider(
+        &mut self,
+        direction: Direction,
+        now: Time,
+        packet: &[u8],
+        mtu: usize,
+        book: &mut WayBook,
+    ) -> Outcome {
+        let Some(header) = Header::read(packet).filter(|_| packet.len() <= mtu) else {
+            book.malformed += 1;
+            return Outcome::LeftOut;
+        };
+        let (up, down) = (
+            self.addresses.is_up(header.source, header.destination),
+            self.addresses.is_up(header.destination, header.source),
+        );
+        let belongs = match direction {
+            Direction::Up => up,
+            Direction::Down => down,
+        };
+        if !belongs {
+            book.strangers += 1;
+            return Outcome::LeftOut;
+        }
+        let fate = self.link.offer(direction, now, packet.len());
+        book.offered(packet.len(), &fate);
+        Outcome::Fated(fate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::Books;
+    use lagometer_link::{Profile, Regime};
+
+    fn packet(source: [u8; 4], destination: [u8; 4], length: u16) -> Vec<u8> {
+        let mut packet = vec![0; usize::from(length)];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        packet[12..16].copy_from_slice(&source);
+        packet[16..20].copy_from_slice(&destination);
+        packet
+    }
+
+    #[test]
+    fn only_the_lanes_own_whole_packets_meet_its_link() {
+        let text = "summary = \"a\"\n[both]\ndelay = \"10 ms\"\n";
+        let profile = Profile::from_text("test", text).unwrap();
+        let link = Link::new(&profile, 1, Regime::Time, Time::ZERO);
+        let mut lane = Lane::new(LaneAddresses::of(3), link);
+        let mut books = Books::new(1, Time::ZERO);
+        let book = &mut books.lanes[0][0];
+        let (near, far) = ([10, 77, 3, 1], [10, 77, 3, 2]);
+        let mut consider =
+            |direction, packet: &[u8]| lane.consider(direction, Time::ZERO, packet, 1500, book);
+        assert!(matches!(
+            consider(Direction::Up, &packet(near, far, 100)),
+            Outcome::Fated(Fate::Delivered { .. })
+        ));
+        for (direction, stranger) in [
+            (Direction::Down, packet(near, far, 100)),
+            (Direction::Up, packet(near, [224, 0, 0, 22], 100)),
+            (Direction::Up, packet([10, 77, 4, 1], far, 100)),
+            (Direction::Up, packet(near, far, 1501)),
+            (Direction::Up, packet(near, far, 100)[..99].to_vec()),
+        ] {
+            assert_eq!(consider(direction, &stranger), Outcome::LeftOut);
+        }
+        let book = &books.lanes[0][0];
+        assert_eq!((book.strangers, book.malformed), (3, 2));
+    }
+}

@@ -1,0 +1,163 @@
+//! The router: the thread through which every packet between the hosts goes.
+
+mod engine;
+pub(crate) mod hold;
+mod lane;
+mod too_big;
+mod wait;
+
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use lagometer_link::Link;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::thread::CpuSet;
+
+use crate::address::LaneAddresses;
+use crate::audit::Books;
+use crate::capture::{Log, LogSummary};
+use crate::clock::Clock;
+use crate::error::{Doing, Error};
+use crate::port::Port;
+use crate::sys::scheduling;
+use engine::{Command, Engine};
+use hold::Hold;
+use lane::Lane;
+pub use wait::Waiting;
+
+/// How the router works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    pub(crate) waiting: Waiting,
+    /// The core its thread is bound to.
+    pub(crate) core: Option<usize>,
+    /// How many packets can be on their way at a time, all lanes together.
+    pub(crate) capacity: u32,
+    pub(crate) mtu: usize,
+}
+
+/// A router at work.
+#[derive(Debug)]
+pub(crate) struct Router {
+    commands: Sender<Command>,
+    bell: Arc<OwnedFd>,
+    thread: JoinHandle<Finished>,
+    precedence: &'static str,
+}
+
+/// What a router leaves.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) outcome: io::Result<Box<Books>>,
+    pub(crate) log: Option<LogSummary>,
+}
+
+/// A packet can be longer than it should; so that this shows, a buffer has
+/// some bytes more than the MTU.
+const EXCESS_BYTES: usize = 64;
+
+impl Router {
+    /// Starts routing between `ports`, for each lane the near host's and the
+    /// far host's, by `links`, one for each lane.
+    pub(crate) fn start(
+        manner: Manner,
+        clock: Clock,
+        ports: Vec<[Port; 2]>,
+        links: Vec<Link>,
+        log: Option<Log>,
+    ) -> Result<Self, Error> {
+        const DOING: &str = "starting the router";
+        let bell =
+            Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing(DOING)?);
+        let (commands, received) = mpsc::channel();
+        let lanes = links.into_iter().zip(0..);
+        let engine = Engine {
+            clock,
+            waiting: manner.waiting,
+            mtu: manner.mtu,
+            lanes: lanes
+                .map(|(link, number)| Lane::new(LaneAddresses::of(number), link))
+                .collect(),
+            hold: Hold::new(manner.capacity, manner.mtu + EXCESS_BYTES),
+            books: Box::new(Books::new(ports.len(), clock.now())),
+            ports,
+            log,
+            commands: received,
+            bell: Arc::clone(&bell),
+            used_before: Duration::ZERO,
+        };
+        let (settled, has_settled) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("router".to_owned())
+            .spawn(move || {
+                // Whoever starts it waits for this.
+                let _ = settled.send(settle(manner));
+                engine.run()
+            })
+            .doing(DOING)?;
+        let precedence = has_settled
+            .recv()
+            .map_err(|_| Error::ThreadGone("router"))?
+            .doing(DOING)?;
+        Ok(Self {
+            commands,
+            bell,
+            thread,
+            precedence,
+        })
+    }
+
+    /// Goes on with other links and empty books; returns the old books.
+    pub(crate) fn begin(&self, links: Vec<Link>, books: Books) -> Result<Box<Books>, Error> {
+        let (old_books, answer) = mpsc::channel();
+        self.command(Command::Begin {
+            links,
+            books: Box::new(books),
+            old_books,
+        })?;
+        answer.recv().map_err(|_| Error::ThreadGone("router"))
+    }
+
+    /// Ends the routing; what was on its way is lost.
+    pub(crate) fn stop(self) -> Result<Finished, Error> {
+        // A router that ended early says why below.
+        let _ = self.command(Command::Stop);
+        self.thread.join().map_err(|_| Error::ThreadGone("router"))
+    }
+
+    /// How its thread is scheduled, in a word.
+    pub(crate) const fn precedence(&self) -> &'static str {
+        self.precedence
+    }
+
+    fn command(&self, command: Command) -> Result<(), Error> {
+        self.commands
+            .send(command)
+            .map_err(|_| Error::ThreadGone("router"))?;
+        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).doing("waking the router")?;
+        Ok(())
+    }
+}
+
+/// Makes the calling thread as punctual as the system permits; says how it is
+/// scheduled now.
+fn settle(manner: Manner) -> io::Result<&'static str> {
+    // Timers may fire 50 us late by default, to save power.
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    if let Some(core) = manner.core {
+        let mut cores = CpuSet::new();
+        cores.set(core);
+        rustix::thread::sched_setaffinity(None, &cores)?;
+    }
+    // A real-time thread that never sleeps would take a core from everybody.
+    let may_be_first = manner.waiting != Waiting::Spin;
+    if may_be_first && scheduling::become_first().is_ok() {
+        return Ok("real-time");
+    }
+    Ok("ordinary")
+}

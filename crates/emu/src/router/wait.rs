@@ -1,0 +1,147 @@
+//! How the router waits for the next packet or the next release.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use lagometer_units::Time;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+/// How the router waits.
+///
+/// A sleeping thread is woken late: by some fifty microseconds on a virtual
+/// machine, by ten on good hardware, and now and then by far more. A spinning
+/// one is on time, and has a core to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Sleep until the moment itself, and be late.
+    Sleep,
+    /// Sleep until `spin` before it, then spin.
+    Hybrid {
+        /// How long before the moment spinning starts.
+        spin: Duration,
+    },
+    /// Never sleep.
+    Spin,
+}
+
+impl Default for Waiting {
+    /// Spinning for the last 100 microseconds.
+    fn default() -> Self {
+        Self::Hybrid {
+            spin: Duration::from_micros(100),
+        }
+    }
+}
+
+impl Waiting {
+    /// The way of waiting in a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sleep => "sleep",
+            Self::Hybrid { .. } => "hybrid",
+            Self::Spin => "spin",
+        }
+    }
+
+    /// Until when to sleep at `now` when something is due `at`, if at all.
+    /// Never for longer than [`LONGEST_SLEEP`], so that a router that the
+    /// machine does not let run finds out about it.
+    pub(super) fn sleep_until(self, now: Time, at: Option<Time>) -> Option<Time> {
+        let longest = now + LONGEST_SLEEP;
+        let wake = match self {
+            Self::Spin => return None,
+            Self::Sleep => at.unwrap_or(longest),
+            Self::Hybrid { spin } => at.map_or(longest, |at| at - spin),
+        };
+        (wake > now).then(|| wake.min(longest))
+    }
+}
+
+/// The longest the router sleeps at a time.
+const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+
+/// What the router waits for: readiness of any of its files, each known by a
+/// number.
+pub(super) struct Waiter {
+    epoll: OwnedFd,
+    ready: Vec<epoll::Event>,
+}
+
+impl Waiter {
+    /// Waits for nothing yet; at most `files` will be added.
+    pub(super) fn new(files: usize) -> io::Result<Self> {
+        Ok(Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            ready: Vec::with_capacity(files.max(1)),
+        })
+    }
+
+    /// Waits for `file` too, to be known by `number`.
+    pub(super) fn add(&mut self, file: impl AsFd, number: u64) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(number);
+        Ok(epoll::add(&self.epoll, file, data, epoll::EventFlags::IN)?)
+    }
+
+    /// Waits until a file is ready or `longest` has passed. Whether any is.
+    pub(super) fn wait(&mut self, longest: Duration) -> io::Result<bool> {
+        let longest = Timespec {
+            tv_sec: longest.as_secs().cast_signed(),
+            tv_nsec: longest.subsec_nanos().into(),
+        };
+        self.ready.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), Some(&longest)) {
+            Ok(_) => Ok(!self.ready.is_empty()),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How many files were ready.
+    pub(super) fn ready_count(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// The number of the `nth` file that was ready.
+    pub(super) fn ready(&self, nth: usize) -> Option<u64> {
+        self.ready.get(nth).map(|event| event.data.u64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time::from_millis(1000);
+
+    #[test]
+    fn hybrid_wakes_early_and_does_not_sleep_when_it_is_near() {
+        let waiting = Waiting::Hybrid {
+            spin: Duration::from_micros(100),
+        };
+        let at = NOW + Duration::from_millis(5);
+        assert_eq!(
+            waiting.sleep_until(NOW, Some(at)),
+            Some(NOW + Duration::from_micros(4900))
+        );
+        let near = NOW + Duration::from_micros(100);
+        assert_eq!(waiting.sleep_until(NOW, Some(near)), None);
+    }
+
+    #[test]
+    fn no_way_of_waiting_sleeps_past_the_longest_sleep() {
+        let far = NOW + Duration::from_secs(1);
+        for at in [None, Some(far)] {
+            for waiting in [Waiting::Sleep, Waiting::default()] {
+                assert_eq!(
+                    waiting.sleep_until(NOW, at),
+                    Some(NOW + LONGEST_SLEEP),
+                    "{waiting:?}"
+                );
+            }
+            assert_eq!(Waiting::Spin.sleep_until(NOW, at), None);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Asking the scheduler for precedence: `sched_setscheduler(2)`.
+
+use std::io;
+
+use nix::libc;
+
+/// Puts the calling thread into the first-in first-out real-time class at its
+/// lowest priority: it runs before every ordinary thread of its core.
+///
+/// # Errors
+///
+/// What the system says; without privilege or an `RLIMIT_RTPRIO`, that it is
+/// not permitted.
+pub(crate) fn become_first() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the pointer is to a whole `sched_param` that the call only
+    // reads; 0 names the calling thread.
+    let outcome = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Puts the calling thread into the idle class: it runs only when nothing
+/// else wants its core.
+///
+/// # Errors
+///
+/// What the system says.
+pub(crate) fn become_last() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: as in `become_first`.
+    let outcome = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
