@@ -16,11 +16,12 @@
 //! # Map
 //!
 //! - `permission`: the right to have namespaces, or what to enable
-//! - `host`, `netlink`, `address`: a host and its devices
+//! - `worker`, `host`, `netlink`, `address`: a host and its devices
 //! - `port`, `ip`: where the router meets a host
 //! - `router`: the thread that holds packets and releases them
 //! - `audit`, `capture`: what it did
 //! - `network`: all of it together
+//! - `shape`: foreign programs in the hosts
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
 
 mod address;
@@ -35,7 +36,9 @@ mod network;
 mod permission;
 mod port;
 mod router;
+mod shape;
 mod sys;
+mod worker;
 
 pub use address::{LaneAddresses, MAX_LANES};
 pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
@@ -46,3 +49,4 @@ pub use host::Host;
 pub use network::{Device, LaneSetup, Network, Outcome, Settings};
 pub use permission::{Permission, Refusal};
 pub use router::Waiting;
+pub use shape::{Shape, ShapeError, Shaped, VARIABLES};

@@ -134,8 +134,8 @@ impl Network {
             });
         }
         Permission::acquire()?;
-        let near = Host::new("near")?;
-        let far = Host::new("far")?;
+        let near = Host::new("near host")?;
+        let far = Host::new("far host")?;
         let has_tun = match settings.device {
             Device::Any => fs::exists("/dev/net/tun").unwrap_or(false),
             Device::Tun => true,

@@ -61,10 +61,12 @@ impl Host {
             Side::Near => format!("near{lane}"),
             Side::Far => format!("far{lane}"),
         };
-        let here = self.namespace().try_clone().doing(doing.clone())?;
+        let here = self.door().doing(doing.clone())?;
         let (pair_name, pair_other_name) = (name.clone(), other_name.clone());
         middle
-            .run(move || Netlink::open()?.add_veth(&pair_other_name, &pair_name, here.as_fd()))?
+            .run(move || {
+                Netlink::open()?.add_veth(&pair_other_name, &pair_name, here.namespace().as_fd())
+            })?
             .doing(doing.clone())?;
         let hardware = self
             .run(move || {

@@ -154,10 +154,8 @@ fn settle(manner: Manner) -> io::Result<&'static str> {
         cores.set(core);
         rustix::thread::sched_setaffinity(None, &cores)?;
     }
-    // A real-time thread that never sleeps would take a core from everybody.
-    let may_be_first = manner.waiting != Waiting::Spin;
-    if may_be_first && scheduling::become_first().is_ok() {
-        return Ok("real-time");
-    }
-    Ok("ordinary")
+    Ok(match scheduling::become_first() {
+        Ok(()) => "real-time",
+        Err(_) => "ordinary",
+    })
 }

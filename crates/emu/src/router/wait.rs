@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno;
 
 /// How the router waits.
 ///
@@ -87,14 +88,30 @@ impl Waiter {
 
     /// Waits until a file is ready or `longest` has passed. Whether any is.
     pub(super) fn wait(&mut self, longest: Duration) -> io::Result<bool> {
+        // Sleeping is left to `ppoll`, which counts nanoseconds, as `epoll`
+        // does not on every system that is in use.
+        if !longest.is_zero() && !self.sleep(longest)? {
+            self.ready.clear();
+            return Ok(false);
+        }
+        self.ready.clear();
+        let at_once = Timespec::default();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), Some(&at_once)) {
+            Ok(_) | Err(Errno::INTR) => Ok(!self.ready.is_empty()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sleeps until a file is ready, at most `longest`. Whether one is.
+    fn sleep(&self, longest: Duration) -> io::Result<bool> {
         let longest = Timespec {
             tv_sec: longest.as_secs().cast_signed(),
             tv_nsec: longest.subsec_nanos().into(),
         };
-        self.ready.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), Some(&longest)) {
-            Ok(_) => Ok(!self.ready.is_empty()),
-            Err(rustix::io::Errno::INTR) => Ok(false),
+        let mut files = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match poll(&mut files, Some(&longest)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

@@ -22,20 +22,3 @@ pub(crate) fn become_first() -> io::Result<()> {
         Err(io::Error::last_os_error())
     }
 }
-
-/// Puts the calling thread into the idle class: it runs only when nothing
-/// else wants its core.
-///
-/// # Errors
-///
-/// What the system says.
-pub(crate) fn become_last() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: as in `become_first`.
-    let outcome = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
-    if outcome == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}

@@ -8,7 +8,7 @@ use lagometer_link::{Link, Profile, Regime};
 use lagometer_units::Time;
 
 /// Nothing in these tests takes this long unless it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A link that behaves as `ways`, the text of a profile without its summary.
 pub(crate) fn link(ways: &str) -> Link {

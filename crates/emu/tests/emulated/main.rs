@@ -4,31 +4,30 @@
 
 mod bench;
 mod figures;
+mod helper;
+mod shaped;
 mod traffic;
 
 use lagometer_emu::Permission;
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Arguments;
 
 fn main() {
+    if let Some(code) = helper::asked() {
+        std::process::exit(code);
+    }
     let mut arguments = Arguments::from_args();
     // What is measured is a machine's timing: one test at a time.
     arguments.test_threads = Some(1);
     let tests = match Permission::acquire() {
-        Ok(_) => [traffic::tests(), figures::tests()].concat_trials(),
+        Ok(_) => traffic::tests()
+            .into_iter()
+            .chain(figures::tests())
+            .chain(shaped::tests())
+            .collect(),
         Err(refusal) => {
             eprintln!("skipped: {refusal}");
             Vec::new()
         }
     };
     libtest_mimic::run(&arguments, tests).exit();
-}
-
-trait Concat {
-    fn concat_trials(self) -> Vec<Trial>;
-}
-
-impl<const N: usize> Concat for [Vec<Trial>; N] {
-    fn concat_trials(self) -> Vec<Trial> {
-        self.into_iter().flatten().collect()
-    }
 }
