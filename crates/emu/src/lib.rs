@@ -13,6 +13,8 @@
 //! A machine has other things to do than to release packets on time, so the
 //! network audits itself: see [`Audit`].
 //!
+//! Namespaces are Linux's: elsewhere this crate is empty.
+//!
 //! # Map
 //!
 //! - `permission`: the right to have namespaces, or what to enable
@@ -23,6 +25,8 @@
 //! - `network`: all of it together
 //! - `shape`: foreign programs in the hosts
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
+
+#![cfg(target_os = "linux")]
 
 mod address;
 mod audit;

@@ -78,13 +78,14 @@ impl Engine {
         for (number, port) in self.ports.iter().flatten().enumerate() {
             waiter.add(port, number as u64)?;
         }
+        let mut after = self.clock.now();
         loop {
-            let now = self.release_due()?;
+            let now = self.release_due(after)?;
             let sleep_until = self.waiting.sleep_until(now, self.hold.next_due());
             let any = waiter.wait(sleep_until.map_or(Duration::ZERO, |until| until.since(now)))?;
-            let after = self.clock.now();
+            after = self.clock.now();
             match sleep_until {
-                Some(until) if !any => self.books.woke(after.since(until)),
+                Some(until) if !any || after > until => self.books.woke(after.since(until)),
                 // Woken by a file: when it became ready is not known.
                 Some(_) => {}
                 None => self.note_absence(now, after),
@@ -104,9 +105,11 @@ impl Engine {
         }
     }
 
-    /// Releases every packet that is due; returns when that was done.
-    fn release_due(&mut self) -> io::Result<Time> {
+    /// Releases every packet that is due; returns when that was done. The
+    /// last time anything was due could be looked at was `before`.
+    fn release_due(&mut self, before: Time) -> io::Result<Time> {
         let mut now = self.clock.now();
+        self.note_absence(before, now);
         while let Some((at, held)) = self.hold.take_due(now) {
             let port = match held.direction {
                 Direction::Up => &self.ports[usize::from(held.lane)][1],

@@ -2,16 +2,22 @@
 //!
 //! Skipped, with the reason, where the system permits no namespaces.
 
+#[cfg(target_os = "linux")]
 mod bench;
+#[cfg(target_os = "linux")]
 mod figures;
+#[cfg(target_os = "linux")]
 mod helper;
+#[cfg(target_os = "linux")]
 mod shaped;
+#[cfg(target_os = "linux")]
 mod traffic;
 
-use lagometer_emu::Permission;
-use libtest_mimic::Arguments;
-
+#[cfg(target_os = "linux")]
 fn main() {
+    use lagometer_emu::Permission;
+    use libtest_mimic::Arguments;
+
     if let Some(code) = helper::asked() {
         std::process::exit(code);
     }
@@ -30,4 +36,9 @@ fn main() {
         }
     };
     libtest_mimic::run(&arguments, tests).exit();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("skipped: namespaces are Linux's");
 }

@@ -1,7 +1,5 @@
-//! How punctual the router is on this machine: steady traffic through a link
-//! of 20 ms, for each device and way of waiting.
-//!
-//!     cargo run --release -p lagometer-emu --example punctuality [PACKETS_PER_SECOND [SECONDS]]
+//! Steady traffic through an emulated link of 20 ms, for each device and way of
+//! waiting.
 
 use std::error::Error;
 use std::net::UdpSocket;
@@ -14,7 +12,8 @@ use lagometer_emu::{
 use lagometer_link::{Link, Profile, Regime};
 use lagometer_units::Time;
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// Measures and prints a line for each.
+pub(crate) fn measure_all() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut argument = |default: f64| arguments.next().map_or(Ok(default), |text| text.parse());
     let (packets_per_second, seconds) = (argument(20_000.0)?, argument(2.0)?);
