@@ -115,19 +115,29 @@ fn list(title: &str, lines: &[(String, String)], out: &mut String) {
     *out += "</dl></div>";
 }
 
+/// Every setting with its value; settings within settings after their name.
 fn settings(settings: &Value) -> Vec<(String, String)> {
-    let Some(fields) = settings.as_object() else {
-        return Vec::new();
-    };
-    fields
-        .iter()
-        .map(|(name, value)| {
-            let value = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            (name.replace('_', " "), value)
-        })
-        .collect()
+    let mut lines = Vec::new();
+    flatten("", settings, &mut lines);
+    lines
+}
+
+fn flatten(prefix: &str, value: &Value, lines: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let name = name.replace('_', " ");
+                let name = if prefix.is_empty() {
+                    name
+                } else {
+                    format!("{prefix}: {name}")
+                };
+                flatten(&name, value, lines);
+            }
+        }
+        Value::String(text) => lines.push((prefix.to_owned(), text.clone())),
+        other => lines.push((prefix.to_owned(), other.to_string())),
+    }
 }
 
 fn messages(lane: &Lane) -> Vec<(String, String)> {
@@ -306,4 +316,30 @@ fn pretty(value: &Value) -> String {
         text += "\n… the rest is in the result document";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_within_settings_are_lines_too() {
+        let lines =
+            settings(&json!({ "no_delay": 2, "rules": { "first_probe": "7 s", "on": true } }));
+        let written: Vec<String> = lines
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        assert_eq!(
+            written,
+            [
+                "no delay = 2",
+                "rules: first probe = 7 s",
+                "rules: on = true"
+            ]
+        );
+        assert!(settings(&json!({})).is_empty());
+    }
 }
