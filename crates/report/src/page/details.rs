@@ -135,6 +135,8 @@ fn flatten(prefix: &str, value: &Value, lines: &mut Vec<(String, String)>) {
                 flatten(&name, value, lines);
             }
         }
+        // A document may carry anything in place of settings.
+        _ if prefix.is_empty() => {}
         Value::String(text) => lines.push((prefix.to_owned(), text.clone())),
         other => lines.push((prefix.to_owned(), other.to_string())),
     }
@@ -340,6 +342,6 @@ mod tests {
                 "rules: on = true"
             ]
         );
-        assert!(settings(&json!({})).is_empty());
+        assert!(settings(&json!({})).is_empty() && settings(&json!(null)).is_empty());
     }
 }
