@@ -6,6 +6,9 @@
 //! removals only: an entry that an update removes is gone from the state, but
 //! stays in the delta as a removal, for subscribers are to hear of it.
 //!
+//! A [`Window`] is a delta that also knows who sent what, so that what goes to
+//! many subscribers is encoded once and each gets it without his own.
+//!
 //! The rules, field by field:
 //!
 //! - a number, text or bytes: the update's value, if it has one;
@@ -66,11 +69,13 @@ mod oneofs;
 mod size;
 mod state;
 mod tree;
+mod window;
 
 pub(crate) use check::check;
 pub use delta::{Delta, Taken};
 pub use key::Key;
 pub use state::{Removal, State};
+pub use window::{Window, WindowBytes};
 
 use thiserror::Error;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lagometer_protocol::merge::{
-    Delta, Key, MergeContext, MergeError, MergeLimits, MergeOptions, Removal, State, Taken,
+    Delta, Key, MergeContext, MergeError, MergeLimits, MergeOptions, Removal, State, Taken, Window,
 };
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::tankspb::{TankGameChannelData, TankState};
@@ -398,4 +398,64 @@ fn lists_follow_the_options() {
         list(&["c", "d"]),
         "a list that is replaced is not cut"
     );
+}
+
+#[test]
+fn each_player_gets_the_others_updates_from_one_encoding() {
+    let data_type = Schema::bundled().find("tpspb.TestRepChannelData");
+    let mut window = Window::new(data_type, MergeLimits::default());
+    for (player, pitch) in [(1, 10), (2, 20), (1, 11), (3, 30), (2, 21)] {
+        let update = pawn(player, pitch).encode_to_vec();
+        assert_eq!(window.merge(player, &update, &PLAIN), Ok(Taken::Merged));
+    }
+    let encoded = window.encode();
+    let pitches = |bytes: &[u8]| -> Vec<(u32, u32)> {
+        TestRepChannelData::decode(bytes)
+            .unwrap()
+            .pawn_states
+            .iter()
+            .map(|(&player, pawn)| (player, pawn.remote_view_pitch()))
+            .collect()
+    };
+    assert_eq!(pitches(encoded.all()), [(1, 11), (2, 21), (3, 30)]);
+    assert_eq!(
+        pitches(&encoded.without(2).unwrap().concat()),
+        [(1, 11), (3, 30)]
+    );
+    assert_eq!(encoded.without(4), Some([encoded.all(), &[]]));
+    assert_eq!(encoded.senders().collect::<Vec<_>>(), [1, 2, 3]);
+
+    // Player 3 meddles with player 1's pawn: neither can be cut out now.
+    window
+        .merge(3, &pawn(1, 99).encode_to_vec(), &PLAIN)
+        .unwrap();
+    let encoded = window.encode();
+    assert_eq!(pitches(encoded.all()), [(1, 99), (2, 21), (3, 30)]);
+    assert_eq!(encoded.without(1), None);
+    assert_eq!(encoded.without(3), None);
+    assert_eq!(
+        pitches(&encoded.without(2).unwrap().concat()),
+        [(1, 99), (3, 30)]
+    );
+}
+
+#[test]
+fn a_removal_by_another_is_not_cut_out_with_what_it_took_along() {
+    let data_type = Schema::bundled().find("tpspb.TestRepChannelData");
+    let mut window = Window::new(data_type, MergeLimits::default());
+    window
+        .merge(1, &pawn(7, 10).encode_to_vec(), &PLAIN)
+        .unwrap();
+    window
+        .merge(2, &actor(7, gone()).encode_to_vec(), &PLAIN)
+        .unwrap();
+    let encoded = window.encode();
+    assert_eq!(
+        encoded.without(2),
+        None,
+        "2 is to hear of the pawn that is gone"
+    );
+    window.clear();
+    assert!(window.is_empty());
+    assert!(window.encode().all().is_empty());
 }

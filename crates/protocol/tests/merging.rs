@@ -4,7 +4,9 @@ mod reference;
 
 use std::sync::LazyLock;
 
-use lagometer_protocol::merge::{Delta, MergeContext, MergeLimits, MergeOptions, State, Taken};
+use lagometer_protocol::merge::{
+    Delta, MergeContext, MergeLimits, MergeOptions, State, Taken, Window,
+};
 use lagometer_protocol::schema::Schema;
 use proptest::prelude::*;
 use prost::Message;
@@ -155,6 +157,48 @@ proptest! {
         let at_once = decoded(name, &at_once.to_bytes());
         let one_by_one = decoded(name, &one_by_one.to_bytes());
         prop_assert!(at_once == one_by_one, "{}\n{}", text(&at_once), text(&one_by_one));
+    }
+
+    #[test]
+    fn a_window_gives_each_subscriber_what_the_others_sent(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        count in 1usize..8,
+        context in context(),
+    ) {
+        let base = updates(name, seed, 1).remove(0).encode_to_vec();
+        let mut source = Source::new(!seed);
+        let mut window = Window::new(SCHEMA.find(name), MergeLimits::default());
+        let mut sent = Vec::new();
+        for update in updates(name, seed.wrapping_add(1), count) {
+            let update = update.encode_to_vec();
+            let sender = source.below(4) as u32;
+            if window.merge(sender, &update, &context).unwrap() == Taken::Merged {
+                sent.push((sender, update));
+            }
+        }
+        let encoded = window.encode();
+        for subscriber in 0..5 {
+            let mut one_by_one = state(name);
+            one_by_one.load(&base).unwrap();
+            let mut at_once = one_by_one.clone();
+            for (_, update) in sent.iter().filter(|(sender, _)| *sender != subscriber) {
+                one_by_one.merge(update, &context).unwrap();
+            }
+            let Some(stretches) = encoded.without(subscriber) else {
+                prop_assert!(sent.iter().any(|(sender, _)| *sender == subscriber));
+                continue;
+            };
+            at_once.merge(&stretches.concat(), &context).unwrap();
+            let at_once = decoded(name, &at_once.to_bytes());
+            let one_by_one = decoded(name, &one_by_one.to_bytes());
+            prop_assert!(at_once == one_by_one, "{}\n{}", text(&at_once), text(&one_by_one));
+        }
+        let mut delta = Delta::new(SCHEMA.find(name), MergeLimits::default());
+        for (_, update) in &sent {
+            prop_assert_eq!(delta.merge(update, &context), Ok(Taken::Merged));
+        }
+        prop_assert!(decoded(name, encoded.all()) == decoded(name, &delta.to_bytes()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::schema::DataType;
 use crate::wire::Reader;
 
-use super::entries::Tombstones;
+use super::entries::{Removal, Tombstones};
 use super::tree::Tree;
 use super::{MergeContext, MergeError, MergeLimits};
 
@@ -62,17 +62,34 @@ impl Delta {
     ///
     /// [`MergeError`]; the delta is then as it was.
     pub fn merge(&mut self, update: &[u8], context: &MergeContext) -> Result<Taken, MergeError> {
-        match &mut self.data {
+        let removals = self.merge_and_tell(update, context)?;
+        Ok(if removals.is_some() {
+            Taken::Merged
+        } else {
+            Taken::MustFollow
+        })
+    }
+
+    /// Merges an update and tells what it removes; `None` when it must follow.
+    pub(super) fn merge_and_tell(
+        &mut self,
+        update: &[u8],
+        context: &MergeContext,
+    ) -> Result<Option<Vec<Removal>>, MergeError> {
+        let removals = match &mut self.data {
             DeltaData::Typed { tree, tombstones } => {
                 if tree.disturbs(tombstones, update, context)? {
-                    return Ok(Taken::MustFollow);
+                    return Ok(None);
                 }
-                tree.merge(update, context, Some(tombstones))?;
+                tree.merge(update, context, Some(tombstones))?
             }
-            DeltaData::Opaque { bytes, limits } => append_opaque(bytes, *limits, update)?,
-        }
+            DeltaData::Opaque { bytes, limits } => {
+                append_opaque(bytes, *limits, update)?;
+                Vec::new()
+            }
+        };
         self.is_empty = false;
-        Ok(Taken::Merged)
+        Ok(Some(removals))
     }
 
     /// Forgets all updates.
@@ -92,6 +109,14 @@ impl Delta {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.is_empty
+    }
+
+    /// The data taken apart, if its type is known.
+    pub(super) fn tree(&self) -> Option<&Tree> {
+        match &self.data {
+            DeltaData::Typed { tree, .. } => Some(tree),
+            DeltaData::Opaque { .. } => None,
+        }
     }
 
     /// Appends the delta as one encoded update.
