@@ -97,8 +97,8 @@ pub struct MergeContext {
 /// A channel's merge options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeOptions {
-    /// A list in an update takes the place of the stored one. Its length is
-    /// then not limited, save where the type's own rule says so.
+    /// A list in an update takes the place of the stored one. An update that
+    /// has nothing in the list leaves it as it is.
     pub replace_list: bool,
     /// The most elements a list keeps; 0 is no limit.
     pub list_size_limit: u32,

@@ -79,7 +79,6 @@ impl TouchedLists {
                     }
                     list.drain(..cut);
                 }
-                Rule::Protobuf if options.replace_list => {}
                 _ if options.truncate_top => drop(list.drain(..excess)),
                 _ => list.truncate(limit),
             }

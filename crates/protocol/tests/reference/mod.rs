@@ -43,7 +43,7 @@ fn generic(data: &mut DynamicMessage, update: &DynamicMessage, options: Option<M
     let fields: Vec<FieldDescriptor> = data.descriptor().fields().collect();
     for field in fields {
         if field.is_list() {
-            shorten(data, update, &field, options, options.replace_list);
+            shorten(data, update, &field, options);
         } else if field.is_map() && options.remove_entries {
             remove_removed(data, &field);
         }
@@ -55,12 +55,11 @@ fn shorten(
     update: &DynamicMessage,
     field: &FieldDescriptor,
     options: MergeOptions,
-    replaced_is_unlimited: bool,
 ) {
     if options.replace_list && update.has_field(field) {
         data.set_field(field, update.get_field(field).into_owned());
     }
-    if replaced_is_unlimited || !update.has_field(field) {
+    if !update.has_field(field) {
         return;
     }
     let limit = options.list_size_limit as usize;
@@ -234,7 +233,7 @@ fn ruled(data: &mut DynamicMessage, update: &DynamicMessage, context: &MergeCont
     merge_field(data, update, "names");
     merge_field(data, update, "list");
     let list = data.descriptor().get_field_by_name("list").unwrap();
-    shorten(data, update, &list, options, options.replace_list);
+    shorten(data, update, &list, options);
     let gone = entries(data, update, "cascade", true, replace);
     lose_keys(data, "deep", &gone);
     lose_keys(data, "names", &gone);
