@@ -145,6 +145,7 @@ impl Layouts {
         self.by_name.keys().map(String::as_str)
     }
 
+    #[inline]
     pub(crate) fn message(&self, index: usize) -> &Layout {
         &self.messages[index]
     }
@@ -205,6 +206,7 @@ impl Layout {
         })
     }
 
+    #[inline]
     pub(crate) fn field(&self, number: u32) -> Option<&FieldLayout> {
         match self.dense.get(number as usize) {
             Some(&NO_FIELD) => None,

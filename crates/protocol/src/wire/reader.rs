@@ -75,6 +75,7 @@ impl<'a> Field<'a> {
     /// # Errors
     ///
     /// [`WireError::UnexpectedWireType`] when it is no varint.
+    #[inline]
     pub fn uint32(&self) -> Result<u32, WireError> {
         match self.value {
             Value::Varint(value) => Ok(value as u32),
@@ -87,6 +88,7 @@ impl<'a> Field<'a> {
     /// # Errors
     ///
     /// [`WireError::UnexpectedWireType`] when it has no length.
+    #[inline]
     pub fn bytes(&self) -> Result<&'a [u8], WireError> {
         match self.value {
             Value::Bytes(bytes) => Ok(bytes),
@@ -100,6 +102,7 @@ impl<'a> Field<'a> {
     ///
     /// [`WireError::UnexpectedWireType`] when it has no length,
     /// [`WireError::NotUtf8`] when it is no text.
+    #[inline]
     pub fn string(&self) -> Result<&'a str, WireError> {
         Ok(std::str::from_utf8(self.bytes()?)?)
     }
@@ -114,6 +117,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Starts at the beginning of an encoded message.
     #[must_use]
+    #[inline]
     pub fn new(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
@@ -124,6 +128,12 @@ impl<'a> Reader<'a> {
     ///
     /// [`WireError`] when the bytes are no message; what then follows in them
     /// has no meaning.
+    #[expect(
+        clippy::inline_always,
+        reason = "the loop over a message's fields is the hottest there is, and what a field is \
+                  made of need not leave the registers"
+    )]
+    #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, WireError> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -154,6 +164,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// [`WireError::Truncated`] or [`WireError::VarintTooLong`].
+    #[inline]
     pub fn varint(&mut self) -> Result<u64, WireError> {
         // Most varints are keys, small numbers and short lengths: one byte.
         if let [byte, rest @ ..] = self.rest
@@ -162,6 +173,54 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Ok(u64::from(*byte));
         }
+        self.long_varint()
+    }
+
+    /// Reads so many bytes as an array, for packed numbers of fixed size.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Truncated`] when fewer are left.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let (array, rest) = self.rest.split_first_chunk().ok_or(WireError::Truncated)?;
+        self.rest = rest;
+        Ok(*array)
+    }
+
+    /// Whether the end has been reached.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    #[inline]
+    fn key(&mut self) -> Result<(u32, u8), WireError> {
+        let key = u32::try_from(self.varint()?).map_err(|_| WireError::BadKey)?;
+        let number = key >> 3;
+        let wire_type = (key & 7) as u8;
+        if wire_type > WireType::Fixed32 as u8 {
+            return Err(WireError::BadWireType(wire_type));
+        }
+        if number == 0 {
+            return Err(WireError::BadKey);
+        }
+        Ok((number, wire_type))
+    }
+
+    #[inline]
+    fn take(&mut self, length: u64) -> Result<&'a [u8], WireError> {
+        let length = usize::try_from(length).map_err(|_| WireError::Truncated)?;
+        let (bytes, rest) = self
+            .rest
+            .split_at_checked(length)
+            .ok_or(WireError::Truncated)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    fn long_varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0;
         for (index, &byte) in self.rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
@@ -178,46 +237,6 @@ impl<'a> Reader<'a> {
         } else {
             WireError::VarintTooLong
         })
-    }
-
-    /// Reads so many bytes as an array, for packed numbers of fixed size.
-    ///
-    /// # Errors
-    ///
-    /// [`WireError::Truncated`] when fewer are left.
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
-        let (array, rest) = self.rest.split_first_chunk().ok_or(WireError::Truncated)?;
-        self.rest = rest;
-        Ok(*array)
-    }
-
-    /// Whether the end has been reached.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    fn key(&mut self) -> Result<(u32, u8), WireError> {
-        let key = u32::try_from(self.varint()?).map_err(|_| WireError::BadKey)?;
-        let number = key >> 3;
-        let wire_type = (key & 7) as u8;
-        if wire_type > WireType::Fixed32 as u8 {
-            return Err(WireError::BadWireType(wire_type));
-        }
-        if number == 0 {
-            return Err(WireError::BadKey);
-        }
-        Ok((number, wire_type))
-    }
-
-    fn take(&mut self, length: u64) -> Result<&'a [u8], WireError> {
-        let length = usize::try_from(length).map_err(|_| WireError::Truncated)?;
-        let (bytes, rest) = self
-            .rest
-            .split_at_checked(length)
-            .ok_or(WireError::Truncated)?;
-        self.rest = rest;
-        Ok(bytes)
     }
 
     fn skip_group(&mut self, number: u32, depth: u32) -> Result<(), WireError> {

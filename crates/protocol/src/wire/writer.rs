@@ -10,6 +10,7 @@ pub const fn encoded_len_varint(value: u64) -> usize {
 }
 
 /// Appends a varint.
+#[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -19,11 +20,13 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a field's key.
+#[inline]
 pub fn put_key(out: &mut Vec<u8>, number: u32, wire_type: WireType) {
     put_varint(out, (u64::from(number) << 3) | wire_type as u64);
 }
 
 /// Appends a `uint32` field without presence: nothing when it is zero.
+#[inline]
 pub fn put_uint32_field(out: &mut Vec<u8>, number: u32, value: u32) {
     if value != 0 {
         put_key(out, number, WireType::Varint);
@@ -32,6 +35,7 @@ pub fn put_uint32_field(out: &mut Vec<u8>, number: u32, value: u32) {
 }
 
 /// Appends a field with a length: bytes, a string or an encoded message.
+#[inline]
 pub fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_key(out, number, WireType::Bytes);
     put_varint(out, bytes.len() as u64);
@@ -44,6 +48,7 @@ pub fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
 pub struct LengthMark(usize);
 
 /// Leaves room for a length; what is appended from here on is counted in it.
+#[inline]
 pub fn open_length(out: &mut Vec<u8>) -> LengthMark {
     out.push(0);
     LengthMark(out.len())
@@ -55,6 +60,7 @@ pub fn open_length(out: &mut Vec<u8>) -> LengthMark {
 ///
 /// When `out` was shortened below the mark.
 #[expect(clippy::needless_pass_by_value, reason = "a mark is used once")]
+#[inline]
 pub fn close_length(out: &mut Vec<u8>, mark: LengthMark) {
     let length = out.len() - mark.0;
     // Nearly every nested message is shorter than 128 bytes, so its length
