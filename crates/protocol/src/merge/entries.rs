@@ -77,16 +77,31 @@ impl EntryWork {
         }
 
         let map = node.map_or_empty(known.number);
-        match (entry.value, value) {
-            (EntryValue::Message(encoded), Kind::Message(inner)) => match map.entry(entry.key) {
-                btree_map::Entry::Vacant(vacant) => {
-                    vacant.insert(first_value(layouts, inner, rule, &encoded)?);
+        let (EntryValue::Message(encoded), Kind::Message(inner)) = (&entry.value, value) else {
+            map.insert(entry.key, entry.value.into_encoded());
+            return Ok(());
+        };
+        match map.entry(entry.key) {
+            btree_map::Entry::Vacant(vacant) => {
+                // Most entries of a delta are touched once and need not be
+                // taken apart.
+                let is_final = tombstones.is_some() && !layouts.message(inner).has_message_oneofs;
+                vacant.insert(if is_final {
+                    Value::Bytes(encoded.to_vec())
+                } else {
+                    first_value(layouts, inner, rule, encoded)?
+                });
+            }
+            btree_map::Entry::Occupied(mut occupied) => {
+                let was_removed = tombstones
+                    .is_some_and(|tombstones| tombstones.contains(known.number, occupied.key()));
+                if was_removed {
+                    // By this very update, which gives the key twice.
+                    *occupied.get_mut() = first_value(layouts, inner, rule, encoded)?;
+                } else {
+                    merge_value(occupied.get_mut(), layouts, inner, rule, encoded)?;
                 }
-                btree_map::Entry::Occupied(mut occupied) => {
-                    merge_value(occupied.get_mut(), layouts, inner, rule, &encoded)?;
-                }
-            },
-            (value, _) => drop(map.insert(entry.key, value.into_encoded())),
+            }
         }
         Ok(())
     }
@@ -125,6 +140,10 @@ impl Tombstones {
         self.0.clear();
     }
 
+    fn contains(&self, field: u32, key: &Key) -> bool {
+        !self.0.is_empty() && self.0.contains(&(field, key.clone()))
+    }
+
     /// Whether an occurrence of a map's field puts a removed key back.
     pub(super) fn are_disturbed_by(
         &self,
@@ -136,7 +155,7 @@ impl Tombstones {
             return Ok(false);
         };
         let entry = Entry::read(key, value, field.bytes()?)?;
-        Ok(self.0.contains(&(known.number, entry.key))
+        Ok(self.contains(known.number, &entry.key)
             && !is_removal(known, entry_rule(known), &entry.value, options)?)
     }
 }
@@ -201,12 +220,18 @@ fn merge_value(
     rule: &EntryRule,
     encoded: &[u8],
 ) -> Result<(), WireError> {
-    let Value::Message(node) = old else {
-        // Kept encoded; or, in a delta, a removal that the key's own update
-        // may take back.
-        if rule.values != Values::KeepFirst {
-            *old = first_value(layouts, inner, rule, encoded)?;
+    match rule.values {
+        Values::KeepFirst => return Ok(()),
+        Values::Replace => {
+            *old = Value::Bytes(encoded.to_vec());
+            return Ok(());
         }
+        Values::Deep | Values::Overlay | Values::Copy(_) => {}
+    }
+    if let Value::Bytes(kept) = old {
+        *old = first_value(layouts, inner, rule, kept)?;
+    }
+    let Value::Message(node) = old else {
         return Ok(());
     };
     match &rule.values {

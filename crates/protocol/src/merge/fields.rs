@@ -161,6 +161,18 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// The key of an entry alone.
+pub(super) fn entry_key(key: Scalar, encoded: &[u8]) -> Result<Key, WireError> {
+    let mut found = Key::default_of(key);
+    let mut reader = Reader::new(encoded);
+    while let Some(field) = reader.next_field()? {
+        if field.number == 1 {
+            found = Key::read(key, &field)?;
+        }
+    }
+    Ok(found)
+}
+
 impl EntryValue<'_> {
     /// The value to store where nothing will be merged into it.
     pub(super) fn into_encoded(self) -> Value {

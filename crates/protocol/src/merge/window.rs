@@ -10,7 +10,7 @@ use crate::wire::{Reader, WireError};
 
 use super::delta::{Delta, Taken};
 use super::encode::{encode_entry, encode_slot, encode_unknown};
-use super::fields::Entry;
+use super::fields::entry_key;
 use super::key::Key;
 use super::node::{Slot, UNKNOWN, Value};
 use super::tree::Tree;
@@ -248,9 +248,8 @@ impl Window {
                 None => Piece::field(UNKNOWN),
                 Some(known) if known.rule == Rule::Skip => continue,
                 Some(known) => match known.shape {
-                    Shape::Map { key, value, .. } => {
-                        let entry = Entry::read(key, value, field.bytes()?)?;
-                        Piece::entry(known.number, entry.key)
+                    Shape::Map { key, .. } => {
+                        Piece::entry(known.number, entry_key(key, field.bytes()?)?)
                     }
                     _ => Piece::field(oneof_field(layout, known.number)),
                 },
