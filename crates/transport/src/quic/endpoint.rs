@@ -16,7 +16,7 @@ use super::settings::Settings;
 use super::tls::SERVER_NAME;
 use super::wiring::{self, CLIENT, SERVER};
 use crate::entropy::Entropy;
-use crate::instants::{to_instant, to_time};
+use crate::origin::{to_instant, to_time};
 use crate::{Closed, Endpoint, Message, Refused, State};
 
 /// One side of a QUIC connection.

@@ -12,7 +12,7 @@ use super::kind::Kind;
 use super::settings::Settings;
 use super::wiring::{self, Side};
 use crate::entropy::Entropy;
-use crate::instants::{to_instant, to_time};
+use crate::origin::{to_instant, to_time};
 use crate::{Closed, Endpoint, Message, Refused, State, Transport};
 
 /// One side of a WebRTC connection with one data channel.

@@ -11,7 +11,7 @@ use str0m::{Candidate, IceCreds, Rtc, RtcConfig};
 use super::crypto::PROVIDER;
 use super::settings::Settings;
 use crate::entropy::Entropy;
-use crate::instants::to_instant;
+use crate::origin::to_instant;
 
 /// A self-signed P-256 certificate, valid from 2026 to 2126, made with
 /// `openssl req -x509`; both ends have it, for peers are known by its
