@@ -9,19 +9,19 @@
 //! What differs is the cost. The reference keeps segments in linked lists and
 //! walks them on every flush and acknowledgement, so that its cost per
 //! segment grows with the window. Here segments stand in rings indexed by
-//! their number (`in_flight`, `receiver`), those due are found by their
+//! their number (`send_ring`, `receiver`), those due are found by their
 //! deadline (`deadlines`), and those skipped by a tree over the instants of
 //! transmission (`skips`).
 
 mod clock;
 mod config;
 mod congestion;
+mod cutting;
 mod deadlines;
 mod endpoint;
 mod engine;
 mod flush;
 mod framing;
-mod in_flight;
 mod packer;
 mod pool;
 mod presets;
@@ -29,7 +29,7 @@ mod probe;
 mod receiver;
 mod round_trip;
 mod rules;
-mod send_queue;
+mod send_ring;
 mod sender;
 mod settings;
 mod skips;
@@ -37,11 +37,11 @@ mod transport;
 mod wire;
 
 pub use config::Config;
+pub use cutting::TooManySegments;
 pub use endpoint::{KcpEndpoint, pair};
 pub use engine::Engine;
 pub use flush::Work;
 pub use receiver::Arrival;
 pub use rules::{Backoff, RtoMargin, Rules, SkipCounting, WindowGrowth};
-pub use send_queue::TooManySegments;
 pub use settings::{Overrides, Settings, Side};
 pub use wire::{BadDatagram, Command, HEADER_BYTES, Header};

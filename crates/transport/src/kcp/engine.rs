@@ -19,12 +19,12 @@ use lagometer_units::Time;
 use super::clock::{Clock, ahead};
 use super::config::{Config, LEAST_MTU, segment_bytes};
 use super::congestion::Congestion;
+use super::cutting::TooManySegments;
 use super::pool::Pool;
 use super::probe::Probe;
 use super::receiver::{Arrival, Receiver};
 use super::round_trip::RoundTrip;
 use super::rules::SkipCounting;
-use super::send_queue::TooManySegments;
 use super::sender::Sender;
 use super::wire::{BadDatagram, Command, split_segment};
 
@@ -115,7 +115,7 @@ impl Engine {
     /// [`TooManySegments`] when the message is too long; nothing was taken.
     pub fn send(&mut self, bytes: &[u8]) -> Result<usize, TooManySegments> {
         let segment_bytes = segment_bytes(self.mtu);
-        self.sender.queue.push(bytes, segment_bytes, &mut self.pool)
+        self.sender.push(bytes, segment_bytes, &mut self.pool)
     }
 
     /// Takes out the next message, in stream mode the bytes of the next
@@ -142,7 +142,7 @@ impl Engine {
         if datagram.len() < super::wire::HEADER_BYTES {
             return Err(BadDatagram::TooShort);
         }
-        let before = self.sender.in_flight.first();
+        let before = self.sender.ring.first();
         let mut newest: Option<(u32, u32)> = None;
         let mut rest = datagram;
         while let Some(piece) = split_segment(self.conversation, rest)? {
@@ -181,7 +181,7 @@ impl Engine {
             self.sender
                 .on_datagram_read(sequence, self.clock.extend(sent));
         }
-        if ahead(self.sender.in_flight.first(), before) > 0 {
+        if ahead(self.sender.ring.first(), before) > 0 {
             let bytes = segment_bytes(self.mtu) as u32;
             self.congestion.on_progress(self.remote_window, bytes);
         }

@@ -93,19 +93,19 @@ impl Engine {
         for index in 0..sender.batch.len() {
             let sequence = sender.batch[index];
             if sender.renew(sequence, now, timeout, &mut resent) {
-                if let Some(segment) = sender.in_flight.outstanding_mut(sequence) {
+                if let Some(segment) = sender.ring.outstanding_mut(sequence) {
                     segment.write_header(&header, sequence);
                 }
-                packer.data(&sender.in_flight, sequence);
+                packer.data(&sender.ring, sequence);
             }
         }
         let mut sequence = sender.admit(window, now, timeout, grace, &mut resent);
-        while let Some(segment) = sender.in_flight.outstanding_mut(sequence) {
+        while let Some(segment) = sender.ring.outstanding_mut(sequence) {
             segment.write_header(&header, sequence);
-            packer.data(&sender.in_flight, sequence);
+            packer.data(&sender.ring, sequence);
             sequence = sequence.wrapping_add(1);
         }
-        packer.finish(&sender.in_flight);
+        packer.finish(&sender.ring);
         self.conclude(resent, window);
     }
 
@@ -122,7 +122,7 @@ impl Engine {
             header.timestamp = timestamp;
             packer.control(&header);
         }
-        packer.finish(&self.sender.in_flight);
+        packer.finish(&self.sender.ring);
     }
 
     /// When [`update`](Self::update) should next be called, by the clock that
@@ -204,7 +204,7 @@ impl Engine {
         self.dead |= resent.dead;
         let bytes = segment_bytes(self.mtu) as u32;
         if resent.on_skips {
-            let in_flight = self.sender.in_flight.span() as u32;
+            let in_flight = self.sender.ring.span() as u32;
             self.congestion
                 .on_fast_resend(in_flight, self.resend, bytes);
         }
@@ -229,7 +229,7 @@ impl Engine {
     }
 }
 
-impl super::in_flight::Segment {
+impl super::send_ring::Segment {
     /// Writes the header in front of the payload; what all segments of a
     /// flush share is taken from `shared`.
     #[inline]

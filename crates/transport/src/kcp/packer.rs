@@ -4,7 +4,7 @@
 //! where the segment lies, behind the room kept for its header; only
 //! datagrams of several segments are copied together.
 
-use super::in_flight::InFlight;
+use super::send_ring::SendRing;
 use super::wire::{HEADER_BYTES, Header};
 
 /// The datagram under way during one flush.
@@ -41,18 +41,18 @@ impl<'a, O: FnMut(&[u8])> Packer<'a, O> {
     }
 
     /// Appends a segment in flight, its header being written.
-    pub(crate) fn data(&mut self, in_flight: &InFlight, sequence: u32) {
-        let Some(segment) = in_flight.outstanding(sequence) else {
+    pub(crate) fn data(&mut self, ring: &SendRing, sequence: u32) {
+        let Some(segment) = ring.outstanding(sequence) else {
             return;
         };
         if self.bytes + segment.buffer.len() > self.mtu {
-            self.finish(in_flight);
+            self.finish(ring);
         }
         if self.bytes == 0 {
             self.alone = Some(sequence);
         } else {
             if let Some(first) = self.alone.take()
-                && let Some(first) = in_flight.outstanding(first)
+                && let Some(first) = ring.outstanding(first)
             {
                 self.staging.extend_from_slice(&first.buffer);
             }
@@ -62,9 +62,9 @@ impl<'a, O: FnMut(&[u8])> Packer<'a, O> {
     }
 
     /// Hands out what there is.
-    pub(crate) fn finish(&mut self, in_flight: &InFlight) {
+    pub(crate) fn finish(&mut self, ring: &SendRing) {
         if let Some(only) = self.alone.take() {
-            if let Some(only) = in_flight.outstanding(only) {
+            if let Some(only) = ring.outstanding(only) {
                 (self.output)(&only.buffer);
             }
         } else if self.bytes > 0 {

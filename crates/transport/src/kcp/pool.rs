@@ -1,10 +1,15 @@
-//! Buffers used again, the most recently freed first: in the steady state no
-//! segment costs an allocation, and a small window stays within a small cache.
+//! Buffers used again: in the steady state no segment costs an allocation.
+//!
+//! The one freed first is used first. A large window is then written and read
+//! in the order in which it lies in memory, lap after lap, which the processor
+//! foresees; the other way round each lap would run against the last.
 
-/// A stack of empty buffers.
+use std::collections::VecDeque;
+
+/// A queue of empty buffers.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    free: Vec<Vec<u8>>,
+    free: VecDeque<Vec<u8>>,
     most: usize,
 }
 
@@ -12,7 +17,7 @@ impl Pool {
     /// A pool that keeps at most `most` buffers.
     pub(crate) const fn new(most: usize) -> Self {
         Self {
-            free: Vec::new(),
+            free: VecDeque::new(),
             most,
         }
     }
@@ -26,7 +31,7 @@ impl Pool {
     /// An empty buffer with room for `bytes`.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
-        match self.free.pop() {
+        match self.free.pop_front() {
             Some(mut buffer) => {
                 buffer.reserve(bytes);
                 buffer
@@ -40,7 +45,7 @@ impl Pool {
     pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() != 0 && self.free.len() < self.most {
             buffer.clear();
-            self.free.push(buffer);
+            self.free.push_back(buffer);
         }
     }
 }

@@ -89,20 +89,24 @@ impl Receiver {
             return;
         }
         let index = self.ready + offset as usize;
-        if index >= self.ring.len() {
-            self.ring.resize_with(index + 1, Place::default);
-        }
-        let place = &mut self.ring[index];
-        if !place.present {
+        if self.ring.get(index).is_none_or(|place| !place.present) {
             let mut buffer = pool.take(payload.len());
             buffer.extend_from_slice(payload);
-            *place = Place {
+            let place = Place {
                 payload: buffer,
                 fragment,
                 present: true,
                 arrived: now,
                 in_order: now,
             };
+            if index < self.ring.len() {
+                self.ring[index] = place;
+            } else {
+                if index > self.ring.len() {
+                    self.ring.resize_with(index, Place::default);
+                }
+                self.ring.push_back(place);
+            }
             if index == self.contiguous {
                 self.extend_order(now);
             }
@@ -114,19 +118,16 @@ impl Receiver {
     /// memory is kept. Returns whether there was one.
     pub(crate) fn take(&mut self, message: &mut Vec<u8>, pool: &mut Pool) -> Option<Arrival> {
         let fragments = self.next_message()?;
+        let first = self.ring.pop_front()?;
         let mut arrival = Arrival {
-            arrived: Time::ZERO,
-            in_order: Time::ZERO,
+            arrived: first.arrived,
+            in_order: first.in_order,
         };
+        pool.give(std::mem::replace(message, first.payload));
         if fragments > 1 {
-            message.clear();
-        }
-        for place in self.ring.drain(..fragments) {
-            arrival.arrived = arrival.arrived.max(place.arrived);
-            arrival.in_order = arrival.in_order.max(place.in_order);
-            if fragments == 1 {
-                pool.give(std::mem::replace(message, place.payload));
-            } else {
+            for place in self.ring.drain(..fragments - 1) {
+                arrival.arrived = arrival.arrived.max(place.arrived);
+                arrival.in_order = arrival.in_order.max(place.in_order);
                 message.extend_from_slice(&place.payload);
                 pool.give(place.payload);
             }

@@ -3,11 +3,11 @@
 
 use super::clock::ahead;
 use super::config::Config;
+use super::cutting::{Cutting, TooManySegments};
 use super::deadlines::Deadlines;
-use super::in_flight::{Acknowledged, InFlight, Segment};
 use super::pool::Pool;
 use super::rules::{Backoff, SkipCounting};
-use super::send_queue::SendQueue;
+use super::send_ring::{Acknowledged, Segment, SendRing};
 use super::skips::SkipIndex;
 
 /// What one flush did with segments already sent before.
@@ -24,8 +24,8 @@ pub(crate) struct Resent {
 /// The segments of one direction on the sender's side.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    pub(crate) queue: SendQueue,
-    pub(crate) in_flight: InFlight,
+    pub(crate) ring: SendRing,
+    cutting: Cutting,
     deadlines: Deadlines,
     skips: SkipIndex,
     /// Skipped often enough to be resent; a superset, checked when used.
@@ -51,8 +51,11 @@ struct Policy {
 impl Sender {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            queue: SendQueue::new(config.stream, usize::from(config.rules.fragment_limit)),
-            in_flight: InFlight::new(config.first_sequence),
+            ring: SendRing::new(config.first_sequence),
+            cutting: Cutting {
+                stream: config.stream,
+                limit: usize::from(config.rules.fragment_limit),
+            },
             deadlines: Deadlines::default(),
             skips: SkipIndex::default(),
             ripe: Vec::new(),
@@ -70,16 +73,27 @@ impl Sender {
         }
     }
 
+    /// Appends a message to what waits; see [`Cutting::push`].
+    pub(crate) fn push(
+        &mut self,
+        bytes: &[u8],
+        segment_bytes: usize,
+        pool: &mut Pool,
+    ) -> Result<usize, TooManySegments> {
+        self.cutting
+            .push(bytes, segment_bytes, &mut self.ring, pool)
+    }
+
     /// The peer has everything below `una`.
     #[inline]
     pub(crate) fn on_unacknowledged(&mut self, una: u32, pool: &mut Pool) {
-        self.in_flight.remove_below(una, pool);
+        self.ring.remove_below(una, pool);
     }
 
     /// The peer has segment `sequence`.
     pub(crate) fn on_acknowledge(&mut self, sequence: u32, pool: &mut Pool) {
-        let (first, span) = (self.in_flight.first(), self.in_flight.span());
-        let met = self.in_flight.acknowledge(sequence, pool);
+        let (first, span) = (self.ring.first(), self.ring.span());
+        let met = self.ring.acknowledge(sequence, pool);
         let counts = self.policy.resend > 0;
         if counts && met == Acknowledged::Now && sequence != first {
             self.skips.ignore(sequence);
@@ -104,9 +118,9 @@ impl Sender {
             SkipCounting::HighestInDatagram => None,
             SkipCounting::EveryAcknowledgement2015 => return,
         };
-        let first = self.in_flight.first();
+        let first = self.ring.first();
         let below = sequence.wrapping_sub(first) as usize;
-        if self.policy.resend > 0 && below < self.in_flight.span() {
+        if self.policy.resend > 0 && below < self.ring.span() {
             self.count_skips(first, below, limit);
         }
     }
@@ -115,18 +129,18 @@ impl Sender {
     pub(crate) fn gather_overdue(&mut self, now: i64) {
         let Self {
             deadlines,
-            in_flight,
+            ring,
             batch,
             ..
         } = self;
         batch.clear();
-        deadlines.take_due(now, |sn, due| still_due(in_flight, sn, due), batch);
+        deadlines.take_due(now, |sn, due| still_due(ring, sn, due), batch);
         if batch.is_empty() && self.ripe.is_empty() {
             return;
         }
         batch.append(&mut self.ripe);
-        let first = in_flight.first();
-        batch.retain(|&sequence| in_flight.outstanding(sequence).is_some());
+        let first = ring.first();
+        batch.retain(|&sequence| ring.outstanding(sequence).is_some());
         batch.sort_unstable_by_key(|sequence| sequence.wrapping_sub(first));
         batch.dedup();
     }
@@ -141,7 +155,7 @@ impl Sender {
         resent: &mut Resent,
     ) -> bool {
         let policy = self.policy;
-        let Some(segment) = self.in_flight.outstanding_mut(sequence) else {
+        let Some(segment) = self.ring.outstanding_mut(sequence) else {
             return false;
         };
         if segment.due <= now {
@@ -185,57 +199,52 @@ impl Sender {
         grace_ms: u32,
         resent: &mut Resent,
     ) -> u32 {
-        let first = self.in_flight.next();
-        let last_allowed = self.in_flight.first().wrapping_add(window);
+        let first = self.ring.next();
+        let last_allowed = self.ring.first().wrapping_add(window);
         let due = wire_sum(now, timeout_ms.wrapping_add(grace_ms));
-        while ahead(self.in_flight.next(), last_allowed) < 0 {
-            let Some(queued) = self.queue.pop() else {
+        while ahead(self.ring.next(), last_allowed) < 0 {
+            let Some(segment) = self.ring.admit() else {
                 break;
             };
-            self.in_flight.push(queued, now);
+            segment.sent = now;
+            segment.due = due;
+            segment.timeout = timeout_ms;
+            segment.transmissions = 1;
         }
-        let count = self.in_flight.next().wrapping_sub(first);
+        let end = self.ring.next();
+        let count = end.wrapping_sub(first);
         if count == 0 {
             return first;
         }
-        let mut sequence = first;
-        while let Some(segment) = self.in_flight.outstanding_mut(sequence) {
-            segment.timeout = timeout_ms;
-            segment.due = due;
-            segment.transmissions = 1;
-            sequence = sequence.wrapping_add(1);
-        }
         resent.dead |= self.policy.dead_link == 1;
-        self.deadlines.add_run(due, first, sequence);
+        self.deadlines.add_run(due, first, end);
         if self.policy.resend > 0 {
             self.watch_new(first, count as usize, now);
         }
-        let unacknowledged = self.in_flight.first();
-        let in_flight = &self.in_flight;
-        let holds = |sn, due| still_due(in_flight, sn, due);
-        self.deadlines
-            .sweep(in_flight.count(), unacknowledged, holds);
+        let ring = &self.ring;
+        let holds = |sn, due| still_due(ring, sn, due);
+        self.deadlines.sweep(ring.in_flight(), ring.first(), holds);
         first
     }
 
     /// When the next segment is due, if any is in flight.
     pub(crate) fn earliest_due(&mut self) -> Option<i64> {
-        let in_flight = &self.in_flight;
+        let ring = &self.ring;
         self.deadlines
-            .earliest(in_flight.first(), |sn, due| still_due(in_flight, sn, due))
+            .earliest(ring.first(), |sn, due| still_due(ring, sn, due))
     }
 
     /// Whether a flush has more to send under a window of so many segments
     /// than what is due.
     pub(crate) fn would_send_more(&self, window: u32) -> bool {
-        let last_allowed = self.in_flight.first().wrapping_add(window);
-        let admits = ahead(self.in_flight.next(), last_allowed) < 0;
-        !self.ripe.is_empty() || (admits && self.queue.len() > 0)
+        let last_allowed = self.ring.first().wrapping_add(window);
+        let admits = ahead(self.ring.next(), last_allowed) < 0;
+        !self.ripe.is_empty() || (admits && self.ring.any_waits())
     }
 
     /// Segments in flight and waiting.
     pub(crate) fn waiting(&self) -> usize {
-        self.in_flight.count() + self.queue.len()
+        self.ring.len()
     }
 
     /// Counts one skip for those of the `count` segments from `first` on that
@@ -251,7 +260,7 @@ impl Sender {
             if sent < earliest {
                 continue;
             }
-            if let Some(segment) = self.in_flight.outstanding_mut(sequence) {
+            if let Some(segment) = self.ring.outstanding_mut(sequence) {
                 segment.skips += 1;
                 if segment.skips >= self.policy.resend {
                     self.skips.ignore(sequence);
@@ -263,12 +272,12 @@ impl Sender {
 
     /// Watches new segments for skips, first making room for them.
     fn watch_new(&mut self, first: u32, count: usize, now: i64) {
-        if self.in_flight.span() <= self.skips.leaves() {
+        if self.ring.span() <= self.skips.leaves() {
             self.skips.watch_run(first, count, now);
             return;
         }
-        self.skips.reset(2 * self.in_flight.span());
-        for (sequence, segment) in self.in_flight.iter() {
+        self.skips.reset(2 * self.ring.span());
+        for (sequence, segment) in self.ring.iter() {
             if self.policy.counts(segment) {
                 self.skips.watch(sequence, segment.sent);
             }
@@ -306,9 +315,8 @@ impl Policy {
 }
 
 /// Whether a deadline noted for a segment is still the segment's.
-fn still_due(in_flight: &InFlight, sequence: u32, due: i64) -> bool {
-    in_flight
-        .outstanding(sequence)
+fn still_due(ring: &SendRing, sequence: u32, due: i64) -> bool {
+    ring.outstanding(sequence)
         .is_some_and(|segment| segment.due == due)
 }
 
