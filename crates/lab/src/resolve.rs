@@ -194,7 +194,7 @@ fn find_spec(lane: &str, asked: &OwnLane) -> Result<Spec, ResolveError> {
 pub fn suggest(asked: &str, known: &[&str]) -> String {
     let near = known
         .iter()
-        .map(|name| (strsim::levenshtein(asked, name), *name))
+        .map(|name| (strsim::damerau_levenshtein(asked, name), *name))
         .filter(|&(distance, _)| distance <= 1 + asked.len() / 4)
         .min();
     match near {
