@@ -1,0 +1,63 @@
+//! One seed, one document: golden runs, whatever the thread count.
+//!
+//! A golden digest changes when a transport, its library, the link model or a
+//! definition changes what is found. If that was meant, write the new one here
+//! and say in the change why it differs.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use lagometer_lab::{
+    Experiment, RunContext, RunOptions, assemble, catalogue, digest, play, resolve,
+};
+use lagometer_stats::Host;
+use lagometer_units::Span;
+
+/// Experiment, seed, and the digest of what 20 s of it find.
+const GOLDEN: &[(&str, u64, &str)] = &[
+    ("pvp-500", 1, "2f581a2ad46f7824"),
+    ("pvp-50", 2, "1a4ebf0078882baf"),
+    ("2015-d-kcp-enet-udt", 3, "d55321515a65a040"),
+];
+
+#[test]
+fn a_seed_finds_what_it_always_found() {
+    let found: Vec<_> = GOLDEN
+        .iter()
+        .map(|&(name, seed, _)| (name, seed, findings(name, seed, 1)))
+        .collect();
+    for (&(name, seed, golden), (_, _, digest)) in GOLDEN.iter().zip(&found) {
+        assert_eq!(
+            golden, digest,
+            "{name} with seed {seed}; all that was found: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    assert_eq!(findings("pvp-500", 7, 1), findings("pvp-500", 7, 5));
+    assert_ne!(findings("pvp-500", 7, 2), findings("pvp-500", 8, 2));
+}
+
+/// The digest of 20 s of a built-in experiment.
+fn findings(name: &str, seed: u64, threads: usize) -> String {
+    let mut experiment = Experiment::parse(name, catalogue::text(name).unwrap()).unwrap();
+    experiment.duration = Span::from_millis(20_000);
+    experiment.seed = seed;
+    let network = experiment.network.clone();
+    let profile = lagometer_link::catalogue::named(&network).unwrap();
+    let resolved = resolve(experiment, network, profile).unwrap();
+    let options = RunOptions {
+        seeds: vec![seed],
+        threads,
+    };
+    let runs = play(&resolved, &options, &|_| {}, &AtomicBool::new(false));
+    let context = RunContext {
+        started: SystemTime::UNIX_EPOCH,
+        wall: Duration::ZERO,
+        host: Host::default(),
+        testbed: Some("sim"),
+    };
+    digest(&assemble(&resolved, &options.seeds, runs, context))
+}
