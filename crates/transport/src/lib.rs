@@ -8,6 +8,7 @@
 //!
 //! [`Transport`] is the one trait of a transport's settings: what they
 //! promise, what they cost, and how a [`Pair`] of endpoints is made of them.
+//! [`Messenger`] is what an application needs of a side, whoever drives it.
 //! [`Spec`] is any transport with any settings, found by the name of a
 //! [preset](presets) and changed key by key.
 
@@ -19,6 +20,7 @@ pub mod enet;
 mod entropy;
 mod integrity;
 pub mod kcp;
+mod messenger;
 mod origin;
 mod pair;
 mod parity;
@@ -26,6 +28,7 @@ pub mod quic;
 pub mod renet;
 mod replay_window;
 mod seed;
+mod settings;
 mod spec;
 pub mod tcp_smoltcp;
 mod transport;
@@ -35,8 +38,10 @@ pub mod webrtc;
 
 pub use catalogue::{Preset, presets};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
+pub use messenger::Messenger;
 pub use pair::{BoxedEndpoint, Carrier, Pair};
 pub use parity::Parity;
+pub use settings::with_overrides;
 pub use spec::{BadSpec, Spec};
 pub use transport::{BadSetting, Transport};
 

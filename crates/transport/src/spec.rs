@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::catalogue::presets;
-use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+use crate::settings::with_overrides;
+use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Parity, Transport};
 
 /// A transport with its settings, checked.
 #[derive(Clone)]
@@ -67,7 +68,18 @@ impl Spec {
                 .collect::<Vec<_>>()
                 .join(", "),
         })?;
-        Ok(base.0.with(overrides)?)
+        Ok(base.with_overrides(overrides)?)
+    }
+
+    /// The same transport with the settings in `overrides` put in place of
+    /// its own, as in [`resolve`](Self::resolve).
+    ///
+    /// # Errors
+    ///
+    /// [`BadSetting`] when a setting is unknown, of the wrong kind or out of
+    /// range; it is then named.
+    pub fn with_overrides(&self, overrides: &Map<String, Value>) -> Result<Self, BadSetting> {
+        self.0.with(overrides)
     }
 
     /// The transport's name, as in `kcp`; its presets share it.
@@ -118,6 +130,21 @@ impl Spec {
     #[must_use]
     pub fn pair(&self, seed: u64, start: Time) -> Pair {
         self.0.pair(seed, start)
+    }
+
+    /// Makes the side that opens the connection, where the other is made
+    /// elsewhere: by [`server`](Self::server) of an equal transport with the
+    /// same `seed`, from which all that both must know follows.
+    #[must_use]
+    pub fn client(&self, seed: u64, start: Time) -> BoxedEndpoint {
+        self.pair(seed, start).client
+    }
+
+    /// Makes the side that waits for the connection; see
+    /// [`client`](Self::client).
+    #[must_use]
+    pub fn server(&self, seed: u64, start: Time) -> BoxedEndpoint {
+        self.pair(seed, start).server
     }
 }
 
@@ -175,33 +202,12 @@ impl<T: Transport> AnyTransport for T {
         serde_json::to_value(self).expect("settings are tables with keys that are strings")
     }
 
-    /// Puts the overrides in place one by one, so that the one at fault can
-    /// be named.
     fn with(&self, overrides: &Map<String, Value>) -> Result<Spec, BadSetting> {
-        let mut settings = self.settings();
-        let mut changed = self.clone();
-        for (key, value) in overrides {
-            merge(&mut settings[key.as_str()], value);
-            changed = T::deserialize(&settings)
-                .map_err(|error| BadSetting::new(key, error.to_string()))?;
-        }
-        Spec::new(changed)
+        Spec::new(with_overrides(self, overrides)?)
     }
 
     fn pair(&self, seed: u64, start: Time) -> Pair {
         Transport::pair(self, seed, start)
-    }
-}
-
-/// Puts `over` in place of `base`; of two tables, key by key.
-fn merge(base: &mut Value, over: &Value) {
-    match (base, over) {
-        (Value::Object(base), Value::Object(over)) => {
-            for (key, value) in over {
-                merge(base.entry(key.as_str()).or_insert(Value::Null), value);
-            }
-        }
-        (base, over) => *base = over.clone(),
     }
 }
 

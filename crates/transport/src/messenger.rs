@@ -1,0 +1,38 @@
+//! What an application needs of its side of a connection, whoever drives it.
+
+use lagometer_units::Time;
+
+use crate::{Endpoint, Message, Refused, State};
+
+/// A connection's side as an application sees it: it takes messages, gives
+/// messages back and says how it is. Every [`Endpoint`] is one, and so is a
+/// side that owns its sockets; the same application speaks over both.
+pub trait Messenger {
+    /// Hands over one message to carry to the peer.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] when it cannot be taken now or ever; the message is then
+    /// not carried, and the caller may offer it again.
+    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused>;
+
+    /// Takes out the next message that has arrived, if any.
+    fn receive(&mut self, now: Time) -> Option<Message>;
+
+    /// Whether messages can be sent, and if not, why.
+    fn state(&self) -> State;
+}
+
+impl<E: Endpoint + ?Sized> Messenger for E {
+    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+        Endpoint::send(self, now, message)
+    }
+
+    fn receive(&mut self, now: Time) -> Option<Message> {
+        Endpoint::receive(self, now)
+    }
+
+    fn state(&self) -> State {
+        Endpoint::state(self)
+    }
+}
