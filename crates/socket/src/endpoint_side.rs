@@ -1,0 +1,144 @@
+//! An endpoint over a connected UDP socket.
+
+use std::io;
+use std::time::Duration;
+
+use lagometer_transport::{BoxedEndpoint, Closed, Message, Messenger, Refused, State};
+use lagometer_units::Time;
+
+use crate::side::{Counters, Side};
+use crate::udp::{Incoming, Outgoing, Socket};
+
+/// One side of a lane whose transport is an
+/// [`Endpoint`](lagometer_transport::Endpoint): the driver that gives it a
+/// socket.
+pub struct EndpointSide {
+    socket: Socket,
+    endpoint: BoxedEndpoint,
+    /// When the endpoint wants to be told, as it last said.
+    deadline: Option<Time>,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    failure: Option<String>,
+}
+
+/// Reads in one call, each a datagram or a run of them.
+const READS: usize = 8;
+
+/// Calls to receive before others are made to send: a flood from the peer
+/// must not silence this side.
+const CALLS_AT_ONCE: usize = 8;
+
+/// Datagrams that are handed to the kernel together.
+const SENDS: usize = 32;
+
+impl EndpointSide {
+    /// Drives `endpoint` over `socket`, which is connected to its peer.
+    #[must_use]
+    pub fn new(socket: Socket, mut endpoint: BoxedEndpoint) -> Self {
+        Self {
+            socket,
+            deadline: endpoint.next_deadline(),
+            endpoint,
+            incoming: Incoming::new(READS),
+            outgoing: Outgoing::new(SENDS),
+            failure: None,
+        }
+    }
+
+    /// Hands the endpoint what has come.
+    fn take_in(&mut self, now: Time) -> io::Result<()> {
+        for _ in 0..CALLS_AT_ONCE {
+            let reads = self.socket.receive(&mut self.incoming)?;
+            for datagram in self.incoming.iter() {
+                self.endpoint.handle_datagram(now, datagram.bytes);
+            }
+            // A call that leaves room has taken all there was.
+            if reads < READS {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts out what the endpoint has, until it or the socket has enough.
+    fn put_out(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            while self
+                .outgoing
+                .fill(None, |buffer| self.endpoint.poll_datagram(now, buffer))
+            {}
+            let was_full = self.outgoing.is_full();
+            if !self.socket.send(&mut self.outgoing)? || !was_full {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Messenger for EndpointSide {
+    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+        self.endpoint.send(now, message)
+    }
+
+    fn receive(&mut self, now: Time) -> Option<Message> {
+        self.endpoint.receive(now)
+    }
+
+    fn state(&self) -> State {
+        match &self.failure {
+            Some(what) => State::Closed(Closed::Failed(what.clone())),
+            None => self.endpoint.state(),
+        }
+    }
+}
+
+impl Side for EndpointSide {
+    fn turn(&mut self, now: Time) {
+        if self.failure.is_some() {
+            return;
+        }
+        let taken = self.take_in(now);
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.endpoint.handle_deadline(now);
+        }
+        if let Err(error) = taken.and_then(|()| self.put_out(now)) {
+            self.failure = Some(error.to_string());
+        }
+        self.deadline = self.endpoint.next_deadline();
+    }
+
+    fn next_deadline(&mut self) -> Option<Time> {
+        // Messages that were received or sent since the last turn change it.
+        self.deadline = self.endpoint.next_deadline();
+        self.deadline
+    }
+
+    fn wait(&mut self, longest: Duration) {
+        if self.failure.is_some() {
+            std::thread::sleep(longest);
+            return;
+        }
+        // What is wrong with the socket is told by the next attempt to use it.
+        let _ = self
+            .socket
+            .wait_ready(!self.outgoing.is_empty(), Some(longest));
+    }
+
+    fn counters(&self) -> Counters {
+        let socket = self.socket.counters();
+        Counters {
+            system_calls: socket.calls(),
+            packets_sent: socket.sent_datagrams,
+            bytes_sent: socket.sent_bytes,
+            packets_received: socket.received_datagrams,
+            bytes_received: socket.received_bytes,
+            packets_lost: socket.refused_datagrams,
+            library_cpu: Duration::ZERO,
+        }
+    }
+
+    fn path(&self) -> String {
+        format!("UDP, {}", self.socket.path())
+    }
+}

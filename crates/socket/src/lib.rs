@@ -1,0 +1,60 @@
+//! Transports over real sockets: the drivers that run an endpoint over UDP,
+//! and the transports that own their sockets.
+//!
+//! A [`Side`] is one side of one lane's connection, sockets included. It
+//! lives on one thread, whose owner has the clock:
+//!
+//! ```text
+//! loop {
+//!     side.turn(clock.now());                    // all the I/O there is to do
+//!     while application.turn(now, &mut side) {   // takes and gives messages
+//!         side.turn(clock.now());
+//!     }
+//!     side.wait(until the side's or the application's next deadline);
+//! }
+//! ```
+//!
+//! [`SocketSpec`] is any transport that can run like this, with its settings,
+//! found by a name: an [`Endpoint`](lagometer_transport::Endpoint) of the
+//! crate `transport` over a UDP socket ([`EndpointSide`]), or one of this
+//! crate's own [`presets`], which own their sockets. It makes a client's side
+//! and a server's side separately, on two threads or on two machines; what
+//! both must know follows from the seed of the [`Opening`].
+//!
+//! # Map
+//!
+//! - `side`: the one trait, and what a side counts
+//! - `endpoint_side`: an endpoint over a connected UDP socket
+//! - `tcp`: the kernel's own TCP
+//! - [`udt`]: UDT, the real library
+//! - [`srt`]: SRT, where the feature of that name brings it
+//! - `framing`: messages on a stream
+//! - `transport`, `spec`, `catalogue`: settings, and what is made of them
+//! - `sleep`: waiting for a file
+//! - `thread`: the thread that a side is played on
+//! - [`udp`]: datagrams in bulk, by the fewest system calls
+//!
+//! Batched system calls and the choice of a congestion control are Linux's:
+//! elsewhere this crate is empty.
+
+#![cfg(target_os = "linux")]
+
+mod catalogue;
+mod endpoint_side;
+mod framing;
+mod side;
+mod sleep;
+mod spec;
+pub mod srt;
+pub mod tcp;
+mod thread;
+mod transport;
+pub mod udp;
+pub mod udt;
+
+pub use catalogue::{SocketPreset, presets};
+pub use endpoint_side::EndpointSide;
+pub use side::{BoxedSide, Counters, Side};
+pub use spec::{BadSocketSpec, SocketSpec};
+pub use thread::{be_punctual, used_cpu};
+pub use transport::{Opening, SocketTransport, Unavailable};

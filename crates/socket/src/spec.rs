@@ -1,0 +1,276 @@
+//! Any transport that can run over real sockets, as one value.
+
+use std::fmt;
+use std::io;
+use std::net::UdpSocket;
+use std::sync::Arc;
+
+use lagometer_transport::{
+    BadSetting, BadSpec, BoxedEndpoint, Carrier, Parity, Spec, presets as endpoint_presets,
+    with_overrides,
+};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::catalogue::presets;
+use crate::endpoint_side::EndpointSide;
+use crate::side::BoxedSide;
+use crate::transport::{Opening, SocketTransport, Unavailable};
+use crate::udp::{Options, Socket};
+
+/// A transport with its settings, checked, to be run over real sockets.
+#[derive(Clone)]
+pub struct SocketSpec(Arc<dyn AnySocketTransport>);
+
+/// Why there is no such transport over real sockets.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadSocketSpec {
+    /// No preset has this name.
+    #[error("there is no transport `{name}`")]
+    UnknownPreset {
+        /// The name that was given.
+        name: String,
+    },
+    /// The transport makes whole IP packets, for virtual time.
+    #[error(
+        "{name} makes its own IP packets and runs in virtual time only; tcp-cubic, tcp-bbr and tcp-reno are the kernel's"
+    )]
+    VirtualOnly {
+        /// The preset.
+        name: String,
+    },
+    /// The settings of the preset cannot be changed like this.
+    #[error(transparent)]
+    BadSetting(#[from] BadSetting),
+}
+
+impl SocketSpec {
+    /// The transport with these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSetting`] when they do not pass their own check.
+    pub fn new<T: SocketTransport>(settings: T) -> Result<Self, BadSetting> {
+        settings.check()?;
+        Ok(Self(Arc::new(settings)))
+    }
+
+    /// An endpoint over UDP. Nothing where its datagrams are whole IP packets
+    /// ([`Carrier::Ip`]), which a socket does not carry.
+    #[must_use]
+    pub fn over_udp(spec: Spec) -> Option<Self> {
+        (spec.carrier() == Carrier::Udp).then(|| Self(Arc::new(OverUdp(spec))))
+    }
+
+    /// The preset called `name`, of this crate or of the crate `transport`,
+    /// with the settings in `overrides` put in place of its own. Tables
+    /// within are merged likewise.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSocketSpec`] when there is no such preset, when it cannot run
+    /// over sockets, and when a setting is unknown, of the wrong kind or out
+    /// of range; it is then named.
+    pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSocketSpec> {
+        if let Some(preset) = presets().iter().find(|preset| preset.name == name) {
+            return Ok((preset.spec)().0.with(overrides)?);
+        }
+        if !endpoint_presets().iter().any(|preset| preset.name == name) {
+            return Err(BadSocketSpec::UnknownPreset {
+                name: name.to_owned(),
+            });
+        }
+        let spec = Spec::resolve(name, overrides).map_err(|error| match error {
+            BadSpec::BadSetting(bad) => BadSocketSpec::BadSetting(bad),
+            BadSpec::UnknownPreset { name, .. } => BadSocketSpec::UnknownPreset { name },
+        })?;
+        Self::over_udp(spec).ok_or_else(|| BadSocketSpec::VirtualOnly {
+            name: name.to_owned(),
+        })
+    }
+
+    /// The transport's name, as in `kcp`; its presets share it.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// The library that carries the messages and its version.
+    #[must_use]
+    pub fn library(&self) -> String {
+        self.0.library()
+    }
+
+    /// Whether this machine has what the transport needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] says what is missing and what would bring it.
+    pub fn available(&self) -> Result<(), Unavailable> {
+        self.0.available()
+    }
+
+    /// What is promised and what it costs.
+    #[must_use]
+    pub fn parity(&self) -> Parity {
+        self.0.parity()
+    }
+
+    /// The largest message that is taken, in bytes.
+    #[must_use]
+    pub fn largest_message_bytes(&self) -> usize {
+        self.0.largest_message_bytes()
+    }
+
+    /// Whether a relay of UDP datagrams can stand between the two sides.
+    #[must_use]
+    pub fn is_carried_by_udp(&self) -> bool {
+        self.0.is_carried_by_udp()
+    }
+
+    /// Every setting, as a table.
+    #[must_use]
+    pub fn settings_json(&self) -> Value {
+        self.0.settings()
+    }
+
+    /// Makes the side that opens the connection. Its sockets belong to the
+    /// network namespace of the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        self.0.client(opening)
+    }
+
+    /// Makes the side that waits for the connection; before the client's, if
+    /// the two are to find each other at once.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        self.0.server(opening)
+    }
+}
+
+impl fmt::Debug for SocketSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+/// [`SocketTransport`] for use behind a pointer.
+trait AnySocketTransport: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn library(&self) -> String;
+    fn available(&self) -> Result<(), Unavailable>;
+    fn parity(&self) -> Parity;
+    fn largest_message_bytes(&self) -> usize;
+    fn is_carried_by_udp(&self) -> bool;
+    fn settings(&self) -> Value;
+    fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting>;
+    fn client(&self, opening: &Opening) -> io::Result<BoxedSide>;
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide>;
+}
+
+impl<T: SocketTransport> AnySocketTransport for T {
+    fn name(&self) -> &'static str {
+        T::TRANSPORT
+    }
+
+    fn library(&self) -> String {
+        SocketTransport::library(self)
+    }
+
+    fn available(&self) -> Result<(), Unavailable> {
+        SocketTransport::available(self)
+    }
+
+    fn parity(&self) -> Parity {
+        SocketTransport::parity(self)
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        SocketTransport::largest_message_bytes(self)
+    }
+
+    fn is_carried_by_udp(&self) -> bool {
+        SocketTransport::is_carried_by_udp(self)
+    }
+
+    fn settings(&self) -> Value {
+        serde_json::to_value(self).expect("settings are tables with keys that are strings")
+    }
+
+    fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting> {
+        SocketSpec::new(with_overrides(self, overrides)?)
+    }
+
+    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        SocketTransport::client(self, opening)
+    }
+
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        SocketTransport::server(self, opening)
+    }
+}
+
+/// An endpoint's transport, over UDP.
+#[derive(Debug)]
+struct OverUdp(Spec);
+
+impl AnySocketTransport for OverUdp {
+    fn name(&self) -> &'static str {
+        self.0.transport()
+    }
+
+    fn library(&self) -> String {
+        self.0.library().to_owned()
+    }
+
+    fn available(&self) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    fn parity(&self) -> Parity {
+        self.0.parity()
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        self.0.largest_message_bytes()
+    }
+
+    fn is_carried_by_udp(&self) -> bool {
+        true
+    }
+
+    fn settings(&self) -> Value {
+        self.0.settings_json()
+    }
+
+    fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting> {
+        let settings = self.0.with_overrides(overrides)?;
+        Ok(SocketSpec(Arc::new(Self(settings))))
+    }
+
+    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        let socket = UdpSocket::bind(opening.near)?;
+        socket.connect(opening.far)?;
+        let endpoint = self.0.client(opening.seed, opening.now);
+        over(socket, endpoint)
+    }
+
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        let socket = UdpSocket::bind(opening.far)?;
+        socket.connect(opening.near)?;
+        let endpoint = self.0.server(opening.seed, opening.now);
+        over(socket, endpoint)
+    }
+}
+
+fn over(socket: UdpSocket, endpoint: BoxedEndpoint) -> io::Result<BoxedSide> {
+    let socket = Socket::from_std(socket, &Options::default())?;
+    Ok(Box::new(EndpointSide::new(socket, endpoint)))
+}

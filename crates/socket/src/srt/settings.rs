@@ -1,0 +1,148 @@
+//! What can be chosen of SRT.
+
+use std::io;
+use std::time::Duration;
+
+use lagometer_transport::{BadSetting, Parity};
+use lagometer_units::Span;
+use serde::{Deserialize, Serialize};
+
+use crate::side::BoxedSide;
+use crate::transport::{Opening, SocketTransport, Unavailable};
+
+/// How SRT is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Deliver every message so long after it was sent, and drop what comes
+    /// later; up to 60 s. 0 delivers messages as they come and drops none.
+    pub latency: Span,
+    /// How long the peer may be silent before the connection is given up; 1 s
+    /// to 1 h.
+    pub peer_idle: Span,
+}
+
+/// A packet of 1500 bytes less IP, UDP and SRT headers.
+const LARGEST_MESSAGE_BYTES: usize = 1456;
+
+impl Settings {
+    /// Nothing dropped, nothing delayed.
+    pub const RELIABLE: Self = Self {
+        latency: Span::from_millis(0),
+        peer_idle: Span::from_millis(30_000),
+    };
+
+    /// SRT's own default for live traffic.
+    pub const LIVE: Self = Self {
+        latency: Span::from_millis(120),
+        ..Self::RELIABLE
+    };
+}
+
+impl SocketTransport for Settings {
+    const TRANSPORT: &'static str = "srt";
+
+    #[cfg(feature = "srt")]
+    fn library(&self) -> String {
+        lagometer_srt::Library::version()
+    }
+
+    #[cfg(not(feature = "srt"))]
+    fn library(&self) -> String {
+        "libsrt, not linked".to_owned()
+    }
+
+    fn check(&self) -> Result<(), BadSetting> {
+        if self.latency.duration() > Duration::from_mins(1) {
+            return Err(BadSetting::new("latency", "expected at most 60 s"));
+        }
+        let peer_idle = self.peer_idle.duration();
+        if !(Duration::from_secs(1)..=Duration::from_hours(1)).contains(&peer_idle) {
+            return Err(BadSetting::new("peer_idle", "expected 1 s to 1 h"));
+        }
+        Ok(())
+    }
+
+    fn available(&self) -> Result<(), Unavailable> {
+        if cfg!(feature = "srt") {
+            return Ok(());
+        }
+        Err(Unavailable {
+            lacks: "this lagometer was built without SRT".to_owned(),
+            mend: "`apt-get install libsrt-openssl-dev pkg-config`, then build with \
+                   `cargo build --features srt`"
+                .to_owned(),
+        })
+    }
+
+    fn parity(&self) -> Parity {
+        let timed = !self.latency.duration().is_zero();
+        Parity {
+            reliable: !timed,
+            ordered: true,
+            encrypted: false,
+            mtu_bytes: 1500,
+            // IPv4 20, UDP 8, SRT 16.
+            header_bytes: 44,
+            acks: "every 10 ms".to_owned(),
+            congestion_control: "none for live traffic".to_owned(),
+        }
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        LARGEST_MESSAGE_BYTES
+    }
+
+    fn is_carried_by_udp(&self) -> bool {
+        true
+    }
+
+    #[cfg(feature = "srt")]
+    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        let side = super::side::SrtSide::connect(self, opening.near, opening.far)?;
+        Ok(Box::new(side))
+    }
+
+    #[cfg(feature = "srt")]
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        let side = super::side::SrtSide::listen(self, opening.far)?;
+        Ok(Box::new(side))
+    }
+
+    #[cfg(not(feature = "srt"))]
+    fn client(&self, _opening: &Opening) -> io::Result<BoxedSide> {
+        self.available().map_err(io::Error::other)?;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(not(feature = "srt"))]
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        self.client(opening)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_settings_are_named() {
+        let late = Settings {
+            latency: Span::from_millis(120_000),
+            ..Settings::RELIABLE
+        };
+        assert_eq!(late.check().unwrap_err().setting, "latency");
+        let hasty = Settings {
+            peer_idle: Span::from_millis(1),
+            ..Settings::RELIABLE
+        };
+        assert_eq!(hasty.check().unwrap_err().setting, "peer_idle");
+    }
+
+    #[test]
+    #[cfg(not(feature = "srt"))]
+    fn whoever_lacks_it_is_told_the_package() {
+        let said = Settings::RELIABLE.available().unwrap_err().to_string();
+        assert!(said.contains("libsrt-openssl-dev"), "{said}");
+    }
+}

@@ -1,0 +1,223 @@
+//! An SRT connection as one side of a lane.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use lagometer_srt::{Error, Kind, Library, Options, Socket};
+use lagometer_transport::{Closed, Message, Messenger, Refused, State};
+use lagometer_units::Time;
+
+use super::settings::Settings;
+use crate::side::{Counters, Side};
+
+/// One side of a lane over SRT.
+#[derive(Debug)]
+pub(super) struct SrtSide {
+    stage: Stage,
+    /// Kept while the connection lives: it answers a client again to whom its
+    /// first answer was lost.
+    listener: Option<Socket>,
+    incoming: VecDeque<Vec<u8>>,
+    buffer: Box<[u8]>,
+    /// What the threads of a connection had used when it ended.
+    cpu: Duration,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Listening,
+    Connecting(Socket),
+    Open(Socket),
+    Closed(Closed),
+}
+
+/// How often one looks: SRT has no file to wait on.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Reads in one turn at most: a flood from the peer must not silence this
+/// side.
+const READS_AT_ONCE: usize = 64;
+
+/// Messages that wait to be taken out at most, before reading stops.
+const INCOMING_AT_MOST: usize = 1024;
+
+impl SrtSide {
+    /// Waits for one connection at `far`.
+    pub(super) fn listen(settings: &Settings, far: SocketAddr) -> io::Result<Self> {
+        let socket = bound(settings, far)?;
+        socket.listen(1).map_err(|error| system(&error))?;
+        Ok(Self::new(Stage::Listening, Some(socket)))
+    }
+
+    /// Opens a connection from `near` to `far`.
+    pub(super) fn connect(
+        settings: &Settings,
+        near: SocketAddr,
+        far: SocketAddr,
+    ) -> io::Result<Self> {
+        let socket = bound(settings, near)?;
+        socket.connect(far).map_err(|error| system(&error))?;
+        Ok(Self::new(Stage::Connecting(socket), None))
+    }
+
+    fn new(stage: Stage, listener: Option<Socket>) -> Self {
+        Self {
+            stage,
+            listener,
+            incoming: VecDeque::new(),
+            buffer: vec![0; Socket::LARGEST_MESSAGE_BYTES].into_boxed_slice(),
+            cpu: Duration::ZERO,
+        }
+    }
+
+    /// Goes on with the handshake; SRT's threads do the work.
+    fn progress(&mut self) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Closed(Closed::DeadLink));
+        self.stage = match (stage, &self.listener) {
+            (Stage::Listening, Some(listener)) => match listener.accept() {
+                Ok(accepted) => Stage::Open(accepted),
+                Err(error) if error.would_block() => Stage::Listening,
+                Err(error) => Stage::Closed(reason(&error)),
+            },
+            (Stage::Connecting(socket), _) => match socket.state() {
+                lagometer_srt::State::Connecting => Stage::Connecting(socket),
+                lagometer_srt::State::Connected => Stage::Open(socket),
+                _ => Stage::Closed(Closed::DeadLink),
+            },
+            (stage, _) => stage,
+        };
+    }
+
+    fn take_in(&mut self) {
+        for _ in 0..READS_AT_ONCE {
+            let Stage::Open(socket) = &self.stage else {
+                return;
+            };
+            if self.incoming.len() >= INCOMING_AT_MOST {
+                return;
+            }
+            match socket.receive_message(&mut self.buffer) {
+                Ok(length) => self.incoming.push_back(self.buffer[..length].to_vec()),
+                Err(error) if error.would_block() => return,
+                Err(error) => self.close(reason(&error)),
+            }
+        }
+    }
+
+    fn close(&mut self, why: Closed) {
+        self.cpu = self.counters().library_cpu;
+        self.stage = Stage::Closed(why);
+        self.listener = None;
+    }
+}
+
+impl Messenger for SrtSide {
+    fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
+        let limit_bytes = Socket::LARGEST_MESSAGE_BYTES;
+        // SRT has no empty messages.
+        if message.is_empty() || message.len() > limit_bytes {
+            return Err(Refused::TooLarge {
+                size_bytes: message.len(),
+                limit_bytes,
+            });
+        }
+        let Stage::Open(socket) = &self.stage else {
+            return Err(Refused::NotOpen);
+        };
+        match socket.send_message(message) {
+            Ok(()) => Ok(()),
+            Err(error) if error.would_block() => Err(Refused::BufferFull),
+            Err(error) => {
+                let why = reason(&error);
+                self.close(why);
+                Err(Refused::NotOpen)
+            }
+        }
+    }
+
+    fn receive(&mut self, _now: Time) -> Option<Message> {
+        self.incoming.pop_front().map(|bytes| Message {
+            bytes,
+            // What is out of order waits in SRT, out of sight.
+            blocked: None,
+        })
+    }
+
+    fn state(&self) -> State {
+        match &self.stage {
+            Stage::Listening | Stage::Connecting(_) => State::Connecting,
+            Stage::Open(_) => State::Ready,
+            Stage::Closed(why) => State::Closed(why.clone()),
+        }
+    }
+}
+
+impl Side for SrtSide {
+    fn turn(&mut self, _now: Time) {
+        self.progress();
+        self.take_in();
+    }
+
+    fn next_deadline(&mut self) -> Option<Time> {
+        None
+    }
+
+    fn wait(&mut self, longest: Duration) {
+        let is_closed = matches!(self.stage, Stage::Closed(_));
+        thread::sleep(if is_closed {
+            longest
+        } else {
+            longest.min(LOOK)
+        });
+    }
+
+    fn counters(&self) -> Counters {
+        let library_cpu = match &self.stage {
+            Stage::Listening => self.listener.as_ref().map_or(Duration::ZERO, Socket::cpu),
+            Stage::Connecting(socket) | Stage::Open(socket) => socket.cpu(),
+            Stage::Closed(_) => self.cpu,
+        };
+        // The system calls are the library's, out of sight.
+        Counters {
+            library_cpu,
+            ..Counters::default()
+        }
+    }
+
+    fn path(&self) -> String {
+        "SRT's threads, looked at every ms".to_owned()
+    }
+}
+
+/// A socket that has its UDP socket and its threads, which are made by the
+/// calling thread and so belong to its network namespace.
+fn bound(settings: &Settings, address: SocketAddr) -> io::Result<Socket> {
+    let library = Library::start().map_err(|error| system(&error))?;
+    let udp = UdpSocket::bind(address)?;
+    let latency = settings.latency.duration();
+    let options = Options {
+        latency: (!latency.is_zero()).then_some(latency),
+        peer_idle: settings.peer_idle.duration(),
+    };
+    let socket = Socket::new(&library, &options).map_err(|error| system(&error))?;
+    socket.bind(udp).map_err(|error| system(&error))?;
+    Ok(socket)
+}
+
+fn system(error: &Error) -> io::Error {
+    match error.kind() {
+        Kind::System(number) if number != 0 => io::Error::from_raw_os_error(number),
+        _ => io::Error::other(error.to_string()),
+    }
+}
+
+fn reason(error: &Error) -> Closed {
+    match error.kind() {
+        // SRT does not tell a peer that left from one that fell silent.
+        Kind::Lost | Kind::NotConnected | Kind::Closed => Closed::ByPeer,
+        _ => Closed::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,91 @@
+//! What the settings of a transport that owns its sockets can do.
+
+use std::fmt::Debug;
+use std::io;
+use std::net::SocketAddr;
+
+use lagometer_transport::{BadSetting, Parity};
+use lagometer_units::Time;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::side::BoxedSide;
+
+/// Where a lane's two sides are, and what they share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The client's address. A client binds it; port 0 lets the kernel choose
+    /// one, and then the server must not need to know it.
+    pub near: SocketAddr,
+    /// The server's address.
+    pub far: SocketAddr,
+    /// What both sides must know follows from it: keys, numbers, names.
+    pub seed: u64,
+    /// When the connection is made, by the clock of the thread that will use
+    /// the side.
+    pub now: Time,
+}
+
+/// The settings of a transport that owns its sockets.
+///
+/// Written as a table whose keys are the fields; implementors refuse unknown
+/// keys.
+pub trait SocketTransport:
+    Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
+{
+    /// The transport's name, as in `tcp`. Presets of one transport share it.
+    const TRANSPORT: &'static str;
+
+    /// The library that carries the messages and its version.
+    fn library(&self) -> String;
+
+    /// Whether the settings make sense together.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSetting`] names the first setting that is out of its range.
+    fn check(&self) -> Result<(), BadSetting>;
+
+    /// Whether this machine has what the transport needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] says what is missing and what would bring it.
+    fn available(&self) -> Result<(), Unavailable>;
+
+    /// What is promised and what it costs.
+    fn parity(&self) -> Parity;
+
+    /// The largest message that is taken, in bytes.
+    fn largest_message_bytes(&self) -> usize;
+
+    /// Whether all that is on the wire are UDP datagrams between the two
+    /// addresses, so that a relay of datagrams can stand between.
+    fn is_carried_by_udp(&self) -> bool;
+
+    /// Makes the side that opens the connection. It returns at once; the
+    /// handshake is the business of its turns.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    fn client(&self, opening: &Opening) -> io::Result<BoxedSide>;
+
+    /// Makes the side that waits for the connection, from this one client.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide>;
+}
+
+/// What a transport needs and this machine lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{lacks}: {mend}")]
+pub struct Unavailable {
+    /// What is missing.
+    pub lacks: String,
+    /// The command or package that would bring it.
+    pub mend: String,
+}

@@ -1,0 +1,303 @@
+//! What can be chosen of UDT.
+
+use std::io;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use lagometer_transport::{BadSetting, Parity};
+use lagometer_udt::{LIBRARY, Mode, Options};
+use lagometer_units::{Size, Span};
+use serde::{Deserialize, Serialize};
+
+use super::side::UdtSide;
+use crate::framing::LENGTH_BYTES;
+use crate::side::BoxedSide;
+use crate::transport::{Opening, SocketTransport, Unavailable};
+
+/// How UDT is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Whether messages travel on a stream, with their length in front, rather
+    /// than as UDT's own messages.
+    pub stream: bool,
+    /// Whether a message waits for those before it; without meaning on a
+    /// stream.
+    pub ordered: bool,
+    /// How one waits for UDT.
+    pub waiting: Waiting,
+    /// What decides when a packet may leave.
+    pub rate_control: RateControl,
+    /// The window of `fixed-window`, in packets; 2 to 25,600.
+    pub window_packets: u32,
+    /// The silence of the peer after which `fixed-window` sends everything
+    /// unacknowledged again, 10 ms to 60 s; 0 leaves it to UDT, which waits for
+    /// 300 ms or more. Two ends with the same timeout can put each other off
+    /// for minutes by asking whether the other is there.
+    pub timeout: Span,
+    /// UDT's send buffer. It counts in packets of the largest size, and every
+    /// message takes one at least; 1,472 B to 1 GiB.
+    pub send_buffer: Size,
+    /// UDT's receive buffer, counted likewise, 32 packets at least; 1,472 B to
+    /// 1 GiB.
+    pub receive_buffer: Size,
+    /// The largest packet, all headers included; 576 B to 9,000 B.
+    pub mtu: Size,
+    /// The largest message; 8 B to 1 MiB.
+    pub max_message: Size,
+}
+
+/// How one waits for UDT, which has no file to wait on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiting {
+    /// A thread waits in UDT's receiving call and wakes whoever is concerned.
+    Thread,
+    /// One looks every millisecond.
+    Sleep,
+    /// UDT's epoll, which keeps time in steps of ten milliseconds; one looks
+    /// every millisecond when something else is due sooner.
+    Epoll,
+}
+
+/// What decides when a packet may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateControl {
+    /// UDT's own, of release 4.11.
+    Library,
+    /// UDT's own, with the smallest increase that release 4.10 had.
+    #[serde(rename = "release-4.10")]
+    Release410,
+    /// None: a window of fixed size, and a timeout of one's own.
+    FixedWindow,
+}
+
+/// The payload of a packet of 1500 bytes, as UDT counts its buffers.
+const SLOT: u64 = 1472;
+
+impl Settings {
+    /// The 2015 comparison's: 93,440 B of buffers, 63 packets.
+    pub const DGRAM_2015: Self = Self {
+        stream: false,
+        ordered: true,
+        waiting: Waiting::Sleep,
+        rate_control: RateControl::Library,
+        window_packets: 16,
+        timeout: Span::from_millis(0),
+        send_buffer: Size(93_440),
+        receive_buffer: Size(93_440),
+        mtu: Size(1500),
+        max_message: Size(64 << 10),
+    };
+
+    /// The 2015 comparison's on a stream: 934,400 B of buffers.
+    pub const STREAM_2015: Self = Self {
+        stream: true,
+        send_buffer: Size(934_400),
+        receive_buffer: Size(934_400),
+        ..Self::DGRAM_2015
+    };
+
+    /// The 2015 comparison's with epoll, which ran on release 4.10.
+    pub const EPOLL_2015: Self = Self {
+        waiting: Waiting::Epoll,
+        rate_control: RateControl::Release410,
+        ..Self::DGRAM_2015
+    };
+
+    /// UDT's defaults: its rate control, 8192 packets of buffers.
+    pub const DEFAULT: Self = Self {
+        waiting: Waiting::Thread,
+        send_buffer: Size(8192 * SLOT),
+        receive_buffer: Size(8192 * SLOT),
+        max_message: Size(1 << 20),
+        ..Self::DGRAM_2015
+    };
+
+    /// For a game: the rate control replaced, as UDT's interface offers, by a
+    /// window of 0.8 s of 20 messages a second. Stalls remain: they come of how
+    /// UDT repairs losses, not of how it paces.
+    pub const DGRAM: Self = Self {
+        rate_control: RateControl::FixedWindow,
+        ..Self::DEFAULT
+    };
+
+    /// The same on a stream.
+    pub const STREAM: Self = Self {
+        stream: true,
+        ..Self::DGRAM
+    };
+
+    /// The same with UDT's epoll.
+    pub const EPOLL: Self = Self {
+        waiting: Waiting::Epoll,
+        ..Self::DGRAM
+    };
+
+    pub(super) fn mode(&self) -> Mode {
+        if self.stream {
+            Mode::Stream
+        } else {
+            Mode::Messages
+        }
+    }
+
+    pub(super) fn options(&self) -> Options {
+        Options {
+            packet_bytes: self.mtu.bytes() as u32,
+            send_buffer_bytes: self.send_buffer.bytes() as u32,
+            receive_buffer_bytes: self.receive_buffer.bytes() as u32,
+            rate_control: match self.rate_control {
+                RateControl::Library => lagometer_udt::RateControl::Library,
+                RateControl::Release410 => lagometer_udt::RateControl::Release410,
+                RateControl::FixedWindow => lagometer_udt::RateControl::FixedWindow {
+                    window_packets: self.window_packets,
+                    timeout: Some(self.timeout.duration()).filter(|it| !it.is_zero()),
+                },
+            },
+            // Set when there is a connection and a thread to wait on it.
+            receive_waits: false,
+            ..Options::default()
+        }
+    }
+}
+
+impl SocketTransport for Settings {
+    const TRANSPORT: &'static str = "udt";
+
+    fn library(&self) -> String {
+        LIBRARY.to_owned()
+    }
+
+    fn check(&self) -> Result<(), BadSetting> {
+        size("send_buffer", self.send_buffer, SLOT..=1 << 30)?;
+        size("receive_buffer", self.receive_buffer, SLOT..=1 << 30)?;
+        size("mtu", self.mtu, 576..=9000)?;
+        size("max_message", self.max_message, 8..=1 << 20)?;
+        if !(2..=25_600).contains(&self.window_packets) {
+            return Err(BadSetting::new("window_packets", "expected 2 to 25,600"));
+        }
+        let timeout = self.timeout.duration();
+        let range = Duration::from_millis(10)..=Duration::from_mins(1);
+        if !timeout.is_zero() && !range.contains(&timeout) {
+            return Err(BadSetting::new("timeout", "expected 0, or 10 ms to 60 s"));
+        }
+        if !self.stream && self.max_message.bytes() > self.send_buffer.bytes() {
+            return Err(BadSetting::new(
+                "max_message",
+                "expected no more than the send buffer holds",
+            ));
+        }
+        Ok(())
+    }
+
+    fn available(&self) -> Result<(), Unavailable> {
+        // It is compiled in.
+        Ok(())
+    }
+
+    fn parity(&self) -> Parity {
+        Parity {
+            reliable: true,
+            ordered: self.ordered || self.stream,
+            encrypted: false,
+            mtu_bytes: self.mtu.bytes() as u32,
+            // IPv4 20, UDP 8, UDT 16.
+            header_bytes: 44 + if self.stream { LENGTH_BYTES as u32 } else { 0 },
+            acks: "at once after a short packet, every 10 ms otherwise".to_owned(),
+            congestion_control: match self.rate_control {
+                RateControl::Library => "UDT 4.11's rate control".to_owned(),
+                RateControl::Release410 => "UDT 4.10's rate control".to_owned(),
+                RateControl::FixedWindow => {
+                    format!("none, a window of {} packets", self.window_packets)
+                }
+            },
+        }
+    }
+
+    fn largest_message_bytes(&self) -> usize {
+        self.max_message.bytes() as usize
+    }
+
+    fn is_carried_by_udp(&self) -> bool {
+        true
+    }
+
+    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        let side = UdtSide::connect(self, opening.near, opening.far)?;
+        Ok(Box::new(side))
+    }
+
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        Ok(Box::new(UdtSide::listen(self, opening.far)?))
+    }
+}
+
+/// Refuses a size outside a range.
+fn size(setting: &str, size: Size, range: RangeInclusive<u64>) -> Result<(), BadSetting> {
+    if range.contains(&size.bytes()) {
+        return Ok(());
+    }
+    Err(BadSetting::new(
+        setting,
+        format!("expected {} B to {} B", range.start(), range.end()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_settings_are_named() {
+        let base = Settings::DGRAM;
+        for (settings, at_fault) in [
+            (
+                Settings {
+                    mtu: Size(100),
+                    ..base.clone()
+                },
+                "mtu",
+            ),
+            (
+                Settings {
+                    send_buffer: Size(10),
+                    ..base.clone()
+                },
+                "send_buffer",
+            ),
+            (
+                Settings {
+                    window_packets: 1,
+                    ..base.clone()
+                },
+                "window_packets",
+            ),
+            (
+                Settings {
+                    timeout: Span::from_millis(1),
+                    ..base.clone()
+                },
+                "timeout",
+            ),
+            (
+                Settings {
+                    send_buffer: Size(2000),
+                    ..base.clone()
+                },
+                "max_message",
+            ),
+        ] {
+            assert_eq!(settings.check().unwrap_err().setting, at_fault);
+        }
+        base.check().unwrap();
+    }
+
+    #[test]
+    fn the_release_is_written_as_it_is_spoken() {
+        let written = serde_json::to_value(Settings::EPOLL_2015).unwrap();
+        assert_eq!(written["rate_control"], "release-4.10");
+        assert_eq!(written["waiting"], "epoll");
+    }
+}
