@@ -23,6 +23,7 @@
 //! - `router`: the thread that holds packets and releases them
 //! - `audit`, `capture`: what it did
 //! - `network`: all of it together
+//! - `relay`, `dress`: the road without hosts, for UDP alone
 //! - `shape`: foreign programs in the hosts
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
 
@@ -32,6 +33,7 @@ mod address;
 mod audit;
 mod capture;
 mod clock;
+mod dress;
 mod error;
 mod host;
 mod ip;
@@ -39,6 +41,7 @@ mod netlink;
 mod network;
 mod permission;
 mod port;
+mod relay;
 mod router;
 mod shape;
 mod sys;
@@ -52,5 +55,6 @@ pub use error::Error;
 pub use host::Host;
 pub use network::{Device, LaneSetup, Network, Outcome, Settings};
 pub use permission::{Permission, Refusal};
+pub use relay::{Relay, RelayAddresses};
 pub use router::Waiting;
 pub use shape::{Shape, ShapeError, Shaped, VARIABLES};

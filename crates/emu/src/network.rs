@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use lagometer_link::Link;
+use lagometer_units::Time;
 
 use crate::address::{LaneAddresses, MAX_LANES};
 use crate::audit::{Audit, Band, Books, Circumstances};
@@ -110,6 +111,24 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// How the router works.
+    pub(crate) const fn manner(&self) -> Manner {
+        Manner {
+            waiting: self.waiting,
+            core: self.router_core,
+            capacity: self.capacity,
+            mtu: self.mtu,
+        }
+    }
+
+    /// Starts the log of packets, where one is asked for.
+    pub(crate) fn start_log(&self, clock: Clock, lanes: &[String]) -> Result<Option<Log>, Error> {
+        let start = |path| Log::start(path, clock, lanes.iter().map(String::as_str));
+        self.log.as_deref().map(start).transpose()
+    }
+}
+
 impl Network {
     /// Makes the hosts, a pair of devices for each lane, and starts the
     /// router.
@@ -163,24 +182,12 @@ impl Network {
             near.await_routes(Side::Near, lane)?;
             far.await_routes(Side::Far, lane)?;
         }
-        let log = match &settings.log {
-            None => None,
-            Some(path) => {
-                let names = lanes.iter().map(|lane| lane.name.as_str());
-                Some(Log::start(path, clock, names)?)
-            }
-        };
-        let manner = Manner {
-            waiting: settings.waiting,
-            core: settings.router_core,
-            capacity: settings.capacity,
-            mtu: settings.mtu,
-        };
         let (names, links): (Vec<_>, Vec<_>) =
             lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
+        let log = settings.start_log(clock, &names)?;
         let counted_before = vec![Default::default(); names.len()];
         Ok(Self {
-            router: Router::start(manner, clock, ports, links, log)?,
+            router: Router::start(settings.manner(), clock, ports, links, log)?,
             near,
             far,
             _middle: middle,
@@ -228,22 +235,14 @@ impl Network {
                 (name, [near.since(near_before), far.since(far_before)])
             })
             .collect();
-        let circumstances = Circumstances {
+        finish(
+            self.router,
+            self.waiting,
+            self.band,
+            self.device,
             ended,
-            device: self.device,
-            waiting: self.waiting.name(),
-            precedence: self.router.precedence(),
             lanes,
-        };
-        let finished = self.router.stop()?;
-        let books = finished.outcome.map_err(|source| Error::System {
-            doing: "routing packets".to_owned(),
-            source,
-        })?;
-        Ok(Outcome {
-            audit: books.audit(&circumstances, self.band),
-            log: finished.log,
-        })
+        )
     }
 
     /// The host on this side: the players'.
@@ -276,4 +275,31 @@ impl Network {
             .map(|(lane, _)| Ok([self.near.counters(lane)?, self.far.counters(lane)?]))
             .collect()
     }
+}
+
+/// Stops `router` and has the audit made of its books.
+pub(crate) fn finish(
+    router: Router,
+    waiting: Waiting,
+    band: Band,
+    device: &'static str,
+    ended: Time,
+    lanes: Vec<(String, [DeviceCounters; 2])>,
+) -> Result<Outcome, Error> {
+    let circumstances = Circumstances {
+        ended,
+        device,
+        waiting: waiting.name(),
+        precedence: router.precedence(),
+        lanes,
+    };
+    let finished = router.stop()?;
+    let books = finished.outcome.map_err(|source| Error::System {
+        doing: "routing packets".to_owned(),
+        source,
+    })?;
+    Ok(Outcome {
+        audit: books.audit(&circumstances, band),
+        log: finished.log,
+    })
 }

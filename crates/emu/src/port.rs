@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, read, readv, write, writev};
 
+use crate::dress::{self, Dress};
 use crate::ip::Version;
 use crate::sys::packet;
 
@@ -18,6 +19,9 @@ pub(crate) enum Port {
     Tun(OwnedFd),
     /// A packet socket on the other end of the host's Ethernet device.
     Ethernet(OwnedFd, Frames),
+    /// A UDP socket of the relay, connected to one side of the lane, and the
+    /// headers of datagrams from there.
+    Relay(OwnedFd, Dress),
 }
 
 /// What frames to one host start with.
@@ -40,10 +44,20 @@ impl Port {
                 )
                 .map(|length| length.saturating_sub(FRAME_HEADER_BYTES))
             }
+            Self::Relay(socket, dress) => match packet.get_mut(dress::HEADER_BYTES..) {
+                Some(room) => read(socket, room).map(|length| {
+                    let length = length + dress::HEADER_BYTES;
+                    dress.put_on(&mut packet[..length]);
+                    length
+                }),
+                None => Ok(0),
+            },
         };
         match taken {
             Ok(length) => Ok(Some(length)),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            // A side that is not there yet, or no more, is told by an error
+            // on the next call of its relay.
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNREFUSED) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -56,6 +70,11 @@ impl Port {
                 socket,
                 &[IoSlice::new(&frames.around(packet)), IoSlice::new(packet)],
             )?,
+            // What a host's kernel would drop is dropped.
+            Self::Relay(socket, _) => match dress::taken_off(packet).map(|it| write(socket, it)) {
+                None | Some(Err(Errno::CONNREFUSED)) => 0,
+                Some(outcome) => outcome?,
+            },
         };
         Ok(())
     }
@@ -65,7 +84,7 @@ impl Port {
     /// device knows.
     pub(crate) fn lost(&self) -> io::Result<u64> {
         match self {
-            Self::Tun(_) => Ok(0),
+            Self::Tun(_) | Self::Relay(..) => Ok(0),
             Self::Ethernet(socket, _) => packet::lost(socket.as_fd()),
         }
     }
@@ -74,7 +93,7 @@ impl Port {
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tun(file) | Self::Ethernet(file, _) => file.as_fd(),
+            Self::Tun(file) | Self::Ethernet(file, _) | Self::Relay(file, _) => file.as_fd(),
         }
     }
 }

@@ -26,6 +26,7 @@ const NETWORKS: &[(&str, &str)] = networks![
     "2015-b",
     "2015-c",
     "2015-d",
+    "2015-e",
     "loss-1",
     "loss-5",
     "loss-20",

@@ -107,7 +107,9 @@ impl Profile {
     }
 
     /// Reads a profile from its file, and the traces it names from theirs,
-    /// which are looked for relative to the profile's folder.
+    /// which are looked for relative to the profile's folder. A recording
+    /// ([`trace::recorded`](crate::trace::recorded)) is a profile of its own:
+    /// what it says, in both directions, and nothing else.
     ///
     /// # Errors
     ///
@@ -118,6 +120,11 @@ impl Profile {
             path: origin.clone(),
             message: error.to_string(),
         })?;
+        let text = if text.trim_start().starts_with("lagometer-trace") {
+            alone(path)
+        } else {
+            text
+        };
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut read_trace = |name: &str| {
             let path = folder.join(name);
@@ -155,6 +162,14 @@ impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.written.serialize(serializer)
     }
+}
+
+/// The profile of nothing but the recording at `path`.
+fn alone(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A name in a TOML string: what could end it is escaped.
+    let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("summary = \"a recording: {name}\"\n[both]\ntrace = \"{name}\"\n")
 }
 
 /// Puts a complaint about a key of a section at the line that says the key.

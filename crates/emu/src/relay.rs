@@ -1,0 +1,153 @@
+//! The road without hosts: a relay of UDP datagrams on the loopback device,
+//! for systems that permit no namespaces.
+//!
+//! Each lane has four sockets: its two sides', and one of the relay's facing
+//! each. What the relay takes it dresses as the IP packet it would be between
+//! hosts, so that the same router, links, audit and log deal with it. Nothing
+//! but UDP can pass.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+use lagometer_link::Link;
+
+use crate::address::{LaneAddresses, MAX_LANES};
+use crate::audit::{Band, Books};
+use crate::clock::Clock;
+use crate::dress::Dress;
+use crate::error::{Doing, Error};
+use crate::netlink::DeviceCounters;
+use crate::network::{LaneSetup, Outcome, Settings, finish};
+use crate::port::Port;
+use crate::router::{Router, Waiting};
+
+/// A relay between the two sides of each lane. Lane number n of
+/// [`Relay::start`] is reached at [`Relay::addresses`] n.
+#[derive(Debug)]
+pub struct Relay {
+    router: Router,
+    clock: Clock,
+    band: Band,
+    waiting: Waiting,
+    lanes: Vec<String>,
+}
+
+/// The addresses of one lane of a relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayAddresses {
+    /// Where the near side must be.
+    pub near: SocketAddr,
+    /// Where the near side finds the far one.
+    pub for_near: SocketAddr,
+    /// Where the far side finds the near one.
+    pub for_far: SocketAddr,
+    /// Where the far side must be.
+    pub far: SocketAddr,
+}
+
+/// What the audit calls a relay in place of a device.
+const DEVICE: &str = "relay";
+
+impl RelayAddresses {
+    /// The addresses of lane number `lane` in this process: of the loopback
+    /// network's 2^24 addresses, those that end in its process id and the
+    /// lane.
+    fn of(lane: u8) -> Self {
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        // 127.0.0.1 and its neighbours are left to others.
+        let host = Ipv4Addr::new(127, high | 0x80, low, lane);
+        let at = |port| SocketAddr::from((host, port));
+        Self {
+            near: at(7001),
+            for_near: at(7000),
+            for_far: at(7003),
+            far: at(7002),
+        }
+    }
+}
+
+impl Relay {
+    /// Makes the relay's sockets and starts the router between them. Of the
+    /// settings, those of hosts and devices have no meaning here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyLanes`]; what the system says.
+    pub fn start(settings: &Settings, clock: Clock, lanes: Vec<LaneSetup>) -> Result<Self, Error> {
+        if lanes.len() > MAX_LANES {
+            return Err(Error::TooManyLanes {
+                lanes: lanes.len(),
+                most: MAX_LANES,
+            });
+        }
+        let ports = (0..=u8::MAX)
+            .zip(&lanes)
+            .map(|(lane, _)| ports(lane))
+            .collect::<io::Result<Vec<_>>>()
+            .doing("making the relay's sockets")?;
+        let (names, links): (Vec<_>, Vec<_>) =
+            lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
+        let log = settings.start_log(clock, &names)?;
+        Ok(Self {
+            router: Router::start(settings.manner(), clock, ports, links, log)?,
+            clock,
+            band: settings.band,
+            waiting: settings.waiting,
+            lanes: names,
+        })
+    }
+
+    /// The addresses of lane number `lane`.
+    #[must_use]
+    pub fn addresses(&self, lane: u8) -> RelayAddresses {
+        RelayAddresses::of(lane)
+    }
+
+    /// Begins anew with `links`, as [`Network::begin`](crate::Network::begin).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if the router has ended.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many links as lanes.
+    pub fn begin(&mut self, links: Vec<Link>) -> Result<(), Error> {
+        assert_eq!(links.len(), self.lanes.len(), "a link for each lane");
+        let books = Books::new(self.lanes.len(), self.clock.now());
+        self.router.begin(links, books)?;
+        Ok(())
+    }
+
+    /// Ends the relay; what was on its way is lost.
+    ///
+    /// # Errors
+    ///
+    /// What stopped the router early, if something did.
+    pub fn stop(self) -> Result<Outcome, Error> {
+        let ended = self.clock.now();
+        // There are no devices that could have lost anything.
+        let lanes = self
+            .lanes
+            .into_iter()
+            .map(|name| (name, [DeviceCounters::default(); 2]))
+            .collect();
+        finish(self.router, self.waiting, self.band, DEVICE, ended, lanes)
+    }
+}
+
+/// The relay's sockets of a lane: facing the near side, facing the far one.
+fn ports(lane: u8) -> io::Result<[Port; 2]> {
+    let at = RelayAddresses::of(lane);
+    let inside = LaneAddresses::of(lane);
+    let facing = |own: SocketAddr, side: SocketAddr, from: Ipv4Addr, to: Ipv4Addr| {
+        let socket = UdpSocket::bind(own)?;
+        socket.connect(side)?;
+        socket.set_nonblocking(true)?;
+        Ok::<_, io::Error>(Port::Relay(socket.into(), Dress::new(from, to)))
+    };
+    Ok([
+        facing(at.for_near, at.near, inside.near_v4, inside.far_v4)?,
+        facing(at.for_far, at.far, inside.far_v4, inside.near_v4)?,
+    ])
+}
