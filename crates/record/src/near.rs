@@ -1,0 +1,241 @@
+//! The near end's part of a recording, and what comes of both.
+
+use std::io;
+use std::time::Duration;
+
+use lagometer_far::{Error, Far, Line, Probe as ClockProbe, RemoteJob};
+use lagometer_link::trace::Recording;
+use lagometer_units::Time;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::fates::{Arrival, Way};
+use crate::player::Played;
+use crate::rate::bits_per_second;
+use crate::service::{Question, Request, read_heard, read_sent, read_trains};
+use crate::trace::recording;
+
+/// How long probes on their way are waited for at the end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How a path is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// From one probe to the next, in each direction; at least 200 µs.
+    pub every: Duration,
+    /// The bytes of a probe without headers; 16 to 1200.
+    pub bytes: usize,
+    /// For how long.
+    pub lasts: Duration,
+    /// Whether trains are sent each second to tell the rate.
+    pub trains: bool,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// For how long.
+    pub lasts: Duration,
+    /// To the far end.
+    pub up: Way,
+    /// From it.
+    pub down: Way,
+    /// How the two clocks stood, which every delay of one direction rests on.
+    pub clocks: Line,
+    /// It was asked to stop before it was done.
+    pub is_partial: bool,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// The far end.
+    #[error(transparent)]
+    Far(#[from] Error),
+    /// A socket.
+    #[error("recording: {0}")]
+    Socket(#[from] io::Error),
+    /// The far end's answers make no sense.
+    #[error("the far end's answer is not understood")]
+    NotUnderstood,
+    /// Nothing to write.
+    #[error("{0}: is a firewall in the way of UDP, or was it too short?")]
+    Nothing(String),
+}
+
+impl Recorded {
+    /// The trace of it, which the link model plays.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Nothing`] if nothing came through in a direction.
+    pub fn trace(&self) -> Result<Recording, RecordError> {
+        recording(self.lasts, &self.up, &self.down).map_err(RecordError::Nothing)
+    }
+}
+
+/// Records the path to `far`, which must serve
+/// [`RecordService`](crate::RecordService), until it is done or `is_stopped`
+/// says so.
+///
+/// # Errors
+///
+/// [`RecordError`]. What was recorded until it is stopped is kept.
+pub fn record(
+    far: &Far,
+    settings: &Settings,
+    is_stopped: impl Fn() -> bool,
+) -> Result<Recorded, RecordError> {
+    let request = Request {
+        every_us: u64::try_from(settings.every.as_micros()).unwrap_or(u64::MAX),
+        bytes: settings.bytes,
+        lasts_ms: u64::try_from(settings.lasts.as_millis()).unwrap_or(u64::MAX),
+        trains: settings.trains,
+    };
+    let score = request.score().map_err(|refusal| Error::Refused {
+        service: "record".to_owned(),
+        why: refusal.to_string(),
+    })?;
+    let job = far.open(
+        "record",
+        &serde_json::to_value(request).unwrap_or(Value::Null),
+    )?;
+    let socket = job.udp(job.port("port")?)?;
+    let clock = far.clock();
+    let mut all_sent_at = None;
+    let mut is_partial = false;
+    let mine = score.play(&socket, clock, |all_sent| {
+        if is_stopped() || far.gone().is_some() {
+            is_partial = !all_sent;
+            return true;
+        }
+        let now = clock.now();
+        all_sent && now.since(*all_sent_at.get_or_insert(now)) >= GRACE
+    })?;
+    let theirs = fetch(&job)?;
+    let start = mine
+        .sent
+        .first()
+        .copied()
+        .ok_or(RecordError::NotUnderstood)?;
+    let ended = clock.now();
+    sharpen(far, &mine, &theirs);
+    let clocks = far.offset().ok_or(RecordError::NotUnderstood)?;
+    let lasts = if is_partial {
+        ended.since(start)
+    } else {
+        settings.lasts
+    };
+    Ok(both_ways(&mine, &theirs, &clocks, start, lasts, is_partial))
+}
+
+/// Brings both ends' notes into the near end's time, counted from the start.
+fn both_ways(
+    mine: &Played,
+    theirs: &Played,
+    clocks: &Line,
+    start: Time,
+    lasts: Duration,
+    is_partial: bool,
+) -> Recorded {
+    let heard_far: Vec<Arrival> = theirs
+        .heard
+        .iter()
+        .map(|arrival| Arrival {
+            number: arrival.number,
+            at: clocks.to_near(arrival.at),
+        })
+        .collect();
+    let sent_far: Vec<Time> = theirs.sent.iter().map(|&at| clocks.to_near(at)).collect();
+    let mut up = Way::of(&mine.sent, &heard_far);
+    let mut down = Way::of(&sent_far, &mine.heard);
+    // What left after the end, or within the last moments of a recording that
+    // was cut short, had no time to come.
+    let margin = if is_partial { GRACE } else { Duration::ZERO };
+    for way in [&mut up, &mut down] {
+        // The far end may have begun a little before.
+        way.fates
+            .retain(|fate| fate.sent >= start && fate.sent + margin < start + lasts);
+        for fate in &mut way.fates {
+            fate.sent = Time::ZERO + fate.sent.since(start);
+        }
+    }
+    up.rate_bits_per_second = bits_per_second(&theirs.trains);
+    down.rate_bits_per_second = bits_per_second(&mine.trains);
+    Recorded {
+        lasts,
+        up,
+        down,
+        clocks: *clocks,
+        is_partial,
+    }
+}
+
+/// Lets the probes tell of the clocks too: the quickest up and the quickest
+/// down of each second bound the offset as one exchange would.
+fn sharpen(far: &Far, mine: &Played, theirs: &Played) {
+    const WINDOW: u64 = 1_000_000_000;
+    let apart = |one: Time, other: Time| i128::from(one.as_nanos()) - i128::from(other.as_nanos());
+    let ups = theirs.heard.iter().filter_map(|arrival| {
+        let sent = *mine.sent.get(arrival.number as usize)?;
+        Some((sent, arrival.at, apart(arrival.at, sent)))
+    });
+    let downs: Vec<(Time, Time, i128)> = mine
+        .heard
+        .iter()
+        .filter_map(|arrival| {
+            let sent = *theirs.sent.get(arrival.number as usize)?;
+            Some((sent, arrival.at, apart(arrival.at, sent)))
+        })
+        .collect();
+    let mut best_up = std::collections::BTreeMap::<u64, (Time, Time, i128)>::new();
+    for up in ups {
+        let best = best_up.entry(up.0.as_nanos() / WINDOW).or_insert(up);
+        if up.2 < best.2 {
+            *best = up;
+        }
+    }
+    for (window, up) in best_up {
+        let best_down = downs
+            .iter()
+            .filter(|down| down.1.as_nanos() / WINDOW == window && down.1 > up.0 && down.0 >= up.1)
+            .min_by_key(|down| down.2);
+        if let Some(down) = best_down {
+            far.add_probe(ClockProbe {
+                sent: up.0,
+                received: up.1,
+                answered: down.0,
+                returned: down.1,
+            });
+        }
+    }
+}
+
+/// Ends the far end's part and fetches what it noted.
+fn fetch(job: &RemoteJob) -> Result<Played, RecordError> {
+    Ok(Played {
+        sent: fetch_list(job, Question::Sent, read_sent)?,
+        heard: fetch_list(job, Question::Heard, read_heard)?,
+        trains: fetch_list(job, Question::Trains, read_trains)?,
+    })
+}
+
+fn fetch_list<T>(
+    job: &RemoteJob,
+    question: impl Fn(usize) -> Question,
+    read: impl Fn(Value) -> Option<Vec<T>>,
+) -> Result<Vec<T>, RecordError> {
+    let mut list = Vec::new();
+    loop {
+        let answer = job.ask(&json!(question(list.len())))?;
+        let piece = read(answer).ok_or(RecordError::NotUnderstood)?;
+        if piece.is_empty() {
+            return Ok(list);
+        }
+        list.extend(piece);
+        // A far end that never ends its list is none of ours.
+        if list.len() > 4 * crate::service::MOST_PROBES {
+            return Err(RecordError::NotUnderstood);
+        }
+    }
+}

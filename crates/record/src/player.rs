@@ -1,0 +1,143 @@
+//! One end of a recording: sends probes on time and notes those that come.
+
+use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use lagometer_far::Clock;
+use lagometer_units::Time;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::fates::Arrival;
+use crate::probe::{LEAST_BYTES, Probe, TRAIN_BYTES, TRAIN_LENGTH};
+use crate::rate::TrainArrival;
+
+/// From one train to the next.
+const TRAIN_EVERY: Duration = Duration::from_secs(1);
+
+/// The longest it waits before it looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Packets taken in before others are sent.
+const BATCH: usize = 64;
+
+/// What one end sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Score {
+    /// From one probe to the next.
+    pub(crate) every: Duration,
+    /// The bytes of a probe, UDP and IP headers not counted.
+    pub(crate) bytes: usize,
+    /// For how long probes are sent.
+    pub(crate) lasts: Duration,
+    /// Whether trains are sent too.
+    pub(crate) trains: bool,
+}
+
+/// What one end sent and heard, by its own clock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Played {
+    /// When each probe left.
+    pub(crate) sent: Vec<Time>,
+    /// The other end's probes as they came, with when they say they left.
+    pub(crate) heard: Vec<Arrival>,
+    /// The packets of its trains.
+    pub(crate) trains: Vec<TrainArrival>,
+}
+
+impl Score {
+    /// How many probes that are.
+    pub(crate) fn probes(&self) -> usize {
+        let every = self.every.as_nanos().max(1);
+        usize::try_from(self.lasts.as_nanos().div_ceil(every)).unwrap_or(usize::MAX)
+    }
+
+    /// Plays it over `socket`, which is connected, and goes on listening until
+    /// `is_over` says so, which is told whether all has been sent.
+    pub(crate) fn play(
+        &self,
+        socket: &UdpSocket,
+        clock: Clock,
+        mut is_over: impl FnMut(bool) -> bool,
+    ) -> io::Result<Played> {
+        socket.set_nonblocking(true)?;
+        let start = clock.now();
+        let (probes, mut trains_sent) = (self.probes(), 0_u32);
+        let mut played = Played {
+            sent: Vec::with_capacity(probes),
+            ..Played::default()
+        };
+        // Twice what a well-behaved peer sends; more is not kept.
+        let most = probes.saturating_mul(2);
+        let mut packet = vec![0xA5; self.bytes.max(TRAIN_BYTES)];
+        let mut incoming = [0; 2048];
+        loop {
+            for _ in 0..BATCH {
+                let Ok(length) = socket.recv(&mut incoming) else {
+                    break;
+                };
+                played.note(&incoming[..length], clock.now(), most);
+            }
+            let all_sent = played.sent.len() >= probes;
+            if is_over(all_sent) {
+                return Ok(played);
+            }
+            let now = clock.now();
+            let due = start + self.every * u32::try_from(played.sent.len()).unwrap_or(u32::MAX);
+            if !all_sent && due <= now {
+                let probe = Probe::Lone {
+                    number: played.sent.len() as u32,
+                    sent_at: now.as_nanos(),
+                };
+                let bytes = self.bytes.max(LEAST_BYTES);
+                probe.write(&mut packet[..bytes]);
+                // One that finds no room is lost, as on the path.
+                let _ = socket.send(&packet[..bytes]);
+                played.sent.push(now);
+                continue;
+            }
+            // Trains leave between two probes.
+            let train_due = start + self.every / 2 + TRAIN_EVERY * trains_sent;
+            if self.trains && !all_sent && train_due <= now {
+                for place in 0..TRAIN_LENGTH {
+                    let train = trains_sent;
+                    Probe::OfTrain { train, place }.write(&mut packet);
+                    let _ = socket.send(&packet[..TRAIN_BYTES]);
+                }
+                trains_sent += 1;
+                continue;
+            }
+            let wait = if all_sent {
+                LOOK
+            } else {
+                due.since(now).min(LOOK)
+            };
+            wait_readable(socket, wait)?;
+        }
+    }
+}
+
+impl Played {
+    fn note(&mut self, packet: &[u8], at: Time, most: usize) {
+        match Probe::read(packet) {
+            Some(Probe::Lone { number, .. }) if self.heard.len() < most => {
+                self.heard.push(Arrival { number, at });
+            }
+            Some(Probe::OfTrain { train, place }) if self.trains.len() < most => {
+                self.trains.push(TrainArrival { train, place, at });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn wait_readable(socket: &UdpSocket, span: Duration) -> io::Result<()> {
+    let timeout = Timespec {
+        tv_sec: span.as_secs().cast_signed(),
+        tv_nsec: span.subsec_nanos().into(),
+    };
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

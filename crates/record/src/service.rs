@@ -1,0 +1,175 @@
+//! The far end's part of a recording.
+
+use std::io;
+use std::time::Duration;
+
+use lagometer_far::{Accepted, Job, NobodyCame, Refusal, Service, Session, Worker};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::fates::Arrival;
+use crate::player::{Played, Score};
+use crate::probe::{LEAST_BYTES, TRAIN_BYTES};
+use crate::rate::TrainArrival;
+use lagometer_units::Time;
+
+/// How long the far end waits for the near end's socket.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest that is recorded, and the most probes: bounds of memory.
+pub(crate) const LONGEST: Duration = Duration::from_hours(24);
+pub(crate) const MOST_PROBES: usize = 4_000_000;
+/// The quickest cadence.
+pub(crate) const QUICKEST: Duration = Duration::from_micros(200);
+
+/// Numbers told in one answer.
+const CHUNK: usize = 50_000;
+
+/// What the near end asks for.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Request {
+    pub(crate) every_us: u64,
+    pub(crate) bytes: usize,
+    pub(crate) lasts_ms: u64,
+    pub(crate) trains: bool,
+}
+
+/// What the near end asks afterwards: the lists, piece by piece. Instants are
+/// in nanoseconds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Question {
+    /// When probes left, from the one with this number.
+    Sent(usize),
+    /// The probes that came, by number and instant, from this one on.
+    Heard(usize),
+    /// The packets of trains that came, from this one on.
+    Trains(usize),
+}
+
+impl Request {
+    /// What is played.
+    pub(crate) fn score(&self) -> Result<Score, Refusal> {
+        let score = Score {
+            every: Duration::from_micros(self.every_us),
+            bytes: self.bytes,
+            lasts: Duration::from_millis(self.lasts_ms),
+            trains: self.trains,
+        };
+        if score.every < QUICKEST {
+            return Err(Refusal::new(format!(
+                "probes are at least {} µs apart",
+                QUICKEST.as_micros()
+            )));
+        }
+        if !(LEAST_BYTES..=TRAIN_BYTES).contains(&score.bytes) {
+            return Err(Refusal::new(format!(
+                "a probe has {LEAST_BYTES} to {TRAIN_BYTES} B"
+            )));
+        }
+        if score.lasts.is_zero() || score.lasts > LONGEST || score.probes() > MOST_PROBES {
+            return Err(Refusal::new(format!(
+                "a recording lasts up to {} h and has up to {MOST_PROBES} probes",
+                LONGEST.as_secs() / 3600
+            )));
+        }
+        Ok(score)
+    }
+}
+
+/// The service `record`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecordService;
+
+struct RecordJob {
+    worker: Option<Worker<Result<Played, String>>>,
+    played: Played,
+}
+
+impl Service for RecordService {
+    fn name(&self) -> &'static str {
+        "record"
+    }
+
+    fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
+        let request: Request = serde_json::from_value(request.clone())
+            .map_err(|error| Refusal::new(format!("the request is not understood: {error}")))?;
+        let score = request.score()?;
+        let door = session.udp()?;
+        let port = door.port();
+        let clock = session.clock();
+        let worker = session.spawn("record", move |stop| {
+            let socket = door
+                .admit(PATIENCE)
+                .map_err(|error: NobodyCame| error.to_string())?;
+            score
+                .play(&socket, clock, |_| stop.is_raised())
+                .map_err(|error: io::Error| error.to_string())
+        })?;
+        Ok(Accepted::new(
+            json!({ "port": port }),
+            RecordJob {
+                worker: Some(worker),
+                played: Played::default(),
+            },
+        ))
+    }
+}
+
+impl Job for RecordJob {
+    /// The first question ends the recording.
+    fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
+        let question: Question = serde_json::from_value(body.clone())
+            .map_err(|error| Refusal::new(format!("the question is not understood: {error}")))?;
+        if let Some(worker) = self.worker.take() {
+            self.played = worker
+                .finish()
+                .unwrap_or_else(|| Err("it broke".to_owned()))
+                .map_err(Refusal::new)?;
+        }
+        let played = &self.played;
+        Ok(match question {
+            Question::Sent(from) => piece(&played.sent, from, |at| json!(at.as_nanos())),
+            Question::Heard(from) => piece(&played.heard, from, |heard| {
+                json!([heard.number, heard.at.as_nanos()])
+            }),
+            Question::Trains(from) => piece(&played.trains, from, |packet| {
+                json!([packet.train, packet.place, packet.at.as_nanos()])
+            }),
+        })
+    }
+}
+
+/// A piece of a list.
+fn piece<T>(list: &[T], from: usize, write: impl Fn(&T) -> Value) -> Value {
+    let rest = list.get(from..).unwrap_or_default();
+    rest.iter().take(CHUNK).map(write).collect()
+}
+
+/// Reads an answer's list of instants.
+pub(crate) fn read_sent(answer: Value) -> Option<Vec<Time>> {
+    let nanos: Vec<u64> = serde_json::from_value(answer).ok()?;
+    Some(nanos.into_iter().map(Time::from_nanos).collect())
+}
+
+/// Reads an answer's list of arrivals.
+pub(crate) fn read_heard(answer: Value) -> Option<Vec<Arrival>> {
+    let heard: Vec<(u32, u64)> = serde_json::from_value(answer).ok()?;
+    let arrival = |(number, at)| Arrival {
+        number,
+        at: Time::from_nanos(at),
+    };
+    Some(heard.into_iter().map(arrival).collect())
+}
+
+/// Reads an answer's list of train packets.
+pub(crate) fn read_trains(answer: Value) -> Option<Vec<TrainArrival>> {
+    let packets: Vec<(u32, u8, u64)> = serde_json::from_value(answer).ok()?;
+    let arrival = |(train, place, at)| TrainArrival {
+        train,
+        place,
+        at: Time::from_nanos(at),
+    };
+    Some(packets.into_iter().map(arrival).collect())
+}
