@@ -6,24 +6,36 @@
 
 use serde::{Deserialize, Serialize};
 
+mod audit;
+mod bulk;
+mod echo;
 mod imported;
 mod lane;
+mod placement;
 mod read;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]
 mod schema;
 mod spread;
+mod sweep;
 mod weather;
+mod world;
 
+pub use audit::{Audit, AuditFigures, AuditSpread, LaneAudit, WayAudit};
+pub use bulk::{Bulk, BulkSample};
+pub use echo::{Echo, EchoCounts};
 pub use imported::{ClockSpan, ImportedStatistics, ShareOver};
 pub use lane::{
     Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Parity, Quantiles, Timeline,
     WITHIN_LIMITS_MS, Wire,
 };
+pub use placement::{Placement, PlacementTrial};
 pub use read::BadDocument;
 pub use spread::{Resamples, SeedFigures};
+pub use sweep::{Cell, Sweep};
 pub use weather::{DirectionWeather, Disturbance, Weather};
+pub use world::{Frames, GatewayMetrics, Generator, Players, Sight, World, WorldMoment, WorldTier};
 
 /// The schema's name, as written in every document.
 pub const SCHEMA: &str = "lagometer/1";
@@ -59,6 +71,18 @@ pub struct Document {
     pub weather: Option<Weather>,
     /// The transports under test, in the order asked for.
     pub lanes: Vec<Lane>,
+    /// What `echo` found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echo: Option<Echo>,
+    /// What `sweep` found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
+    /// What the emulator says of its own work, for a run in `emu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
+    /// What `world` found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world: Option<World>,
     /// Budgets and whether they were met.
     #[serde(default)]
     pub budgets: Vec<BudgetResult>,
@@ -93,6 +117,44 @@ pub struct Noise {
     pub wake_us: NoiseQuantiles,
     /// Share of a spinning thread's time lost to gaps, per cent.
     pub steal_pct: f64,
+    /// What else was measured, since documents have a place for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<NoiseFloor>,
+}
+
+/// What is beneath a machine's noise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NoiseFloor {
+    /// Which clock the kernel reads, as in `tsc`; empty where it does not say.
+    pub clock_source: String,
+    /// Nanoseconds to read the clock.
+    pub clock_read_ns: f64,
+    /// Nanoseconds for the simplest system call.
+    pub system_call_ns: f64,
+    /// By how much the kernel may put off a thread's timers, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_slack_us: Option<f64>,
+    /// By how much sleeps of 50 µs are exceeded with the least timer slack, in
+    /// microseconds.
+    pub short_sleep_us: NoiseQuantiles,
+    /// From one thread to another that sleeps on the same processor, in
+    /// microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_same_core_us: Option<NoiseQuantiles>,
+    /// The same across processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_cross_core_us: Option<NoiseQuantiles>,
+    /// The longest time that a spinning thread did not run, in microseconds.
+    pub longest_gap_us: f64,
+    /// Small datagrams that one thread sends and receives over loopback in a
+    /// second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp_loopback_per_s: Option<f64>,
+    /// Share of the machine's time that its host took, as far as the kernel
+    /// knows, per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen_pct: Option<f64>,
 }
 
 /// Two quantiles of a noise figure.

@@ -117,11 +117,15 @@ impl LaneFigures {
             episodes_500ms: self.episodes_500ms,
             wire: None,
             cpu_ns_per_message: None,
+            library_cpu_ns_per_message: None,
+            system_calls_per_message: None,
+            socket_path: None,
             histogram: self.histogram.to_base64(),
             timeline: self.timeline,
             per_seed: self.per_seed,
             resamples: self.resamples,
             imported: None,
+            bulk: None,
         }
     }
 

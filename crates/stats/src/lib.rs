@@ -7,6 +7,7 @@
 //! numbers come from, and nothing here reads a clock: the same records give
 //! the same bytes.
 
+mod agreement;
 mod budget;
 mod difference;
 mod distribution;
@@ -23,6 +24,7 @@ mod timeline;
 mod verdict;
 mod within;
 
+pub use agreement::{Agreement, Both, LaneAgreement, Tolerance, agreement};
 pub use budget::{BadBudget, Budget, evaluate, limits_ms};
 pub use difference::{Difference, Judgement, difference, judge, noise_ms, spread};
 pub use distribution::{BadDistribution, Distribution, TooManyValues};

@@ -41,6 +41,9 @@ pub fn ranking_limit_ms(document: &Document) -> u32 {
 /// document always gets the same words.
 #[must_use]
 pub fn verdict(document: &Document) -> String {
+    if document.audit.as_ref().is_some_and(|audit| !audit.valid) {
+        return "No verdict: the emulator's own errors are too large.".to_owned();
+    }
     let bench = Bench {
         document,
         share: Metric::Within(ranking_limit_ms(document)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ImportedStatistics, Resamples, SeedFigures};
+use super::{Bulk, ImportedStatistics, Resamples, SeedFigures};
 
 /// One transport under test and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,16 @@ pub struct Lane {
     /// CPU time for each message, both ends; depends on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_message: Option<f64>,
+    /// CPU time for each message of threads that the library runs of its own,
+    /// not counted in the former.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library_cpu_ns_per_message: Option<f64>,
+    /// System calls for each message, both ends, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_calls_per_message: Option<f64>,
+    /// How bytes got to the wire and back, over real sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_path: Option<String>,
     /// The corrected round trips in nanoseconds, `HdrHistogram` V2 in base64.
     pub histogram: String,
     /// Round trips over time, bounded in size whatever the run's length.
@@ -68,6 +78,10 @@ pub struct Lane {
     /// was imported from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportedStatistics>,
+    /// What a bulk transfer found, where the lane was one. Its messages have
+    /// no echoes then, and all that speaks of round trips is empty.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub bulk: Option<Bulk>,
 }
 
 /// A key of [`Lane::within`]: a limit in milliseconds, sorted as a number.

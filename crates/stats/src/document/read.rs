@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::{Document, Lane, SCHEMA};
+use super::{Bulk, Document, Echo, Lane, SCHEMA};
 use crate::distribution::{BadDistribution, Distribution};
 
 /// Why a text is not a result document that can be read.
@@ -87,6 +87,9 @@ impl Document {
             }
             check_lane(lane)?;
         }
+        if let Some(echo) = &document.echo {
+            check_echo(echo)?;
+        }
         Ok(document)
     }
 
@@ -158,19 +161,51 @@ fn check_lane(lane: &Lane) -> Result<(), BadDocument> {
             "the series of the timeline differ in length",
         ));
     }
+    if let Some(bulk) = &lane.bulk {
+        return check_bulk(lane, bulk);
+    }
     if lane.histogram.is_empty() && messages.delivered == 0 {
         return Ok(());
     }
+    check_histogram(&lane.lane, &lane.histogram, messages.delivered)
+}
+
+fn check_echo(echo: &Echo) -> Result<(), BadDocument> {
+    let messages = &echo.messages;
+    if messages.echoed.checked_add(messages.lost) != Some(messages.sent) {
+        return Err(BadDocument::Inconsistent {
+            lane: "echo".to_owned(),
+            contradiction: "echoed and lost messages do not add up to those sent",
+        });
+    }
+    check_histogram("echo", &echo.histogram, messages.echoed)
+}
+
+fn check_histogram(lane: &str, histogram: &str, holds: u64) -> Result<(), BadDocument> {
     let histogram =
-        Distribution::from_base64(&lane.histogram).map_err(|reason| BadDocument::Histogram {
-            lane: lane.lane.clone(),
+        Distribution::from_base64(histogram).map_err(|reason| BadDocument::Histogram {
+            lane: lane.to_owned(),
             reason,
         })?;
-    if histogram.len() != messages.delivered {
-        return Err(inconsistent(
-            lane,
-            "the histogram does not hold as many messages as were delivered",
-        ));
+    if histogram.len() != holds {
+        return Err(BadDocument::Inconsistent {
+            lane: lane.to_owned(),
+            contradiction: "the histogram does not hold as many messages as were delivered",
+        });
+    }
+    Ok(())
+}
+
+fn check_bulk(lane: &Lane, bulk: &Bulk) -> Result<(), BadDocument> {
+    if bulk.received_bytes > bulk.sent_bytes {
+        return Err(inconsistent(lane, "more was received than was sent"));
+    }
+    let mut last = 0.0;
+    for sample in &bulk.series {
+        if sample.t_s <= last {
+            return Err(inconsistent(lane, "the series does not go forward in time"));
+        }
+        last = sample.t_s;
     }
     Ok(())
 }
@@ -257,7 +292,8 @@ mod tests {
 
     #[test]
     fn figures_that_contradict_each_other_are_refused() {
-        let damages: [fn(&mut Document); 6] = [
+        let damages: [fn(&mut Document); 7] = [
+            |document| document.echo.as_mut().unwrap().messages.sent += 1,
             |document| document.lanes[0].messages.lost += 1,
             |document| document.lanes[0].timeline.lost.push(0),
             |document| document.lanes[0].histogram.clear(),
@@ -276,6 +312,36 @@ mod tests {
                 Document::from_json(&document.to_json()).is_err(),
                 "damage {index}"
             );
+        }
+    }
+
+    #[test]
+    fn a_bulk_transfer_is_read_back_and_must_agree_with_itself() {
+        let mut document = sample_document();
+        let lane = &mut document.lanes[0];
+        lane.histogram.clear();
+        lane.bulk = Some(Bulk {
+            sent_bytes: 10,
+            received_bytes: 9,
+            path: "gso+gro".to_owned(),
+            series: [0.5, 1.0]
+                .map(|t_s| crate::BulkSample {
+                    t_s,
+                    ..crate::BulkSample::default()
+                })
+                .to_vec(),
+            ..Bulk::default()
+        });
+        let text = document.to_json();
+        assert_eq!(Document::from_json(&text), Ok(document.clone()));
+        let damages: [fn(&mut Bulk); 2] = [
+            |bulk| bulk.received_bytes = 11,
+            |bulk| bulk.series[1].t_s = 0.5,
+        ];
+        for damage in damages {
+            let mut worse = document.clone();
+            damage(worse.lanes[0].bulk.as_mut().unwrap());
+            assert!(Document::from_json(&worse.to_json()).is_err());
         }
     }
 

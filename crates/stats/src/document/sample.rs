@@ -5,15 +5,19 @@ use std::time::Duration;
 use lagometer_units::Time;
 
 use super::{
-    BudgetResult, DirectionWeather, Disturbance, Document, Host, Noise, NoiseQuantiles, Parity,
-    SCHEMA, Warning, Weather, Wire,
+    Audit, AuditFigures, AuditSpread, BudgetResult, Cell, DirectionWeather, Disturbance, Document,
+    Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles, Parity,
+    Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, Warning, WayAudit, Weather, Wire, World,
+    WorldMoment, WorldTier,
 };
+use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
 use crate::figures::{SeedRun, figures};
 use crate::record::MessageRecord;
 
 /// Thirty seconds of a reliable lane that lags in the fifth second, and of an
 /// unreliable one that loses every tenth message.
+#[expect(clippy::too_many_lines, reason = "it lists every field there is")]
 pub(crate) fn sample_document() -> Document {
     let disturbed = [Disturbed {
         from: Time::from_secs(5),
@@ -72,6 +76,21 @@ pub(crate) fn sample_document() -> Document {
                     p99: 200.0,
                 },
                 steal_pct: 1.5,
+                floor: Some(NoiseFloor {
+                    clock_source: "tsc".to_owned(),
+                    clock_read_ns: 18.9,
+                    system_call_ns: 86.9,
+                    timer_slack_us: Some(50.0),
+                    short_sleep_us: NoiseQuantiles {
+                        p50: 40.0,
+                        p99: 120.0,
+                    },
+                    wake_same_core_us: Some(NoiseQuantiles { p50: 1.0, p99: 1.2 }),
+                    wake_cross_core_us: None,
+                    longest_gap_us: 512.5,
+                    udp_loopback_per_s: Some(900_000.0),
+                    stolen_pct: None,
+                }),
             }),
         },
         experiment: serde_json::json!({ "for": "30 s" }),
@@ -90,6 +109,10 @@ pub(crate) fn sample_document() -> Document {
             down: DirectionWeather::default(),
         }),
         lanes,
+        echo: Some(sample_echo()),
+        sweep: Some(sample_sweep()),
+        audit: Some(sample_audit()),
+        world: Some(sample_world()),
         budgets: vec![BudgetResult {
             lane: "kcp".to_owned(),
             metric: "within_150ms".to_owned(),
@@ -114,5 +137,137 @@ fn echoed(index: u64, rtt_ms: Option<u64>) -> MessageRecord {
         returned: rtt_ms.map(|rtt| intended + Duration::from_millis(rtt)),
         blocked: rtt_ms.map(|rtt| Duration::from_millis(rtt.saturating_sub(300))),
         ..MessageRecord::due(intended)
+    }
+}
+
+/// Two echoes and a loss.
+fn sample_echo() -> Echo {
+    let mut round_trips = Distribution::new();
+    round_trips.record(Duration::from_micros(4));
+    round_trips.record(Duration::from_micros(5));
+    Echo {
+        transport: "udp".to_owned(),
+        far: "own".to_owned(),
+        size_bytes: 8,
+        outstanding: 1,
+        measured_s: 1.0,
+        iops: 2.0,
+        delay_ms: Some(250.0),
+        rtt_ms: round_trips.quantiles_ms(),
+        histogram: round_trips.to_base64(),
+        messages: EchoCounts {
+            sent: 3,
+            echoed: 2,
+            lost: 1,
+            ..EchoCounts::default()
+        },
+        placement: Placement {
+            name: "same core".to_owned(),
+            near_cpu: Some(0),
+            far_cpu: Some(0),
+            asked: false,
+            tried: vec![PlacementTrial {
+                name: "same core".to_owned(),
+                near_cpu: Some(0),
+                far_cpu: Some(0),
+                rate: 2.0,
+            }],
+        },
+        step_s: 0.5,
+        series: vec![2.0, 2.0],
+        ..Echo::default()
+    }
+}
+
+/// A latency and a bandwidth.
+fn sample_sweep() -> Sweep {
+    let cell = |test: &str| Cell {
+        test: test.to_owned(),
+        size_bytes: 1400,
+        method: "one write each".to_owned(),
+        sent: 10,
+        received: 9,
+        lost: 1,
+        ..Cell::default()
+    };
+    Sweep {
+        far: "own".to_owned(),
+        congestion_control: Some("cubic".to_owned()),
+        cell_s: 0.5,
+        cells: vec![
+            Cell {
+                latency_us: Some(2.1),
+                rtt_ms: Some(Quantiles::default()),
+                ..cell("udp_lat")
+            },
+            Cell {
+                send_mbit_per_s: Some(5800.0),
+                recv_mbit_per_s: Some(5700.0),
+                ..cell("udp_bw")
+            },
+        ],
+    }
+}
+
+/// An audit of one lane that found no fault.
+fn sample_audit() -> Audit {
+    let spread = AuditSpread {
+        count: 1200,
+        mean: 12.0,
+        p50: 9.0,
+        p99: 40.0,
+        max: 700.0,
+    };
+    let figures = AuditFigures {
+        delay_ms: spread,
+        loss_pct: 1.0,
+        rate_mbit_per_s: 0.2,
+    };
+    let way = WayAudit {
+        packets: 600,
+        lost_by_accident: 1,
+        asked: figures,
+        realised: figures,
+    };
+    Audit {
+        valid: true,
+        faults: Vec::new(),
+        device: "tun".to_owned(),
+        waiting: "hybrid".to_owned(),
+        precedence: "real-time".to_owned(),
+        router_cpu_pct: 20.5,
+        release_error_us: spread,
+        wake_late_us: spread,
+        longest_absence_us: 700.0,
+        asked: figures,
+        realised: figures,
+        lanes: vec![LaneAudit {
+            lane: "kcp".to_owned(),
+            up: way.clone(),
+            down: way,
+        }],
+    }
+}
+
+fn sample_world() -> World {
+    World {
+        gateway: "own".to_owned(),
+        measured_s: 5.0,
+        tiers: vec![WorldTier {
+            every_ms: 20.0,
+            samples: 100,
+            ..WorldTier::default()
+        }],
+        gateway_metrics: Some(GatewayMetrics {
+            cpu_pct: Some(11.0),
+            ..GatewayMetrics::default()
+        }),
+        bend: Some("the gateway is full".to_owned()),
+        timeline: vec![WorldMoment {
+            players: 5,
+            age_p50_ms: Some(39.0),
+            ..WorldMoment::default()
+        }],
+        ..World::default()
     }
 }

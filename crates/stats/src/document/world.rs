@@ -1,0 +1,172 @@
+//! What a played world found: what players saw, how old it was, and what it
+//! cost.
+
+use serde::{Deserialize, Serialize};
+
+use super::Quantiles;
+
+/// A world of simulated servers and players, played on a channel gateway.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct World {
+    /// The gateway's address for players; `own` where this program started it.
+    pub gateway: String,
+    /// Seconds that were measured, with every player in the game.
+    pub measured_s: f64,
+    /// Players, and what became of them.
+    pub players: Players,
+    /// How often players are told of others and how old what they see is, the
+    /// nearest tier first.
+    pub tiers: Vec<WorldTier>,
+    /// What reached the players.
+    pub sight: Sight,
+    /// The frames of the game server.
+    pub frames: Frames,
+    /// What servers and players cost, which share one thread.
+    pub generator: Generator,
+    /// What the gateway said of itself, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway_metrics: Option<GatewayMetrics>,
+    /// What gave way first, in a sentence; absent where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bend: Option<String>,
+    /// How it went from the first player's coming on, every half second.
+    pub timeline: Vec<WorldMoment>,
+}
+
+/// Players, and what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Players {
+    /// Asked for.
+    pub asked: u32,
+    /// In the game when measuring ended.
+    pub in_game: u32,
+    /// That lost their connections.
+    pub lost: u32,
+    /// That found no place on the map.
+    pub turned_away: u64,
+    /// Whose views were looked at; the others only counted what came.
+    pub observers: u32,
+}
+
+/// How old what players see of others is at one tier of distance.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldTier {
+    /// The tier's distance in metres; null for every distance.
+    pub within_m: Option<f64>,
+    /// The asked time between two states of an entity, milliseconds.
+    pub every_ms: f64,
+    /// Age of information: the time since the simulation's time of the newest
+    /// state a player has of an entity, over all players, entities they see
+    /// and instants sampled.
+    pub age_ms: Quantiles,
+    /// Samples behind `age_ms`.
+    pub samples: u64,
+    /// The same in nanoseconds, `HdrHistogram` V2 in base64.
+    pub histogram: String,
+}
+
+/// What reached the players.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sight {
+    /// Updates a second of the player that got fewest.
+    pub updates_per_s_min: f64,
+    /// Updates a second of the middle player.
+    pub updates_per_s_p50: f64,
+    /// Updates a second of all players.
+    pub updates_per_s_sum: f64,
+    /// States of entities a second that observers were told, all together.
+    pub states_per_s: f64,
+    /// The 99th percentile of the gaps between two windows of the channel that
+    /// all share, at the player where it is longest; null without such
+    /// windows.
+    pub worst_gap_p99_ms: Option<f64>,
+    /// From subscribing to the first state, over all players.
+    pub first_state_ms: Quantiles,
+    /// Entities that a player had heard of and had no state of, at the end.
+    pub missing: u64,
+    /// Share of age samples above thrice the tier's interval and 100 ms.
+    pub stale_share: f64,
+    /// Views that were the server's truth once everything had stood still.
+    pub views_right: u32,
+    /// Views that were compared.
+    pub views_compared: u32,
+}
+
+/// The frames of the game server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Frames {
+    /// Frames asked for each second.
+    pub asked_per_s: f64,
+    /// Frames simulated each second.
+    pub per_s: f64,
+    /// Frames left out because the one before was not done.
+    pub missed: u64,
+    /// How long a frame's work took.
+    pub work_ms: Quantiles,
+    /// How late a frame began.
+    pub late_ms: Quantiles,
+    /// Moves of players obeyed each second.
+    pub moves_per_s: f64,
+    /// What the connection to the gateway had no room for.
+    pub refused: u64,
+}
+
+/// What servers and players cost, which share one thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Generator {
+    /// Processor time in per cent of one core.
+    pub cpu_pct: f64,
+    /// The same for each update that a player received, microseconds.
+    pub cpu_us_per_update: f64,
+    /// Bytes a second that players and servers received.
+    pub received_bytes_per_s: f64,
+    /// Bytes a second that they sent.
+    pub sent_bytes_per_s: f64,
+}
+
+/// What a gateway's metrics said of the measured time; null where it does not
+/// have that figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GatewayMetrics {
+    /// Processor time in per cent of one core.
+    pub cpu_pct: Option<f64>,
+    /// Resident memory at the end.
+    pub resident_bytes: Option<f64>,
+    /// The longest tick of the channel GLOBAL that was seen.
+    pub tick_max_ms: Option<f64>,
+    /// Messages that it received each second.
+    pub messages_in_per_s: Option<f64>,
+    /// Messages that it sent each second.
+    pub messages_out_per_s: Option<f64>,
+}
+
+/// A moment of a played world.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldMoment {
+    /// Seconds since the first player was asked in.
+    pub at_s: f64,
+    /// Players in the game.
+    pub players: u32,
+    /// Updates a second of all players.
+    pub updates_per_s: f64,
+    /// Bytes a second that players and servers received.
+    pub bytes_per_s: f64,
+    /// Frames of the server a second.
+    pub frames_per_s: f64,
+    /// The latest start of a frame since the moment before.
+    pub frame_late_ms: f64,
+    /// The median age of what players saw; null where nothing was seen.
+    pub age_p50_ms: Option<f64>,
+    /// Its 99th percentile.
+    pub age_p99_ms: Option<f64>,
+    /// Processor time of servers and players in per cent of one core.
+    pub generator_cpu_pct: f64,
+}
