@@ -1,0 +1,88 @@
+//! How long it takes to wake a thread.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use lagometer_stats::NoiseQuantiles;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::{micros, quantiles};
+
+/// From one thread to another on the same processor; `None` where threads
+/// cannot be placed.
+pub(super) fn same_core_us(times: usize) -> Option<NoiseQuantiles> {
+    let (one, _) = processors()?;
+    between(one, one, times)
+}
+
+/// From one thread to another on another processor; `None` where there is
+/// only one, or threads cannot be placed.
+pub(super) fn cross_core_us(times: usize) -> Option<NoiseQuantiles> {
+    let (one, other) = processors()?;
+    between(one, other?, times)
+}
+
+/// Half the time that a byte takes to another thread and back, both of which
+/// sleep while they wait.
+fn between(one: usize, other: usize, times: usize) -> Option<NoiseQuantiles> {
+    let (asked, ask) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+    let (answered, answer) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+    let halves = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Ends when the other side's pipe is closed.
+            if place(other).is_ok() {
+                while receive(&asked).is_ok_and(|bytes| bytes > 0) && send(&answer).is_ok() {}
+            }
+        });
+        scope
+            .spawn(move || {
+                place(one)?;
+                let mut halves = Vec::with_capacity(times);
+                for _ in 0..times {
+                    let began = Instant::now();
+                    send(&ask)?;
+                    receive(&answered)?;
+                    halves.push(micros(began.elapsed()) / 2.0);
+                }
+                Ok::<_, io::Error>(halves)
+            })
+            .join()
+    });
+    halves.ok()?.ok().map(quantiles)
+}
+
+fn send(pipe: &OwnedFd) -> io::Result<usize> {
+    Ok(rustix::io::write(pipe, &[0])?)
+}
+
+fn receive(pipe: &OwnedFd) -> io::Result<usize> {
+    Ok(rustix::io::read(pipe, &mut [0; 1])?)
+}
+
+/// The first two processors that this thread may use.
+#[cfg(target_os = "linux")]
+fn processors() -> Option<(usize, Option<usize>)> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    let set = sched_getaffinity(None).ok()?;
+    let mut usable = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+    Some((usable.next()?, usable.next()))
+}
+
+/// Keeps the calling thread on a processor.
+#[cfg(target_os = "linux")]
+fn place(cpu: usize) -> io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn processors() -> Option<(usize, Option<usize>)> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn place(_: usize) -> io::Result<()> {
+    Ok(())
+}
