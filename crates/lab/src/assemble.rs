@@ -5,15 +5,16 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Disturbed, Document, Host, Lane, MessageRecord, Parity, SCHEMA, SeedRun as SeedRecords,
+    Audit, Disturbed, Document, Host, Lane, MessageRecord, Parity, SCHEMA, SeedRun as SeedRecords,
     Warning, Wire, figures,
 };
 use lagometer_units::Time;
 
+use crate::outcome::{Cost, LaneEnd, LaneOutcome};
 use crate::plan::Plan;
+use crate::playable::Testbed;
 use crate::resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane};
 use crate::runner::{LaneRun, SeedRun};
-use crate::sim::{LaneEnd, LaneOutcome};
 use crate::weather;
 
 /// When, where and how fast a run was made: all that its seed does not govern.
@@ -27,6 +28,8 @@ pub struct RunContext {
     pub host: Host,
     /// The testbed's name, if it was made in one.
     pub testbed: Option<&'static str>,
+    /// What the emulator says of its own work, where there was one.
+    pub audit: Option<Audit>,
 }
 
 /// Echoes that may still be on their way when a run is cut short: messages
@@ -88,8 +91,14 @@ pub fn assemble(
         wall_s: (context.wall.as_secs_f64() * 1e3).round() / 1e3,
         host: context.host,
         experiment: experiment_as_resolved(resolved),
-        weather: Some(weather::of(&link(resolved, seed), resolved.plan.duration)),
+        // What a real path did is not known.
+        weather: (context.testbed != Some(Testbed::Net.name()))
+            .then(|| weather::of(&link(resolved, seed), resolved.plan.duration)),
         lanes,
+        echo: None,
+        sweep: None,
+        audit: context.audit,
+        world: None,
         budgets,
         verdict: None,
         warnings,
@@ -128,6 +137,10 @@ pub fn assemble_import(
         experiment: serde_json::json!({ "interval": interval }),
         weather: None,
         lanes,
+        echo: None,
+        sweep: None,
+        audit: None,
+        world: None,
         budgets: Vec::new(),
         verdict: None,
         warnings: Vec::new(),
@@ -149,7 +162,7 @@ impl SeedRun {
             .iter()
             .filter_map(|lane| match lane {
                 LaneRun::Cut(_, now) => Some(*now),
-                LaneRun::Played(_) | LaneRun::Panicked(_) => None,
+                LaneRun::Played(_) | LaneRun::Panicked(_) | LaneRun::Unopened(_) => None,
             })
             .min()
     }
@@ -188,13 +201,28 @@ fn assemble_lane(
         .collect();
     let limits = lagometer_stats::limits_ms(&resolved.experiment.budgets);
     let outcomes: Vec<&LaneOutcome> = played.iter().map(|(_, outcome, _)| *outcome).collect();
+    let mut cost = Cost::default();
+    for of_seed in outcomes.iter().filter_map(|outcome| outcome.cost.as_ref()) {
+        cost += of_seed;
+    }
+    let messages = outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.records)
+        .filter(|record| record.accepted.is_some())
+        .count();
     Lane {
-        settings: lane.spec.settings_json(),
-        library: lane.spec.library().to_owned(),
+        settings: lane.transport.settings_json(),
+        library: lane.transport.library(),
         parity: Some(parity(lane)),
         failure: runs.iter().find_map(|(_, run)| run.failure()),
-        wire: Some(wire(&outcomes, payload_bytes)),
-        ..figures(&seed_records, &limits).into_lane(&lane.name, lane.spec.transport())
+        wire: Some(wire(&outcomes, payload_bytes)).filter(|wire| wire.packets > 0),
+        cpu_ns_per_message: per_message(&cost.cpu, messages),
+        library_cpu_ns_per_message: per_message(&cost.library_cpu, messages)
+            .filter(|_| !cost.library_cpu.is_zero()),
+        system_calls_per_message: (cost.system_calls > 0 && messages > 0)
+            .then(|| rounded(cost.system_calls as f64 / messages as f64)),
+        socket_path: Some(cost.path).filter(|path| !path.is_empty()),
+        ..figures(&seed_records, &limits).into_lane(&lane.name, lane.transport.name())
     }
 }
 
@@ -202,7 +230,7 @@ impl LaneRun {
     fn outcome(&self) -> Option<&LaneOutcome> {
         match self {
             Self::Played(outcome) | Self::Cut(outcome, _) => Some(outcome),
-            Self::Panicked(_) => None,
+            Self::Panicked(_) | Self::Unopened(_) => None,
         }
     }
 
@@ -211,6 +239,7 @@ impl LaneRun {
     fn failure(&self) -> Option<String> {
         match self {
             Self::Panicked(why) => Some(format!("the transport's library panicked: {why}")),
+            Self::Unopened(why) => Some(format!("its sockets could not be made: {why}")),
             Self::Played(outcome) | Self::Cut(outcome, _) => match outcome.end.as_ref()? {
                 LaneEnd::Done => None,
                 LaneEnd::NeverReady => Some(format!(
@@ -226,6 +255,17 @@ impl LaneRun {
     }
 }
 
+/// CPU time for each message in nanoseconds, where any was used and any
+/// message sent.
+fn per_message(cpu: &Duration, messages: usize) -> Option<f64> {
+    (!cpu.is_zero() && messages > 0).then(|| rounded(cpu.as_nanos() as f64 / messages as f64))
+}
+
+/// To a tenth: more digits than that are noise.
+fn rounded(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
 fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
     Lane {
         failure: Some(lane.why.clone()),
@@ -234,7 +274,7 @@ fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
 }
 
 fn parity(lane: &RunnableLane) -> Parity {
-    let parity = lane.spec.parity();
+    let parity = lane.transport.parity();
     Parity {
         reliable: parity.reliable,
         ordered: parity.ordered,
@@ -257,7 +297,7 @@ fn wire(outcomes: &[&LaneOutcome], payload_bytes: u64) -> Wire {
         wire.down_packets += outcome.wire.down_packets;
         wire.bytes += outcome.wire.bytes;
         for (reason, count) in &outcome.wire.dropped {
-            *wire.dropped.entry((*reason).to_owned()).or_default() += count;
+            *wire.dropped.entry(reason.to_string()).or_default() += count;
         }
     }
     wire.packets = wire.up_packets + wire.down_packets;

@@ -29,6 +29,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "2015-c1-udt-epoll",
     "2015-c2-udt-50-kcp",
     "2015-d-kcp-enet-udt",
+    "2015-e-kcp-enet-udt",
     "kcp-test-cpp",
     "pvp-50",
     "pvp-500",

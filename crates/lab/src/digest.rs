@@ -13,7 +13,7 @@ use serde_json::Value;
 pub fn digest(document: &Document) -> String {
     let mut value = serde_json::to_value(document).unwrap_or(Value::Null);
     if let Some(fields) = value.as_object_mut() {
-        for volatile in ["started", "wall_s", "host", "digest"] {
+        for volatile in ["started", "wall_s", "host", "digest", "audit"] {
             fields.remove(volatile);
         }
         for lane in fields
@@ -23,7 +23,14 @@ pub fn digest(document: &Document) -> String {
             .flatten()
         {
             if let Some(lane) = lane.as_object_mut() {
-                lane.remove("cpu_ns_per_message");
+                for volatile in [
+                    "cpu_ns_per_message",
+                    "library_cpu_ns_per_message",
+                    "system_calls_per_message",
+                    "socket_path",
+                ] {
+                    lane.remove(volatile);
+                }
             }
         }
     }

@@ -10,8 +10,16 @@
 mod assemble;
 pub mod catalogue;
 mod digest;
+#[cfg(target_os = "linux")]
+pub mod emu;
 mod experiment;
+#[cfg(target_os = "linux")]
+pub mod live;
+#[cfg(target_os = "linux")]
+pub mod net;
+mod outcome;
 mod plan;
+mod playable;
 mod resolve;
 mod runner;
 pub mod sim;
@@ -21,6 +29,8 @@ pub mod workload;
 pub use assemble::{RunContext, assemble, assemble_import};
 pub use digest::digest;
 pub use experiment::{Experiment, OwnLane, RegimeName, Workload};
+pub use outcome::{Cost, LaneEnd, LaneOutcome, WireCounts};
 pub use plan::Plan;
+pub use playable::{Playable, Testbed};
 pub use resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve, suggest};
 pub use runner::{LaneRun, RunOptions, SeedRun, play};

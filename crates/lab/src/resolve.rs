@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use lagometer_link::{Profile, Regime};
-use lagometer_transport::{Spec, presets};
 use thiserror::Error;
 
 use crate::experiment::{Experiment, OwnLane, RegimeName, Workload};
 use crate::plan::Plan;
+use crate::playable::{NotPlayable, Playable, Testbed};
 use crate::workload::PacedEcho;
 
 /// An experiment whose network and lanes have been found.
@@ -36,7 +36,7 @@ pub struct RunnableLane {
     /// The lane's name.
     pub name: String,
     /// Its transport and settings.
-    pub spec: Spec,
+    pub transport: Playable,
     /// What its endpoints do.
     pub workload: PacedEcho,
 }
@@ -85,19 +85,7 @@ pub enum ResolveError {
     },
 }
 
-/// Transports that own their sockets or bring their own threads and clock,
-/// and so cannot run in virtual time.
-const SOCKET_TRANSPORTS: &[&str] = &[
-    "udt-dgram",
-    "udt-stream",
-    "udt-epoll",
-    "tcp-cubic",
-    "tcp-bbr",
-    "tcp-reno",
-    "srt",
-];
-
-/// Finds the lanes of `experiment`, to be played over `profile`.
+/// Finds the lanes of `experiment`, to be played over `profile` in `testbed`.
 ///
 /// # Errors
 ///
@@ -107,6 +95,7 @@ pub fn resolve(
     experiment: Experiment,
     network: String,
     profile: Profile,
+    testbed: Testbed,
 ) -> Result<Resolved, ResolveError> {
     let Workload::PacedEcho(workload) = experiment.workload;
     let plan = Plan {
@@ -135,22 +124,21 @@ pub fn resolve(
         if !names.insert(name.clone()) {
             return Err(ResolveError::SameName { name });
         }
-        if SOCKET_TRANSPORTS.contains(&asked.transport.as_str()) {
-            unrunnable.push(UnrunnableLane {
-                why: format!(
-                    "{} owns its sockets and cannot run in virtual time; this version plays in `sim` only",
-                    asked.transport
-                ),
-                transport: asked.transport,
-                name,
-            });
-            continue;
-        }
-        let spec = find_spec(&name, &asked)?;
+        let transport = match find(&name, &asked, testbed)? {
+            Found::Playable(transport) => transport,
+            Found::NotHere(why) => {
+                unrunnable.push(UnrunnableLane {
+                    name,
+                    transport: asked.transport,
+                    why,
+                });
+                continue;
+            }
+        };
         let size = asked.size.unwrap_or(workload.size);
         lanes.push(RunnableLane {
             name,
-            spec,
+            transport,
             workload: PacedEcho { size, ..workload },
         });
     }
@@ -172,12 +160,19 @@ pub fn resolve(
     })
 }
 
-fn find_spec(lane: &str, asked: &OwnLane) -> Result<Spec, ResolveError> {
-    let names: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
-    if !names.contains(&asked.transport.as_str()) {
+/// What there is under a transport's name.
+enum Found {
+    Playable(Playable),
+    /// There is such a transport, but not here, and why.
+    NotHere(String),
+}
+
+fn find(lane: &str, asked: &OwnLane, testbed: Testbed) -> Result<Found, ResolveError> {
+    let known: Vec<&str> = Playable::names().collect();
+    if !known.contains(&asked.transport.as_str()) {
         return Err(ResolveError::UnknownTransport {
             name: asked.transport.clone(),
-            suggestion: suggest(&asked.transport, &names),
+            suggestion: suggest(&asked.transport, &known),
         });
     }
     let bad = |why: String| ResolveError::BadSettings {
@@ -186,7 +181,11 @@ fn find_spec(lane: &str, asked: &OwnLane) -> Result<Spec, ResolveError> {
     };
     let settings = serde_json::to_value(&asked.settings).map_err(|error| bad(error.to_string()))?;
     let settings = settings.as_object().cloned().unwrap_or_default();
-    Spec::resolve(&asked.transport, &settings).map_err(|error| bad(error.to_string()))
+    match Playable::find(&asked.transport, &settings, testbed) {
+        Ok(playable) => Ok(Found::Playable(playable)),
+        Err(NotPlayable::NotHere(why)) => Ok(Found::NotHere(why)),
+        Err(NotPlayable::BadSetting(error)) => Err(bad(error.to_string())),
+    }
 }
 
 /// "did you mean …", or the whole list where nothing is near.

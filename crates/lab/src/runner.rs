@@ -1,4 +1,4 @@
-//! Plays every lane of every seed, side by side, on as many threads as asked
+//! The testbed `sim`'s runner: every lane of every seed, side by side, on as many threads as asked
 //! for.
 //!
 //! Lanes of one seed advance together, a slice of virtual time at a time, so
@@ -15,9 +15,11 @@ use std::time::Duration;
 use lagometer_link::Link;
 use lagometer_units::Time;
 
+use crate::outcome::LaneOutcome;
 use crate::plan::Plan;
+use crate::playable::Playable;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::sim::{LaneOutcome, SimLane};
+use crate::sim::SimLane;
 
 /// Virtual time that a lane plays before another has its turn.
 const SLICE: Duration = Duration::from_secs(20);
@@ -49,6 +51,8 @@ pub enum LaneRun {
     Cut(LaneOutcome, Time),
     /// Its transport broke an assumption of its own; the message says which.
     Panicked(String),
+    /// Its sockets could not be made; the message says why.
+    Unopened(String),
 }
 
 /// Plays the experiment.
@@ -182,6 +186,8 @@ impl Board<'_> {
         }
     }
 
+    /// Panics for a lane that has no place in virtual time, which resolving
+    /// for this testbed leaves out.
     fn start_lane(&self, lane: &RunnableLane, seed: u64) -> SimLane {
         let plan = Plan {
             seed,
@@ -194,7 +200,16 @@ impl Board<'_> {
             self.resolved.regime,
             plan.measuring_starts(),
         );
-        SimLane::new(&plan, &lane.spec, link)
+        match &lane.transport {
+            Playable::Virtual(spec) => SimLane::new(&plan, spec, link),
+            #[cfg(target_os = "linux")]
+            Playable::Sockets(spec) => {
+                panic!(
+                    "{} runs over sockets, not in virtual time",
+                    spec.transport()
+                )
+            }
+        }
     }
 
     fn put_back(&self, job: Job) {
@@ -251,7 +266,7 @@ impl Board<'_> {
 }
 
 /// The words of a panic.
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use lagometer_lab::{
-    Experiment, RunContext, RunOptions, assemble, catalogue, digest, play, resolve,
+    Experiment, RunContext, RunOptions, Testbed, assemble, catalogue, digest, play, resolve,
 };
 use lagometer_stats::Host;
 use lagometer_units::Span;
@@ -17,7 +17,7 @@ use lagometer_units::Span;
 const GOLDEN: &[(&str, u64, &str)] = &[
     ("pvp-500", 1, "2f581a2ad46f7824"),
     ("pvp-50", 2, "1a4ebf0078882baf"),
-    ("2015-d-kcp-enet-udt", 3, "d55321515a65a040"),
+    ("2015-d-kcp-enet-udt", 3, "5d7cf64f8356fe65"),
 ];
 
 #[test]
@@ -42,12 +42,19 @@ fn threads_change_nothing() {
 
 /// The digest of 20 s of a built-in experiment.
 fn findings(name: &str, seed: u64, threads: usize) -> String {
-    let mut experiment = Experiment::parse(name, catalogue::text(name).unwrap()).unwrap();
+    let text = catalogue::text(name).unwrap();
+    // Of the comparison of 2015 its own lanes, one of which cannot be played
+    // in virtual time; the fair ones beside them would change with every preset.
+    let text = text.replace(
+        r#"["kcp-2015-late", "enet-tutorial", "udt-epoll-2015", "kcp", "enet", "udt-epoll"]"#,
+        r#"["kcp-2015-late", "enet-tutorial", "udt-epoll"]"#,
+    );
+    let mut experiment = Experiment::parse(name, &text).unwrap();
     experiment.duration = Span::from_millis(20_000);
     experiment.seed = seed;
     let network = experiment.network.clone();
     let profile = lagometer_link::catalogue::named(&network).unwrap();
-    let resolved = resolve(experiment, network, profile).unwrap();
+    let resolved = resolve(experiment, network, profile, Testbed::Sim).unwrap();
     let options = RunOptions {
         seeds: vec![seed],
         threads,
@@ -58,6 +65,7 @@ fn findings(name: &str, seed: u64, threads: usize) -> String {
         wall: Duration::ZERO,
         host: Host::default(),
         testbed: Some("sim"),
+        audit: None,
     };
     digest(&assemble(&resolved, &options.seeds, runs, context))
 }

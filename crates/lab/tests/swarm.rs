@@ -6,8 +6,10 @@
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
-use lagometer_lab::sim::{LaneEnd, LaneOutcome};
-use lagometer_lab::{Experiment, LaneRun, Resolved, RunOptions, play, resolve};
+use lagometer_lab::{
+    Experiment, LaneEnd, LaneOutcome, LaneRun, Playable, Resolved, RunOptions, Testbed, play,
+    resolve,
+};
 use lagometer_link::Profile;
 use lagometer_stats::MessageRecord;
 use lagometer_transport::presets;
@@ -47,7 +49,7 @@ fn play_one(seed: u64) -> Vec<String> {
     let floor = profile.base_rtt();
     let experiment = Experiment::parse("swarm", &experiment_text)
         .unwrap_or_else(|error| panic!("{error}\n{experiment_text}"));
-    let resolved = resolve(experiment, "swarm".to_owned(), profile)
+    let resolved = resolve(experiment, "swarm".to_owned(), profile, Testbed::Sim)
         .unwrap_or_else(|error| panic!("{error}\n{experiment_text}"));
     let options = RunOptions {
         seeds: vec![seed],
@@ -68,12 +70,12 @@ fn play_one(seed: u64) -> Vec<String> {
                 say("did not play to its end".to_owned());
                 continue;
             }
-            LaneRun::Panicked(why) => {
+            LaneRun::Panicked(why) | LaneRun::Unopened(why) => {
                 say(format!("panicked: {why}"));
                 continue;
             }
         };
-        let promised = lane.spec.parity();
+        let promised = lane.transport.parity();
         let wrong = outcome.misdeliveries;
         if wrong.damaged > 0 || wrong.duplicated > 0 {
             say(format!("{wrong:?}"));
@@ -262,7 +264,7 @@ fn a_lane_plays_the_same_however_it_is_sliced() {
     let text = random_profile(&mut Draw(3));
     let profile = Profile::from_text("slices", &text).unwrap();
     let experiment = Experiment::parse("slices", &random_experiment(&mut Draw(3), 3)).unwrap();
-    let resolved = resolve(experiment, "slices".to_owned(), profile).unwrap();
+    let resolved = resolve(experiment, "slices".to_owned(), profile, Testbed::Sim).unwrap();
     let lane = &resolved.lanes[0];
     let start = || {
         let plan = &resolved.plan;
@@ -272,7 +274,10 @@ fn a_lane_plays_the_same_however_it_is_sliced() {
             resolved.regime,
             plan.measuring_starts(),
         );
-        lagometer_lab::sim::SimLane::new(plan, &lane.spec, link)
+        let Playable::Virtual(spec) = &lane.transport else {
+            panic!("{} is not for virtual time", lane.name);
+        };
+        lagometer_lab::sim::SimLane::new(plan, spec, link)
     };
     let mut whole = start();
     whole.run_until(Time::MAX);

@@ -1,17 +1,17 @@
 //! One lane in virtual time: two hosts, their applications and a link.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::time::Duration;
 
 use lagometer_link::{Arrival, Direction, Fate, Link};
-use lagometer_stats::MessageRecord;
-use lagometer_transport::{Carrier, Closed, Spec, State};
+use lagometer_transport::{Carrier, Spec, State};
 use lagometer_units::Time;
 
 use super::host::Host;
 use super::in_flight::InFlight;
+use crate::outcome::{LaneEnd, LaneOutcome, WireCounts};
 use crate::plan::Plan;
-use crate::workload::{EchoClient, EchoServer, Misdeliveries, Payload};
+use crate::workload::{EchoClient, EchoServer, Payload};
 
 /// One transport under test in virtual time.
 ///
@@ -33,50 +33,6 @@ pub struct SimLane {
     /// Events handled since time last moved.
     events_at_now: u32,
     end: Option<LaneEnd>,
-}
-
-/// How a lane ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LaneEnd {
-    /// Every message was sent and came back, or the grace period is over.
-    Done,
-    /// The connection was not there when measuring was to start.
-    NeverReady,
-    /// The connection was lost on the way.
-    Died(Closed),
-    /// The endpoint asked to be woken without end at one instant: a defect of
-    /// the endpoint.
-    NoProgress,
-}
-
-/// What a lane put on the wire since measuring started.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WireCounts {
-    /// Packets offered to the link, client to server.
-    pub up_packets: u64,
-    /// Packets offered to the link, server to client.
-    pub down_packets: u64,
-    /// Bytes offered to the link both ways, IP and UDP/TCP headers included.
-    pub bytes: u64,
-    /// Packets that did not get through, by reason.
-    pub dropped: BTreeMap<&'static str, u64>,
-}
-
-/// What a lane did.
-#[derive(Clone, Debug)]
-pub struct LaneOutcome {
-    /// One record for each message, with times from the start of measuring.
-    pub records: Vec<MessageRecord>,
-    /// What it put on the wire.
-    pub wire: WireCounts,
-    /// Echoes the far end sent.
-    pub echoes_sent: u64,
-    /// What no transport should have let through.
-    pub misdeliveries: Misdeliveries,
-    /// When the connection stood, from the beginning of the lead-in.
-    pub ready_at: Option<Time>,
-    /// How it ended; `None` if it was stopped on the way.
-    pub end: Option<LaneEnd>,
 }
 
 /// Events at one instant after which an endpoint counts as stuck.
@@ -148,12 +104,13 @@ impl SimLane {
         let mut misdeliveries = self.echo_client.misdeliveries();
         misdeliveries += self.echo_server.misdeliveries();
         LaneOutcome {
-            records: self.echo_client.records(&self.echo_server),
+            records: self.echo_client.records(self.echo_server.arrivals()),
             wire: self.wire.clone(),
             echoes_sent: self.echo_server.echoes_sent(),
             misdeliveries,
             ready_at: self.ready_at,
             end: self.end.clone(),
+            cost: None,
         }
     }
 
@@ -338,7 +295,7 @@ impl SimLane {
 
     fn count_drop(&mut self, reason: &'static str) {
         if self.is_measuring() {
-            *self.wire.dropped.entry(reason).or_default() += 1;
+            *self.wire.dropped.entry(Cow::Borrowed(reason)).or_default() += 1;
         }
     }
 }

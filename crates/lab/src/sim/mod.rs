@@ -9,4 +9,4 @@ mod host;
 mod in_flight;
 mod lane;
 
-pub use lane::{LaneEnd, LaneOutcome, SimLane, WireCounts};
+pub use lane::SimLane;

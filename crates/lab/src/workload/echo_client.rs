@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use lagometer_stats::MessageRecord;
-use lagometer_transport::{Endpoint, Refused, State};
+use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 
-use super::{EchoServer, Misdeliveries, PacedEcho, Payload};
+use super::{FarArrival, Misdeliveries, PacedEcho, Payload};
 
 /// Sends the schedule's messages and notes what becomes of each.
 ///
@@ -51,10 +51,10 @@ impl EchoClient {
 
     /// Does all there is to do at `now`: takes out what has arrived, then
     /// sends what is due. Returns whether anything was sent or received.
-    pub fn turn(&mut self, now: Time, endpoint: &mut dyn Endpoint) -> bool {
-        let received = self.receive(now, endpoint);
+    pub fn turn(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
+        let received = self.receive(now, side);
         self.fall_due(now);
-        let sent = self.send(now, endpoint);
+        let sent = self.send(now, side);
         received || sent
     }
 
@@ -76,18 +76,24 @@ impl EchoClient {
         self.next == self.end && self.waiting.is_empty()
     }
 
+    /// How many messages came back.
+    #[must_use]
+    pub fn returned(&self) -> u32 {
+        self.next - self.outstanding
+    }
+
     /// Whether every message was meant to leave already and came back.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.next == self.end && self.outstanding == 0
     }
 
-    /// The records so far joined with what the far end saw, with times from
-    /// the start of measuring.
+    /// The records so far joined with what arrived at the far end, by this
+    /// end's clock; with times from the start of measuring.
     #[must_use]
-    pub fn records(&self, far_end: &EchoServer) -> Vec<MessageRecord> {
+    pub fn records(&self, arrivals: &[FarArrival]) -> Vec<MessageRecord> {
         let mut records = self.records.clone();
-        for arrival in far_end.arrivals() {
+        for arrival in arrivals {
             if let Some(record) = records.get_mut(arrival.number as usize) {
                 record.arrived = Some(self.since_start(arrival.at));
                 record.blocked = match (record.blocked, arrival.blocked) {
@@ -106,9 +112,9 @@ impl EchoClient {
         self.misdeliveries
     }
 
-    fn receive(&mut self, now: Time, endpoint: &mut dyn Endpoint) -> bool {
+    fn receive(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
         let mut any = false;
-        while let Some(message) = endpoint.receive(now) {
+        while let Some(message) = side.receive(now) {
             any = true;
             let returned_at = self.since_start(now);
             let record = self
@@ -153,16 +159,16 @@ impl EchoClient {
         }
     }
 
-    fn send(&mut self, now: Time, endpoint: &mut dyn Endpoint) -> bool {
+    fn send(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
         let mut any = false;
-        if endpoint.state() != State::Ready {
+        if side.state() != State::Ready {
             return any;
         }
         let now_since_start = self.since_start(now);
         while let Some(&number) = self.waiting.front() {
             self.payload.write(number, &mut self.buffer);
             let record = &mut self.records[number as usize];
-            match endpoint.send(now, &self.buffer) {
+            match side.send(now, &self.buffer) {
                 Ok(()) => {
                     record.accepted = Some(now_since_start);
                     any = true;

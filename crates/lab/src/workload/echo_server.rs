@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use lagometer_transport::{Endpoint, Refused, State};
+use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 
 use super::{Misdeliveries, Payload};
@@ -57,9 +57,9 @@ impl EchoServer {
 
     /// Takes out what has arrived and echoes it. Returns whether anything was
     /// sent or received.
-    pub fn turn(&mut self, now: Time, endpoint: &mut dyn Endpoint) -> bool {
-        let mut any = self.flush(now, endpoint);
-        while let Some(message) = endpoint.receive(now) {
+    pub fn turn(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
+        let mut any = self.flush(now, side);
+        while let Some(message) = side.receive(now) {
             any = true;
             if !self.note(now, &message.bytes, message.blocked) {
                 continue;
@@ -69,7 +69,7 @@ impl EchoServer {
                 continue;
             }
             self.waiting.push_back(message.bytes);
-            self.flush(now, endpoint);
+            self.flush(now, side);
         }
         any
     }
@@ -127,13 +127,13 @@ impl EchoServer {
         true
     }
 
-    fn flush(&mut self, now: Time, endpoint: &mut dyn Endpoint) -> bool {
+    fn flush(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
         let mut any = false;
-        if endpoint.state() != State::Ready {
+        if side.state() != State::Ready {
             return any;
         }
         while let Some(echo) = self.waiting.front() {
-            match endpoint.send(now, echo) {
+            match side.send(now, echo) {
                 Ok(()) => {
                     self.echoes_sent += 1;
                     any = true;

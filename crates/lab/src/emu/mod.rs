@@ -1,0 +1,261 @@
+//! The testbed `emu`: real sockets and real kernels, behind an emulated link.
+//!
+//! All lanes of a seed play at the same time, each between addresses of its
+//! own and over its own link. They connect over calm links; when all stand
+//! (or the lead-in is over) the links begin anew, and with them the weather
+//! and the schedule. Lane *n* of *N* begins *n*/*N* of an interval after the
+//! first, its weather likewise, so that they do not all ask for the processor
+//! at the same instant and each meets the weather it would meet alone.
+
+mod audit;
+mod lane;
+mod road;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use lagometer_emu::{Clock, Error, LaneSetup, LogSummary, Outcome, Settings};
+use lagometer_link::{Direction, Link};
+use lagometer_stats::Audit;
+use lagometer_units::Time;
+
+use crate::live::{LaneStage, guarded, play_client, play_server};
+use crate::plan::Plan;
+use crate::resolve::Resolved;
+use crate::runner::SeedRun;
+use lane::{OpenLane, Played};
+use road::Road;
+
+/// How an emulated run is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct EmuOptions {
+    /// Seeds to play, one after the other.
+    pub seeds: Vec<u64>,
+    /// Lanes use IPv6; the relay has none of it.
+    pub ipv6: bool,
+    /// A relay of UDP datagrams on the loopback device in place of hosts.
+    pub relay: bool,
+    /// Where to write the packets of the first seed and their fates.
+    pub pcap: Option<PathBuf>,
+}
+
+/// What an emulated run found.
+#[derive(Debug)]
+pub struct Emulated {
+    /// One entry for each seed that was begun, in order.
+    pub seeds: Vec<SeedRun>,
+    /// What the emulator says of its own work: of the first seed in which it
+    /// failed, or else of the first.
+    pub audit: Option<Audit>,
+    /// What became of the log of packets, if one was asked for.
+    pub log: Option<LogSummary>,
+}
+
+/// How often the testbed looks after its lanes.
+const LOOK: Duration = Duration::from_millis(20);
+/// For how long every lane's connection has stood before measuring starts:
+/// endpoints learn the path's round trip meanwhile.
+const SETTLING: Duration = Duration::from_secs(2);
+/// From the decision to start measuring to the first message: every thread
+/// hears of it within the longest it sleeps.
+const NOTICE: Duration = Duration::from_millis(300);
+/// How long an unreliable transport's lane goes on when nothing more comes,
+/// beyond the longest time that its link holds anything back.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// Plays the experiment in real time.
+///
+/// `progress` is told every second how many lane-seconds have been played
+/// since it was last told. When `stop` becomes true the lanes end where they
+/// are, and seeds that have not begun are left out.
+///
+/// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before
+/// the process has a second thread, unless a relay is asked for.
+///
+/// # Errors
+///
+/// [`Error`]: what the system refuses, and what broke the network.
+pub fn play_emulated(
+    resolved: &Resolved,
+    options: &EmuOptions,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<Emulated, Error> {
+    let mut found = Emulated {
+        seeds: Vec::new(),
+        audit: None,
+        log: None,
+    };
+    for &seed in &options.seeds {
+        if stop.load(Ordering::Relaxed) && !found.seeds.is_empty() {
+            break;
+        }
+        let settings = Settings {
+            log: options.pcap.clone().filter(|_| found.seeds.is_empty()),
+            ..Settings::default()
+        };
+        let (run, outcome) = play_seed(resolved, options, &settings, seed, progress, stop)?;
+        found.seeds.push(run);
+        found.log = found.log.or(outcome.log);
+        let audit = audit::of(&outcome.audit);
+        match &found.audit {
+            Some(before) if audit.valid || !before.valid => {}
+            _ => found.audit = Some(audit),
+        }
+    }
+    Ok(found)
+}
+
+fn play_seed(
+    resolved: &Resolved,
+    options: &EmuOptions,
+    settings: &Settings,
+    seed: u64,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<(SeedRun, Outcome), Error> {
+    let clock = Clock::start();
+    let setups = resolved
+        .lanes
+        .iter()
+        .map(|lane| LaneSetup {
+            name: lane.name.clone(),
+            link: link(resolved, seed, Time::MAX),
+        })
+        .collect();
+    let mut road = Road::build(options, settings, clock, setups)?;
+    let opened = (0..=u8::MAX)
+        .zip(&resolved.lanes)
+        .map(|(number, lane)| lane::open(&road, number, lane, seed, clock.now()))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let stages: Vec<LaneStage> = opened.iter().map(|_| LaneStage::default()).collect();
+    let began = clock.now();
+    let quiet = QUIET + longest_disturbance(resolved, seed);
+
+    let played = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for ((lane, stage), opened) in resolved.lanes.iter().zip(&stages).zip(opened) {
+            let plan = Plan {
+                seed,
+                workload: lane.workload,
+                ..resolved.plan.clone()
+            };
+            let quiet = (!lane.transport.parity().reliable).then_some(quiet);
+            if opened.is_err() {
+                stage.give_up();
+            }
+            threads.push(opened.map(|OpenLane { client, server }| {
+                let same_plan = plan.clone();
+                let server = scope.spawn(move || {
+                    guarded(stage, || {
+                        play_server(server, &same_plan, stage, || clock.now())
+                    })
+                });
+                let client = scope.spawn(move || {
+                    guarded(stage, || {
+                        play_client(client, &plan, stage, quiet, || clock.now())
+                    })
+                });
+                (client, server)
+            }));
+        }
+        attend(resolved, seed, &mut road, &stages, clock, progress, stop)?;
+        let played: Vec<Played> = threads
+            .into_iter()
+            .map(|threads| {
+                let (client, server) = threads?;
+                // What a thread panics with is caught within it.
+                Ok((client.join().ok(), server.join().ok()))
+            })
+            .collect();
+        Ok::<_, Error>(played)
+    })?;
+    let outcome = road.stop()?;
+    let lanes = played
+        .into_iter()
+        .zip(&outcome.audit.lanes)
+        .map(|(played, audit)| lane::outcome(played, audit, began, &resolved.plan))
+        .collect();
+    Ok((SeedRun { seed, lanes }, outcome))
+}
+
+/// Sees the lanes through: the lead-in, the cue, and the end.
+fn attend(
+    resolved: &Resolved,
+    seed: u64,
+    road: &mut Road,
+    stages: &[LaneStage],
+    clock: Clock,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let began = clock.now();
+    let mut told = Duration::ZERO;
+    let mut settled_at = None;
+    let mut has_started = false;
+    let mut outcome = Ok(());
+    while !stages.iter().all(LaneStage::is_over) {
+        thread::sleep(LOOK);
+        let now = clock.now();
+        if stop.load(Ordering::Relaxed) || outcome.is_err() {
+            for stage in stages {
+                stage.cue.stop();
+            }
+        }
+        if !has_started {
+            if stages.iter().all(LaneStage::is_settled) {
+                settled_at.get_or_insert(now);
+            }
+            let is_settled = settled_at.is_some_and(|at| now.since(at) >= SETTLING);
+            if is_settled || now.since(began) >= Plan::LEAD_IN {
+                has_started = true;
+                outcome = start(resolved, seed, road, stages, now + NOTICE);
+            }
+        }
+        while now.since(began) >= told + Duration::from_secs(1) {
+            told += Duration::from_secs(1);
+            progress(Duration::from_secs(stages.len() as u64));
+        }
+    }
+    outcome
+}
+
+/// Starts weather and schedule of every lane, the first at `first`.
+fn start(
+    resolved: &Resolved,
+    seed: u64,
+    road: &mut Road,
+    stages: &[LaneStage],
+    first: Time,
+) -> Result<(), Error> {
+    let interval = resolved.plan.workload.interval.duration();
+    let lanes = u32::try_from(stages.len().max(1)).unwrap_or(u32::MAX);
+    let starts: Vec<Time> = (0..lanes)
+        .map(|lane| first + interval / lanes * lane)
+        .collect();
+    let links = starts.iter().map(|&start| link(resolved, seed, start));
+    road.begin(links.collect())?;
+    for (stage, start) in stages.iter().zip(starts) {
+        stage.cue.start(start);
+    }
+    Ok(())
+}
+
+/// A lane's link, whose weather starts at `starts`.
+fn link(resolved: &Resolved, seed: u64, starts: Time) -> Link {
+    Link::new(&resolved.profile, seed, resolved.regime, starts)
+}
+
+/// The longest that the link is disturbed at a stretch, either way.
+fn longest_disturbance(resolved: &Resolved, seed: u64) -> Duration {
+    let link = link(resolved, seed, Time::ZERO);
+    let until = Time::ZERO + resolved.plan.duration + resolved.plan.grace;
+    Direction::BOTH
+        .into_iter()
+        .flat_map(|direction| link.truth(direction, until))
+        .map(|disturbance| disturbance.end.since(disturbance.start))
+        .max()
+        .unwrap_or_default()
+}

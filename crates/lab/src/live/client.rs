@@ -1,0 +1,165 @@
+//! The thread of a lane's client.
+
+use std::time::Duration;
+
+use lagometer_socket::{Counters, Side, be_punctual, used_cpu};
+use lagometer_units::Time;
+
+use super::pace::Pace;
+use super::stage::{LaneStage, Role};
+use crate::outcome::LaneEnd;
+use crate::plan::Plan;
+use crate::workload::{EchoClient, Payload};
+
+/// What the client's thread leaves.
+#[derive(Debug)]
+pub struct ClientOutcome {
+    /// The application, with its records; nothing if measuring never started.
+    pub echo: Option<EchoClient>,
+    /// When measuring started.
+    pub started_at: Option<Time>,
+    /// When the connection stood.
+    pub ready_at: Option<Time>,
+    /// How the lane ended; nothing if it was stopped on the way.
+    pub end: Option<LaneEnd>,
+    /// When.
+    pub ended_at: Time,
+    /// CPU time of the thread while measuring.
+    pub cpu: Duration,
+    /// What the side did while measuring.
+    pub counters: Counters,
+    /// How bytes got to the wire.
+    pub path: String,
+}
+
+/// Plays a lane's client on the calling thread: connects, waits for the cue,
+/// sends the schedule's messages and takes their echoes, until the lane's end.
+///
+/// `quiet` is how long after the last message an unreliable transport's lane
+/// goes on when neither side hears anything more; nothing where messages are
+/// waited for until the grace period is over.
+pub fn play_client(
+    mut side: impl AsMut<dyn Side>,
+    plan: &Plan,
+    stage: &LaneStage,
+    quiet: Option<Duration>,
+    now: impl Fn() -> Time,
+) -> ClientOutcome {
+    let side = side.as_mut();
+    // Where the system does not permit it, sleeps are a little longer.
+    let _ = be_punctual();
+    let tick = plan.workload.tick.map(lagometer_units::Span::duration);
+    let pace = Pace::new(tick, Duration::ZERO);
+    let mut outcome = ClientOutcome {
+        echo: None,
+        started_at: None,
+        ready_at: None,
+        end: None,
+        ended_at: now(),
+        cpu: Duration::ZERO,
+        counters: Counters::default(),
+        path: String::new(),
+    };
+    connect(side, stage, &pace, &mut outcome, &now);
+    if let Some(start) = stage.cue.starts_at()
+        && !stage.cue.is_stopped()
+    {
+        let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
+        let mut echo = EchoClient::new(plan.workload, payload, start, plan.messages());
+        let cpu_before = used_cpu();
+        let counted_before = side.counters();
+        outcome.started_at = Some(start);
+        outcome.end = if stage.is_connected() {
+            measure(side, &mut echo, plan, stage, quiet, &pace, &now)
+        } else {
+            Some(stage.closed().map_or(LaneEnd::NeverReady, LaneEnd::Died))
+        };
+        if outcome.end.is_some() {
+            echo.abandon();
+        }
+        outcome.cpu = used_cpu().saturating_sub(cpu_before);
+        outcome.counters = side.counters().since(&counted_before);
+        outcome.echo = Some(echo);
+    }
+    outcome.path = side.path();
+    outcome.ended_at = now();
+    stage.end();
+    outcome
+}
+
+/// Makes the connection and keeps it until measuring starts.
+fn connect(
+    side: &mut dyn Side,
+    stage: &LaneStage,
+    pace: &Pace,
+    outcome: &mut ClientOutcome,
+    now: &impl Fn() -> Time,
+) {
+    loop {
+        let at = now();
+        side.turn(at);
+        stage.note_state(Role::Client, side.state());
+        if outcome.ready_at.is_none() && stage.is_connected() {
+            outcome.ready_at = Some(at);
+        }
+        let start = stage.cue.starts_at();
+        if stage.cue.is_stopped() || start.is_some_and(|start| start <= at) {
+            return;
+        }
+        pace.wait(at, side, start);
+    }
+}
+
+/// Sends and takes until the lane is over, and says how it ended; nothing if
+/// it was stopped.
+fn measure(
+    side: &mut dyn Side,
+    echo: &mut EchoClient,
+    plan: &Plan,
+    stage: &LaneStage,
+    quiet: Option<Duration>,
+    pace: &Pace,
+    now: &impl Fn() -> Time,
+) -> Option<LaneEnd> {
+    let start = stage.cue.starts_at()?;
+    let gives_up = start + plan.duration + plan.grace;
+    let all_due = start + plan.duration;
+    let mut last_heard = start;
+    loop {
+        let mut at = now();
+        side.turn(at);
+        let returned_before = echo.returned();
+        while echo.turn(at, side) {
+            at = now();
+            side.turn(at);
+        }
+        if echo.returned() > returned_before {
+            last_heard = at;
+        }
+        stage.note_state(Role::Client, side.state());
+        if stage.cue.is_stopped() {
+            return None;
+        }
+        if echo.is_complete() || at >= gives_up {
+            return Some(LaneEnd::Done);
+        }
+        if let Some(why) = stage.closed() {
+            // Nobody waits for an unreliable transport's last echoes: that it
+            // closes when it has been idle for long is no failure.
+            let over = quiet.is_some() && echo.has_sent_all();
+            return Some(if over {
+                LaneEnd::Done
+            } else {
+                LaneEnd::Died(why)
+            });
+        }
+        if let Some(quiet) = quiet
+            && echo.has_sent_all()
+            && at.since(last_heard.max(all_due)) >= quiet
+            && stage.silence(at, start) >= quiet
+        {
+            return Some(LaneEnd::Done);
+        }
+        pace.wait(now(), side, echo.next_send());
+    }
+}

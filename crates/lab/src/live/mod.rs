@@ -1,0 +1,33 @@
+//! Lanes in real time: the two applications of a lane, each on a thread of
+//! its own over one [`Side`](lagometer_socket::Side).
+//!
+//! One thread for each side, rather than one for all: a library that is slow
+//! at something delays nobody but itself, and what a lane costs is what its
+//! own threads used. The machine's scheduler is what lanes share, as programs
+//! on one machine do; so that they do not all ask for it at the same instant,
+//! the testbed starts each lane's schedule, and the weather of its link, a
+//! little after the one before.
+//!
+//! The threads have the clock; the applications and endpoints are handed it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::runner::panic_message;
+
+mod client;
+mod pace;
+mod server;
+mod stage;
+
+pub use client::{ClientOutcome, play_client};
+pub use pace::LONGEST_WAIT;
+pub use server::{ServerOutcome, play_server};
+pub use stage::{Cue, LaneStage, Role};
+
+/// Does `play`; should it panic, the lane is over and the words are returned.
+pub(crate) fn guarded<T>(stage: &LaneStage, play: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(play)).map_err(|panic| {
+        stage.give_up();
+        panic_message(&*panic)
+    })
+}

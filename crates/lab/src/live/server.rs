@@ -1,0 +1,66 @@
+//! The thread of a lane's far end.
+
+use std::time::Duration;
+
+use lagometer_socket::{Counters, Side, be_punctual, used_cpu};
+use lagometer_units::Time;
+
+use super::pace::Pace;
+use super::stage::{LaneStage, Role};
+use crate::plan::Plan;
+use crate::workload::{EchoServer, Payload};
+
+/// What the far end's thread leaves.
+#[derive(Debug)]
+pub struct ServerOutcome {
+    /// The application, with what arrived.
+    pub echo: EchoServer,
+    /// CPU time of the thread while measuring.
+    pub cpu: Duration,
+    /// What the side did while measuring.
+    pub counters: Counters,
+}
+
+/// Plays a lane's far end on the calling thread until the lane is over: sends
+/// every message back.
+pub fn play_server(
+    mut side: impl AsMut<dyn Side>,
+    plan: &Plan,
+    stage: &LaneStage,
+    now: impl Fn() -> Time,
+) -> ServerOutcome {
+    let side = side.as_mut();
+    // Where the system does not permit it, sleeps are a little longer.
+    let _ = be_punctual();
+    let tick = plan.workload.tick.map(lagometer_units::Span::duration);
+    // The far end's tick falls in the middle of the client's, as two
+    // machines' ticks have no reason to agree.
+    let pace = Pace::new(tick, tick.unwrap_or_default() / 2);
+    let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
+    let mut echo = EchoServer::new(payload, plan.messages());
+    let mut before = None;
+    loop {
+        let mut at = now();
+        if before.is_none() && stage.cue.starts_at().is_some_and(|start| start <= at) {
+            before = Some((used_cpu(), side.counters()));
+        }
+        side.turn(at);
+        while echo.turn(at, side) {
+            stage.note_heard(at);
+            at = now();
+            side.turn(at);
+        }
+        stage.note_state(Role::Server, side.state());
+        if stage.is_over() || stage.cue.is_stopped() {
+            break;
+        }
+        let next_cue = stage.cue.starts_at().filter(|_| before.is_none());
+        pace.wait(at, side, next_cue);
+    }
+    let (cpu, counters) = before.unwrap_or_else(|| (used_cpu(), side.counters()));
+    ServerOutcome {
+        echo,
+        cpu: used_cpu().saturating_sub(cpu),
+        counters: side.counters().since(&counters),
+    }
+}

@@ -1,0 +1,221 @@
+//! One lane over a real path: its sockets before, its outcome after.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use lagometer_far::{Error, Far, Line, RemoteJob};
+use lagometer_socket::{BoxedSide, Opening};
+use lagometer_units::Time;
+use serde_json::{Value, json};
+
+use super::service::{self, News, Outline, Request, Word};
+use crate::live::{ClientOutcome, LaneStage};
+use crate::outcome::{Cost, LaneOutcome, WireCounts};
+use crate::plan::Plan;
+use crate::playable::Playable;
+use crate::resolve::RunnableLane;
+use crate::runner::LaneRun;
+use crate::workload::{FarArrival, Misdeliveries};
+
+/// How long the far end may take to open its side.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A lane whose far side waits and whose near side begins.
+pub(super) struct OpenLane {
+    pub(super) job: RemoteJob,
+    pub(super) side: BoxedSide,
+}
+
+/// What the client's thread leaves: its outcome, or the words of its panic;
+/// nothing if there was none.
+pub(super) type Left = Option<Result<ClientOutcome, String>>;
+
+/// What the far end noted of a lane.
+#[derive(Default)]
+struct FarNotes {
+    outline: Outline,
+    arrivals: Vec<FarArrival>,
+}
+
+/// What a lane plays.
+pub(super) fn plan(lane: &RunnableLane, plan: &Plan, seed: u64) -> Plan {
+    Plan {
+        seed,
+        workload: lane.workload,
+        ..plan.clone()
+    }
+}
+
+/// Opens a lane at both ends, or says why it cannot be.
+pub(super) fn open(
+    far: &Far,
+    lane: &RunnableLane,
+    plan: &Plan,
+    seed: u64,
+) -> Result<OpenLane, String> {
+    let Playable::Sockets(spec) = &lane.transport else {
+        return Err("it is resolved for virtual time".to_owned());
+    };
+    let request = Request {
+        transport: spec.transport().to_owned(),
+        settings: spec.settings_json(),
+        workload: lane.workload,
+        lasts_ms: u64::try_from(plan.duration.as_millis()).unwrap_or(u64::MAX),
+        seed,
+    };
+    let open = || -> Result<OpenLane, Error> {
+        let job = far.open("lane", &json!(request))?;
+        let socket = job.udp(job.port("port")?)?;
+        match job.next_event(PATIENCE).map(serde_json::from_value) {
+            Some(Ok(News::Opened(Ok(())))) => {}
+            Some(Ok(News::Opened(Err(why)))) => {
+                return Err(Error::Refused {
+                    service: "lane".to_owned(),
+                    why,
+                });
+            }
+            _ => {
+                return Err(Error::Gone {
+                    why: "it did not open its side of the lane".to_owned(),
+                });
+            }
+        }
+        let addresses = socket
+            .local_addr()
+            .and_then(|near| Ok((near, socket.peer_addr()?)));
+        let side = addresses.and_then(|(near, far_address)| {
+            drop(socket);
+            spec.client(&Opening {
+                near,
+                far: far_address,
+                seed,
+                now: far.clock().now(),
+            })
+        });
+        let side = side.map_err(|source| Error::System {
+            doing: "opening this side of the lane",
+            source,
+        })?;
+        Ok(OpenLane { job, side })
+    };
+    open().map_err(|error| error.to_string())
+}
+
+/// Tells a lane's far end when measuring starts, by its own clock.
+pub(super) fn tell_start(job: &RemoteJob, at: Time) -> Result<Value, Error> {
+    job.ask(&json!(Word::Start(at.as_nanos())))
+}
+
+/// Takes what the far end says of its own accord.
+pub(super) fn heed(news: &Value, stage: &LaneStage, line: Option<&Line>) {
+    let Ok(News::Stands {
+        ready,
+        closed,
+        heard_at,
+    }) = serde_json::from_value(news.clone())
+    else {
+        return;
+    };
+    let heard = heard_at
+        .zip(line)
+        .map(|(at, line)| line.to_near(Time::from_nanos(at)));
+    service::heed(stage, ready, closed, heard);
+}
+
+/// The lane's outcome, with what the far end noted of it. Where that is gone,
+/// what the near end saw.
+pub(super) fn outcome(
+    lane: &RunnableLane,
+    job: Result<RemoteJob, String>,
+    left: Left,
+    began: Time,
+    far: &Far,
+    plan: &Plan,
+) -> LaneRun {
+    let (job, client) = match (job, left) {
+        (Err(why), _) => return LaneRun::Unopened(why),
+        (Ok(_), Some(Err(words))) => return LaneRun::Panicked(words),
+        (Ok(_), None) => return LaneRun::Panicked("no message".to_owned()),
+        (Ok(job), Some(Ok(client))) => (job, client),
+    };
+    let notes = fetch(&job, far).unwrap_or_default();
+    let mut misdeliveries = Misdeliveries {
+        damaged: notes.outline.damaged,
+        duplicated: notes.outline.duplicated,
+        out_of_order: notes.outline.out_of_order,
+    };
+    let mut records = Vec::new();
+    if let Some(echo) = &client.echo {
+        misdeliveries += echo.misdeliveries();
+        records = echo.records(&notes.arrivals);
+    }
+    let measured = client
+        .started_at
+        .map(|start| client.ended_at.since(start))
+        .unwrap_or_default();
+    let outline = &notes.outline;
+    let outcome = LaneOutcome {
+        records,
+        wire: wire(lane, &client, outline, far),
+        echoes_sent: outline.echoes_sent,
+        misdeliveries,
+        ready_at: client.ready_at.map(|at| Time::ZERO + at.since(began)),
+        end: client.end,
+        cost: Some(Cost {
+            cpu: client.cpu + Duration::from_nanos(outline.cpu_ns),
+            library_cpu: client.counters.library_cpu + Duration::from_nanos(outline.library_cpu_ns),
+            system_calls: client.counters.system_calls + outline.system_calls,
+            path: client.path,
+        }),
+    };
+    match &outcome.end {
+        Some(_) => LaneRun::Played(outcome),
+        None => LaneRun::Cut(outcome, plan.measuring_starts() + measured),
+    }
+}
+
+/// Ends the far end's part and fetches what it noted; nothing if it is gone.
+fn fetch(job: &RemoteJob, far: &Far) -> Option<FarNotes> {
+    let outline: Outline = serde_json::from_value(job.ask(&json!(Word::End)).ok()?).ok()?;
+    let line = far.offset()?;
+    let mut arrivals: Vec<FarArrival> = Vec::new();
+    while arrivals.len() < outline.arrivals {
+        let answer = job.ask(&json!(Word::Arrivals(arrivals.len()))).ok()?;
+        let piece = service::read_arrivals(answer, |at| line.to_near(at))?;
+        if piece.is_empty() {
+            break;
+        }
+        arrivals.extend(piece);
+    }
+    Some(FarNotes { outline, arrivals })
+}
+
+/// What both ends handed to their kernels, and what of it did not come. The
+/// headers are reckoned: what the path adds is not seen from here. Of a
+/// stream the kernel's packets are not known, so nothing is said.
+fn wire(lane: &RunnableLane, client: &ClientOutcome, outline: &Outline, far: &Far) -> WireCounts {
+    const UDP_HEADER_BYTES: u64 = 8;
+    let Playable::Sockets(spec) = &lane.transport else {
+        return WireCounts::default();
+    };
+    if !spec.is_carried_by_udp() || client.counters.packets_sent == 0 {
+        return WireCounts::default();
+    }
+    let ip_header_bytes = if far.host().is_ipv4() { 20 } else { 40 };
+    let up = client.counters.packets_sent;
+    let down = outline.packets_sent;
+    let lost = up.saturating_sub(outline.packets_received)
+        + down.saturating_sub(client.counters.packets_received);
+    let mut wire = WireCounts {
+        up_packets: up,
+        down_packets: down,
+        bytes: client.counters.bytes_sent
+            + outline.bytes_sent
+            + (up + down) * (UDP_HEADER_BYTES + ip_header_bytes),
+        ..WireCounts::default()
+    };
+    if lost > 0 {
+        wire.dropped.insert(Cow::Borrowed("path"), lost);
+    }
+    wire
+}

@@ -1,0 +1,313 @@
+//! The far end's part of a lane over a real path: the service `lane`.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lagometer_far::{Accepted, Job, Refusal, Service, Session, UdpDoor, Worker};
+use lagometer_socket::{Counters, Opening, SocketSpec};
+use lagometer_transport::{Closed, State};
+use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::live::{LaneStage, Role, ServerOutcome, play_server};
+use crate::plan::Plan;
+use crate::workload::{FarArrival, Misdeliveries, PacedEcho};
+
+/// How long the far end waits for the near end's socket.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often the near end is told how the lane stands.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+
+/// Arrivals told in one answer.
+const CHUNK: usize = 50_000;
+
+/// Messages of one lane at most: bounds the memory of a job.
+const MOST_MESSAGES: u32 = 5_000_000;
+
+/// What the near end asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// The transport's name; its presets share it.
+    pub(super) transport: String,
+    /// All of its settings.
+    pub(super) settings: Value,
+    pub(super) workload: PacedEcho,
+    pub(super) lasts_ms: u64,
+    pub(super) seed: u64,
+}
+
+/// What the near end says while the lane is under way, and after.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    /// Measuring starts at this nanosecond of the far end's clock.
+    Start(u64),
+    /// The lane is over; the [`Outline`] is the answer.
+    End,
+    /// The messages that arrived, from this one on, each with its number, its
+    /// nanosecond, and for how long it was blocked.
+    Arrivals(usize),
+}
+
+/// What the far end says of its own accord.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum News {
+    /// Its side of the lane is open, or why it cannot be.
+    Opened(Result<(), String>),
+    /// How the lane stands.
+    Stands {
+        /// Whether its side has, or had, a connection.
+        ready: bool,
+        /// Why its side closed, if it did.
+        closed: Option<String>,
+        /// When it last heard a message, in nanoseconds of its clock.
+        heard_at: Option<u64>,
+    },
+}
+
+/// What the far end's side did, without its arrivals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Outline {
+    pub(super) arrivals: usize,
+    pub(super) echoes_sent: u64,
+    pub(super) damaged: u64,
+    pub(super) duplicated: u64,
+    pub(super) out_of_order: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) library_cpu_ns: u64,
+    pub(super) system_calls: u64,
+    pub(super) packets_sent: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) packets_received: u64,
+    pub(super) bytes_received: u64,
+}
+
+/// The far end of every lane: one job a lane, each with a socket and a thread
+/// of its own, as in the other testbeds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaneService;
+
+struct LaneJob {
+    stage: Arc<LaneStage>,
+    worker: Option<Worker<Option<ServerOutcome>>>,
+    /// Dropped, it says no more.
+    _teller: Worker<()>,
+    played: Option<ServerOutcome>,
+}
+
+impl Service for LaneService {
+    fn name(&self) -> &'static str {
+        "lane"
+    }
+
+    fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
+        let request: Request = serde_json::from_value(request.clone())
+            .map_err(|error| Refusal::new(format!("the request is not understood: {error}")))?;
+        let spec = spec_of(&request.transport, &request.settings)?;
+        let plan = plan(&request)?;
+        let door = session.udp()?;
+        let port = door.port();
+        let stage = Arc::new(LaneStage::default());
+        let (of_worker, for_worker) = (Arc::clone(&stage), session.clone());
+        let worker = session.spawn("lane", move |_| {
+            let opened = open_side(door, &spec, &for_worker, plan.seed);
+            let news = News::Opened(opened.as_ref().map(|_| ()).map_err(Clone::clone));
+            for_worker.tell(&json!(news));
+            let side = opened.ok()?;
+            let clock = for_worker.clock();
+            Some(play_server(side, &plan, &of_worker, || clock.now()))
+        })?;
+        let (of_teller, for_teller) = (Arc::clone(&stage), session.clone());
+        let teller = session.spawn("lane-teller", move |stop| {
+            let mut told = None;
+            while !stop.wait(TELL_EVERY) {
+                let news = how_it_stands(&of_teller);
+                if told.as_ref() != Some(&news) {
+                    for_teller.tell(&json!(news));
+                    told = Some(news);
+                }
+            }
+        })?;
+        Ok(Accepted::new(
+            json!({ "port": port }),
+            LaneJob {
+                stage,
+                worker: Some(worker),
+                _teller: teller,
+                played: None,
+            },
+        ))
+    }
+}
+
+impl Job for LaneJob {
+    fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
+        let word: Word = serde_json::from_value(body.clone())
+            .map_err(|error| Refusal::new(format!("the word is not understood: {error}")))?;
+        match word {
+            Word::Start(nanos) => {
+                self.stage.cue.start(Time::from_nanos(nanos));
+                Ok(Value::Null)
+            }
+            Word::End => {
+                self.stage.give_up();
+                if let Some(worker) = self.worker.take() {
+                    self.played = worker.finish().flatten();
+                }
+                let outline = self.played.as_ref().map(outline).unwrap_or_default();
+                Ok(json!(outline))
+            }
+            Word::Arrivals(from) => {
+                let all = self.played.as_ref().map(|played| played.echo.arrivals());
+                let rest = all.and_then(|all| all.get(from..)).unwrap_or_default();
+                Ok(rest.iter().take(CHUNK).map(write_arrival).collect())
+            }
+        }
+    }
+}
+
+impl Drop for LaneJob {
+    fn drop(&mut self) {
+        // The threads end, and are then waited for.
+        self.stage.give_up();
+    }
+}
+
+/// The transport with these settings, by whichever preset of it.
+pub(super) fn spec_of(transport: &str, settings: &Value) -> Result<SocketSpec, Refusal> {
+    let none = serde_json::Map::new();
+    let settings = settings
+        .as_object()
+        .ok_or_else(|| Refusal::new("the settings are no table"))?;
+    let mut names = lagometer_transport::presets()
+        .iter()
+        .map(|preset| preset.name)
+        .chain(lagometer_socket::presets().iter().map(|preset| preset.name));
+    let preset = names
+        .find(|name| SocketSpec::resolve(name, &none).is_ok_and(|it| it.transport() == transport))
+        .ok_or_else(|| Refusal::new(format!("it has no transport `{transport}`")))?;
+    let spec =
+        SocketSpec::resolve(preset, settings).map_err(|bad| Refusal::new(bad.to_string()))?;
+    spec.available()
+        .map_err(|lacks| Refusal::new(lacks.to_string()))?;
+    Ok(spec)
+}
+
+fn plan(request: &Request) -> Result<Plan, Refusal> {
+    let plan = Plan {
+        workload: request.workload,
+        duration: Duration::from_millis(request.lasts_ms),
+        grace: Duration::ZERO,
+        seed: request.seed,
+    };
+    let sizes = PacedEcho::SMALLEST..=PacedEcho::LARGEST;
+    if !sizes.contains(&request.workload.size)
+        || request.workload.interval < PacedEcho::FASTEST
+        || plan.messages() > MOST_MESSAGES
+    {
+        return Err(Refusal::new("such a workload is not played"));
+    }
+    Ok(plan)
+}
+
+/// Waits until the near end has proved itself at the door, and opens the side
+/// at the very same port, for that address alone.
+fn open_side(
+    door: UdpDoor,
+    spec: &SocketSpec,
+    session: &Session,
+    seed: u64,
+) -> Result<lagometer_socket::BoxedSide, String> {
+    let socket = door.admit(PATIENCE).map_err(|error| error.to_string())?;
+    let open = || -> io::Result<_> {
+        let opening = Opening {
+            near: socket.peer_addr()?,
+            far: socket.local_addr()?,
+            seed,
+            now: session.clock().now(),
+        };
+        drop(socket);
+        spec.server(&opening)
+    };
+    open().map_err(|error| error.to_string())
+}
+
+fn how_it_stands(stage: &LaneStage) -> News {
+    News::Stands {
+        ready: stage.was_ready(Role::Server),
+        closed: stage.closed().map(|why| why.to_string()),
+        heard_at: stage.heard_at().map(Time::as_nanos),
+    }
+}
+
+/// What the near end's stage makes of what the far end said of it.
+pub(super) fn heed(stage: &LaneStage, ready: bool, closed: Option<String>, heard: Option<Time>) {
+    if ready {
+        stage.note_state(Role::Server, State::Ready);
+    }
+    if let Some(why) = closed {
+        stage.note_state(Role::Server, State::Closed(Closed::Failed(why)));
+    }
+    if let Some(at) = heard {
+        stage.note_heard(at);
+    }
+}
+
+fn outline(played: &ServerOutcome) -> Outline {
+    let Misdeliveries {
+        damaged,
+        duplicated,
+        out_of_order,
+    } = played.echo.misdeliveries();
+    let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    let Counters {
+        system_calls,
+        packets_sent,
+        bytes_sent,
+        packets_received,
+        bytes_received,
+        library_cpu,
+        ..
+    } = played.counters;
+    Outline {
+        arrivals: played.echo.arrivals().len(),
+        echoes_sent: played.echo.echoes_sent(),
+        damaged,
+        duplicated,
+        out_of_order,
+        cpu_ns: nanos(played.cpu),
+        library_cpu_ns: nanos(library_cpu),
+        system_calls,
+        packets_sent,
+        bytes_sent,
+        packets_received,
+        bytes_received,
+    }
+}
+
+fn write_arrival(arrival: &FarArrival) -> Value {
+    let blocked = arrival
+        .blocked
+        .map(|blocked| u64::try_from(blocked.as_nanos()).unwrap_or(u64::MAX));
+    json!([arrival.number, arrival.at.as_nanos(), blocked])
+}
+
+/// Reads an answer's list of arrivals; the instants become `to_near` of
+/// theirs.
+pub(super) fn read_arrivals(
+    answer: Value,
+    to_near: impl Fn(Time) -> Time,
+) -> Option<Vec<FarArrival>> {
+    let arrivals: Vec<(u32, u64, Option<u64>)> = serde_json::from_value(answer).ok()?;
+    let arrival = |(number, at, blocked): (u32, u64, Option<u64>)| FarArrival {
+        number,
+        at: to_near(Time::from_nanos(at)),
+        blocked: blocked.map(Duration::from_nanos),
+    };
+    Some(arrivals.into_iter().map(arrival).collect())
+}

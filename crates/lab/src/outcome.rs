@@ -1,0 +1,80 @@
+//! What one lane did, in whatever testbed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lagometer_stats::MessageRecord;
+use lagometer_transport::Closed;
+use lagometer_units::Time;
+
+use crate::workload::Misdeliveries;
+
+/// What a lane did.
+#[derive(Clone, Debug)]
+pub struct LaneOutcome {
+    /// One record for each message, with times from the start of measuring.
+    pub records: Vec<MessageRecord>,
+    /// What it put on the wire.
+    pub wire: WireCounts,
+    /// Echoes the far end sent.
+    pub echoes_sent: u64,
+    /// What no transport should have let through.
+    pub misdeliveries: Misdeliveries,
+    /// When the connection stood, from the beginning of the lead-in.
+    pub ready_at: Option<Time>,
+    /// How it ended; `None` if it was stopped on the way.
+    pub end: Option<LaneEnd>,
+    /// What it cost, where it ran in real time.
+    pub cost: Option<Cost>,
+}
+
+/// How a lane ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaneEnd {
+    /// Every message was sent and came back, or the grace period is over.
+    Done,
+    /// The connection was not there when measuring was to start.
+    NeverReady,
+    /// The connection was lost on the way.
+    Died(Closed),
+    /// The endpoint asked to be woken without end at one instant: a defect of
+    /// the endpoint.
+    NoProgress,
+}
+
+/// What a lane put on the wire since measuring started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WireCounts {
+    /// Packets offered to the link, client to server.
+    pub up_packets: u64,
+    /// Packets offered to the link, server to client.
+    pub down_packets: u64,
+    /// Bytes offered to the link both ways, IP and UDP/TCP headers included.
+    pub bytes: u64,
+    /// Packets that did not get through, by reason.
+    pub dropped: BTreeMap<Cow<'static, str>, u64>,
+}
+
+/// What a lane's two sides cost this machine while measuring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// CPU time of the two threads that played it.
+    pub cpu: Duration,
+    /// CPU time of threads its library ran of its own.
+    pub library_cpu: Duration,
+    /// System calls that moved data or looked for it, both sides; 0 where
+    /// they are not known.
+    pub system_calls: u64,
+    /// How bytes got to the wire and back, in a few words.
+    pub path: String,
+}
+
+impl std::ops::AddAssign<&Self> for Cost {
+    fn add_assign(&mut self, other: &Self) {
+        self.cpu += other.cpu;
+        self.library_cpu += other.library_cpu;
+        self.system_calls += other.system_calls;
+        self.path.clone_from(&other.path);
+    }
+}

@@ -1,0 +1,174 @@
+//! Which transports can be played in which testbed, and as what.
+
+use lagometer_transport::{BadSetting, Parity, Spec};
+use serde_json::{Map, Value};
+
+/// Where lanes run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Testbed {
+    /// Virtual time.
+    Sim,
+    /// Real sockets in two hosts behind an emulated link.
+    Emu,
+    /// Real sockets with a relay of UDP datagrams between them.
+    Relay,
+    /// Real sockets over a real path.
+    Net,
+}
+
+impl Testbed {
+    /// Its name in documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Emu | Self::Relay => "emu",
+            Self::Net => "net",
+        }
+    }
+}
+
+/// A transport with its settings, as a testbed plays it.
+#[derive(Clone, Debug)]
+pub enum Playable {
+    /// As a pair of endpoints in virtual time.
+    Virtual(Spec),
+    /// Over real sockets.
+    #[cfg(target_os = "linux")]
+    Sockets(lagometer_socket::SocketSpec),
+}
+
+/// Why a transport cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotPlayable {
+    /// There is such a transport, but not here: why, and where it can.
+    NotHere(String),
+    /// Its settings do not fit it.
+    BadSetting(BadSetting),
+}
+
+impl Playable {
+    /// The names of all transports, of whatever testbed.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        lagometer_transport::presets()
+            .iter()
+            .map(|preset| preset.name)
+            .chain(socket_names())
+    }
+
+    /// The transport called `name` with `settings` in place of its own, as
+    /// `testbed` plays it.
+    pub(crate) fn find(
+        name: &str,
+        settings: &Map<String, Value>,
+        testbed: Testbed,
+    ) -> Result<Self, NotPlayable> {
+        if testbed != Testbed::Sim {
+            return over_sockets(name, settings, testbed);
+        }
+        if let Some(spec) = Spec::preset(name) {
+            let spec = spec
+                .with_overrides(settings)
+                .map_err(NotPlayable::BadSetting)?;
+            return Ok(Self::Virtual(spec));
+        }
+        Err(NotPlayable::NotHere(format!(
+            "{name} owns its sockets and cannot run in virtual time; `--testbed emu` plays it"
+        )))
+    }
+
+    /// The transport's name, as in `kcp`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Virtual(spec) => spec.transport(),
+            #[cfg(target_os = "linux")]
+            Self::Sockets(spec) => spec.transport(),
+        }
+    }
+
+    /// The library that carries the messages and its version.
+    #[must_use]
+    pub fn library(&self) -> String {
+        match self {
+            Self::Virtual(spec) => spec.library().to_owned(),
+            #[cfg(target_os = "linux")]
+            Self::Sockets(spec) => spec.library(),
+        }
+    }
+
+    /// What is promised and what it costs.
+    #[must_use]
+    pub fn parity(&self) -> Parity {
+        match self {
+            Self::Virtual(spec) => spec.parity(),
+            #[cfg(target_os = "linux")]
+            Self::Sockets(spec) => spec.parity(),
+        }
+    }
+
+    /// Every setting, as a table.
+    #[must_use]
+    pub fn settings_json(&self) -> Value {
+        match self {
+            Self::Virtual(spec) => spec.settings_json(),
+            #[cfg(target_os = "linux")]
+            Self::Sockets(spec) => spec.settings_json(),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn socket_names() -> impl Iterator<Item = &'static str> {
+    lagometer_socket::presets().iter().map(|preset| preset.name)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn socket_names() -> impl Iterator<Item = &'static str> {
+    [
+        "tcp-cubic",
+        "tcp-bbr",
+        "tcp-reno",
+        "udt-dgram",
+        "udt-stream",
+        "udt-epoll",
+        "srt",
+    ]
+    .into_iter()
+}
+
+#[cfg(target_os = "linux")]
+fn over_sockets(
+    name: &str,
+    settings: &Map<String, Value>,
+    testbed: Testbed,
+) -> Result<Playable, NotPlayable> {
+    use lagometer_socket::{BadSocketSpec, SocketSpec};
+
+    let spec = SocketSpec::resolve(name, settings).map_err(|error| match error {
+        BadSocketSpec::BadSetting(bad) => NotPlayable::BadSetting(bad),
+        BadSocketSpec::UnknownPreset { name } => {
+            NotPlayable::NotHere(format!("{name} is not part of this build"))
+        }
+        virtual_only @ BadSocketSpec::VirtualOnly { .. } => {
+            NotPlayable::NotHere(virtual_only.to_string())
+        }
+    })?;
+    if let Err(lacks) = spec.available() {
+        return Err(NotPlayable::NotHere(lacks.to_string()));
+    }
+    if testbed == Testbed::Relay && !spec.is_carried_by_udp() {
+        return Err(NotPlayable::NotHere(format!(
+            "{name} is not carried by UDP datagrams, and the relay carries nothing else; \
+             `--emu-mode namespaces` plays it"
+        )));
+    }
+    Ok(Playable::Sockets(spec))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn over_sockets(name: &str, _: &Map<String, Value>, _: Testbed) -> Result<Playable, NotPlayable> {
+    Err(NotPlayable::NotHere(format!(
+        "{name} over real sockets needs Linux"
+    )))
+}
