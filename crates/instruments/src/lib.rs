@@ -1,0 +1,36 @@
+//! The instruments: echo rate, latency and bandwidth by message size, bulk
+//! speed.
+//!
+//! Each has a near end, which measures, and a far end, which answers and is a
+//! [`Service`](lagometer_far::Service) of the far end's server. Alone, an
+//! instrument starts a far end of its own and measures that.
+//!
+//! - [`echo`]: messages there and back
+//! - [`sweep`]: latency and bandwidth by message size
+//! - [`speed`]: as much as a transport carries
+//! - [`payload`]: what the messages of the first two hold
+//! - [`placement`]: where both ends run
+//! - [`wire`]: one message out, one message in, over UDP and TCP
+
+mod choice;
+mod clock;
+pub mod echo;
+mod error;
+pub mod payload;
+pub mod placement;
+pub mod speed;
+pub mod sweep;
+pub mod wire;
+
+use lagometer_far::Registry;
+
+pub use error::Error;
+
+/// The registry with the far ends of all instruments.
+#[must_use]
+pub fn services(registry: Registry) -> Registry {
+    registry
+        .with(echo::EchoService)
+        .with(sweep::SinkService)
+        .with(speed::SpeedService)
+}

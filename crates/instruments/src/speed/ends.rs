@@ -1,0 +1,188 @@
+//! The two ends of a lane: how they are joined, and what runs them.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+
+use lagometer_far::RemoteJob;
+use lagometer_socket::udp::{Offload, Options, Socket};
+use lagometer_socket::{Opening, SocketSpec};
+use lagometer_transport::Spec;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::datagrams::{self, Terms};
+use super::gauge::Gauge;
+use super::lane::Carriage;
+use super::pump::Pump;
+use super::sided::Sided;
+use super::signal::Signal;
+use super::stream;
+use super::{Ended, Failed};
+use crate::clock::Clock;
+
+/// What the kernel may keep for a socket, where it permits as much: a window
+/// of the largest datagrams.
+const BUFFER_BYTES: usize = 16 << 20;
+
+/// One end, joined to the other and not yet running.
+pub(super) enum End {
+    /// A connection of the kernel's TCP.
+    Stream(TcpStream),
+    /// A socket, and the transport over it.
+    Datagrams {
+        socket: Box<Socket>,
+        spec: Spec,
+        seed: u64,
+    },
+    /// A transport that owns its sockets, and where they are to be.
+    Sided {
+        spec: SocketSpec,
+        near: SocketAddr,
+        far: SocketAddr,
+        seed: u64,
+    },
+}
+
+/// What a thread needs to run an end.
+pub(super) struct Run<'a> {
+    pub(super) terms: &'a Terms,
+    pub(super) clock: Clock,
+    pub(super) gauge: &'a Gauge,
+    pub(super) signal: &'a Signal,
+    /// The processor to run on, if not any.
+    pub(super) processor: Option<usize>,
+}
+
+/// How sockets are made.
+pub(super) const fn options(offload: Offload) -> Options {
+    Options {
+        offload,
+        receive_buffer: BUFFER_BYTES,
+        send_buffer: BUFFER_BYTES / 4,
+    }
+}
+
+/// The sending end, joined to a job of the far end.
+pub(super) fn join(
+    carriage: &Carriage,
+    job: &RemoteJob,
+    offload: Offload,
+    seed: u64,
+) -> Result<End, Failed> {
+    let port = job.port("port")?;
+    match carriage {
+        Carriage::Tcp { congestion } => {
+            let stream = connect(job.door(port), congestion.as_deref())?;
+            job.admit_tcp(&stream, port)?;
+            Ok(End::Stream(stream))
+        }
+        Carriage::Endpoint(spec) => {
+            let socket = Socket::from_std(job.udp(port)?, &options(offload))?;
+            Ok(End::datagrams(socket, spec.clone(), seed))
+        }
+        Carriage::Sided(spec) => {
+            let socket = job.udp(port)?;
+            let (near, far) = (socket.local_addr()?, socket.peer_addr()?);
+            Ok(End::Sided {
+                spec: spec.clone(),
+                near,
+                far,
+                seed,
+            })
+        }
+    }
+}
+
+/// A connection with the congestion control asked for.
+fn connect(to: SocketAddr, congestion: Option<&str>) -> Result<TcpStream, Failed> {
+    let stream = TcpStream::connect(to)?;
+    if let Some(name) = congestion {
+        stream::set_congestion(&stream, name).map_err(|why| match why.kind() {
+            io::ErrorKind::NotFound => Failed::NoCongestionControl(name.to_owned()),
+            _ => Failed::System(why),
+        })?;
+    }
+    Ok(stream)
+}
+
+impl End {
+    /// An end whose transport goes over `socket`, which is connected.
+    pub(super) fn datagrams(socket: Socket, spec: Spec, seed: u64) -> Self {
+        Self::Datagrams {
+            socket: Box::new(socket),
+            spec,
+            seed,
+        }
+    }
+
+    /// Runs the sending end.
+    pub(super) fn send(self, run: &Run<'_>) -> Result<Ended, Failed> {
+        run.take_place();
+        match self {
+            Self::Stream(stream) => {
+                stream::send(stream, run.terms, run.clock, run.gauge, run.signal)
+            }
+            Self::Datagrams { socket, spec, seed } => {
+                let endpoint = spec.client(seed, run.clock.now());
+                let pump = Pump::new(endpoint, *socket);
+                datagrams::send(pump, run.terms, run.clock, run.gauge, run.signal)
+            }
+            Self::Sided {
+                spec,
+                near,
+                far,
+                seed,
+            } => {
+                let opening = Opening {
+                    near,
+                    far,
+                    seed,
+                    now: run.clock.now(),
+                };
+                let side = Sided::new(spec.client(&opening)?);
+                datagrams::send(side, run.terms, run.clock, run.gauge, run.signal)
+            }
+        }
+    }
+
+    /// Runs the receiving end.
+    pub(super) fn receive(self, run: &Run<'_>) -> Result<Ended, Failed> {
+        run.take_place();
+        match self {
+            Self::Stream(stream) => {
+                stream::receive(stream, run.terms, run.clock, run.gauge, run.signal)
+            }
+            Self::Datagrams { socket, spec, seed } => {
+                let endpoint = spec.server(seed, run.clock.now());
+                let pump = Pump::new(endpoint, *socket);
+                datagrams::receive(pump, run.terms, run.clock, run.gauge, run.signal)
+            }
+            Self::Sided {
+                spec,
+                near,
+                far,
+                seed,
+            } => {
+                let opening = Opening {
+                    near,
+                    far,
+                    seed,
+                    now: run.clock.now(),
+                };
+                let side = Sided::new(spec.server(&opening)?);
+                datagrams::receive(side, run.terms, run.clock, run.gauge, run.signal)
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Moves the calling thread to its processor. Where that is not permitted
+    /// it stays where it is.
+    fn take_place(&self) {
+        if let Some(processor) = self.processor {
+            let mut set = CpuSet::new();
+            set.set(processor);
+            let _ = sched_setaffinity(None, &set);
+        }
+    }
+}

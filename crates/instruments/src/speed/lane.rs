@@ -1,0 +1,310 @@
+//! Which transport a lane measures.
+
+use lagometer_socket::{SocketSpec, presets as socket_presets};
+use lagometer_stats::{Lane, Parity, figures};
+use lagometer_transport::{BadSpec, Spec, presets};
+use lagometer_units::Size;
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use super::plan::Plan;
+
+/// Headers of TCP over IPv4 with timestamps: 20 (RFC 791), 20 (RFC 9293) and
+/// 12 (RFC 7323).
+const TCP_HEADER_BYTES: u32 = 52;
+/// Bytes of a TCP chunk where nothing else is asked, as other instruments
+/// write them.
+const TCP_CHUNK_BYTES: usize = 128 << 10;
+
+/// A lane: a transport with its settings and a name.
+#[derive(Clone, Debug)]
+pub struct LanePlan {
+    name: String,
+    pub(super) carriage: Carriage,
+}
+
+/// What carries a lane.
+#[derive(Clone, Debug)]
+pub(super) enum Carriage {
+    /// The kernel's TCP, with the congestion control named or the system's.
+    Tcp { congestion: Option<String> },
+    /// An endpoint over UDP.
+    Endpoint(Spec),
+    /// A transport that owns its sockets.
+    Sided(SocketSpec),
+}
+
+/// Why there is no such lane.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadLane {
+    /// No transport is called so.
+    #[error(
+        "lane `{name}`: there is no such transport; expected `tcp`, `tcp-CONGESTION` as in \
+         `tcp-cubic`, or one of {known}"
+    )]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// The presets there are.
+        known: String,
+    },
+    /// The transport carries whole IP packets, which take an emulated network.
+    #[error("lane `{name}`: carries IP packets of its own and cannot go over a socket; use `tcp`")]
+    NotOverUdp {
+        /// The lane.
+        name: String,
+    },
+    /// The messages asked for are larger than the transport takes.
+    #[error("--chunk {chunk}: lane `{name}` takes messages of up to {most}")]
+    ChunkTooLarge {
+        /// The lane.
+        name: String,
+        /// What was asked for.
+        chunk: Size,
+        /// What it takes.
+        most: Size,
+    },
+    /// Its settings cannot be changed like this.
+    #[error("lane `{name}`: {why}")]
+    Setting {
+        /// The lane.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl LanePlan {
+    /// The lane called `name`: `tcp`, `tcp-CONGESTION`, or a preset, the
+    /// latter with the settings in `overrides` in place of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`BadLane`] when there is no such transport or setting.
+    pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadLane> {
+        let preset = presets().iter().any(|preset| preset.name == name);
+        let congestion = name.strip_prefix("tcp-").filter(|_| !preset);
+        let is_word = |name: &str| {
+            (1..16).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let carriage = if name == "tcp" || congestion.is_some_and(is_word) {
+            if let Some(key) = overrides.keys().next() {
+                return Err(BadLane::Setting {
+                    name: name.to_owned(),
+                    why: format!("setting `{key}`: the kernel's TCP has none; write `tcp-cubic`"),
+                });
+            }
+            Carriage::Tcp {
+                congestion: congestion.map(str::to_owned),
+            }
+        } else if let Some(spec) = own_sockets(name, overrides)? {
+            Carriage::Sided(spec)
+        } else {
+            let spec = Spec::resolve(name, overrides).map_err(|error| bad_spec(name, error))?;
+            if spec.carrier() != lagometer_transport::Carrier::Udp {
+                return Err(BadLane::NotOverUdp {
+                    name: name.to_owned(),
+                });
+            }
+            Carriage::Endpoint(spec)
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            carriage,
+        })
+    }
+
+    /// The lane's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of a message where nothing else is asked: what one datagram
+    /// carries.
+    #[must_use]
+    pub fn chunk_bytes(&self) -> usize {
+        let Some((parity, largest)) = self.carriage.measures() else {
+            return TCP_CHUNK_BYTES;
+        };
+        let room = parity.mtu_bytes.saturating_sub(parity.header_bytes) as usize;
+        room.clamp(super::payload::NUMBER_BYTES, largest)
+    }
+
+    /// Whether the lane can carry what `plan` asks.
+    ///
+    /// # Errors
+    ///
+    /// [`BadLane::ChunkTooLarge`] when it takes no message of that size.
+    pub fn check(&self, plan: &Plan) -> Result<(), BadLane> {
+        let Some((_, most)) = self.carriage.measures() else {
+            return Ok(());
+        };
+        let most = most as u64;
+        match plan.chunk {
+            Some(chunk) if chunk.bytes() > most => Err(BadLane::ChunkTooLarge {
+                name: self.name.clone(),
+                chunk,
+                most: Size(most),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes of the transport's own in each datagram.
+    pub(super) fn header_bytes(&self) -> u64 {
+        match &self.carriage {
+            Carriage::Tcp { .. } | Carriage::Sided(_) => 0,
+            Carriage::Endpoint(spec) => {
+                let of_lower = spec.carrier().header_bytes();
+                u64::from(spec.parity().header_bytes.saturating_sub(of_lower))
+            }
+        }
+    }
+
+    /// Every setting, to be told to the far end.
+    pub(super) fn settings(&self) -> Map<String, Value> {
+        let settings = match &self.carriage {
+            Carriage::Tcp { .. } => Value::Null,
+            Carriage::Endpoint(spec) => spec.settings_json(),
+            Carriage::Sided(spec) => spec.settings_json(),
+        };
+        match settings {
+            Value::Object(settings) => settings,
+            _ => Map::new(),
+        }
+    }
+
+    /// Whether everything is promised to arrive.
+    pub(super) fn is_reliable(&self) -> bool {
+        let measures = self.carriage.measures();
+        measures.is_none_or(|(parity, _)| parity.reliable)
+    }
+
+    /// The lane's part of the document, before anything has been found.
+    pub(super) fn document(&self) -> Lane {
+        let (transport, library, settings, parity) = match &self.carriage {
+            Carriage::Tcp { congestion } => (
+                "tcp",
+                "the kernel".to_owned(),
+                json!({ "congestion_control": congestion, "no_delay": true }),
+                Parity {
+                    reliable: true,
+                    ordered: true,
+                    encrypted: false,
+                    mtu_bytes: 0,
+                    header_bytes: TCP_HEADER_BYTES,
+                    acks: "the kernel's".to_owned(),
+                    congestion_control: congestion
+                        .clone()
+                        .unwrap_or_else(|| "the system's default".to_owned()),
+                },
+            ),
+            Carriage::Endpoint(spec) => (
+                spec.transport(),
+                spec.library().to_owned(),
+                spec.settings_json(),
+                told(spec.parity()),
+            ),
+            Carriage::Sided(spec) => (
+                spec.transport(),
+                spec.library(),
+                spec.settings_json(),
+                told(spec.parity()),
+            ),
+        };
+        Lane {
+            settings,
+            library,
+            parity: Some(parity),
+            ..figures(&[], &[]).into_lane(&self.name, transport)
+        }
+    }
+}
+
+impl Carriage {
+    /// What the transport promises, and its largest message; nothing for the
+    /// kernel's TCP, which carries a stream.
+    fn measures(&self) -> Option<(lagometer_transport::Parity, usize)> {
+        match self {
+            Self::Tcp { .. } => None,
+            Self::Endpoint(spec) => Some((spec.parity(), spec.largest_message_bytes())),
+            Self::Sided(spec) => Some((spec.parity(), spec.largest_message_bytes())),
+        }
+    }
+}
+
+/// What a transport promises, as the document has it.
+fn told(parity: lagometer_transport::Parity) -> Parity {
+    Parity {
+        reliable: parity.reliable,
+        ordered: parity.ordered,
+        encrypted: parity.encrypted,
+        mtu_bytes: parity.mtu_bytes,
+        header_bytes: parity.header_bytes,
+        acks: parity.acks,
+        congestion_control: parity.congestion_control,
+    }
+}
+
+/// The transport called `name` that owns its sockets, if there is one.
+fn own_sockets(name: &str, overrides: &Map<String, Value>) -> Result<Option<SocketSpec>, BadLane> {
+    if !socket_presets().iter().any(|preset| preset.name == name) {
+        return Ok(None);
+    }
+    let fault = |why: String| BadLane::Setting {
+        name: name.to_owned(),
+        why,
+    };
+    let spec = SocketSpec::resolve(name, overrides).map_err(|why| fault(why.to_string()))?;
+    spec.available().map_err(|why| fault(why.to_string()))?;
+    Ok(Some(spec))
+}
+
+fn bad_spec(name: &str, error: BadSpec) -> BadLane {
+    let name = name.to_owned();
+    match error {
+        BadSpec::UnknownPreset { known, .. } => BadLane::Unknown { name, known },
+        BadSpec::BadSetting(why) => BadLane::Setting {
+            name,
+            why: why.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(name: &str) -> Result<LanePlan, BadLane> {
+        LanePlan::resolve(name, &Map::new())
+    }
+
+    #[test]
+    fn every_preset_over_udp_is_a_lane_and_carries_at_least_a_number() {
+        for preset in presets() {
+            match resolve(preset.name) {
+                Ok(lane) => assert!(lane.chunk_bytes() >= 8, "{}", preset.name),
+                Err(why) => assert!(
+                    matches!(why, BadLane::NotOverUdp { .. }) && preset.name.starts_with("tcp-"),
+                    "{why}"
+                ),
+            }
+        }
+        assert_eq!(resolve("kcp").unwrap().chunk_bytes(), 1376);
+        assert_eq!(resolve("kcp").unwrap().header_bytes(), 24);
+    }
+
+    #[test]
+    fn tcp_is_the_kernels_with_any_congestion_control() {
+        let cubic = resolve("tcp-cubic").unwrap().carriage;
+        assert!(
+            matches!(&cubic, Carriage::Tcp { congestion: Some(name) } if name == "cubic"),
+            "{cubic:?}"
+        );
+        let refused = resolve("tcp-../x").unwrap_err().to_string();
+        assert!(refused.contains("no such transport"), "{refused}");
+        let settings = json!({ "mtu": "1 KB" });
+        assert!(LanePlan::resolve("tcp", settings.as_object().unwrap()).is_err());
+    }
+}

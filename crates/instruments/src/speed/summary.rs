@@ -1,0 +1,79 @@
+//! What the lanes of a run say together, in one sentence.
+
+use std::fmt::Write as _;
+
+use lagometer_stats::{Bulk, Lane};
+
+/// Which lane carried most, which least, and what was lost.
+#[must_use]
+pub fn verdict(lanes: &[Lane]) -> String {
+    let mut carried: Vec<(&str, &Bulk)> = lanes
+        .iter()
+        .filter_map(|lane| Some((lane.lane.as_str(), lane.bulk.as_ref()?)))
+        .filter(|(_, bulk)| bulk.received_bytes > 0)
+        .collect();
+    carried.sort_by(|(_, one), (_, other)| other.recv_mbit_per_s.total_cmp(&one.recv_mbit_per_s));
+    let (Some((fastest, most)), Some((slowest, least))) = (carried.first(), carried.last()) else {
+        return "Nothing was carried.".to_owned();
+    };
+    let mut text = format!("{fastest} carries {}", rate(most.recv_mbit_per_s));
+    if carried.len() > 1 {
+        let times = most.recv_mbit_per_s / least.recv_mbit_per_s.max(0.01);
+        let _ = write!(
+            text,
+            ", {times:.1} times as much as {slowest} with {}",
+            rate(least.recv_mbit_per_s)
+        );
+    }
+    let losers: Vec<String> = carried
+        .iter()
+        .filter(|(_, bulk)| bulk.loss_pct > 0.0)
+        .map(|(name, bulk)| format!("{name} loses {} %", bulk.loss_pct))
+        .collect();
+    if !losers.is_empty() {
+        let _ = write!(text, "; {}", losers.join(", "));
+    }
+    text + "."
+}
+
+/// A rate in the unit in which it has one to three digits.
+fn rate(mbit_per_s: f64) -> String {
+    if mbit_per_s >= 1000.0 {
+        format!("{:.2} Gbit/s", mbit_per_s / 1000.0)
+    } else {
+        format!("{mbit_per_s:.1} Mbit/s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lagometer_stats::figures;
+
+    fn lane(name: &str, recv_mbit_per_s: f64, loss_pct: f64) -> Lane {
+        Lane {
+            bulk: Some(Bulk {
+                recv_mbit_per_s,
+                loss_pct,
+                received_bytes: 1,
+                ..Bulk::default()
+            }),
+            ..figures(&[], &[]).into_lane(name, name)
+        }
+    }
+
+    #[test]
+    fn the_fastest_the_slowest_and_what_is_lost() {
+        let lanes = [
+            lane("kcp", 15_000.0, 0.0),
+            lane("udp", 7_500.0, 1.25),
+            lane("enet", 500.0, 0.0),
+        ];
+        assert_eq!(
+            verdict(&lanes),
+            "kcp carries 15.00 Gbit/s, 30.0 times as much as enet with 500.0 Mbit/s; udp loses 1.25 %."
+        );
+        assert_eq!(verdict(&lanes[..1]), "kcp carries 15.00 Gbit/s.");
+        assert_eq!(verdict(&[]), "Nothing was carried.");
+    }
+}

@@ -1,0 +1,147 @@
+//! The far end's loops of the bandwidth tests: take what comes, check every
+//! byte, count.
+
+use std::io::{self, Read as _};
+use std::net::{TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use lagometer_far::Stop;
+use lagometer_socket::udp::{Incoming, Options, Socket};
+
+use super::ledger::{Found, Ledger};
+use crate::payload::{Payload, StreamCheck};
+
+/// Datagrams between two looks at the clock, where each takes a system call.
+const DATAGRAMS: u64 = 32;
+
+/// How long one wait lasts at most.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Reads that one call fills at most, each of up to 64 KiB.
+const READS: usize = 8;
+
+/// Bytes that one read of a stream asks for at most: as much as stays in a
+/// processor's cache.
+const STREAM_BYTES: usize = 256 << 10;
+
+/// One system call for each datagram, until `stop`; `arrivals` tells others
+/// that something still comes.
+///
+/// # Errors
+///
+/// What the system says.
+pub(super) fn datagrams(
+    socket: &UdpSocket,
+    payload: Payload,
+    stop: &Stop,
+    arrivals: &AtomicU64,
+) -> io::Result<Found> {
+    let mut buffer = vec![0; (payload.size() + 1).max(64)];
+    let mut ledger = Ledger::new(payload);
+    let mut span = Seen::default();
+    while !stop.is_raised() {
+        match socket.recv(&mut buffer) {
+            Ok(length) if !stop.is_raised() => ledger.take(&buffer[..length]),
+            Err(error) if !is_passing(&error) => return Err(error),
+            _ => continue,
+        }
+        let count = ledger.arrivals();
+        if count % DATAGRAMS == 1 {
+            span.now();
+        }
+        arrivals.store(count, Ordering::Relaxed);
+    }
+    Ok(ledger.found(span.nanos()))
+}
+
+/// Many datagrams for each system call, until `stop`.
+///
+/// # Errors
+///
+/// What the system says.
+pub(super) fn batches(
+    socket: UdpSocket,
+    payload: Payload,
+    stop: &Stop,
+    arrivals: &AtomicU64,
+) -> io::Result<Found> {
+    let mut socket = Socket::from_std(socket, &Options::default())?;
+    let mut incoming = Incoming::new(READS);
+    let mut ledger = Ledger::new(payload);
+    let mut span = Seen::default();
+    while !stop.is_raised() {
+        if socket.receive(&mut incoming)? == 0 {
+            socket.wait_readable(Some(LOOK))?;
+            continue;
+        }
+        for datagram in incoming.iter() {
+            ledger.take(datagram.bytes);
+        }
+        span.now();
+        arrivals.store(ledger.arrivals(), Ordering::Relaxed);
+    }
+    Ok(ledger.found(span.nanos()))
+}
+
+/// A stream to its end.
+///
+/// # Errors
+///
+/// What the system says.
+pub(super) fn stream(mut stream: &TcpStream, payload: Payload) -> io::Result<Found> {
+    let mut buffer = vec![0; STREAM_BYTES];
+    let mut check = StreamCheck::new(payload);
+    let mut span = Seen::default();
+    let mut corrupt = 0;
+    loop {
+        let length = match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // The near end is gone; what came before counts.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+            Err(error) => return Err(error),
+        };
+        // Behind a wrong byte nothing more can be told from the rest.
+        if corrupt == 0 && check.take(&buffer[..length]).is_err() {
+            corrupt = 1;
+        }
+        span.now();
+    }
+    Ok(Found {
+        received: check.messages(),
+        disordered: 0,
+        corrupt,
+        span_ns: span.nanos(),
+    })
+}
+
+/// The first and the last arrival.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Seen {
+    #[inline]
+    fn now(&mut self) {
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    fn nanos(self) -> u64 {
+        let span = self.first.zip(self.last).map(|(first, last)| last - first);
+        span.map_or(0, |span| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Nothing was there, or the near end's socket was gone for a moment.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused
+    )
+}

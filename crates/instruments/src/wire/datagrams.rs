@@ -1,0 +1,71 @@
+//! Messages as datagrams of a connected UDP socket.
+
+use std::io;
+use std::net::UdpSocket;
+
+use super::{Waiting, Wire, spin};
+
+/// Longer than any datagram.
+const LONGEST: usize = 1 << 16;
+
+/// A connected UDP socket.
+#[derive(Debug)]
+pub struct Datagrams {
+    socket: UdpSocket,
+    waiting: Waiting,
+    buffer: Vec<u8>,
+    /// Bytes of the datagram received last.
+    filled: usize,
+}
+
+impl Datagrams {
+    /// Over `socket`, which is connected.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let it be set up.
+    pub fn new(socket: UdpSocket, waiting: Waiting) -> io::Result<Self> {
+        socket.set_nonblocking(waiting != Waiting::Asleep)?;
+        Ok(Self {
+            socket,
+            waiting,
+            buffer: vec![0; LONGEST],
+            filled: 0,
+        })
+    }
+}
+
+impl Wire for Datagrams {
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        send(&self.socket, message)
+    }
+
+    #[inline]
+    fn receive(&mut self) -> io::Result<&[u8]> {
+        self.filled = 0;
+        self.filled = if self.waiting == Waiting::Asleep {
+            self.socket.recv(&mut self.buffer)?
+        } else {
+            spin(self.waiting, || self.socket.recv(&mut self.buffer))?
+        };
+        Ok(&self.buffer[..self.filled])
+    }
+
+    #[inline]
+    fn send_back(&mut self) -> io::Result<()> {
+        send(&self.socket, &self.buffer[..self.filled])
+    }
+}
+
+#[inline]
+fn send(socket: &UdpSocket, datagram: &[u8]) -> io::Result<()> {
+    loop {
+        match socket.send(datagram) {
+            Ok(_) => return Ok(()),
+            // A full buffer empties by itself.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
+            Err(error) => return Err(error),
+        }
+    }
+}
