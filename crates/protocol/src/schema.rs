@@ -36,12 +36,12 @@ pub mod rules;
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use thiserror::Error;
 
 use crate::wire::{Reader, WireError};
-use layout::{Layout, Layouts};
+use layout::{Kind, Layout, Layouts, Shape};
 use rules::Rule;
 
 /// The types of channel data that are known.
@@ -106,11 +106,14 @@ impl Schema {
     /// Never: what is bundled is checked by a test.
     #[must_use]
     pub fn bundled() -> Self {
-        let mut schema = Self::empty();
-        schema
-            .add_pool(&load::bundled_pool())
-            .expect("the bundled types are sound");
-        schema
+        static BUNDLED: LazyLock<Schema> = LazyLock::new(|| {
+            let mut schema = Schema::empty();
+            schema
+                .add_pool(&load::bundled_pool())
+                .expect("the bundled types are sound");
+            schema
+        });
+        BUNDLED.clone()
     }
 
     /// Learns the types of files: `.proto` files, or descriptor sets (any
@@ -224,6 +227,28 @@ impl DataType {
         })
     }
 
+    /// The field numbers of a path of field names through messages that are
+    /// neither in lists nor in maps, as [`crate::merge::State::value`] and
+    /// [`crate::wire::find`] want them. `None` where the type has no such
+    /// path.
+    #[must_use]
+    pub fn path(&self, names: &[&str]) -> Option<Vec<u32>> {
+        let mut layout = Some(self.layout());
+        let mut numbers = Vec::with_capacity(names.len());
+        for name in names {
+            let field = layout?.fields.iter().find(|field| field.name == *name)?;
+            numbers.push(field.number);
+            layout = match field.shape {
+                Shape::Single {
+                    kind: Kind::Message(inner),
+                    ..
+                } => Some(self.layouts.message(inner)),
+                _ => None,
+            };
+        }
+        Some(numbers)
+    }
+
     pub(crate) fn layouts(&self) -> &Arc<Layouts> {
         &self.layouts
     }
@@ -278,6 +303,19 @@ mod tests {
             Cow::Borrowed(bytes) if bytes == without
         ));
         assert!(entity.without_skipped(&[0x0a, 9]).is_err());
+    }
+
+    #[test]
+    fn a_path_of_names_is_one_of_numbers() {
+        let entity = Schema::bundled().find("tpspb.EntityChannelData").unwrap();
+        let path = |names: &[&str]| entity.path(names);
+        assert_eq!(
+            path(&["actorState", "replicatedMovement", "location"]),
+            Some(vec![2, 11, 3])
+        );
+        assert_eq!(path(&["actorState", "location"]), None);
+        assert_eq!(path(&["actorState", "removed", "deeper"]), None);
+        assert_eq!(path(&[]), Some(vec![]));
     }
 
     #[test]

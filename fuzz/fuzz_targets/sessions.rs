@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../bodies/sessions.rs"]
+mod sessions;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| sessions::body(data));
