@@ -1,0 +1,349 @@
+//! Thousands of connections on one thread, for load generators and simulated
+//! players.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fs::Timespec;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+use thiserror::Error;
+
+use crate::event::Handler;
+use crate::outbox::Outbox;
+use crate::session::{ReceiveError, Session, Settings};
+
+/// As much as is read at once, from all connections into the same memory.
+const READ_BYTES: usize = 256 * 1024;
+
+/// Reads from one connection before the others get their turn.
+const READS_IN_A_ROW: usize = 8;
+
+/// Events taken from the system at once.
+const EVENTS_AT_ONCE: usize = 1024;
+
+/// Epoll's name for the timer; members have smaller ones.
+const TIMER: u64 = u64::MAX;
+
+/// One of a swarm's connections. Never used again after its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MemberId(pub usize);
+
+/// Why a connection has ended.
+#[derive(Debug, Error)]
+pub enum EndReason {
+    /// The gateway closed it.
+    #[error("the gateway has closed the connection")]
+    Closed,
+    /// The socket failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// What arrived is not a gateway's.
+    #[error(transparent)]
+    Receive(#[from] ReceiveError),
+}
+
+/// What went over a swarm's sockets so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes read.
+    pub received_bytes: u64,
+    /// Bytes written.
+    pub sent_bytes: u64,
+    /// Calls of `read`.
+    pub reads: u64,
+    /// Calls of `write`.
+    pub writes: u64,
+}
+
+/// Connections to gateways, each with a [`Handler`] of its own that hears what
+/// its gateway says.
+///
+/// A swarm never waits for one connection alone: [`poll`](Self::poll) reads
+/// whichever has something and writes what their handlers put into their
+/// outboxes. What is put there from outside goes out with
+/// [`flush`](Self::flush).
+pub struct Swarm<H> {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    members: Vec<Option<Member<H>>>,
+    ready: Vec<epoll::Event>,
+    buffer: Vec<u8>,
+    ended: VecDeque<(MemberId, H, EndReason)>,
+    traffic: Traffic,
+}
+
+impl<H> fmt::Debug for Swarm<H> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Swarm")
+            .field("members", &self.members.len())
+            .field("traffic", &self.traffic)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Member<H> {
+    stream: TcpStream,
+    session: Session,
+    handler: H,
+    /// The socket took less than there was; epoll says when it takes more.
+    is_blocked: bool,
+}
+
+impl<H: Handler> Swarm<H> {
+    /// A swarm without connections.
+    ///
+    /// # Errors
+    ///
+    /// When the process may open no more files.
+    pub fn new() -> std::io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            timer,
+            members: Vec::new(),
+            ready: Vec::with_capacity(EVENTS_AT_ONCE),
+            buffer: vec![0; READ_BYTES],
+            ended: VecDeque::new(),
+            traffic: Traffic::default(),
+        })
+    }
+
+    /// Opens a connection and waits until it stands.
+    ///
+    /// # Errors
+    ///
+    /// The socket's.
+    pub fn connect(
+        &mut self,
+        gateway: SocketAddr,
+        settings: Settings,
+        handler: H,
+    ) -> std::io::Result<MemberId> {
+        self.add(TcpStream::connect(gateway)?, settings, handler)
+    }
+
+    /// Takes in a connection that stands.
+    ///
+    /// # Errors
+    ///
+    /// The socket's.
+    pub fn add(
+        &mut self,
+        stream: TcpStream,
+        settings: Settings,
+        handler: H,
+    ) -> std::io::Result<MemberId> {
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let id = self.members.len();
+        epoll::add(
+            &self.epoll,
+            &stream,
+            EventData::new_u64(id as u64),
+            EventFlags::IN,
+        )?;
+        self.members.push(Some(Member {
+            stream,
+            session: Session::new(settings),
+            handler,
+            is_blocked: false,
+        }));
+        Ok(MemberId(id))
+    }
+
+    /// Waits, `at_most` so long, until connections have something to read or
+    /// room to write, and serves them. Returns how many it served.
+    ///
+    /// # Errors
+    ///
+    /// The system's; a connection that fails [ends](Self::take_ended) alone.
+    pub fn poll(&mut self, at_most: Duration) -> std::io::Result<usize> {
+        let no_wait = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let wait = if at_most.is_zero() {
+            Some(&no_wait)
+        } else {
+            self.arm_timer(at_most)?;
+            None
+        };
+        self.ready.clear();
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.ready),
+            wait,
+        ) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut served = 0;
+        for at in 0..self.ready.len() {
+            let event = self.ready[at];
+            let name = event.data.u64();
+            if name == TIMER {
+                // Read, so that it is silent until it is armed again.
+                let _ = rustix::io::read(&self.timer, &mut [0; 8]);
+                continue;
+            }
+            served += 1;
+            self.serve(name as usize, event.flags);
+        }
+        Ok(served)
+    }
+
+    /// A connection's handler and outbox. `None` when it has ended.
+    pub fn member(&mut self, id: MemberId) -> Option<(&mut H, &mut Outbox)> {
+        let member = self.members.get_mut(id.0)?.as_mut()?;
+        Some((&mut member.handler, member.session.outbox()))
+    }
+
+    /// A connection's id at its gateway, once that has let it in.
+    #[must_use]
+    pub fn conn_id(&self, id: MemberId) -> Option<u32> {
+        self.members.get(id.0)?.as_ref()?.session.conn_id()
+    }
+
+    /// Sends what is in a connection's outbox, as far as the socket takes it;
+    /// the rest goes as it does.
+    pub fn flush(&mut self, id: MemberId) {
+        self.serve(id.0, EventFlags::empty());
+    }
+
+    /// Ends a connection and returns its handler.
+    pub fn close(&mut self, id: MemberId) -> Option<H> {
+        let member = self.members.get_mut(id.0)?.take()?;
+        let _ = epoll::delete(&self.epoll, &member.stream);
+        Some(member.handler)
+    }
+
+    /// The connections that stand, with their handlers.
+    pub fn members(&self) -> impl Iterator<Item = (MemberId, &H)> {
+        self.members
+            .iter()
+            .enumerate()
+            .filter_map(|(id, member)| Some((MemberId(id), &member.as_ref()?.handler)))
+    }
+
+    /// The next of the connections that have ended, with its handler and why.
+    pub fn take_ended(&mut self) -> Option<(MemberId, H, EndReason)> {
+        self.ended.pop_front()
+    }
+
+    /// What went over the sockets so far.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    fn arm_timer(&self, after: Duration) -> std::io::Result<()> {
+        let zero = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let timer = Itimerspec {
+            it_interval: zero,
+            it_value: Timespec {
+                tv_sec: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(after.subsec_nanos()),
+            },
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &timer)?;
+        Ok(())
+    }
+
+    /// Reads what one connection has, then writes what it wants to say.
+    fn serve(&mut self, id: usize, flags: EventFlags) {
+        let Some(Some(member)) = self.members.get_mut(id) else {
+            return;
+        };
+        let readable = EventFlags::IN | EventFlags::HUP | EventFlags::ERR;
+        let mut served = Ok(());
+        if flags.intersects(readable) {
+            served = member.read(&mut self.buffer, &mut self.traffic);
+        }
+        let was_blocked = member.is_blocked;
+        if served.is_ok() && (!was_blocked || flags.contains(EventFlags::OUT)) {
+            served = member.write(&mut self.traffic);
+        }
+        if served.is_ok() && member.is_blocked != was_blocked {
+            let mut wanted = EventFlags::IN;
+            wanted.set(EventFlags::OUT, member.is_blocked);
+            served = epoll::modify(
+                &self.epoll,
+                &member.stream,
+                EventData::new_u64(id as u64),
+                wanted,
+            )
+            .map_err(|error| EndReason::Io(error.into()));
+        }
+        if let Err(reason) = served
+            && let Some(handler) = self.close(MemberId(id))
+        {
+            self.ended.push_back((MemberId(id), handler, reason));
+        }
+    }
+}
+
+impl<H: Handler> Member<H> {
+    fn read(&mut self, buffer: &mut [u8], traffic: &mut Traffic) -> Result<(), EndReason> {
+        for _ in 0..READS_IN_A_ROW {
+            traffic.reads += 1;
+            let bytes = match self.stream.read(buffer) {
+                Ok(0) => return Err(EndReason::Closed),
+                Ok(bytes) => bytes,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(()),
+                    ErrorKind::Interrupted => continue,
+                    _ => return Err(error.into()),
+                },
+            };
+            traffic.received_bytes += bytes as u64;
+            self.session.receive(&buffer[..bytes], &mut self.handler)?;
+            if bytes < buffer.len() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, traffic: &mut Traffic) -> Result<(), EndReason> {
+        self.is_blocked = false;
+        let outbox = self.session.outbox();
+        loop {
+            let pending = outbox.pending();
+            if pending.is_empty() {
+                return Ok(());
+            }
+            traffic.writes += 1;
+            match self.stream.write(pending) {
+                Ok(bytes) => {
+                    traffic.sent_bytes += bytes as u64;
+                    outbox.sent(bytes);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => {
+                        self.is_blocked = true;
+                        return Ok(());
+                    }
+                    ErrorKind::Interrupted => {}
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+    }
+}

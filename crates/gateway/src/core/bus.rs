@@ -1,0 +1,262 @@
+//! What goes between the connection sides and the channel side.
+//!
+//! The bus is narrow on purpose. Everything on it is owned data; neither side
+//! assumes that it shares memory, a clock or a process with the other. What it
+//! asks of whoever carries it is this: between one connection side and the
+//! channel side messages arrive in the order they were sent, each once.
+//!
+//! A channel's window crosses it once for every connection side that has
+//! subscribers in the group concerned, however many they are. The side knows
+//! the group's members ([`ToConnections::Join`], [`ToConnections::Leave`]) and
+//! cuts out of the window what a member sent itself.
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lagometer_protocol::merge::MergeOptions;
+
+use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
+
+/// From a connection side to the channel side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToChannels {
+    /// A connection wants to be let in.
+    Auth(AuthAttempt),
+    /// Messages of a connection that was let in, each allowed by its state
+    /// machine: an encoded packet.
+    Messages {
+        /// Who sent them.
+        from: ConnId,
+        /// The packet.
+        packet: Bytes,
+    },
+    /// A connection is gone. Comes once for each that attempted to be let in.
+    Closed {
+        /// Which one.
+        key: ConnKey,
+        /// It broke off rather than being asked to go: a server may come back
+        /// and recover.
+        broke_off: bool,
+    },
+    /// A client misbehaved so often that it is not to come back.
+    Misbehaved {
+        /// The connection's address, if that is what is to be banned.
+        address: Option<IpAddr>,
+        /// The player, if that is.
+        player: Option<String>,
+    },
+    /// What a slow reader had not read of a channel grew too large to be
+    /// merged: it needs all of the channel's data again.
+    Resync {
+        /// The reader.
+        id: ConnId,
+        /// The channel.
+        channel: ChannelId,
+    },
+}
+
+/// A connection's attempt to be let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthAttempt {
+    /// The connection on its side.
+    pub key: ConnKey,
+    /// Which listener it came in on.
+    pub peer: Peer,
+    /// Where it comes from, if that has an address.
+    pub address: Option<IpAddr>,
+    /// To be returned with the answer.
+    pub stub_id: u32,
+    /// To be returned with the answer.
+    pub broadcast: u32,
+    /// Who the player says it is ("PIT").
+    pub player: String,
+    /// What is to prove it ("LT").
+    pub login_token: String,
+}
+
+/// From the channel side to one connection side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToConnections {
+    /// The answer to an [`AuthAttempt`].
+    AuthAnswer {
+        /// Who asked.
+        key: ConnKey,
+        /// Its number from now on.
+        id: ConnId,
+        /// Whether it is let in.
+        admitted: bool,
+        /// The player it is, for bans.
+        player: String,
+        /// The answer, encoded as one of a packet's messages.
+        message: Bytes,
+    },
+    /// One message for one connection, encoded as one of a packet's messages.
+    Send {
+        /// The recipient.
+        to: ConnId,
+        /// The message.
+        message: Bytes,
+    },
+    /// One message for several.
+    SendMany {
+        /// The recipients, in order.
+        to: Arc<[ConnId]>,
+        /// The message.
+        message: Bytes,
+    },
+    /// All of a channel's data. What a recipient has not been sent yet of the
+    /// channel is thereby out of date.
+    State {
+        /// The recipients, in order.
+        to: Arc<[ConnId]>,
+        /// The channel.
+        channel: ChannelId,
+        /// The messages that together are the state, each encoded as one of a
+        /// packet's.
+        messages: Vec<Bytes>,
+    },
+    /// A subscriber gets the windows of a group from now on.
+    Join {
+        /// The group.
+        group: GroupId,
+        /// Its channel.
+        channel: ChannelId,
+        /// The subscriber.
+        member: Member,
+    },
+    /// … and from now on no longer.
+    Leave {
+        /// The group.
+        group: GroupId,
+        /// The subscriber.
+        id: ConnId,
+    },
+    /// A subscription has ended: what was not sent yet of the channel's data
+    /// is not to be sent.
+    Forget {
+        /// Who was subscribed.
+        id: ConnId,
+        /// To which channel.
+        channel: ChannelId,
+    },
+    /// What happened in a channel.
+    Window(Window),
+    /// A connection is to be closed once what was sent to it is written.
+    Close {
+        /// The connection.
+        key: ConnKey,
+        /// Why.
+        why: CloseReason,
+    },
+    /// No connection from this address is to be let in any more.
+    Ban(IpAddr),
+}
+
+/// A subscriber in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// The subscriber.
+    pub id: ConnId,
+    /// It does not want its own updates back.
+    pub skip_self: bool,
+}
+
+/// The updates of one window of time, merged and encoded once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Who gets it.
+    pub to: Recipients,
+    /// The channel.
+    pub channel: ChannelId,
+    /// The URL of the data's type.
+    pub type_url: Arc<str>,
+    /// The channel's merge options, for whoever cannot send it at once.
+    pub merge_options: Option<MergeOptions>,
+    /// The encoded data.
+    pub value: Bytes,
+    /// What each sender sent, in order of the senders.
+    pub own: Arc<[Own]>,
+    /// Members that get another window in its place if they do not want their
+    /// own updates, in order: they and others changed the same thing, so that
+    /// theirs cannot be cut out.
+    pub except: Arc<[ConnId]>,
+}
+
+/// Who gets a window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recipients {
+    /// All members of a group.
+    Group(GroupId),
+    /// These, in order.
+    These(Arc<[Member]>),
+}
+
+/// A sender's own part of a window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// The sender.
+    pub id: ConnId,
+    /// Which bytes of the value are its own.
+    pub range: Range<usize>,
+}
+
+/// Why a connection was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum CloseReason {
+    /// The peer went.
+    #[error("the peer closed the connection")]
+    PeerClosed,
+    /// The transport failed.
+    #[error("the transport failed")]
+    TransportFailed,
+    /// The bytes were no frames, or a frame was no packet.
+    #[error("the bytes are not the protocol's")]
+    BadBytes,
+    /// AUTH went to another channel than GLOBAL.
+    #[error("AUTH to another channel than GLOBAL")]
+    BadAuth,
+    /// The player or the address is banned.
+    #[error("banned")]
+    Banned,
+    /// It was not let in in time.
+    #[error("not let in in time")]
+    AuthTimeout,
+    /// It sent too many messages that its state does not allow.
+    #[error("too many messages that its state does not allow")]
+    TooManyRefused,
+    /// It sent more messages in a second than is allowed.
+    #[error("more messages than allowed")]
+    TooFast,
+    /// It said nothing for too long.
+    #[error("silent for too long")]
+    Silent,
+    /// It read too slowly: more waited for it than is allowed.
+    #[error("a slow reader: too much waits for it")]
+    TooMuchWaiting,
+    /// It read nothing for too long while something waited for it.
+    #[error("a slow reader: it has read nothing for too long")]
+    NotReading,
+    /// Another asked for it with DISCONNECT.
+    #[error("disconnected by a server")]
+    Disconnected,
+    /// The authentication provider failed.
+    #[error("the authentication provider failed")]
+    ProviderFailed,
+    /// All connection numbers are taken.
+    #[error("all connection numbers are taken")]
+    NoNumberLeft,
+    /// The gateway is shutting down.
+    #[error("the gateway is shutting down")]
+    Shutdown,
+}
+
+impl CloseReason {
+    /// Whether the connection broke off rather than being asked to go: what
+    /// makes a server's return a recovery.
+    #[must_use]
+    pub fn broke_off(self) -> bool {
+        !matches!(self, Self::Disconnected | Self::Banned | Self::Shutdown)
+    }
+}

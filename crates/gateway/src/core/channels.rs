@@ -1,0 +1,186 @@
+//! The channel side: owns channels, and decides who is let in.
+//!
+//! Messages are handled as they come. What subscribers are to hear of a
+//! channel's data is sent on beats: multiples of the subscription's interval,
+//! brought up to the tick of the channel's type, so that all subscribers of one
+//! interval get the same windows and all channels due at one tick reach a
+//! connection in one packet. A beat is waited for only while something has
+//! changed: channels at rest cost nothing, however many subscribe to them.
+
+mod admission;
+mod auth;
+mod beats;
+mod channel;
+mod dispatch;
+mod entity;
+mod fan_out;
+mod forward;
+mod handover;
+mod interest;
+mod manage;
+mod outgoing;
+mod people;
+mod recovery;
+mod spatial;
+mod subscribe;
+mod subscription;
+mod timers;
+mod unreal;
+mod update;
+mod windows;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use lagometer_units::Time;
+
+use super::bus::{ToChannels, ToConnections};
+use super::counters::ChannelCounters;
+use super::events::{Event, Events};
+use super::ids::{ChannelId, ConnId, SideId};
+use super::settings::ChannelSettings;
+
+use admission::Admission;
+use auth::Logins;
+pub use auth::{AuthRequest, AuthVerdict, Ticket};
+use channel::Channel;
+use entity::EntityGroups;
+use fan_out::GroupNumbers;
+use people::People;
+use recovery::Recoveries;
+use spatial::Servers;
+use timers::{Due, Timers};
+
+/// The channel side. See the [module](super) for how it is driven.
+#[derive(Debug)]
+pub struct ChannelSide {
+    settings: ChannelSettings,
+    people: People,
+    admission: Admission,
+    logins: Logins,
+    channels: BTreeMap<ChannelId, Channel>,
+    /// Where the search for a free channel number begins.
+    next_channel: u32,
+    groups: GroupNumbers,
+    servers: Servers,
+    /// Entities that every client is shown.
+    well_known: BTreeSet<ChannelId>,
+    entity_groups: EntityGroups,
+    recoveries: Recoveries,
+    timers: Timers,
+    sides: BTreeSet<SideId>,
+    to_connections: VecDeque<(SideId, ToConnections)>,
+    scratch: Vec<u8>,
+    counters: ChannelCounters,
+    events: Events,
+}
+
+impl ChannelSide {
+    /// A side with nobody connected and one channel, GLOBAL, that nobody owns.
+    #[must_use]
+    pub fn new(settings: ChannelSettings) -> Self {
+        let mut side = Self {
+            settings,
+            people: People::default(),
+            admission: Admission::default(),
+            logins: Logins::default(),
+            channels: BTreeMap::new(),
+            next_channel: 1,
+            groups: GroupNumbers::default(),
+            servers: Servers::default(),
+            well_known: BTreeSet::new(),
+            entity_groups: EntityGroups::default(),
+            recoveries: Recoveries::default(),
+            timers: Timers::default(),
+            sides: BTreeSet::new(),
+            to_connections: VecDeque::new(),
+            scratch: Vec::new(),
+            counters: ChannelCounters::default(),
+            events: Events::default(),
+        };
+        side.make_channel(ChannelId::GLOBAL, channel::GLOBAL_TYPE, None);
+        side
+    }
+
+    /// Takes other settings of channel types, logins and limits. The grid, the
+    /// schema and the ranges of numbers stay as they were.
+    pub fn set_settings(&mut self, settings: ChannelSettings) {
+        let old = &self.settings;
+        self.settings = ChannelSettings {
+            grid: old.grid.clone(),
+            schema: old.schema.clone(),
+            spatial_channels_from: old.spatial_channels_from,
+            entity_channels_from: old.entity_channels_from,
+            unix_ns_at_zero: old.unix_ns_at_zero,
+            ..settings
+        };
+    }
+
+    /// Takes a message of a connection side.
+    pub fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
+        self.sides.insert(from);
+        match message {
+            ToChannels::Auth(attempt) => self.auth(now, from, attempt),
+            ToChannels::Messages { from, packet } => self.messages(now, from, &packet),
+            ToChannels::Closed { key, broke_off } => self.closed(now, from, key, broke_off),
+            ToChannels::Misbehaved { address, player } => self.misbehaved(address, player),
+            ToChannels::Resync { id, channel } => self.resync(now, id, channel),
+        }
+    }
+
+    /// The next message for a connection side.
+    pub fn poll_bus(&mut self) -> Option<(SideId, ToConnections)> {
+        self.to_connections.pop_front()
+    }
+
+    /// When [`handle_deadline`](Self::handle_deadline) is to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Does what is due.
+    pub fn handle_deadline(&mut self, now: Time) {
+        while let Some((due, what)) = self.timers.pop(now) {
+            match what {
+                Due::Beat { channel, group } => self.beat(now, due, channel, group),
+                Due::FirstState { channel, id } => self.first_state(now, due, channel, id),
+                Due::RecoveryEnd { id } => self.recovery_end(id),
+                Due::RecoveryTimeout { id } => self.recovery_timeout(id),
+            }
+        }
+    }
+
+    /// Whether GLOBAL has an owner: until then clients may be kept out.
+    #[must_use]
+    pub fn has_global_owner(&self) -> bool {
+        self.owner(ChannelId::GLOBAL).is_some()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counters(&self) -> ChannelCounters {
+        ChannelCounters {
+            events_lost: self.events.lost(),
+            ..self.counters
+        }
+    }
+
+    /// The next event for the log.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// A channel's owner, if it is connected.
+    fn owner(&self, channel: ChannelId) -> Option<ConnId> {
+        self.channels.get(&channel)?.owner
+    }
+
+    fn unix_ms(&self, now: Time) -> i64 {
+        self.unix_ns(now) / 1_000_000
+    }
+
+    fn unix_ns(&self, now: Time) -> i64 {
+        let passed = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        self.settings.unix_ns_at_zero.saturating_add(passed)
+    }
+}

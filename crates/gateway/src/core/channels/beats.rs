@@ -1,0 +1,399 @@
+//! Beats: groups are sent their windows, new subscribers the whole state.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use lagometer_protocol::Mask;
+use lagometer_units::Time;
+
+use crate::core::bus::{Member, Recipients, ToConnections, Window};
+use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
+
+use super::ChannelSide;
+use super::channel::Channel;
+use super::people::People;
+use super::subscription::Place;
+use super::timers::Due;
+use super::windows::{Built, Recipe, build, masked};
+
+impl ChannelSide {
+    /// A group's beat has come.
+    pub(super) fn beat(&mut self, now: Time, due: Time, id: ChannelId, number: GroupId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let is_due = channel
+            .fan_out
+            .group(number)
+            .is_some_and(|group| group.armed == Some(due));
+        if is_due {
+            self.counters
+                .of_mut(channel.kind)
+                .lateness
+                .add(now.since(due));
+            self.send_group(now, id, number);
+        }
+    }
+
+    /// So much waits in a channel that nobody's window may stay open.
+    pub(super) fn send_all_groups(&mut self, now: Time, id: ChannelId) {
+        let numbers: Vec<GroupId> = self.channels.get(&id).map_or(Vec::new(), |channel| {
+            channel
+                .fan_out
+                .groups
+                .iter()
+                .map(|group| group.number)
+                .collect()
+        });
+        for number in numbers {
+            self.send_group(now, id, number);
+        }
+    }
+
+    /// Sends a group all that it has not been sent, and takes in who joins.
+    pub(super) fn send_group(&mut self, now: Time, id: ChannelId, number: GroupId) {
+        let now_unix_ms = self.unix_ms(now);
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let Some(content) = channel.content() else {
+            return;
+        };
+        let recipe = Recipe {
+            data_type: content.state.data_type().cloned(),
+            options: channel.data.as_ref().and_then(|data| data.options),
+            now_unix_ms,
+            max_value_bytes: content.max_value_bytes(),
+        };
+        let type_url = Arc::clone(&content.type_url);
+        let head = channel.fan_out.head();
+        let Some(group) = channel.fan_out.group(number) else {
+            return;
+        };
+        group.armed = None;
+        let mask = group.mask(recipe.data_type.as_ref()).cloned();
+        let from = std::mem::replace(&mut group.cursor, head);
+        let sides: Vec<SideId> = group.sides.iter().map(|(side, _)| *side).collect();
+        let joining = std::mem::take(&mut group.joining);
+
+        let mut sending = Sending {
+            channel,
+            number,
+            recipe: &recipe,
+            mask,
+            type_url,
+            people: &self.people,
+            out: &mut self.to_connections,
+            windows: 0,
+            bytes: 0,
+            too_long: 0,
+        };
+        if !sides.is_empty() {
+            sending.group(from, &sides);
+        }
+        let mut by_cursor: BTreeMap<u64, Vec<ConnId>> = BTreeMap::new();
+        for (&id, &cursor) in &joining {
+            by_cursor.entry(cursor).or_default().push(id);
+        }
+        for (cursor, ids) in by_cursor {
+            sending.these(cursor, &ids);
+        }
+        let (windows, bytes) = (sending.windows, sending.bytes);
+        self.counters.too_long += sending.too_long;
+        let oldest = channel
+            .fan_out
+            .since(from, None)
+            .first()
+            .map(|update| update.at);
+        let counters = self.counters.of_mut(channel.kind);
+        counters.windows += windows;
+        counters.bytes += bytes as u64;
+        if let Some(oldest) = oldest {
+            counters.age.add(now.since(oldest));
+        }
+        for &member in joining.keys() {
+            self.enter_group(id, member, number);
+        }
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.fan_out.trim();
+        }
+    }
+
+    /// A new subscriber's time has come.
+    pub(super) fn first_state(&mut self, now: Time, due: Time, id: ChannelId, member: ConnId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let Some(subscription) = channel.subscriptions.get_mut(&member) else {
+            return;
+        };
+        let Place::Waiting { due: wanted, whole } = subscription.place else {
+            return;
+        };
+        if wanted != due {
+            return;
+        }
+        let head = channel.fan_out.head();
+        if !whole {
+            self.join(now, id, member, head);
+            return;
+        }
+        let masks = subscription.options.masks.clone();
+        let Some(content) = channel.data.as_mut().and_then(|data| data.content.as_mut()) else {
+            subscription.place = Place::AwaitingData;
+            channel.awaiting_data.push(member);
+            return;
+        };
+        let mask = content
+            .state
+            .data_type()
+            .and_then(|data_type| Mask::new(data_type.clone(), masks.iter().map(String::as_str)));
+        let messages = content.messages(id, mask.as_ref());
+        let counters = self.counters.of_mut(channel.kind);
+        counters.states += 1;
+        counters.bytes += messages
+            .iter()
+            .map(|message| message.len() as u64)
+            .sum::<u64>();
+        if let Some(person) = self.people.get(member) {
+            let state = ToConnections::State {
+                to: Arc::new([member]),
+                channel: id,
+                messages,
+            };
+            self.to_connections.push_back((person.side, state));
+        }
+        self.join(now, id, member, head);
+    }
+
+    /// There is data now: those who wait for it get it at the next tick.
+    pub(super) fn data_has_come(&mut self, now: Time, id: ChannelId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let tick = self.settings.types.of(channel.kind).tick;
+        let due = now.round_up_to(tick);
+        for member in std::mem::take(&mut channel.awaiting_data) {
+            if let Some(subscription) = channel.subscriptions.get_mut(&member)
+                && subscription.place == Place::AwaitingData
+            {
+                subscription.place = Place::Waiting { due, whole: true };
+                let due_state = Due::FirstState {
+                    channel: id,
+                    id: member,
+                };
+                self.timers.add(due, due_state);
+            }
+        }
+    }
+
+    /// A subscriber that has been sent all updates before number `cursor`
+    /// takes part in its group.
+    pub(super) fn join(&mut self, now: Time, id: ChannelId, member: ConnId, cursor: u64) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let Some(subscription) = channel.subscriptions.get_mut(&member) else {
+            return;
+        };
+        let options = &subscription.options;
+        let group = channel.fan_out.group_for(options, &mut self.groups);
+        let number = group.number;
+        if group.sides.is_empty() {
+            group.cursor = cursor;
+        }
+        if group.cursor == cursor {
+            self.enter_group(id, member, number);
+        } else {
+            group.joining.insert(member, cursor);
+            subscription.place = Place::Joining { group: number };
+        }
+        self.arm(now, id);
+    }
+
+    /// Takes a subscriber out of its group. Returns the number of the first
+    /// update it has not been sent, if it was in one.
+    pub(super) fn part(&mut self, id: ChannelId, member: ConnId) -> Option<u64> {
+        let channel = self.channels.get_mut(&id)?;
+        let subscription = channel.subscriptions.get_mut(&member)?;
+        let place = subscription.place;
+        let (Place::Member { group: number } | Place::Joining { group: number }) = place else {
+            return None;
+        };
+        subscription.place = Place::Outside;
+        let group = channel.fan_out.group(number)?;
+        let cursor = group.joining.remove(&member).unwrap_or(group.cursor);
+        if let Place::Member { .. } = place
+            && let Some(person) = self.people.any_mut(member)
+        {
+            group.exit(person.side);
+            let leave = ToConnections::Leave {
+                group: number,
+                id: member,
+            };
+            self.to_connections.push_back((person.side, leave));
+        }
+        Some(cursor)
+    }
+
+    /// Dissolves groups that nobody is in any more.
+    pub(super) fn dissolve_groups(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.fan_out.drop_empty(&mut self.groups);
+        }
+    }
+
+    /// Sees to it that every group of a channel that has something coming has
+    /// its beat.
+    pub(super) fn arm(&mut self, now: Time, id: ChannelId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let head = channel.fan_out.head();
+        let tick = self.settings.types.of(channel.kind).tick;
+        for group in &mut channel.fan_out.groups {
+            if group.wants_beat(head) {
+                let at = group.next_beat(now, tick, id);
+                group.armed = Some(at);
+                let beat = Due::Beat {
+                    channel: id,
+                    group: group.number,
+                };
+                self.timers.add(at, beat);
+            }
+        }
+    }
+
+    fn enter_group(&mut self, id: ChannelId, member: ConnId, number: GroupId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        if let Some(subscription) = channel.subscriptions.get_mut(&member)
+            && let Some(group) = channel.fan_out.group(number)
+            && let Some(person) = self.people.get(member)
+        {
+            subscription.place = Place::Member { group: number };
+            group.enter(person.side);
+            let join = ToConnections::Join {
+                group: number,
+                channel: id,
+                member: subscription.member(member),
+            };
+            self.to_connections.push_back((person.side, join));
+        }
+    }
+}
+
+/// One group's windows on their way.
+struct Sending<'a> {
+    channel: &'a Channel,
+    number: GroupId,
+    recipe: &'a Recipe,
+    mask: Option<Mask>,
+    type_url: Arc<str>,
+    people: &'a People,
+    out: &'a mut VecDeque<(SideId, ToConnections)>,
+    windows: u64,
+    bytes: usize,
+    /// Windows that no message can hold.
+    too_long: u64,
+}
+
+impl Sending<'_> {
+    /// To the group's members.
+    fn group(&mut self, cursor: u64, sides: &[SideId]) {
+        let windows = self.windows(cursor, None);
+        let contested = contested(&windows);
+        for &side in sides {
+            self.send(side, &Recipients::Group(self.number), &windows, &contested);
+        }
+        for &id in contested.iter() {
+            let place = self.channel.subscriptions.get(&id).map(|one| one.place);
+            if place == Some(Place::Member { group: self.number }) {
+                self.apart(cursor, id);
+            }
+        }
+    }
+
+    /// To some who join it.
+    fn these(&mut self, cursor: u64, ids: &[ConnId]) {
+        let windows = self.windows(cursor, None);
+        let contested = contested(&windows);
+        let mut sides: Vec<(SideId, Vec<Member>)> = Vec::new();
+        for &id in ids {
+            let Some((side, member)) = self.member(id) else {
+                continue;
+            };
+            match sides.iter_mut().find(|(of, _)| *of == side) {
+                Some((_, members)) => members.push(member),
+                None => sides.push((side, vec![member])),
+            }
+        }
+        for (side, members) in sides {
+            let to = Recipients::These(members.into());
+            self.send(side, &to, &windows, &contested);
+        }
+        for &id in contested.iter().filter(|id| ids.contains(id)) {
+            self.apart(cursor, id);
+        }
+    }
+
+    /// To one whose own updates cannot be cut out: merged anew without them.
+    fn apart(&mut self, cursor: u64, id: ConnId) {
+        if let Some((side, member)) = self.member(id)
+            && member.skip_self
+        {
+            let windows = self.windows(cursor, Some(id));
+            let to = Recipients::These(Arc::new([member]));
+            self.send(side, &to, &windows, &Arc::default());
+        }
+    }
+
+    fn send(&mut self, side: SideId, to: &Recipients, windows: &[Built], except: &Arc<[ConnId]>) {
+        for built in windows {
+            self.windows += 1;
+            self.bytes += built.value.len();
+            let window = Window {
+                to: to.clone(),
+                channel: self.channel.id,
+                type_url: Arc::clone(&self.type_url),
+                merge_options: self.recipe.options,
+                value: built.value.clone(),
+                own: Arc::clone(&built.own),
+                except: Arc::clone(except),
+            };
+            self.out.push_back((side, ToConnections::Window(window)));
+        }
+    }
+
+    fn windows(&mut self, cursor: u64, without: Option<ConnId>) -> Vec<Built> {
+        let updates = self.channel.fan_out.since(cursor, without);
+        let mut windows = build(&updates, self.recipe);
+        if let Some(mask) = &self.mask {
+            for built in &mut windows {
+                *built = masked(built, mask);
+            }
+        }
+        let fits = |built: &Built| built.value.len() <= self.recipe.max_value_bytes;
+        self.too_long += windows.iter().filter(|built| !fits(built)).count() as u64;
+        windows.retain(|built| !built.value.is_empty() && fits(built));
+        windows
+    }
+
+    fn member(&self, id: ConnId) -> Option<(SideId, Member)> {
+        let subscription = self.channel.subscriptions.get(&id)?;
+        let person = self.people.get(id)?;
+        Some((person.side, subscription.member(id)))
+    }
+}
+
+/// All senders whose part of any of the windows cannot be cut out, in order.
+fn contested(windows: &[Built]) -> Arc<[ConnId]> {
+    let mut ids: Vec<ConnId> = windows
+        .iter()
+        .flat_map(|built| built.contested.iter().copied())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.into()
+}

@@ -1,0 +1,190 @@
+//! One channel.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lagometer_protocol::any::{type_name, type_url};
+use lagometer_protocol::merge::{MergeLimits, MergeOptions, State};
+use lagometer_protocol::messages::channeldpb::ChannelType;
+use lagometer_protocol::schema::Schema;
+use lagometer_protocol::wire::Reader;
+use lagometer_protocol::{AnyView, MAX_MESSAGE_LEN, Mask, encode_update_head_in_packet};
+
+use crate::core::ids::{ChannelId, ConnId};
+
+use super::entity::Entity;
+use super::fan_out::FanOut;
+use super::subscription::Subscription;
+
+pub(super) const GLOBAL_TYPE: i32 = ChannelType::Global as i32;
+
+/// Room that a message with data needs beside the data and the URL of its type.
+const HEAD_BYTES: usize = 32;
+
+/// A channel.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) id: ChannelId,
+    /// The number of its type.
+    pub(super) kind: i32,
+    pub(super) owner: Option<ConnId>,
+    pub(super) metadata: String,
+    pub(super) subscriptions: BTreeMap<ConnId, Subscription>,
+    /// Absent until the channel is created by a message.
+    pub(super) data: Option<Data>,
+    pub(super) fan_out: FanOut,
+    /// Subscribers that are due for the whole state once there is one.
+    pub(super) awaiting_data: Vec<ConnId>,
+    /// Its owner broke off and may come back.
+    pub(super) owner_may_return: bool,
+    /// Its owner came back; its subscribers are to be told.
+    pub(super) owner_returned: bool,
+    /// The objects that a recovering server is told of, by net id, encoded.
+    pub(super) objects: BTreeMap<u32, Bytes>,
+    /// What entities have beside.
+    pub(super) entity: Option<Box<Entity>>,
+}
+
+/// A channel's data.
+#[derive(Debug)]
+pub(super) struct Data {
+    pub(super) options: Option<MergeOptions>,
+    /// Absent until there is a first message of it.
+    pub(super) content: Option<Content>,
+}
+
+/// Data that there is.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) type_url: Arc<str>,
+    pub(super) state: State,
+    /// The messages that are the whole state, while it does not change.
+    encoded: Option<Vec<Bytes>>,
+}
+
+impl Channel {
+    pub(super) fn new(id: ChannelId, kind: i32, owner: Option<ConnId>) -> Self {
+        Self {
+            id,
+            kind,
+            owner,
+            metadata: String::new(),
+            subscriptions: BTreeMap::new(),
+            data: None,
+            fan_out: FanOut::default(),
+            awaiting_data: Vec::new(),
+            owner_may_return: false,
+            owner_returned: false,
+            objects: BTreeMap::new(),
+            entity: None,
+        }
+    }
+
+    pub(super) fn content(&self) -> Option<&Content> {
+        self.data.as_ref()?.content.as_ref()
+    }
+
+    pub(super) fn content_mut(&mut self) -> Option<&mut Content> {
+        self.data.as_mut()?.content.as_mut()
+    }
+
+    pub(super) fn is(&self, kind: ChannelType) -> bool {
+        self.kind == kind as i32
+    }
+}
+
+impl Content {
+    /// Empty data of a type that is known.
+    pub(super) fn empty(full_name: &str, schema: &Schema, limits: MergeLimits) -> Option<Self> {
+        let data_type = schema.find(full_name)?;
+        Some(Self {
+            type_url: type_url(full_name).into(),
+            state: State::new(Some(data_type), limits),
+            encoded: None,
+        })
+    }
+
+    /// Data as a message brings it. `None` when it is malformed or too large.
+    pub(super) fn load(data: &AnyView<'_>, schema: &Schema, limits: MergeLimits) -> Option<Self> {
+        let mut state = State::new(schema.find(type_name(data.type_url)), limits);
+        state.load(data.value).ok()?;
+        Some(Self {
+            type_url: data.type_url.into(),
+            state,
+            encoded: None,
+        })
+    }
+
+    /// Whether data of a type belongs here.
+    pub(super) fn is_of_type(&self, url: &str) -> bool {
+        *self.type_url == *url || type_name(&self.type_url) == type_name(url)
+    }
+
+    /// The state has changed.
+    pub(super) fn changed(&mut self) {
+        self.encoded = None;
+    }
+
+    /// The longest value that goes into one message.
+    pub(super) fn max_value_bytes(&self) -> usize {
+        MAX_MESSAGE_LEN - HEAD_BYTES - self.type_url.len().min(MAX_MESSAGE_LEN / 2)
+    }
+
+    /// The messages that are the whole state, or what a mask keeps of it.
+    pub(super) fn messages(&mut self, channel: ChannelId, mask: Option<&Mask>) -> Vec<Bytes> {
+        let max_value_bytes = self.max_value_bytes();
+        if mask.is_none()
+            && let Some(encoded) = &self.encoded
+        {
+            return encoded.clone();
+        }
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        for part in self.state.to_parts(max_value_bytes) {
+            if part.len() > max_value_bytes {
+                split(&part, max_value_bytes, &mut parts);
+            } else {
+                parts.push(part);
+            }
+        }
+        if let Some(mask) = mask {
+            for part in &mut parts {
+                let mut kept = Vec::new();
+                if mask.apply(part, &mut kept).is_ok() {
+                    *part = kept;
+                }
+            }
+        }
+        let messages: Vec<Bytes> = parts
+            .iter()
+            .map(|part| {
+                let mut message = Vec::with_capacity(part.len() + self.type_url.len() + HEAD_BYTES);
+                encode_update_head_in_packet(channel.0, &self.type_url, part.len(), &mut message);
+                message.extend_from_slice(part);
+                Bytes::from(message)
+            })
+            .collect();
+        if mask.is_none() {
+            self.encoded = Some(messages.clone());
+        }
+        messages
+    }
+}
+
+/// Cuts encoded data between its fields, where a list is too long for one
+/// message. A single field that is too long finds no place.
+fn split(data: &[u8], max_bytes: usize, parts: &mut Vec<Vec<u8>>) {
+    let mut part = Vec::new();
+    let mut reader = Reader::new(data);
+    while let Ok(Some(field)) = reader.next_field() {
+        if part.len() + field.raw.len() > max_bytes && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+        }
+        if field.raw.len() <= max_bytes {
+            part.extend_from_slice(field.raw);
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+}

@@ -1,0 +1,101 @@
+//! From a connection's packet to what each message asks for.
+
+use bytes::Bytes;
+use lagometer_protocol::messages::channeldpb::MessageType;
+use lagometer_protocol::{MessagePack, Packet, ToGateway};
+use lagometer_units::Time;
+
+use crate::core::events::Event;
+use crate::core::ids::{ChannelId, ConnId};
+
+use super::ChannelSide;
+use super::outgoing::Envelope;
+
+/// Who asks, and how it is to be answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) now: Time,
+    pub(super) from: ConnId,
+    pub(super) channel: ChannelId,
+    pub(super) envelope: Envelope,
+    pub(super) msg_type: u32,
+}
+
+impl ChannelSide {
+    pub(super) fn messages(&mut self, now: Time, from: ConnId, packet: &Bytes) {
+        let Ok(messages) = Packet::new_checked(packet) else {
+            return;
+        };
+        for message in messages.messages() {
+            // One message may be what ends its sender.
+            if self.people.get(from).is_none() {
+                return;
+            }
+            self.message(now, from, packet, &message);
+        }
+    }
+
+    fn message(&mut self, now: Time, from: ConnId, packet: &Bytes, message: &MessagePack<'_>) {
+        let channel = ChannelId(message.channel_id);
+        let request = Request {
+            now,
+            from,
+            channel,
+            envelope: Envelope {
+                channel,
+                stub_id: message.stub_id,
+                broadcast: message.broadcast,
+            },
+            msg_type: message.msg_type,
+        };
+        if !self.channels.contains_key(&channel) {
+            self.drop_message(&request, "there is no such channel");
+            return;
+        }
+        if message.msg_type == MessageType::ChannelDataUpdate as u32 {
+            self.data_update(&request, packet, message.body);
+            return;
+        }
+        if message.is_user_space() {
+            self.user_space(&request, message.body);
+            return;
+        }
+        match ToGateway::decode(message) {
+            Ok(asked) => self.asked(&request, asked),
+            Err(_) => self.drop_message(&request, "there is no such message, or it is malformed"),
+        }
+    }
+
+    fn asked(&mut self, request: &Request, asked: ToGateway) {
+        match asked {
+            ToGateway::CreateChannel(message) => self.create_channel(request, message),
+            ToGateway::RemoveChannel(message) => self.remove_channel(request, message),
+            ToGateway::ListChannel(message) => self.list_channels(request, &message),
+            ToGateway::SubToChannel(message) => self.sub_to_channel(request, &message),
+            ToGateway::UnsubFromChannel(message) => self.unsub_from_channel(request, message),
+            ToGateway::Disconnect(message) => self.disconnect(request, message),
+            ToGateway::CreateSpatialChannel(message) => {
+                self.create_spatial_channels(request, &message);
+            }
+            ToGateway::QuerySpatialChannel(message) => self.query_spatial(request, &message),
+            ToGateway::UpdateSpatialInterest(message) => self.update_interest(request, &message),
+            ToGateway::CreateEntityChannel(message) => self.create_entity(request, message),
+            ToGateway::EntityGroupAdd(message) => self.group_add(request, &message),
+            ToGateway::EntityGroupRemove(message) => self.group_remove(request, &message),
+            ToGateway::DebugGetSpatialRegions(_) => self.debug_regions(request),
+            // Both went their own ways before.
+            ToGateway::Auth(_) | ToGateway::ChannelDataUpdate(_) => {}
+        }
+    }
+
+    /// Counts and tells of a message that leads to nothing.
+    pub(super) fn drop_message(&mut self, request: &Request, why: &'static str) {
+        self.counters.dropped += 1;
+        self.events.push(Event::Dropped {
+            from: request.from,
+            channel: request.channel,
+            msg_type: request.msg_type,
+            why,
+        });
+    }
+}

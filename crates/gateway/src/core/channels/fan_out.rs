@@ -1,0 +1,300 @@
+//! What a channel's subscribers have not been sent yet, and who is sent what
+//! when.
+//!
+//! Updates are kept in the order they came, each with a number. Subscribers
+//! that want the same windows at the same times form a *group*; a group has a
+//! *cursor*, the number of the first update it has not been sent. At the
+//! group's beat it is sent all updates from its cursor on, and the cursor moves
+//! up: nothing is sent twice, nothing is passed over.
+//!
+//! Whoever joins a group in the middle of a window has a cursor of its own
+//! until the next beat.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use lagometer_protocol::Mask;
+use lagometer_protocol::schema::DataType;
+use lagometer_units::Time;
+
+use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
+
+use super::subscription::SubOptions;
+use super::windows::Update;
+
+/// So many updates, or bytes of them, end a window early.
+const MAX_WAITING_UPDATES: usize = 4096;
+const MAX_WAITING_BYTES: usize = 1 << 20;
+
+/// One channel's updates and groups.
+#[derive(Debug, Default)]
+pub(super) struct FanOut {
+    updates: VecDeque<Update>,
+    /// The number of the first update that is kept.
+    first: u64,
+    bytes: usize,
+    pub(super) groups: Vec<Group>,
+}
+
+/// Subscribers that get the same windows.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) number: GroupId,
+    interval_ms: u32,
+    masks: Vec<String>,
+    /// Made ready for the data's type when first needed.
+    mask: Option<Mask>,
+    pub(super) cursor: u64,
+    /// When its beat is due, if something waits for it.
+    pub(super) armed: Option<Time>,
+    /// How many members are on which connection side.
+    pub(super) sides: Vec<(SideId, usize)>,
+    /// Who joins at the next beat, with a cursor of its own.
+    pub(super) joining: BTreeMap<ConnId, u64>,
+}
+
+/// Numbers for groups, used again so that they stay small.
+#[derive(Debug, Default)]
+pub(super) struct GroupNumbers {
+    free: Vec<GroupId>,
+    next: u32,
+}
+
+impl GroupNumbers {
+    fn take(&mut self) -> GroupId {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            GroupId(self.next - 1)
+        })
+    }
+
+    pub(super) fn give_back(&mut self, number: GroupId) {
+        self.free.push(number);
+    }
+}
+
+impl FanOut {
+    /// The number the next update will have.
+    pub(super) fn head(&self) -> u64 {
+        self.first + self.updates.len() as u64
+    }
+
+    /// Keeps an update for the groups. Nothing is kept where there are none.
+    pub(super) fn push(&mut self, update: Update) {
+        if !self.groups.is_empty() {
+            self.bytes += update.value.len();
+            self.updates.push_back(update);
+        }
+    }
+
+    /// So much waits that windows are to end now.
+    pub(super) fn is_full(&self) -> bool {
+        self.updates.len() > MAX_WAITING_UPDATES || self.bytes > MAX_WAITING_BYTES
+    }
+
+    /// The updates from number `cursor` on, without those of `sender`.
+    pub(super) fn since(&self, cursor: u64, without: Option<ConnId>) -> Vec<&Update> {
+        let skip = cursor.saturating_sub(self.first) as usize;
+        self.updates
+            .range(skip.min(self.updates.len())..)
+            .filter(|update| without != Some(update.sender))
+            .collect()
+    }
+
+    /// Forgets what every group has been sent.
+    pub(super) fn trim(&mut self) {
+        let head = self.head();
+        let needed = self.groups.iter().map(|group| group.needed(head)).min();
+        let needed = needed.unwrap_or(head);
+        while self.first < needed
+            && let Some(update) = self.updates.pop_front()
+        {
+            self.first += 1;
+            self.bytes -= update.value.len();
+        }
+    }
+
+    pub(super) fn group(&mut self, number: GroupId) -> Option<&mut Group> {
+        self.groups.iter_mut().find(|group| group.number == number)
+    }
+
+    /// The group for a subscription's options, made if there is none.
+    pub(super) fn group_for(
+        &mut self,
+        options: &SubOptions,
+        numbers: &mut GroupNumbers,
+    ) -> &mut Group {
+        let mut masks = options.masks.clone();
+        masks.sort_unstable();
+        let head = self.head();
+        let place = self
+            .groups
+            .iter()
+            .position(|group| group.interval_ms == options.interval_ms && group.masks == masks)
+            .unwrap_or_else(|| {
+                self.groups.push(Group {
+                    number: numbers.take(),
+                    interval_ms: options.interval_ms,
+                    masks,
+                    mask: None,
+                    cursor: head,
+                    armed: None,
+                    sides: Vec::new(),
+                    joining: BTreeMap::new(),
+                });
+                self.groups.len() - 1
+            });
+        &mut self.groups[place]
+    }
+
+    /// Dissolves groups that nobody is in.
+    pub(super) fn drop_empty(&mut self, numbers: &mut GroupNumbers) {
+        let before = self.groups.len();
+        self.groups.retain(|group| {
+            let keep = !group.is_empty();
+            if !keep {
+                numbers.give_back(group.number);
+            }
+            keep
+        });
+        if self.groups.len() < before {
+            self.trim();
+        }
+    }
+
+    /// The data is another now: updates of the old are not passed on, and
+    /// masks are to be made ready anew.
+    pub(super) fn begin_anew(&mut self) {
+        let head = self.head();
+        for group in &mut self.groups {
+            group.mask = None;
+            group.cursor = head;
+            group.joining.values_mut().for_each(|cursor| *cursor = head);
+        }
+        self.trim();
+    }
+}
+
+impl Group {
+    pub(super) fn is_empty(&self) -> bool {
+        self.sides.is_empty() && self.joining.is_empty()
+    }
+
+    pub(super) fn enter(&mut self, side: SideId) {
+        match self.sides.iter_mut().find(|(of, _)| *of == side) {
+            Some((_, members)) => *members += 1,
+            None => self.sides.push((side, 1)),
+        }
+    }
+
+    pub(super) fn exit(&mut self, side: SideId) {
+        if let Some(place) = self.sides.iter().position(|(of, _)| *of == side) {
+            self.sides[place].1 -= 1;
+            if self.sides[place].1 == 0 {
+                self.sides.remove(place);
+            }
+        }
+    }
+
+    /// The first update that someone in it has not been sent.
+    fn needed(&self, head: u64) -> u64 {
+        let of_members = if self.sides.is_empty() {
+            head
+        } else {
+            self.cursor
+        };
+        self.joining.values().copied().fold(of_members, u64::min)
+    }
+
+    /// Something waits for it that is not on its way yet.
+    pub(super) fn wants_beat(&self, head: u64) -> bool {
+        self.armed.is_none() && self.needed(head) < head
+    }
+
+    /// The beat after `now`.
+    pub(super) fn next_beat(&self, now: Time, tick: Duration, channel: ChannelId) -> Time {
+        next_beat(now, self.interval_ms, tick, channel)
+    }
+
+    pub(super) fn mask(&mut self, data_type: Option<&DataType>) -> Option<&Mask> {
+        if self.mask.is_none() && !self.masks.is_empty() {
+            let paths = self.masks.iter().map(String::as_str);
+            self.mask = Mask::new(data_type?.clone(), paths);
+        }
+        self.mask.as_ref()
+    }
+}
+
+/// The first beat after `now`: a multiple of the interval, brought up to the
+/// next multiple of the tick. Where the interval is longer than the tick, each
+/// channel counts from a place of its own, so that not all channels of a long
+/// interval are due at once.
+fn next_beat(now: Time, interval_ms: u32, tick: Duration, channel: ChannelId) -> Time {
+    let interval = u64::from(interval_ms) * 1_000_000;
+    let tick_ns = u64::try_from(tick.as_nanos()).unwrap_or(u64::MAX).max(1);
+    let offset = if interval > tick_ns {
+        // A multiplicative hash spreads neighbouring numbers far apart.
+        let spread = u64::from(channel.0.wrapping_mul(0x9e37_79b1));
+        ((spread * (interval / tick_ns)) >> 32) * tick_ns
+    } else {
+        0
+    };
+    // The last multiple at or before now; its tick may be still to come.
+    let passed = (now.as_nanos() + interval - offset) / interval;
+    let mut beat = (passed * interval + offset).saturating_sub(interval);
+    loop {
+        let at = Time::from_nanos(beat).round_up_to(tick);
+        if at > now {
+            return at;
+        }
+        beat += interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn beats_keep_their_interval_on_the_grid_of_ticks(
+            now_us in 0u64..10_000_000_000,
+            interval_ms in 1u32..5000,
+            tick_ms in 1u64..200,
+            channel: u32,
+        ) {
+            let tick = Duration::from_millis(tick_ms);
+            let channel = ChannelId(channel);
+            let now = Time::from_micros(now_us);
+            let first = next_beat(now, interval_ms, tick, channel);
+            prop_assert!(first > now);
+            prop_assert_eq!(first.round_up_to(tick), first);
+            let longest = u64::from(interval_ms) + tick_ms;
+            prop_assert!(first.since(now) <= Duration::from_millis(longest));
+            // Many beats take as long as so many intervals.
+            let mut beat = first;
+            for _ in 0..20 {
+                beat = next_beat(beat, interval_ms, tick, channel);
+            }
+            let taken = beat.since(first).as_nanos() as f64;
+            let asked = 20.0 * f64::from(interval_ms).max(tick_ms as f64) * 1e6;
+            let slack = tick_ms as f64 * 1e6;
+            if u64::from(interval_ms) >= tick_ms {
+                prop_assert!((taken - asked).abs() <= slack, "{taken} {asked}");
+            }
+        }
+    }
+
+    #[test]
+    fn channels_of_a_long_interval_are_spread_out() {
+        let tick = Duration::from_millis(20);
+        let beats: std::collections::BTreeSet<Time> = (0x80000..0x80064)
+            .map(|id| next_beat(Time::from_secs(5), 1000, tick, ChannelId(id)))
+            .collect();
+        assert!(beats.len() > 30, "{} different ticks", beats.len());
+        let global = next_beat(Time::from_secs(5), 1000, tick, ChannelId::GLOBAL);
+        assert_eq!(global, Time::from_secs(6));
+    }
+}

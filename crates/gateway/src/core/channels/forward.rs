@@ -1,0 +1,171 @@
+//! The game's own messages: passed on, never looked into but where a spawn or
+//! a destruction tells of an entity.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use lagometer_protocol::messages::channeldpb::ChannelType;
+use lagometer_protocol::{Audience, Broadcast, Excluded, ServerForward};
+
+use crate::core::ids::{ChannelId, ConnId, Peer};
+
+use super::ChannelSide;
+use super::dispatch::Request;
+use super::outgoing::encode_pack;
+
+impl ChannelSide {
+    pub(super) fn user_space(&mut self, request: &Request, body: &[u8]) {
+        match self.people.get(request.from).map(|person| person.peer) {
+            Some(Peer::Client) => self.pass_up(request, body),
+            Some(Peer::Server) => self.pass_down(request, body),
+            None => {}
+        }
+    }
+
+    /// A client's message goes to the channel's owner, whatever its flags.
+    fn pass_up(&mut self, request: &Request, body: &[u8]) {
+        let Some(owner) = self.owner(request.channel) else {
+            let recovers = self
+                .channels
+                .get(&request.channel)
+                .is_some_and(|channel| channel.owner_may_return);
+            if !recovers {
+                self.drop_message(request, "the channel has no owner to get it");
+            }
+            return;
+        };
+        let mut forward = std::mem::take(&mut self.scratch);
+        forward.clear();
+        ServerForward {
+            client_conn_id: request.from.0,
+            payload: body,
+        }
+        .encode(&mut forward);
+        let message = encode_pack(request.envelope, request.msg_type, &forward);
+        self.scratch = forward;
+        self.forward(request, [owner], message);
+    }
+
+    fn pass_down(&mut self, request: &Request, body: &[u8]) {
+        let Ok(forward) = ServerForward::parse(body) else {
+            self.drop_message(request, "it is no forwarded message");
+            return;
+        };
+        if self.settings.unreal {
+            match self.look_into(request, &forward) {
+                Some((at, rewritten)) => {
+                    let mut body = Vec::new();
+                    let forward = ServerForward {
+                        payload: rewritten.as_deref().unwrap_or(forward.payload),
+                        ..forward
+                    };
+                    forward.encode(&mut body);
+                    self.pass_on(
+                        &Request {
+                            channel: at,
+                            ..*request
+                        },
+                        forward,
+                        &body,
+                    );
+                    self.after_passing(request, &forward);
+                }
+                None => self.drop_message(request, "it is no sound spawn or destruction"),
+            }
+        } else {
+            self.pass_on(request, forward, body);
+        }
+    }
+
+    fn pass_on(&mut self, request: &Request, forward: ServerForward<'_>, body: &[u8]) {
+        let message = encode_pack(request.envelope, request.msg_type, body);
+        let addressee = ConnId(forward.client_conn_id);
+        let owner = self.owner(request.channel);
+        match Broadcast(request.envelope.broadcast).audience() {
+            Audience::SingleConnection if addressee != ConnId(0) => {
+                self.forward(request, [addressee], message);
+            }
+            Audience::Owner | Audience::SingleConnection => match owner {
+                Some(owner) => self.forward(request, [owner], message),
+                None => self.drop_message(request, "the channel has no owner to get it"),
+            },
+            Audience::Subscribers(excluded) => {
+                let to = self.audience(request, excluded, owner);
+                self.forward(request, to, message);
+            }
+            Audience::Adjacent(excluded) => {
+                let to = self.adjacent(request, excluded, addressee);
+                self.forward(request, to, message);
+            }
+            Audience::Nobody => self.drop_message(request, "its broadcast flags mean nothing"),
+        }
+    }
+
+    fn forward(
+        &mut self,
+        request: &Request,
+        to: impl IntoIterator<Item = ConnId>,
+        message: Vec<u8>,
+    ) {
+        let count = self.send_to_all(to, request.channel, &Bytes::from(message));
+        self.counters.forwarded += count as u64;
+    }
+
+    /// A channel's subscribers but those left out, in order.
+    fn audience(
+        &self,
+        request: &Request,
+        excluded: Excluded,
+        owner: Option<ConnId>,
+    ) -> Vec<ConnId> {
+        let Some(channel) = self.channels.get(&request.channel) else {
+            return Vec::new();
+        };
+        channel
+            .subscriptions
+            .keys()
+            .copied()
+            .filter(|&id| {
+                !(excluded.sender && id == request.from
+                    || excluded.owner && Some(id) == owner
+                    || self.is_excluded(id, excluded))
+            })
+            .collect()
+    }
+
+    /// The subscribers around a spatial channel, each once, in order.
+    fn adjacent(&self, request: &Request, excluded: Excluded, addressee: ConnId) -> Vec<ConnId> {
+        let (Some(grid), Some(channel)) =
+            (&self.settings.grid, self.channels.get(&request.channel))
+        else {
+            return Vec::new();
+        };
+        if !channel.is(ChannelType::Spatial) {
+            return Vec::new();
+        }
+        let first = self.settings.spatial_channels_from;
+        let centre = (!excluded.owner).then_some(request.channel);
+        let around = grid
+            .neighbours(request.channel.0 - first)
+            .map(|cell| ChannelId(first + cell));
+        let ids: BTreeSet<ConnId> = around
+            .chain(centre)
+            .filter_map(|id| self.channels.get(&id))
+            .flat_map(|channel| channel.subscriptions.keys().copied())
+            .filter(|&id| {
+                id != addressee
+                    && !(excluded.sender && id == request.from)
+                    && !self.is_excluded(id, excluded)
+            })
+            .collect();
+        ids.into_iter().collect()
+    }
+
+    fn is_excluded(&self, id: ConnId, excluded: Excluded) -> bool {
+        match self.people.get(id).map(|person| person.peer) {
+            Some(Peer::Client) => excluded.clients,
+            Some(Peer::Server) => excluded.servers,
+            None => true,
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Entities that cross the edge of a cell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use lagometer_protocol::FromGateway;
+use lagometer_protocol::merge::State;
+use lagometer_protocol::merge::{Key, Removal};
+use lagometer_protocol::messages::channeldpb::{
+    ChannelDataAccess, ChannelDataHandoverMessage, ChannelSubscriptionOptions, ChannelType,
+};
+use lagometer_protocol::messages::unrealpb::{
+    SpatialChannelData, SpatialEntityState, UnrealObjectRef,
+};
+use lagometer_protocol::wire::{Value, find};
+use lagometer_units::Time;
+use prost::Message;
+use prost_types::Any;
+
+use crate::core::events::Event;
+use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::settings::Place;
+
+use super::ChannelSide;
+use super::dispatch::Request;
+use super::outgoing::{Envelope, encode};
+use super::unreal::{ENTITIES, OBJ_REF};
+
+const SPATIAL_DATA_URL: &str = "type.googleapis.com/unrealpb.SpatialChannelData";
+
+/// Where an entity's location may be found in its data, by the names of the
+/// fields; the first that is there counts.
+const LOCATIONS: [&[&str]; 2] = [
+    &["actorState", "replicatedMovement", "location"],
+    &["sceneComponentState", "relativeLocation"],
+];
+
+/// The components of a location that lie on the ground. The game's y is the
+/// ground's z.
+const GROUND: [u32; 2] = [1, 2];
+
+/// An entity's move, as an update tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    from: Place,
+    to: Place,
+}
+
+impl ChannelSide {
+    /// Looks in an update that is about to be merged for a move.
+    pub(super) fn before_update(&self, request: &Request, value: &[u8]) -> Option<Move> {
+        self.settings.grid.as_ref()?;
+        let channel = self.channels.get(&request.channel)?;
+        let state = &channel.content()?.state;
+        if !channel.is(ChannelType::Entity) {
+            return None;
+        }
+        for names in LOCATIONS {
+            let Some(path) = state.data_type()?.path(names) else {
+                continue;
+            };
+            let Some(from) = stored(state, &path) else {
+                continue;
+            };
+            let Ok(component) = moved(value, &path) else {
+                continue;
+            };
+            if let [None, None] = component {
+                continue;
+            }
+            let to = Place {
+                x: component[0].unwrap_or(from.x),
+                z: component[1].unwrap_or(from.z),
+            };
+            return (to != from).then_some(Move { from, to });
+        }
+        None
+    }
+
+    /// What an update leads to beside its being passed on.
+    pub(super) fn after_update(
+        &mut self,
+        request: &Request,
+        context: u32,
+        moved: Option<Move>,
+        removed: &[Removal],
+    ) {
+        let by_client =
+            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Client);
+        if let Some(channel) = self.channels.get_mut(&request.channel)
+            && let Some(entity) = &mut channel.entity
+        {
+            entity.context = if by_client { request.from.0 } else { context };
+        }
+        if let Some(moved) = moved {
+            self.hand_over(request.now, request.channel, moved);
+        }
+        if !removed.is_empty() && self.is_of_kind(request.channel, ChannelType::Spatial) {
+            for removal in removed.iter().filter(|removal| removal.field == ENTITIES) {
+                if let Key::Number(id) = removal.key
+                    && let Ok(id) = u32::try_from(id)
+                    && self.is_of_kind(ChannelId(id), ChannelType::Entity)
+                {
+                    self.take_channel_away(ChannelId(id));
+                }
+            }
+        }
+    }
+
+    /// The cell an entity's data says it is in, and the server there. Only for
+    /// types that the Unreal plugin generates: others do not tell.
+    pub(super) fn server_at(&self, id: ChannelId) -> Option<(ChannelId, ConnId)> {
+        let grid = self.settings.grid.as_ref()?;
+        let state = &self.channels.get(&id)?.content()?.state;
+        let data_type = state.data_type()?;
+        if !data_type.name().starts_with("channeldgenpb.") {
+            return None;
+        }
+        let place = LOCATIONS
+            .iter()
+            .filter_map(|names| data_type.path(names))
+            .find_map(|path| stored(state, &path))?;
+        let cell = self.spatial_channel(grid.cell(place)?);
+        Some((cell, self.owner(cell)?))
+    }
+
+    /// Notes an entity in a cell's data.
+    pub(super) fn note_in_cell(&mut self, cell: ChannelId, id: ChannelId) {
+        if let Some(obj) = self.object(id) {
+            self.add_entity_to(cell, id.0, &obj);
+        }
+    }
+
+    fn hand_over(&mut self, now: Time, id: ChannelId, moved: Move) {
+        let Some(grid) = &self.settings.grid else {
+            return;
+        };
+        let (Some(from), Some(to)) = (grid.cell(moved.from), grid.cell(moved.to)) else {
+            return;
+        };
+        let (from, to) = (self.spatial_channel(from), self.spatial_channel(to));
+        if from == to || !self.channels.contains_key(&from) || !self.channels.contains_key(&to) {
+            return;
+        }
+        let together = self.handover_set(id);
+        // Without its object's reference nobody could tell what came over.
+        let objects: BTreeMap<ChannelId, UnrealObjectRef> = together
+            .iter()
+            .filter_map(|&id| Some((id, self.object(id)?)))
+            .collect();
+        if objects.is_empty() || !objects.contains_key(&id) {
+            return;
+        }
+        self.change_hands(from, to, &together);
+        for (entity, obj) in &objects {
+            self.remove_entity_from(from, entity.0);
+            self.add_entity_to(to, entity.0, obj);
+            self.counters.handovers += 1;
+            self.events.push(Event::HandedOver {
+                entity: *entity,
+                from,
+                to,
+            });
+        }
+        let context = self
+            .channels
+            .get(&id)
+            .and_then(|channel| channel.entity.as_ref());
+        let handover = Handover {
+            from,
+            to,
+            context: context.map_or(0, |entity| entity.context),
+            objects: &objects,
+        };
+        let there: BTreeSet<ConnId> = self.subscribers(to).collect();
+        let only_here: Vec<ConnId> = self
+            .subscribers(from)
+            .filter(|member| !there.contains(member))
+            .collect();
+        let plain = handover.message(&BTreeMap::new());
+        self.send_to_all(only_here, to, &plain);
+        self.show_to(now, &handover, there);
+    }
+
+    /// Between cells of different servers the entities get another owner.
+    fn change_hands(&mut self, from: ChannelId, to: ChannelId, entities: &BTreeSet<ChannelId>) {
+        let (old, new) = (self.owner(from), self.owner(to));
+        if old.is_some() && old == new {
+            return;
+        }
+        for &id in entities {
+            if !self.is_of_kind(id, ChannelType::Entity) {
+                continue;
+            }
+            if let Some(old) = old
+                && !self.subscribers(to).any(|member| member == old)
+                && self.unsubscribe(id, old)
+            {
+                self.send_unsubscribed(old, Envelope::from(id), id, old);
+            }
+            self.set_owner(id, new);
+        }
+    }
+
+    /// Subscribes those in the cell to the entities that come, and tells them.
+    fn show_to(&mut self, now: Time, handover: &Handover<'_>, there: BTreeSet<ConnId>) {
+        // Members to whom the same entities are new get the same message.
+        let mut messages: BTreeMap<Vec<ChannelId>, Bytes> = BTreeMap::new();
+        for member in there {
+            let mut new = Vec::new();
+            for &id in handover.objects.keys() {
+                let access = if self.owner(id) == Some(member) {
+                    ChannelDataAccess::WriteAccess
+                } else {
+                    ChannelDataAccess::ReadAccess
+                };
+                let options = ChannelSubscriptionOptions {
+                    data_access: Some(access as i32),
+                    skip_self_update_fan_out: Some(true),
+                    skip_first_fan_out: Some(true),
+                    ..ChannelSubscriptionOptions::default()
+                };
+                if self.subscribe(now, id, member, &options) {
+                    self.send_subscribed(member, Envelope::from(id), id, member);
+                    new.push(id);
+                }
+            }
+            let message = messages.entry(new).or_insert_with_key(|new| {
+                let data = new
+                    .iter()
+                    .filter_map(|&id| {
+                        let content = self.channels.get(&id)?.content()?;
+                        let data = Any {
+                            type_url: content.type_url.to_string(),
+                            value: content.state.to_bytes(),
+                        };
+                        Some((id, data))
+                    })
+                    .collect();
+                handover.message(&data)
+            });
+            let message = message.clone();
+            self.send_encoded(member, handover.to, message);
+        }
+    }
+
+    fn subscribers(&self, id: ChannelId) -> impl Iterator<Item = ConnId> {
+        self.channels
+            .get(&id)
+            .into_iter()
+            .flat_map(|channel| channel.subscriptions.keys().copied())
+    }
+
+    /// The reference in an entity's data.
+    fn object(&self, id: ChannelId) -> Option<UnrealObjectRef> {
+        let channel = self.channels.get(&id)?;
+        let encoded = channel.content()?.state.message(&[OBJ_REF])?;
+        UnrealObjectRef::decode(&*encoded).ok()
+    }
+}
+
+/// A handover that is to be told of.
+struct Handover<'a> {
+    from: ChannelId,
+    to: ChannelId,
+    context: u32,
+    objects: &'a BTreeMap<ChannelId, UnrealObjectRef>,
+}
+
+impl Handover<'_> {
+    /// The message, with the data of some of the entities.
+    fn message(&self, data: &BTreeMap<ChannelId, Any>) -> Bytes {
+        let entities = self
+            .objects
+            .iter()
+            .map(|(id, obj)| {
+                let state = SpatialEntityState {
+                    obj_ref: Some(obj.clone()),
+                    removed: false,
+                    entity_data: data.get(id).cloned(),
+                };
+                (id.0, state)
+            })
+            .collect();
+        let message = FromGateway::ChannelDataHandover(ChannelDataHandoverMessage {
+            src_channel_id: self.from.0,
+            dst_channel_id: self.to.0,
+            context_conn_id: self.context,
+            data: Some(Any {
+                type_url: SPATIAL_DATA_URL.to_owned(),
+                value: SpatialChannelData { entities }.encode_to_vec(),
+            }),
+        });
+        encode(Envelope::from(self.to), &message).into()
+    }
+}
+
+/// The location that is stored, if any of it is.
+fn stored(state: &State, path: &[u32]) -> Option<Place> {
+    let component = |number| {
+        let path: Vec<u32> = path.iter().copied().chain([number]).collect();
+        match state.value(&path) {
+            Some(Value::Fixed32(bits)) => Some(f64::from(f32::from_bits(bits))),
+            _ => None,
+        }
+    };
+    let [x, z] = GROUND.map(component);
+    (x.is_some() || z.is_some()).then(|| Place {
+        x: x.unwrap_or_default(),
+        z: z.unwrap_or_default(),
+    })
+}
+
+/// The components of a location that an update brings.
+fn moved(
+    value: &[u8],
+    path: &[u32],
+) -> Result<[Option<f64>; 2], lagometer_protocol::wire::WireError> {
+    let mut components = [None; 2];
+    for (component, number) in components.iter_mut().zip(GROUND) {
+        let path: Vec<u32> = path.iter().copied().chain([number]).collect();
+        if let Some(Value::Fixed32(bits)) = find(value, &path)? {
+            *component = Some(f64::from(f32::from_bits(bits)));
+        }
+    }
+    Ok(components)
+}

@@ -1,0 +1,149 @@
+//! Sending messages to connections.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN, MessagePack};
+
+use crate::core::bus::{CloseReason, ToConnections};
+use crate::core::events::Event;
+use crate::core::ids::{ChannelId, ConnId, SideId};
+
+use super::ChannelSide;
+
+/// What a message bears beside its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub(super) channel: ChannelId,
+    pub(super) stub_id: u32,
+    pub(super) broadcast: u32,
+}
+
+impl Envelope {
+    /// Of a message that answers none.
+    pub(super) fn from(channel: ChannelId) -> Self {
+        Self {
+            channel,
+            stub_id: 0,
+            broadcast: 0,
+        }
+    }
+
+    /// Of the copy that a third party gets.
+    pub(super) fn copy(self) -> Self {
+        Self { stub_id: 0, ..self }
+    }
+
+    pub(super) fn of_channel(self, channel: ChannelId) -> Self {
+        Self { channel, ..self }
+    }
+}
+
+/// Encodes a message as one of a packet's.
+pub(super) fn encode(envelope: Envelope, message: &FromGateway) -> Vec<u8> {
+    let mut body = Vec::new();
+    message.encode_body(&mut body);
+    encode_pack(envelope, message.msg_type() as u32, &body)
+}
+
+/// Encodes a message of any type as one of a packet's.
+pub(super) fn encode_pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + 32);
+    MessagePack {
+        channel_id: envelope.channel.0,
+        broadcast: envelope.broadcast,
+        stub_id: envelope.stub_id,
+        msg_type,
+        body,
+    }
+    .encode_in_packet(&mut out);
+    out
+}
+
+impl ChannelSide {
+    /// Sends a message to one connection, if it is there.
+    pub(super) fn send(&mut self, to: ConnId, envelope: Envelope, message: &FromGateway) {
+        self.send_encoded(to, envelope.channel, Bytes::from(encode(envelope, message)));
+    }
+
+    /// Sends one message to several connections.
+    pub(super) fn send_to_all(
+        &mut self,
+        to: impl IntoIterator<Item = ConnId>,
+        channel: ChannelId,
+        message: &Bytes,
+    ) -> usize {
+        if self.is_too_long(channel, message) {
+            return 0;
+        }
+        let mut count = 0;
+        for (side, ids) in self.by_side(to) {
+            count += ids.len();
+            let message = ToConnections::SendMany {
+                to: ids,
+                message: message.clone(),
+            };
+            self.to_connections.push_back((side, message));
+        }
+        count
+    }
+
+    /// Returns whether the connection is there and the message fits a frame.
+    pub(super) fn send_encoded(&mut self, to: ConnId, channel: ChannelId, message: Bytes) -> bool {
+        let Some(person) = self.people.get(to) else {
+            return false;
+        };
+        let side = person.side;
+        if self.is_too_long(channel, &message) {
+            return false;
+        }
+        self.to_connections
+            .push_back((side, ToConnections::Send { to, message }));
+        true
+    }
+
+    /// Sorts connections by the side they are on; each side's are in order if
+    /// all were.
+    pub(super) fn by_side(
+        &self,
+        ids: impl IntoIterator<Item = ConnId>,
+    ) -> Vec<(SideId, Arc<[ConnId]>)> {
+        let mut sides: Vec<(SideId, Vec<ConnId>)> = Vec::new();
+        for id in ids {
+            let Some(person) = self.people.get(id) else {
+                continue;
+            };
+            match sides.iter_mut().find(|(side, _)| *side == person.side) {
+                Some((_, ids)) => ids.push(id),
+                None => sides.push((person.side, vec![id])),
+            }
+        }
+        sides
+            .into_iter()
+            .map(|(side, ids)| (side, ids.into()))
+            .collect()
+    }
+
+    /// Asks the connection's side to close it; from now on nothing of it
+    /// counts.
+    pub(super) fn close_connection(&mut self, id: ConnId, why: CloseReason) {
+        if let Some(person) = self.people.any_mut(id) {
+            let (side, key) = (person.side, person.key);
+            self.to_connections
+                .push_back((side, ToConnections::Close { key, why }));
+        }
+    }
+
+    fn is_too_long(&mut self, channel: ChannelId, message: &Bytes) -> bool {
+        // Beside the message itself its key and length in the packet.
+        let is_too_long = message.len() > MAX_MESSAGE_LEN + 4;
+        if is_too_long {
+            self.counters.too_long += 1;
+            self.events.push(Event::TooLong {
+                channel,
+                size_bytes: message.len(),
+            });
+        }
+        is_too_long
+    }
+}

@@ -1,0 +1,98 @@
+//! The connections as channels know them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
+
+/// A connection that has attempted to be let in.
+#[derive(Clone, Debug)]
+pub(super) struct Person {
+    pub(super) side: SideId,
+    pub(super) key: ConnKey,
+    pub(super) peer: Peer,
+    pub(super) admitted: bool,
+    pub(super) player: String,
+    /// It is being closed: nothing of it counts any more.
+    pub(super) leaving: bool,
+    pub(super) subscribed: BTreeSet<ChannelId>,
+    pub(super) owned: BTreeSet<ChannelId>,
+}
+
+/// All connections, by number and by side.
+#[derive(Debug, Default)]
+pub(super) struct People {
+    by_id: BTreeMap<ConnId, Person>,
+    by_key: BTreeMap<(SideId, ConnKey), ConnId>,
+    /// Numbers that servers may come back for.
+    reserved: BTreeSet<ConnId>,
+    last: u32,
+}
+
+impl People {
+    /// Those let in and not leaving.
+    pub(super) fn get(&self, id: ConnId) -> Option<&Person> {
+        self.by_id
+            .get(&id)
+            .filter(|person| person.admitted && !person.leaving)
+    }
+
+    pub(super) fn any_mut(&mut self, id: ConnId) -> Option<&mut Person> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub(super) fn find(&self, side: SideId, key: ConnKey) -> Option<ConnId> {
+        self.by_key.get(&(side, key)).copied()
+    }
+
+    pub(super) fn is_taken(&self, id: ConnId) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Gives a connection the next number that is free, up to `max`; numbers
+    /// are used again only once all were used.
+    pub(super) fn add(&mut self, max: u32, person: Person) -> Option<ConnId> {
+        if self.by_id.len() + self.reserved.len() >= max as usize {
+            return None;
+        }
+        let id = loop {
+            self.last = if self.last >= max { 1 } else { self.last + 1 };
+            let id = ConnId(self.last);
+            if !self.is_taken(id) && !self.reserved.contains(&id) {
+                break id;
+            }
+        };
+        self.by_key.insert((person.side, person.key), id);
+        self.by_id.insert(id, person);
+        Some(id)
+    }
+
+    pub(super) fn reserve(&mut self, id: ConnId) {
+        self.reserved.insert(id);
+    }
+
+    pub(super) fn unreserve(&mut self, id: ConnId) {
+        self.reserved.remove(&id);
+    }
+
+    /// Gives a connection another number, which must be free.
+    pub(super) fn renumber(&mut self, old: ConnId, new: ConnId) {
+        if let Some(person) = self.by_id.remove(&old) {
+            self.by_key.insert((person.side, person.key), new);
+            self.by_id.insert(new, person);
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: ConnId) -> Option<Person> {
+        let person = self.by_id.remove(&id)?;
+        self.by_key.remove(&(person.side, person.key));
+        Some(person)
+    }
+
+    /// The numbers of all clients that are let in.
+    pub(super) fn clients(&self) -> impl Iterator<Item = ConnId> {
+        self.by_id
+            .iter()
+            .filter(|(_, person)| person.admitted && !person.leaving && person.peer == Peer::Client)
+            .map(|(&id, _)| id)
+    }
+}

@@ -1,0 +1,191 @@
+//! Spatial channels: the cells of the grid, given out to servers in blocks.
+
+use lagometer_protocol::FromGateway;
+use lagometer_protocol::messages::channeldpb::{
+    ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
+    CreateSpatialChannelsResultMessage, QuerySpatialChannelMessage,
+    QuerySpatialChannelResultMessage, SpatialChannelsReadyMessage, SpatialRegionsUpdateMessage,
+};
+
+use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::settings::Place;
+
+use super::ChannelSide;
+use super::dispatch::Request;
+use super::outgoing::Envelope;
+
+/// Which server has which block of the grid.
+#[derive(Debug, Default)]
+pub(super) struct Servers(Vec<Option<ConnId>>);
+
+impl ChannelSide {
+    /// Gives a server the first block that nobody has.
+    pub(super) fn create_spatial_channels(
+        &mut self,
+        request: &Request,
+        message: &CreateChannelMessage,
+    ) {
+        let is_server =
+            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Server);
+        if request.channel != ChannelId::GLOBAL
+            || message.channel_type != ChannelType::Spatial as i32
+            || !is_server
+        {
+            self.drop_message(request, "only servers create spatial channels, on GLOBAL");
+            return;
+        }
+        let Some(grid) = self.settings.grid.clone() else {
+            self.drop_message(request, "there is no grid");
+            return;
+        };
+        self.servers.0.resize(grid.servers() as usize, None);
+        let Some(slot) = self.servers.0.iter().position(Option::is_none) else {
+            self.drop_message(request, "every part of the grid has its server");
+            return;
+        };
+        let channels: Vec<ChannelId> = grid
+            .cells_of(slot as u32)
+            .map(|cell| self.spatial_channel(cell))
+            .collect();
+        self.servers.0[slot] = Some(request.from);
+        for &id in &channels {
+            if !self.make_spatial_channel(request, id, message) {
+                self.servers.0[slot] = None;
+                self.drop_message(request, "its data is malformed or too large");
+                return;
+            }
+        }
+        let options = message.sub_options.clone().unwrap_or_default();
+        if self.servers.0.iter().all(Option::is_some) {
+            self.grid_is_full(request, &options);
+        }
+        let result = FromGateway::CreateSpatialChannel(CreateSpatialChannelsResultMessage {
+            spatial_channel_id: channels.iter().map(|id| id.0).collect(),
+            metadata: message.metadata.clone(),
+            owner_conn_id: request.from.0,
+        });
+        self.answer_and_tell_global_owner(request, &result);
+        for &id in &channels {
+            self.subscribe(request.now, id, request.from, &options);
+            self.send_subscribed(request.from, request.envelope.copy(), id, request.from);
+        }
+        let regions = self.regions();
+        self.send(request.from, request.envelope.copy(), &regions);
+    }
+
+    pub(super) fn query_spatial(&mut self, request: &Request, asked: &QuerySpatialChannelMessage) {
+        let Some(grid) = &self.settings.grid else {
+            self.drop_message(request, "there is no grid");
+            return;
+        };
+        if request.channel != ChannelId::GLOBAL {
+            self.drop_message(request, "places are asked for on GLOBAL");
+            return;
+        }
+        let channel_id = asked
+            .spatial_info
+            .iter()
+            .map(|info| {
+                let place = Place {
+                    x: info.x,
+                    z: info.z,
+                };
+                grid.cell(place)
+                    .map_or(0, |cell| self.spatial_channel(cell).0)
+            })
+            .collect();
+        let result =
+            FromGateway::QuerySpatialChannel(QuerySpatialChannelResultMessage { channel_id });
+        self.send(request.from, request.envelope, &result);
+    }
+
+    pub(super) fn debug_regions(&mut self, request: &Request) {
+        if self.settings.development
+            && self.settings.grid.is_some()
+            && request.channel == ChannelId::GLOBAL
+        {
+            let regions = self.regions();
+            self.send(request.from, request.envelope, &regions);
+        } else {
+            self.drop_message(request, "the grid is shown in development only");
+        }
+    }
+
+    /// A server's block may go to another.
+    pub(super) fn release_server(&mut self, id: ConnId) {
+        for slot in &mut self.servers.0 {
+            if *slot == Some(id) {
+                *slot = None;
+            }
+        }
+    }
+
+    /// The channel of a cell.
+    pub(super) fn spatial_channel(&self, cell: u32) -> ChannelId {
+        ChannelId(self.settings.spatial_channels_from + cell)
+    }
+
+    /// Makes one cell's channel. One that is there, because its server died,
+    /// keeps its subscribers and data and gets another owner.
+    fn make_spatial_channel(
+        &mut self,
+        request: &Request,
+        id: ChannelId,
+        message: &CreateChannelMessage,
+    ) -> bool {
+        if self.channels.contains_key(&id) {
+            self.set_owner(id, Some(request.from));
+        } else {
+            self.make_channel(id, ChannelType::Spatial as i32, Some(request.from));
+        }
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return false;
+        };
+        channel.owner_may_return = false;
+        channel.metadata.clone_from(&message.metadata);
+        let is_new = channel.content().is_none();
+        if is_new || message.data.is_some() {
+            if !self.init_data(id, message.data.as_ref(), message.merge_options) {
+                return false;
+            }
+            self.data_has_come(request.now, id);
+        }
+        true
+    }
+
+    /// Every block has its server: they are shown their borders and told.
+    fn grid_is_full(&mut self, request: &Request, options: &ChannelSubscriptionOptions) {
+        let Some(grid) = self.settings.grid.clone() else {
+            return;
+        };
+        let servers: Vec<ConnId> = self.servers.0.iter().copied().flatten().collect();
+        for (slot, &server) in servers.iter().enumerate() {
+            for cell in grid.border_of(slot as u32) {
+                let id = self.spatial_channel(cell);
+                if self.subscribe(request.now, id, server, options) {
+                    self.send_subscribed(server, Envelope::from(id), id, server);
+                }
+            }
+        }
+        let owner = self.owner(ChannelId::GLOBAL);
+        let owner = owner.filter(|owner| !servers.contains(owner));
+        for (index, &server) in servers.iter().chain(&owner).enumerate() {
+            let ready = FromGateway::SpatialChannelsReady(SpatialChannelsReadyMessage {
+                server_index: index as u32,
+                server_count: grid.servers(),
+            });
+            self.send(server, Envelope::from(ChannelId::GLOBAL), &ready);
+        }
+    }
+
+    fn regions(&self) -> FromGateway {
+        let first = self.settings.spatial_channels_from;
+        FromGateway::SpatialRegionsUpdate(SpatialRegionsUpdateMessage {
+            regions: self
+                .settings
+                .grid
+                .as_ref()
+                .map_or(Vec::new(), |grid| grid.regions(first)),
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! Subscribing and unsubscribing; connections that go.
+
+use lagometer_protocol::FromGateway;
+use lagometer_protocol::messages::channeldpb::{
+    ChannelSubscriptionOptions, SubscribedToChannelMessage, SubscribedToChannelResultMessage,
+    UnsubscribedFromChannelMessage, UnsubscribedFromChannelResultMessage,
+};
+use lagometer_units::Time;
+use std::time::Duration;
+
+use crate::core::bus::ToConnections;
+use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
+
+use super::ChannelSide;
+use super::dispatch::Request;
+use super::outgoing::Envelope;
+use super::subscription::{Place, SubOptions, Subscription};
+use super::timers::Due;
+
+impl ChannelSide {
+    pub(super) fn sub_to_channel(&mut self, request: &Request, asked: &SubscribedToChannelMessage) {
+        let Some(sender) = self.people.get(request.from) else {
+            return;
+        };
+        let subject = match sender.peer {
+            Peer::Client => request.from,
+            Peer::Server => ConnId(asked.conn_id),
+        };
+        if self.people.get(subject).is_none() {
+            self.drop_message(request, "there is no such connection to subscribe");
+            return;
+        }
+        let Some(channel) = self.channels.get(&request.channel) else {
+            return;
+        };
+        let level = self.settings.types.of(channel.kind).acl.sub;
+        if subject != request.from && !self.has_right(request.from, request.channel, level) {
+            self.drop_message(request, "it may not subscribe others");
+            return;
+        }
+        let options = asked.sub_options.clone().unwrap_or_default();
+        self.subscribe_and_tell(request, request.channel, subject, &options);
+    }
+
+    /// Subscribes, and tells all who are to know if it is new or the access
+    /// has changed.
+    pub(super) fn subscribe_and_tell(
+        &mut self,
+        request: &Request,
+        id: ChannelId,
+        subject: ConnId,
+        options: &ChannelSubscriptionOptions,
+    ) {
+        if !self.subscribe(request.now, id, subject, options) {
+            return;
+        }
+        self.send_subscribed(request.from, request.envelope, id, subject);
+        if subject != request.from {
+            self.send_subscribed(subject, request.envelope.copy(), id, subject);
+        }
+        if let Some(owner) = self.owner(id)
+            && owner != request.from
+        {
+            self.send_subscribed(owner, request.envelope.copy(), id, subject);
+        }
+    }
+
+    pub(super) fn unsub_from_channel(
+        &mut self,
+        request: &Request,
+        asked: UnsubscribedFromChannelMessage,
+    ) {
+        let subject = ConnId(asked.conn_id);
+        if self.people.get(subject).is_none() {
+            self.drop_message(request, "there is no such connection to unsubscribe");
+            return;
+        }
+        let Some(channel) = self.channels.get(&request.channel) else {
+            return;
+        };
+        let level = self.settings.types.of(channel.kind).acl.unsub;
+        if subject != request.from && !self.has_right(request.from, request.channel, level) {
+            self.drop_message(request, "it may not unsubscribe others");
+            return;
+        }
+        if !self.unsubscribe_and_tell(request, request.channel, subject) {
+            self.drop_message(request, "it is not subscribed");
+        }
+    }
+
+    /// Unsubscribes and tells all who are to know. Returns whether it was
+    /// subscribed.
+    pub(super) fn unsubscribe_and_tell(
+        &mut self,
+        request: &Request,
+        id: ChannelId,
+        subject: ConnId,
+    ) -> bool {
+        if !self.unsubscribe(id, subject) {
+            return false;
+        }
+        self.send_unsubscribed(request.from, request.envelope, id, subject);
+        if subject != request.from {
+            self.send_unsubscribed(subject, request.envelope.copy(), id, subject);
+        }
+        if let Some(owner) = self.owner(id) {
+            if owner == subject {
+                self.set_owner(id, None);
+            } else if owner != request.from {
+                self.send_unsubscribed(owner, request.envelope.copy(), id, subject);
+            }
+        }
+        true
+    }
+
+    /// Begins a subscription or changes it. Returns whether it is new or its
+    /// access has changed.
+    pub(super) fn subscribe(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        asked: &ChannelSubscriptionOptions,
+    ) -> bool {
+        if self.people.get(subject).is_none() {
+            return false;
+        }
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return false;
+        };
+        if let Some(subscription) = channel.subscriptions.get_mut(&subject) {
+            let before = subscription.options.clone();
+            subscription.options.merge(asked);
+            let after = subscription.options.clone();
+            if before != after {
+                self.resubscribe(now, id, subject, &before, &after);
+            }
+            return before.access != after.access;
+        }
+        let settings = self.settings.types.of(channel.kind);
+        let mut options = SubOptions::defaults(settings);
+        options.merge(asked);
+        let place = if options.has_access() {
+            first_place(now, &options, settings.tick)
+        } else {
+            Place::Outside
+        };
+        channel.subscriptions.insert(
+            subject,
+            Subscription {
+                options,
+                since: now,
+                place,
+            },
+        );
+        self.counters.of_mut(channel.kind).subscriptions += 1;
+        if let Some(person) = self.people.any_mut(subject) {
+            person.subscribed.insert(id);
+        }
+        self.await_first(now, id, subject, place);
+        true
+    }
+
+    /// Ends a subscription without a word. Returns whether there was one.
+    pub(super) fn unsubscribe(&mut self, id: ChannelId, subject: ConnId) -> bool {
+        self.part(id, subject);
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return false;
+        };
+        if channel.subscriptions.remove(&subject).is_none() {
+            return false;
+        }
+        self.counters.of_mut(channel.kind).subscriptions -= 1;
+        if let Some(person) = self.people.any_mut(subject) {
+            person.subscribed.remove(&id);
+            let forget = ToConnections::Forget {
+                id: subject,
+                channel: id,
+            };
+            self.to_connections.push_back((person.side, forget));
+        }
+        self.dissolve_groups(id);
+        true
+    }
+
+    /// A reader lost what was merged for it: it gets the whole state.
+    pub(super) fn resync(&mut self, now: Time, subject: ConnId, id: ChannelId) {
+        if self.part(id, subject).is_none() {
+            return;
+        }
+        self.dissolve_groups(id);
+        self.wait_for_state(now, id, subject, true);
+    }
+
+    /// A connection is gone, or is being closed by its side.
+    pub(super) fn closed(&mut self, now: Time, side: SideId, key: ConnKey, broke_off: bool) {
+        self.forget_logins(side, key);
+        let Some(id) = self.people.find(side, key) else {
+            return;
+        };
+        self.leave(now, id, broke_off);
+        self.people.remove(id);
+    }
+
+    pub(super) fn send_subscribed(
+        &mut self,
+        to: ConnId,
+        envelope: Envelope,
+        id: ChannelId,
+        subject: ConnId,
+    ) {
+        let Some(channel) = self.channels.get(&id) else {
+            return;
+        };
+        if let Some(subscription) = channel.subscriptions.get(&subject)
+            && let Some(person) = self.people.get(subject)
+        {
+            let result = FromGateway::SubToChannel(SubscribedToChannelResultMessage {
+                conn_id: subject.0,
+                sub_options: Some(subscription.options.to_wire()),
+                conn_type: person.peer.wire(),
+                channel_type: channel.kind,
+            });
+            self.send(to, envelope.of_channel(id), &result);
+        }
+    }
+
+    pub(super) fn send_unsubscribed(
+        &mut self,
+        to: ConnId,
+        envelope: Envelope,
+        id: ChannelId,
+        subject: ConnId,
+    ) {
+        let peer = self.people.any_mut(subject).map(|person| person.peer);
+        if let Some(channel) = self.channels.get(&id)
+            && let Some(peer) = peer
+        {
+            let result = FromGateway::UnsubFromChannel(UnsubscribedFromChannelResultMessage {
+                conn_id: subject.0,
+                conn_type: peer.wire(),
+                channel_type: channel.kind,
+            });
+            self.send(to, envelope.of_channel(id), &result);
+        }
+    }
+
+    fn resubscribe(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        before: &SubOptions,
+        after: &SubOptions,
+    ) {
+        if !after.has_access() {
+            self.part(id, subject);
+            if let Some(channel) = self.channels.get_mut(&id)
+                && let Some(subscription) = channel.subscriptions.get_mut(&subject)
+            {
+                subscription.place = Place::Outside;
+            }
+        } else if !before.has_access() {
+            self.wait_for_state(now, id, subject, !after.skip_first);
+        } else if let Some(cursor) = self.part(id, subject) {
+            // Nothing is lost between the old group and the new one.
+            self.join(now, id, subject, cursor);
+        }
+        self.dissolve_groups(id);
+    }
+
+    fn wait_for_state(&mut self, now: Time, id: ChannelId, subject: ConnId, whole: bool) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let tick = self.settings.types.of(channel.kind).tick;
+        let due = if whole { now.round_up_to(tick) } else { now };
+        let place = Place::Waiting { due, whole };
+        if let Some(subscription) = channel.subscriptions.get_mut(&subject) {
+            subscription.place = place;
+            self.await_first(now, id, subject, place);
+        }
+    }
+
+    fn await_first(&mut self, now: Time, id: ChannelId, subject: ConnId, place: Place) {
+        let Place::Waiting { due, whole } = place else {
+            return;
+        };
+        if due <= now && !whole {
+            // Nothing that comes from here on is to be missed.
+            self.first_state(now, due, id, subject);
+        } else {
+            let first = Due::FirstState {
+                channel: id,
+                id: subject,
+            };
+            self.timers.add(due, first);
+        }
+    }
+}
+
+/// Where a new subscription begins: the whole state is due after the delay and
+/// one interval, at a tick; without it windows begin after the delay.
+fn first_place(now: Time, options: &SubOptions, tick: Duration) -> Place {
+    let interval_ms = if options.skip_first {
+        0
+    } else {
+        i64::from(options.interval_ms)
+    };
+    let wait_ms = (i64::from(options.delay_ms) + interval_ms).max(0);
+    let due = now + Duration::from_millis(wait_ms.unsigned_abs());
+    let whole = !options.skip_first;
+    Place::Waiting {
+        due: if whole { due.round_up_to(tick) } else { due },
+        whole,
+    }
+}

@@ -1,0 +1,160 @@
+//! From updates to windows: merged and encoded once, whoever they go to.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lagometer_protocol::Mask;
+use lagometer_protocol::merge::{
+    MergeContext, MergeLimits, MergeOptions, Taken, Window as MergedWindow, WindowBytes,
+};
+use lagometer_protocol::schema::DataType;
+use lagometer_units::Time;
+
+use crate::core::bus::Own;
+use crate::core::ids::ConnId;
+
+/// One update as it came.
+#[derive(Clone, Debug)]
+pub(super) struct Update {
+    pub(super) sender: ConnId,
+    pub(super) at: Time,
+    pub(super) value: Bytes,
+}
+
+/// Updates merged and encoded.
+#[derive(Clone, Debug)]
+pub(super) struct Built {
+    pub(super) value: Bytes,
+    /// In order of the senders.
+    pub(super) own: Arc<[Own]>,
+    /// Senders whose own part cannot be cut out, in order.
+    pub(super) contested: Vec<ConnId>,
+}
+
+/// How updates of a channel are merged.
+#[derive(Clone, Debug)]
+pub(super) struct Recipe {
+    pub(super) data_type: Option<DataType>,
+    pub(super) options: Option<MergeOptions>,
+    pub(super) now_unix_ms: i64,
+    /// The longest value that goes into one message.
+    pub(super) max_value_bytes: usize,
+}
+
+/// Merges updates into as few windows as can be, in order: mostly one. More
+/// where an update brings back what another removed, or where one message
+/// cannot hold all.
+pub(super) fn build(updates: &[&Update], recipe: &Recipe) -> Vec<Built> {
+    match updates {
+        [] => Vec::new(),
+        [one] => vec![Built {
+            value: one.value.clone(),
+            own: Arc::new([Own {
+                id: one.sender,
+                range: 0..one.value.len(),
+            }]),
+            contested: Vec::new(),
+        }],
+        _ => merge(updates, recipe),
+    }
+}
+
+/// What a mask keeps of a window, own parts and all. A window of which nothing
+/// is kept is empty.
+pub(super) fn masked(built: &Built, mask: &Mask) -> Built {
+    let mut value = Vec::new();
+    let mut own = Vec::new();
+    let mut by_place: Vec<&Own> = built.own.iter().collect();
+    by_place.sort_unstable_by_key(|own| own.range.start);
+    let mut keep = |range: std::ops::Range<usize>| {
+        let start = value.len();
+        // What cannot be read was not merged in the first place.
+        if mask.apply(&built.value[range], &mut value).is_err() {
+            value.truncate(start);
+        }
+        start..value.len()
+    };
+    let mut at = 0;
+    for one in by_place {
+        keep(at..one.range.start.max(at));
+        let range = keep(one.range.start.max(at)..one.range.end.max(at));
+        own.push(Own { id: one.id, range });
+        at = one.range.end.max(at);
+    }
+    keep(at..built.value.len());
+    own.sort_unstable_by_key(|own| own.id);
+    Built {
+        value: Bytes::from(value),
+        own: own.into(),
+        contested: built.contested.clone(),
+    }
+}
+
+fn merge(updates: &[&Update], recipe: &Recipe) -> Vec<Built> {
+    let context = MergeContext {
+        options: recipe.options,
+        now_unix_ms: recipe.now_unix_ms,
+    };
+    // One update grows by what is written out in full; more than a message
+    // holds is cut in two below.
+    let limits = MergeLimits {
+        max_encoded_bytes: recipe.max_value_bytes * 4,
+    };
+    let mut window = MergedWindow::new(recipe.data_type.clone(), limits);
+    let mut built = Vec::new();
+    let mut first = 0;
+    for (index, update) in updates.iter().enumerate() {
+        let taken = window.merge(update.sender.0, &update.value, &context);
+        if taken == Ok(Taken::Merged) {
+            continue;
+        }
+        finish(&window, &updates[first..index], recipe, &mut built);
+        window.clear();
+        first = index;
+        if window.merge(update.sender.0, &update.value, &context) != Ok(Taken::Merged) {
+            built.extend(build(&updates[index..=index], recipe));
+            first = index + 1;
+            window.clear();
+        }
+    }
+    finish(&window, &updates[first..], recipe, &mut built);
+    built
+}
+
+/// Encodes a window; if it is too long, each half of its updates instead.
+fn finish(window: &MergedWindow, updates: &[&Update], recipe: &Recipe, built: &mut Vec<Built>) {
+    match updates {
+        [] => {}
+        [_] => built.extend(build(updates, recipe)),
+        _ => {
+            let encoded = window.encode();
+            if encoded.all().len() > recipe.max_value_bytes {
+                let (earlier, later) = updates.split_at(updates.len() / 2);
+                built.extend(build(earlier, recipe));
+                built.extend(build(later, recipe));
+            } else {
+                built.push(of_window(&encoded));
+            }
+        }
+    }
+}
+
+fn of_window(encoded: &WindowBytes) -> Built {
+    let all = encoded.all();
+    let mut own = Vec::new();
+    let mut contested = Vec::new();
+    for sender in encoded.senders() {
+        match encoded.without(sender) {
+            Some([before, after]) => own.push(Own {
+                id: ConnId(sender),
+                range: before.len()..all.len() - after.len(),
+            }),
+            None => contested.push(ConnId(sender)),
+        }
+    }
+    Built {
+        value: Bytes::copy_from_slice(all),
+        own: own.into(),
+        contested,
+    }
+}

@@ -1,0 +1,396 @@
+//! The connection side: owns connections.
+//!
+//! Bytes come in and become frames, packets, messages; each message is held
+//! against the connection's state machine, and what is allowed goes to the
+//! channel side. What the channel side sends is put into frames, one outbox
+//! for each connection; a group's window is fanned out here.
+//!
+//! A reader that is slow harms only itself. Up to a limit its frames wait;
+//! then updates of channel data are merged instead, channel by channel, until
+//! it has caught up. What cannot be merged waits up to a second limit, at which
+//! the connection is closed, as it is when it reads nothing for too long.
+
+mod behind;
+mod connection;
+mod deliver;
+mod groups;
+mod inbound;
+mod outbox;
+mod recorder;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use lagometer_protocol::Compressor;
+use lagometer_units::Time;
+
+use super::bus::{CloseReason, ToChannels};
+use super::counters::ConnectionCounters;
+use super::events::{Event, Events};
+use super::ids::{ConnId, ConnKey, Peer};
+use super::settings::ConnectionSettings;
+
+use connection::{Connection, Table};
+use groups::Groups;
+use recorder::Recorder;
+
+/// How often connections are looked over for those that have run out of time.
+const LOOK_OVER: Duration = Duration::from_millis(500);
+
+/// The most spare buffers that are kept for connections that have something to
+/// write, and how large one may be to be kept.
+const SPARE_BUFFERS: usize = 4096;
+const SPARE_BUFFER_BYTES: usize = 128 << 10;
+
+/// One connection side. See the [module](super) for how it is driven.
+#[derive(Debug)]
+pub struct ConnectionSide {
+    settings: ConnectionSettings,
+    table: Table,
+    by_id: BTreeMap<ConnId, u32>,
+    groups: Groups,
+    banned: BTreeSet<IpAddr>,
+    to_channels: VecDeque<ToChannels>,
+    /// Slots of connections with something to write, each once.
+    writable: VecDeque<ConnKey>,
+    closing: VecDeque<(ConnKey, CloseReason)>,
+    recordings: VecDeque<Recording>,
+    recording: bool,
+    look_over_at: Option<Time>,
+    spare: Vec<Vec<u8>>,
+    compressor: Compressor,
+    /// Messages on their way to the channel side are copied into this.
+    arena: BytesMut,
+    scratch: Vec<u8>,
+    unpacked: Vec<u8>,
+    counters: ConnectionCounters,
+    events: Events,
+}
+
+/// All that one client sent in its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// The client.
+    pub id: Option<ConnId>,
+    /// An encoded `replaypb.ReplaySession`: the content of a `.cpr` file.
+    pub file: Vec<u8>,
+}
+
+/// A connection was not accepted: its address is banned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the address is banned")]
+pub struct AddressBanned;
+
+impl ConnectionSide {
+    /// A side without connections.
+    #[must_use]
+    pub fn new(settings: ConnectionSettings) -> Self {
+        Self {
+            settings,
+            table: Table::default(),
+            by_id: BTreeMap::new(),
+            groups: Groups::default(),
+            banned: BTreeSet::new(),
+            to_channels: VecDeque::new(),
+            writable: VecDeque::new(),
+            closing: VecDeque::new(),
+            recordings: VecDeque::new(),
+            recording: false,
+            look_over_at: None,
+            spare: Vec::new(),
+            compressor: Compressor::new(),
+            arena: BytesMut::new(),
+            scratch: Vec::new(),
+            unpacked: Vec::new(),
+            counters: ConnectionCounters::default(),
+            events: Events::default(),
+        }
+    }
+
+    /// Takes other settings. Connections that are open keep the frame limits
+    /// they have; everything else applies to them too, save that a state
+    /// machine with other states begins with the next connection.
+    pub fn set_settings(&mut self, settings: ConnectionSettings) {
+        let same_machines = settings.server_fsm == self.settings.server_fsm
+            && settings.client_fsm == self.settings.client_fsm;
+        if same_machines || self.table.keys().next().is_none() {
+            self.settings = settings;
+        } else {
+            let server_fsm = self.settings.server_fsm.clone();
+            let client_fsm = self.settings.client_fsm.clone();
+            self.settings = ConnectionSettings {
+                server_fsm,
+                client_fsm,
+                ..settings
+            };
+        }
+    }
+
+    /// Keeps what clients that connect from now on send; see
+    /// [`poll_recording`](Self::poll_recording).
+    pub fn record_clients(&mut self, record: bool) {
+        self.recording = record;
+    }
+
+    /// A connection was accepted. It takes part from now on, and has to be
+    /// ended with [`close`](Self::close).
+    ///
+    /// # Errors
+    ///
+    /// [`AddressBanned`]: hang up.
+    pub fn open(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        address: Option<IpAddr>,
+    ) -> Result<ConnKey, AddressBanned> {
+        if address.is_some_and(|address| self.banned.contains(&address)) {
+            self.counters.banned += 1;
+            return Err(AddressBanned);
+        }
+        let settings = &self.settings;
+        let key = self
+            .table
+            .insert(|key| Connection::new(key, peer, address, now, settings));
+        if self.recording
+            && peer == Peer::Client
+            && let Some(connection) = self.table.get_mut(key)
+        {
+            connection.recorder = Some(Box::new(Recorder::new(now)));
+        }
+        let counters = self.counters.of_mut(peer);
+        counters.open += 1;
+        counters.opened += 1;
+        self.look_over_at.get_or_insert(now + LOOK_OVER);
+        self.events.push(Event::Opened { peer, address });
+        Ok(key)
+    }
+
+    /// The socket is closed, by the peer or because
+    /// [`poll_close`](Self::poll_close) asked for it: the connection is no
+    /// more. `why` does not matter if the side had already decided to close it.
+    pub fn close(&mut self, key: ConnKey, why: CloseReason) {
+        self.begin_to_close(key, why);
+        let Some(mut connection) = self.table.remove(key) else {
+            return;
+        };
+        self.counters.of_mut(connection.peer).open -= 1;
+        if let Some(id) = connection.id
+            && self.by_id.get(&id) == Some(&key.slot)
+        {
+            self.by_id.remove(&id);
+        }
+        if let Some(recorder) = connection.recorder.take() {
+            self.recordings.push_back(Recording {
+                id: connection.id,
+                file: recorder.into_file(),
+            });
+        }
+    }
+
+    /// All connections are to be closed: the gateway shuts down.
+    pub fn close_all(&mut self, why: CloseReason) {
+        let keys: Vec<ConnKey> = self.table.keys().collect();
+        for key in keys {
+            self.begin_to_close(key, why);
+        }
+    }
+
+    /// The next message for the channel side.
+    pub fn poll_bus(&mut self) -> Option<ToChannels> {
+        self.to_channels.pop_front()
+    }
+
+    /// The next connection that has something to write. It is not given again
+    /// before there is more to write than there was: whoever cannot write all
+    /// of it waits until the socket can be written to.
+    pub fn poll_writable(&mut self) -> Option<ConnKey> {
+        loop {
+            let key = self.writable.pop_front()?;
+            if let Some(connection) = self.table.get_mut(key) {
+                connection.listed = false;
+                return Some(key);
+            }
+        }
+    }
+
+    /// What is to be written to a connection, in order, as shared slices for
+    /// one vectored write (or several: there may be more slices than one write
+    /// takes). Say with [`wrote`](Self::wrote) how much was.
+    pub fn output(&mut self, key: ConnKey) -> impl Iterator<Item = &[u8]> {
+        if let Some(connection) = self.table.get_mut(key) {
+            connection.outbox.seal(&mut self.compressor);
+        }
+        self.table
+            .get(key)
+            .into_iter()
+            .flat_map(|connection| connection.outbox.slices())
+    }
+
+    /// Bytes that wait to be written to a connection.
+    #[must_use]
+    pub fn waiting(&self, key: ConnKey) -> usize {
+        self.table
+            .get(key)
+            .map_or(0, |connection| connection.outbox.waiting())
+    }
+
+    /// So many bytes of the [`output`](Self::output) were written.
+    pub fn wrote(&mut self, now: Time, key: ConnKey, bytes: usize) {
+        let Some(connection) = self.table.get_mut(key) else {
+            return;
+        };
+        connection.outbox.wrote(bytes);
+        self.counters.of_mut(connection.peer).bytes_out += bytes as u64;
+        if connection.outbox.is_empty() {
+            connection.stuck_since = None;
+        } else if bytes > 0 || connection.stuck_since.is_none() {
+            connection.stuck_since = Some(now);
+        }
+        if let Some(buffer) = connection.outbox.give_back()
+            && self.spare.len() < SPARE_BUFFERS
+            && buffer.capacity() <= SPARE_BUFFER_BYTES
+        {
+            self.spare.push(buffer);
+        }
+        if connection.behind.is_some()
+            && connection.outbox.waiting() <= self.settings.slow_readers.resume_at_bytes
+        {
+            self.catch_up(now, key);
+        }
+    }
+
+    /// The next connection that is to be closed, and why: write what can be
+    /// written of its [`output`](Self::output) without waiting, close the
+    /// socket, call [`close`](Self::close).
+    pub fn poll_close(&mut self) -> Option<(ConnKey, CloseReason)> {
+        self.closing.pop_front()
+    }
+
+    /// When [`handle_deadline`](Self::handle_deadline) is to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.look_over_at
+    }
+
+    /// Looks for connections that have run out of time.
+    pub fn handle_deadline(&mut self, now: Time) {
+        if self.look_over_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let mut late = Vec::new();
+        let mut any = false;
+        for key in self.table.keys() {
+            any = true;
+            if let Some(connection) = self.table.get(key)
+                && connection.closing.is_none()
+                && let Some(why) = self.out_of_time(now, connection)
+            {
+                late.push((key, connection.address, why));
+            }
+        }
+        for (key, address, why) in late {
+            if why == CloseReason::AuthTimeout && address.is_some() {
+                self.to_channels.push_back(ToChannels::Misbehaved {
+                    address,
+                    player: None,
+                });
+            }
+            self.begin_to_close(key, why);
+        }
+        self.look_over_at = any.then(|| now + LOOK_OVER);
+    }
+
+    /// A connection's number on the wire, once it has one.
+    #[must_use]
+    pub fn id(&self, key: ConnKey) -> Option<ConnId> {
+        self.table.get(key)?.id
+    }
+
+    /// Whether a connection was let in.
+    #[must_use]
+    pub fn is_admitted(&self, key: ConnKey) -> bool {
+        self.table
+            .get(key)
+            .is_some_and(|connection| connection.admitted)
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counters(&self) -> ConnectionCounters {
+        ConnectionCounters {
+            events_lost: self.events.lost(),
+            ..self.counters
+        }
+    }
+
+    /// The next event for the log.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// The next session that was recorded to its end.
+    pub fn poll_recording(&mut self) -> Option<Recording> {
+        self.recordings.pop_front()
+    }
+
+    fn out_of_time(&self, now: Time, connection: &Connection) -> Option<CloseReason> {
+        let slow = self.settings.slow_readers.close_after;
+        if connection
+            .stuck_since
+            .is_some_and(|since| now.since(since) >= slow)
+        {
+            return Some(CloseReason::NotReading);
+        }
+        if connection.peer == Peer::Server {
+            return None;
+        }
+        if !connection.admitted
+            && let Some(limits) = &self.settings.anti_ddos
+            && now.since(connection.opened) >= limits.auth_timeout
+        {
+            return Some(CloseReason::AuthTimeout);
+        }
+        let silent = now.since(connection.heard);
+        (self
+            .settings
+            .silent_at_most
+            .is_some_and(|most| silent >= most))
+        .then_some(CloseReason::Silent)
+    }
+
+    /// Nothing is taken from the connection any more, and the channel side is
+    /// told that it is gone.
+    fn begin_to_close(&mut self, key: ConnKey, why: CloseReason) {
+        let Some(connection) = self.table.get_mut(key) else {
+            return;
+        };
+        if connection.closing.is_some() {
+            return;
+        }
+        connection.closing = Some(why);
+        connection.behind = None;
+        if connection.attempted {
+            self.to_channels.push_back(ToChannels::Closed {
+                key,
+                broke_off: why.broke_off(),
+            });
+        }
+        let counters = self.counters.of_mut(connection.peer);
+        match why {
+            CloseReason::BadBytes => counters.closed_for_bad_bytes += 1,
+            CloseReason::TooMuchWaiting | CloseReason::NotReading => {
+                counters.closed_for_slow_reading += 1;
+            }
+            _ => {}
+        }
+        self.closing.push_back((key, why));
+        self.events.push(Event::Closed {
+            id: connection.id,
+            peer: connection.peer,
+            why,
+        });
+    }
+}

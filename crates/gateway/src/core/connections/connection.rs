@@ -1,0 +1,143 @@
+//! One connection, and the table of them.
+
+use std::net::IpAddr;
+
+use lagometer_protocol::FrameDecoder;
+use lagometer_units::Time;
+
+use crate::core::bus::CloseReason;
+use crate::core::ids::{ConnId, ConnKey, Peer};
+use crate::core::settings::{ConnectionSettings, Fsm, FsmState};
+
+use super::behind::Behind;
+use super::outbox::Outbox;
+use super::recorder::Recorder;
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) key: ConnKey,
+    pub(super) peer: Peer,
+    pub(super) address: Option<IpAddr>,
+    /// Its number, once it has attempted to be let in.
+    pub(super) id: Option<ConnId>,
+    pub(super) admitted: bool,
+    /// It has sent AUTH: the channel side knows of it.
+    pub(super) attempted: bool,
+    pub(super) player: String,
+    pub(super) state: FsmState,
+    pub(super) decoder: FrameDecoder,
+    pub(super) outbox: Outbox,
+    /// It reads slowly: what it has not been sent.
+    pub(super) behind: Option<Box<Behind>>,
+    pub(super) closing: Option<CloseReason>,
+    /// It stands in the list of those with something to write.
+    pub(super) listed: bool,
+    pub(super) refused: u32,
+    pub(super) opened: Time,
+    pub(super) heard: Time,
+    /// Since when something waits and nothing is read.
+    pub(super) stuck_since: Option<Time>,
+    /// The second the count of messages is for, and the count.
+    pub(super) rate: (u64, u32),
+    pub(super) recorder: Option<Box<Recorder>>,
+}
+
+/// Connections by slot; a slot is used again under another generation.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+}
+
+impl Connection {
+    pub(super) fn new(
+        key: ConnKey,
+        peer: Peer,
+        address: Option<IpAddr>,
+        now: Time,
+        settings: &ConnectionSettings,
+    ) -> Self {
+        Self {
+            key,
+            peer,
+            address,
+            id: None,
+            admitted: false,
+            attempted: false,
+            player: String::new(),
+            state: fsm(settings, peer).start(),
+            decoder: FrameDecoder::new(settings.frames),
+            outbox: Outbox::default(),
+            behind: None,
+            closing: None,
+            listed: false,
+            refused: 0,
+            opened: now,
+            heard: now,
+            stuck_since: None,
+            rate: (0, 0),
+            recorder: None,
+        }
+    }
+}
+
+/// The state machine of a kind of peer.
+pub(super) fn fsm(settings: &ConnectionSettings, peer: Peer) -> &Fsm {
+    match peer {
+        Peer::Server => &settings.server_fsm,
+        Peer::Client => &settings.client_fsm,
+    }
+}
+
+impl Table {
+    pub(super) fn insert(&mut self, make: impl FnOnce(ConnKey) -> Connection) -> ConnKey {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let place = &mut self.slots[slot as usize];
+        place.generation = place.generation.wrapping_add(1);
+        let key = ConnKey {
+            slot,
+            generation: place.generation,
+        };
+        place.connection = Some(Box::new(make(key)));
+        key
+    }
+
+    pub(super) fn remove(&mut self, key: ConnKey) -> Option<Box<Connection>> {
+        self.get(key)?;
+        self.free.push(key.slot);
+        self.slots[key.slot()].connection.take()
+    }
+
+    pub(super) fn get(&self, key: ConnKey) -> Option<&Connection> {
+        self.slots
+            .get(key.slot())?
+            .connection
+            .as_deref()
+            .filter(|connection| connection.key == key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: ConnKey) -> Option<&mut Connection> {
+        self.at_mut(key.slot)
+            .filter(|connection| connection.key == key)
+    }
+
+    /// Whoever is in a slot now.
+    pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut Connection> {
+        self.slots.get_mut(slot as usize)?.connection.as_deref_mut()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = ConnKey> {
+        self.slots
+            .iter()
+            .filter_map(|slot| Some(slot.connection.as_ref()?.key))
+    }
+}

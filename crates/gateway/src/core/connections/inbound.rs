@@ -1,0 +1,191 @@
+//! From a connection's bytes to messages for the channel side.
+
+use lagometer_protocol::messages::channeldpb::{AuthMessage, MessageType};
+use lagometer_protocol::{Compression, Frame, FrameDecoder, MessagePack, Packet};
+use lagometer_units::Time;
+use prost::Message;
+
+use crate::core::bus::{AuthAttempt, CloseReason, ToChannels};
+use crate::core::ids::{ConnKey, Peer};
+
+use super::ConnectionSide;
+use super::connection::fsm;
+
+/// The messages of so many bytes share one allocation.
+const ARENA_BYTES: usize = 64 << 10;
+
+impl ConnectionSide {
+    /// Bytes have come from the peer, in pieces of any size. What they ask for
+    /// comes out of [`poll_bus`](Self::poll_bus) and
+    /// [`poll_close`](Self::poll_close).
+    pub fn receive(&mut self, now: Time, key: ConnKey, bytes: &[u8]) {
+        let Some(connection) = self.table.get_mut(key) else {
+            return;
+        };
+        if connection.closing.is_some() || bytes.is_empty() {
+            return;
+        }
+        connection.heard = now;
+        let peer = connection.peer;
+        self.counters.of_mut(peer).bytes_in += bytes.len() as u64;
+        // The decoder is taken out so that its frames can be read while the
+        // connection changes.
+        let limits = connection.decoder.limits();
+        let mut decoder = std::mem::replace(&mut connection.decoder, FrameDecoder::new(limits));
+        let mut rest = bytes;
+        let mut frames = 0;
+        let failed = loop {
+            match decoder.next(&mut rest) {
+                Ok(Some(frame)) => {
+                    frames += 1;
+                    if let Err(why) = self.frame(now, key, frame) {
+                        break Some(why);
+                    }
+                }
+                Ok(None) => break None,
+                Err(_) => break Some(CloseReason::BadBytes),
+            }
+        };
+        let fragmented = u64::from(!decoder.is_between_frames());
+        let counters = self.counters.of_mut(peer);
+        counters.packets_in += frames;
+        counters.combined += frames;
+        counters.fragmented += fragmented;
+        if let Some(connection) = self.table.get_mut(key) {
+            connection.decoder = decoder;
+        }
+        if let Some(why) = failed {
+            self.begin_to_close(key, why);
+        }
+    }
+
+    fn frame(&mut self, now: Time, key: ConnKey, frame: Frame<'_>) -> Result<(), CloseReason> {
+        let limit = self.settings.frames.max_packet_bytes;
+        let mut unpacked = std::mem::take(&mut self.unpacked);
+        let result = match frame.packet_bytes(limit, &mut unpacked) {
+            Ok(packet) => {
+                if frame.compression == Compression::Snappy
+                    && let Some(connection) = self.table.get_mut(key)
+                {
+                    connection.outbox.compress(&mut self.compressor);
+                }
+                self.packet(now, key, packet)
+            }
+            Err(_) => Err(CloseReason::BadBytes),
+        };
+        self.unpacked = unpacked;
+        result
+    }
+
+    fn packet(&mut self, now: Time, key: ConnKey, bytes: &[u8]) -> Result<(), CloseReason> {
+        let packet = Packet::new_checked(bytes).map_err(|_| CloseReason::BadBytes)?;
+        if let Some(connection) = self.table.get_mut(key)
+            && let Some(recorder) = &mut connection.recorder
+        {
+            recorder.keep(now, bytes);
+        }
+        self.scratch.clear();
+        let mut result = Ok(());
+        for message in packet.messages() {
+            result = self.message(now, key, &message);
+            if result.is_err() {
+                break;
+            }
+        }
+        if !self.scratch.is_empty()
+            && let Some(from) = self.table.get(key).and_then(|connection| connection.id)
+        {
+            if self.arena.capacity() < self.scratch.len() {
+                self.arena.reserve(ARENA_BYTES.max(self.scratch.len()));
+            }
+            self.arena.extend_from_slice(&self.scratch);
+            let packet = self.arena.split().freeze();
+            self.to_channels
+                .push_back(ToChannels::Messages { from, packet });
+        }
+        result
+    }
+
+    /// Appends a message that is allowed to those for the channel side.
+    fn message(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        message: &MessagePack<'_>,
+    ) -> Result<(), CloseReason> {
+        let Some(connection) = self.table.get_mut(key) else {
+            return Ok(());
+        };
+        let is_client = connection.peer == Peer::Client;
+        if let Some(most) = self.settings.max_messages_per_second
+            && is_client
+        {
+            let second = now.as_millis() / 1000;
+            if connection.rate.0 != second {
+                connection.rate = (second, 0);
+            }
+            connection.rate.1 += 1;
+            if connection.rate.1 > most {
+                return Err(CloseReason::TooFast);
+            }
+        }
+        let machine = fsm(&self.settings, connection.peer);
+        let counters = &mut self.counters.peers[connection.peer.index()];
+        if !machine.allows(connection.state, message.msg_type) {
+            counters.refused += 1;
+            connection.refused += 1;
+            let most = self
+                .settings
+                .anti_ddos
+                .map_or(0, |limits| limits.max_refused);
+            if is_client && most > 0 && connection.refused >= most {
+                if !connection.player.is_empty() {
+                    self.to_channels.push_back(ToChannels::Misbehaved {
+                        address: None,
+                        player: Some(connection.player.clone()),
+                    });
+                }
+                return Err(CloseReason::TooManyRefused);
+            }
+            return Ok(());
+        }
+        if message.msg_type == MessageType::Auth as u32 {
+            counters.messages_in += 1;
+            return self.auth(key, message);
+        }
+        connection.state = machine.after(connection.state, message.msg_type);
+        if connection.admitted {
+            counters.messages_in += 1;
+            message.encode_in_packet(&mut self.scratch);
+        } else {
+            counters.refused += 1;
+        }
+        Ok(())
+    }
+
+    fn auth(&mut self, key: ConnKey, message: &MessagePack<'_>) -> Result<(), CloseReason> {
+        if message.channel_id != 0 {
+            return Err(CloseReason::BadAuth);
+        }
+        let Ok(auth) = AuthMessage::decode(message.body) else {
+            return Ok(());
+        };
+        let Some(connection) = self.table.get_mut(key) else {
+            return Ok(());
+        };
+        if connection.admitted {
+            return Ok(());
+        }
+        connection.attempted = true;
+        self.to_channels.push_back(ToChannels::Auth(AuthAttempt {
+            key,
+            peer: connection.peer,
+            address: connection.address,
+            stub_id: message.stub_id,
+            broadcast: message.broadcast,
+            player: auth.player_identifier_token,
+            login_token: auth.login_token,
+        }));
+        Ok(())
+    }
+}

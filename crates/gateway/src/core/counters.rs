@@ -1,0 +1,153 @@
+//! What the core counts, to be read at any time.
+
+use super::ids::Peer;
+
+/// What a connection side counts for one kind of peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerCounters {
+    /// Connections open now.
+    pub open: u64,
+    /// Connections ever opened.
+    pub opened: u64,
+    /// Messages taken in.
+    pub messages_in: u64,
+    /// Messages put into frames.
+    pub messages_out: u64,
+    /// Frames taken in.
+    pub packets_in: u64,
+    /// Frames begun.
+    pub packets_out: u64,
+    /// Bytes of frames taken in.
+    pub bytes_in: u64,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Reads that ended within a frame.
+    pub fragmented: u64,
+    /// Whole frames found in reads.
+    pub combined: u64,
+    /// Messages refused by the state machine.
+    pub refused: u64,
+    /// Connections closed for bad bytes.
+    pub closed_for_bad_bytes: u64,
+    /// Connections closed for reading too slowly.
+    pub closed_for_slow_reading: u64,
+    /// Times a connection began to be a slow reader.
+    pub slow_readers: u64,
+    /// Updates merged for slow readers rather than queued.
+    pub updates_merged: u64,
+    /// Channels whose whole state a slow reader was given instead.
+    pub resyncs: u64,
+}
+
+/// What a connection side counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionCounters {
+    /// By kind of peer.
+    pub peers: [PeerCounters; 2],
+    /// Log events that found no room.
+    pub events_lost: u64,
+    /// Connections refused because their address is banned.
+    pub banned: u64,
+}
+
+impl ConnectionCounters {
+    /// Those of one kind of peer.
+    #[must_use]
+    pub fn of(&self, peer: Peer) -> &PeerCounters {
+        &self.peers[peer.index()]
+    }
+
+    pub(super) fn of_mut(&mut self, peer: Peer) -> &mut PeerCounters {
+        &mut self.peers[peer.index()]
+    }
+}
+
+/// The types of channel that are counted apart.
+pub const COUNTED_TYPES: [(i32, &str); 6] = [
+    (1, "GLOBAL"),
+    (2, "PRIVATE"),
+    (3, "SUBWORLD"),
+    (4, "SPATIAL"),
+    (5, "ENTITY"),
+    (0, "OTHER"),
+];
+
+/// What the channel side counts for one type of channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TypeCounters {
+    /// Channels there are now.
+    pub channels: u64,
+    /// Subscriptions there are now.
+    pub subscriptions: u64,
+    /// Updates taken in.
+    pub updates: u64,
+    /// Windows sent.
+    pub windows: u64,
+    /// Whole states sent.
+    pub states: u64,
+    /// Bytes of channel data in the windows and states, once each.
+    pub bytes: u64,
+    /// How late windows were sent after they were due.
+    pub lateness: Buckets,
+    /// How old the oldest update of each window was when it was sent.
+    pub age: Buckets,
+}
+
+/// What the channel side counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelCounters {
+    /// By type of channel, in the order of [`COUNTED_TYPES`].
+    pub types: [TypeCounters; 6],
+    /// Messages dropped, whatever the reason.
+    pub dropped: u64,
+    /// Messages too long to be sent.
+    pub too_long: u64,
+    /// User-space messages passed on, once for each recipient.
+    pub forwarded: u64,
+    /// Entities that went from one spatial channel to another.
+    pub handovers: u64,
+    /// Logins refused.
+    pub logins_refused: u64,
+    /// Log events that found no room.
+    pub events_lost: u64,
+}
+
+impl ChannelCounters {
+    pub(super) fn of_mut(&mut self, channel_type: i32) -> &mut TypeCounters {
+        let place = COUNTED_TYPES
+            .iter()
+            .position(|(number, _)| *number == channel_type)
+            .unwrap_or(COUNTED_TYPES.len() - 1);
+        &mut self.types[place]
+    }
+}
+
+/// The upper ends of the buckets of a [`Buckets`], microseconds; one more
+/// bucket holds what is above.
+pub const BUCKET_ENDS_US: [u64; 12] = [
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 2_000_000,
+];
+
+/// Durations, counted in buckets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buckets {
+    /// How many fell into each bucket of [`BUCKET_ENDS_US`], and above.
+    pub counts: [u64; 13],
+    /// Their sum, nanoseconds.
+    pub sum_ns: u64,
+}
+
+impl Buckets {
+    pub(super) fn add(&mut self, duration: std::time::Duration) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        self.counts[BUCKET_ENDS_US.partition_point(|&end| end < micros)] += 1;
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.sum_ns = self.sum_ns.saturating_add(nanos);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}

@@ -1,0 +1,167 @@
+//! What the core has to say to whoever keeps the log.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use super::bus::CloseReason;
+use super::ids::{ChannelId, ConnId, Peer};
+
+/// Something worth a line in a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Event {
+    /// A connection was opened.
+    #[error("a {peer} connected{}", from(*.address))]
+    Opened {
+        /// Which listener it came in on.
+        peer: Peer,
+        /// Where it comes from.
+        address: Option<IpAddr>,
+    },
+    /// A connection was let in.
+    #[error("{id} is player {player:?}{}", if *.recovers { ", who came back" } else { "" })]
+    Admitted {
+        /// The connection.
+        id: ConnId,
+        /// Who it is.
+        player: String,
+        /// It takes up what it had before it broke off.
+        recovers: bool,
+    },
+    /// A login was refused.
+    #[error("login of player {player:?} refused")]
+    LoginRefused {
+        /// Who it was to be.
+        player: String,
+    },
+    /// A connection was closed.
+    #[error("a {peer} is gone ({}): {why}", .id.map_or("never let in".to_owned(), |id| id.to_string()))]
+    Closed {
+        /// The connection, if it had a number.
+        id: Option<ConnId>,
+        /// Which listener it came in on.
+        peer: Peer,
+        /// Why.
+        why: CloseReason,
+    },
+    /// An address was banned.
+    #[error("{0} is banned")]
+    AddressBanned(IpAddr),
+    /// A player was banned.
+    #[error("player {0:?} is banned")]
+    PlayerBanned(String),
+    /// A channel was made.
+    #[error("{channel} of type {channel_type} is made")]
+    ChannelMade {
+        /// The channel.
+        channel: ChannelId,
+        /// The number of its type.
+        channel_type: i32,
+    },
+    /// A channel was removed.
+    #[error("{0} is removed")]
+    ChannelRemoved(ChannelId),
+    /// A channel lost its owner.
+    #[error("{channel} has lost its owner, {owner}")]
+    OwnerLost {
+        /// The channel.
+        channel: ChannelId,
+        /// Who it was.
+        owner: ConnId,
+    },
+    /// A message was dropped.
+    #[error("message of type {msg_type} from {from} to {channel} dropped: {why}")]
+    Dropped {
+        /// Who sent it.
+        from: ConnId,
+        /// To which channel.
+        channel: ChannelId,
+        /// Its type.
+        msg_type: u32,
+        /// Why.
+        why: &'static str,
+    },
+    /// A message was too long to be sent.
+    #[error("message of {size_bytes} bytes from {channel} not sent: longer than a frame")]
+    TooLong {
+        /// Whose it was.
+        channel: ChannelId,
+        /// Its size.
+        size_bytes: usize,
+    },
+    /// A slow reader's updates are merged from now on.
+    #[error("{0} reads slowly: its updates are merged")]
+    SlowReader(ConnId),
+    /// An entity went from one spatial channel to another.
+    #[error("entity {} went from {from} to {to}", .entity.0)]
+    HandedOver {
+        /// The entity's channel.
+        entity: ChannelId,
+        /// Where it was.
+        from: ChannelId,
+        /// Where it is.
+        to: ChannelId,
+    },
+}
+
+/// How much an event matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Of interest when looking for a mistake.
+    Debug,
+    /// The ordinary course of things.
+    Info,
+    /// Somebody made a mistake, or is slow.
+    Warning,
+}
+
+impl Event {
+    /// How much it matters.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Opened { .. } | Self::HandedOver { .. } | Self::Dropped { .. } => Severity::Debug,
+            Self::Admitted { .. }
+            | Self::Closed { .. }
+            | Self::ChannelMade { .. }
+            | Self::ChannelRemoved(_) => Severity::Info,
+            Self::LoginRefused { .. }
+            | Self::AddressBanned(_)
+            | Self::PlayerBanned(_)
+            | Self::OwnerLost { .. }
+            | Self::TooLong { .. }
+            | Self::SlowReader(_) => Severity::Warning,
+        }
+    }
+}
+
+fn from(address: Option<IpAddr>) -> String {
+    address.map_or(String::new(), |address| format!(" from {address}"))
+}
+
+/// Events waiting to be read; bounded, for nobody may be reading.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    waiting: VecDeque<Event>,
+    lost: u64,
+}
+
+impl Events {
+    const LIMIT: usize = 4096;
+
+    pub(super) fn push(&mut self, event: Event) {
+        if self.waiting.len() < Self::LIMIT {
+            self.waiting.push_back(event);
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.waiting.pop_front()
+    }
+
+    /// Events that found no room.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+}

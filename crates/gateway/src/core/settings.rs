@@ -1,0 +1,194 @@
+//! What the gateway is told at its start: the settings files of games, read as
+//! they are, and the limits of the gateway itself.
+
+mod channel_types;
+mod fsm;
+mod grid;
+mod json;
+
+pub use channel_types::{Acl, AclLevel, ChannelTypeSettings, ChannelTypes};
+pub use fsm::{Fsm, FsmState};
+pub use grid::{Grid, Place};
+pub use json::SettingsError;
+
+use std::time::Duration;
+
+use lagometer_protocol::merge::MergeLimits;
+use lagometer_protocol::schema::Schema;
+use lagometer_protocol::{Compression, FrameLimits};
+
+/// Settings of a connection side.
+#[derive(Clone, Debug)]
+pub struct ConnectionSettings {
+    /// What servers may send in which state.
+    pub server_fsm: Fsm,
+    /// What clients may send in which state.
+    pub client_fsm: Fsm,
+    /// The largest frames and packets taken.
+    pub frames: FrameLimits,
+    /// The types of channel data, for merging what slow readers have not read.
+    pub schema: Schema,
+    /// What is expected of clients; absent, nothing is.
+    pub anti_ddos: Option<AntiDdos>,
+    /// The most messages one client may send in a second.
+    pub max_messages_per_second: Option<u32>,
+    /// How long a client that was let in may say nothing.
+    pub silent_at_most: Option<Duration>,
+    /// What is put up with of slow readers.
+    pub slow_readers: SlowReaders,
+}
+
+/// What is expected of clients that have not been let in, or send what they
+/// must not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AntiDdos {
+    /// How long a connection may take to be let in; its address is banned
+    /// after that.
+    pub auth_timeout: Duration,
+    /// How many failed logins ban a player (wrong login token) or an address
+    /// (wrong player token). 0 is no limit.
+    pub max_failed_auth: u32,
+    /// How many messages that its state does not allow ban a player. 0 is no
+    /// limit.
+    pub max_refused: u32,
+}
+
+impl Default for AntiDdos {
+    /// Five seconds, five failures, ten refused messages.
+    fn default() -> Self {
+        Self {
+            auth_timeout: Duration::from_secs(5),
+            max_failed_auth: 5,
+            max_refused: 10,
+        }
+    }
+}
+
+/// What is put up with of connections that read more slowly than they are
+/// written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowReaders {
+    /// Once this many bytes wait, further updates of channel data are merged
+    /// rather than queued.
+    pub merge_from_bytes: usize,
+    /// Merged updates are queued again once no more than this many bytes wait.
+    pub resume_at_bytes: usize,
+    /// At this many bytes waiting the connection is closed: these are messages
+    /// that cannot be merged.
+    pub close_at_bytes: usize,
+    /// How long nothing may be read while something waits.
+    pub close_after: Duration,
+    /// How large the merged updates of one channel may grow before they are
+    /// dropped and the reader gets the whole state instead.
+    pub merged: MergeLimits,
+}
+
+impl Default for SlowReaders {
+    /// Merging from 256 KiB, queueing again at 64 KiB, closing at 4 MiB or
+    /// after ten seconds.
+    fn default() -> Self {
+        Self {
+            merge_from_bytes: 256 << 10,
+            resume_at_bytes: 64 << 10,
+            close_at_bytes: 4 << 20,
+            close_after: Duration::from_secs(10),
+            merged: MergeLimits {
+                max_encoded_bytes: 48 << 10,
+            },
+        }
+    }
+}
+
+impl Default for ConnectionSettings {
+    /// The state machines that games expect where nothing else is said, the
+    /// bundled types, and no limits on how clients behave.
+    fn default() -> Self {
+        Self {
+            server_fsm: Fsm::server(),
+            client_fsm: Fsm::client(),
+            frames: FrameLimits::default(),
+            schema: Schema::bundled(),
+            anti_ddos: None,
+            max_messages_per_second: None,
+            silent_at_most: None,
+            slow_readers: SlowReaders::default(),
+        }
+    }
+}
+
+/// Settings of the channel side.
+#[derive(Clone, Debug)]
+pub struct ChannelSettings {
+    /// Tick, fan-out and rights by type of channel.
+    pub types: ChannelTypes,
+    /// The world's grid; without it there are no spatial channels.
+    pub grid: Option<Grid>,
+    /// The types of channel data.
+    pub schema: Schema,
+    /// How large a channel's data may grow.
+    pub data: MergeLimits,
+    /// The compression announced to peers; they choose.
+    pub announced_compression: Compression,
+    /// The largest connection number.
+    pub max_conn_id: u32,
+    /// The first channel number that is a place in the grid.
+    pub spatial_channels_from: u32,
+    /// The first channel number that is an entity.
+    pub entity_channels_from: u32,
+    /// Servers are let in without asking the provider.
+    pub servers_bypass_auth: bool,
+    /// Who decides about logins.
+    pub auth: AuthPolicy,
+    /// The most failed logins of clients, as [`AntiDdos::max_failed_auth`].
+    pub max_failed_auth: u32,
+    /// Whether a server that broke off may come back and take up its channels,
+    /// and how long that is possible.
+    pub recovery: Option<Recovery>,
+    /// Spawn and destroy messages of Unreal games are looked into.
+    pub unreal: bool,
+    /// The debugging query for the grid is answered.
+    pub development: bool,
+    /// Unix time, nanoseconds, at [`Time::ZERO`](lagometer_units::Time::ZERO).
+    pub unix_ns_at_zero: i64,
+}
+
+/// Who decides whether a login is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthPolicy {
+    /// Everyone is let in: development only.
+    AdmitAll,
+    /// A provider is asked; see
+    /// [`ChannelSide::poll_auth_request`](super::ChannelSide::poll_auth_request).
+    AskProvider,
+}
+
+/// How long a server that broke off may come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// `None` is for ever.
+    pub within: Option<Duration>,
+}
+
+impl Default for ChannelSettings {
+    /// The settings that games expect where nothing else is said; logins are
+    /// for a provider to decide.
+    fn default() -> Self {
+        Self {
+            types: ChannelTypes::default(),
+            grid: None,
+            schema: Schema::bundled(),
+            data: MergeLimits::default(),
+            announced_compression: Compression::None,
+            max_conn_id: u32::MAX >> 1,
+            spatial_channels_from: 0x0001_0000,
+            entity_channels_from: 0x0008_0000,
+            servers_bypass_auth: true,
+            auth: AuthPolicy::AskProvider,
+            max_failed_auth: 0,
+            recovery: None,
+            unreal: true,
+            development: false,
+            unix_ns_at_zero: 0,
+        }
+    }
+}

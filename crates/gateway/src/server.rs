@@ -1,0 +1,449 @@
+//! The gateway on real sockets: threads, listeners, login providers, metrics.
+//!
+//! ```text
+//!            accepts                      bus                     bus
+//! listeners ────────▶ connection loop 0 ◀────▶ channel loop ◀────▶ connection loop 1 …
+//! ```
+//!
+//! A connection loop owns connections and sleeps in `epoll`; the channel loop
+//! owns all channels. Between them are bounded queues. On one processor a
+//! single loop does both, and the queues are not there. [`config`] says what
+//! may be set; [`Server::start`] takes it from there.
+
+mod carrier;
+mod channel_loop;
+mod channel_worker;
+mod clock;
+mod command;
+pub mod config;
+mod connection_loop;
+mod gatekeeper;
+mod journal;
+mod link;
+mod listener;
+mod metrics;
+mod poller;
+mod providers;
+mod queue;
+mod recordings;
+mod report;
+mod shared;
+mod sockets;
+mod threads;
+mod web;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use rustix::io::Errno;
+use thiserror::Error;
+use tracing::{info, warn};
+
+use crate::core::{Peer, Recording, SideId};
+
+use channel_loop::ChannelLoop;
+use channel_worker::ChannelWorker;
+use clock::Clock;
+use command::{Command, Commands};
+use config::Config;
+use connection_loop::{ConnectionLoop, Parts, WAKER};
+use gatekeeper::Gatekeeper;
+use link::{Link, Mail};
+use listener::Listener;
+use metrics::Metrics;
+use poller::{Poller, Waker};
+use queue::Queue;
+use report::Report;
+use shared::Shared;
+use web::Web;
+
+/// A gateway that runs.
+#[derive(Debug)]
+pub struct Server {
+    handle: Handle,
+    servers: Vec<SocketAddr>,
+    clients: Vec<SocketAddr>,
+    web: Option<SocketAddr>,
+    connection_loops: Vec<JoinHandle<Result<(), Errno>>>,
+    channel_loop: Option<JoinHandle<Result<(), Errno>>>,
+}
+
+/// Tells a running gateway what to do, from any thread.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    /// The channel loop too, if there is one: the last.
+    loops: Vec<Arc<Commands>>,
+}
+
+/// Why a gateway cannot run: the environment lacks something.
+#[derive(Debug, Error)]
+pub enum ServerError {
+    /// An address cannot be listened at.
+    #[error("cannot listen at {address}: {why}; is another gateway running?")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// The system does not have the congestion control.
+    #[error("the system has no congestion control `{name}` to give: {why}")]
+    CongestionControl {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// The folder for recordings cannot be made.
+    #[error("{path}: cannot be made: {why}")]
+    Recordings {
+        /// The folder.
+        path: String,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// The system has no threads or files to give.
+    #[error("the system refuses: {0}")]
+    System(#[from] io::Error),
+    /// A loop could not go on.
+    #[error("a thread of the gateway has failed: {0}")]
+    Loop(String),
+}
+
+impl From<Errno> for ServerError {
+    fn from(errno: Errno) -> Self {
+        Self::System(errno.into())
+    }
+}
+
+/// A loop's bell and ears, made before the loop.
+struct Ends {
+    poller: Poller,
+    waker: Waker,
+    commands: Arc<Commands>,
+    report: Arc<Report>,
+}
+
+impl Ends {
+    fn new() -> Result<Self, Errno> {
+        let poller = Poller::new()?;
+        let waker = Waker::new(&poller, WAKER)?;
+        Ok(Self {
+            commands: Arc::new(Commands::new(waker.clone())),
+            report: Arc::new(Report::new(waker.clone())),
+            poller,
+            waker,
+        })
+    }
+}
+
+/// How many processors this process may use.
+#[must_use]
+pub fn processors() -> usize {
+    threads::processors().len().max(1)
+}
+
+impl Server {
+    /// Takes the addresses and starts the threads.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] when the system lacks something.
+    pub fn start(config: Config) -> Result<Self, ServerError> {
+        raise_limits(&config)?;
+        let listeners = open_all(&config)?;
+        let of = |peer| {
+            let of_peer = listeners
+                .iter()
+                .filter(move |listener| listener.peer == peer);
+            of_peer.map(|listener| listener.address).collect()
+        };
+        let (servers, clients) = (of(Peer::Server), of(Peer::Client));
+        let web = match config.web {
+            Some(at) => Some(Web::bind(at).map_err(|why| ServerError::Listen {
+                address: at.to_string(),
+                why,
+            })?),
+            None => None,
+        };
+        let recordings = match &config.record_to {
+            Some(folder) => Some(record_to(folder)?),
+            None => None,
+        };
+        let clock = Clock::start();
+        let loops = usize::from(config.threads.connections).max(1);
+        let shared = Arc::new(Shared {
+            clock,
+            gatekeeper: Gatekeeper::new(config.limits.clone()),
+            owned: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            clients: AtomicUsize::new(0),
+            loads: (0..loops).map(|_| AtomicUsize::new(0)).collect(),
+            loops: OnceLock::new(),
+        });
+        let config = Arc::new(config);
+        let ends = (0..loops)
+            .map(|_| Ends::new())
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut commands: Vec<_> = ends.iter().map(|ends| Arc::clone(&ends.commands)).collect();
+        let _ = shared.loops.set(commands.clone());
+        let mut reports: Vec<(String, Arc<Report>)> = ends
+            .iter()
+            .enumerate()
+            .map(|(number, ends)| (format!("connections-{number}"), Arc::clone(&ends.report)))
+            .collect();
+        let (links, channel_loop) = links(&config, &shared, &ends)?;
+        if let Some(channels) = &channel_loop {
+            commands.push(Arc::clone(&channels.commands));
+            reports.push(("channels".into(), Arc::clone(&channels.report)));
+        }
+
+        let places = places(&config, loops + usize::from(channel_loop.is_some()));
+        let mut listeners = Some(listeners);
+        let mut connection_loops = Vec::new();
+        for (number, (ends, link)) in ends.into_iter().zip(links).enumerate() {
+            let parts = Parts {
+                number,
+                poller: ends.poller,
+                waker: ends.waker,
+                shared: Arc::clone(&shared),
+                config: Arc::clone(&config),
+                link,
+                commands: ends.commands,
+                report: ends.report,
+                recordings: recordings.clone(),
+                listeners: listeners.take().unwrap_or_default(),
+            };
+            let place = places.get(number).copied();
+            let connection_loop = ConnectionLoop::new(parts);
+            connection_loops.push(spawn(format!("connections-{number}"), place, move || {
+                connection_loop.run()
+            })?);
+        }
+        let place = places.get(loops).copied();
+        let channel_loop = channel_loop
+            .map(|channels| spawn("channels".into(), place, move || channels.run()))
+            .transpose()?;
+        let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
+        if let Some(web) = web {
+            let metrics = Metrics::new(Arc::clone(&shared), reports);
+            Web::start(web, metrics, Arc::clone(&shared))?;
+        }
+        Ok(Self {
+            handle: Handle {
+                shared,
+                loops: commands,
+            },
+            servers,
+            clients,
+            web: web_address,
+            connection_loops,
+            channel_loop,
+        })
+    }
+
+    /// Where game servers are listened for, in the order of the settings.
+    #[must_use]
+    pub fn servers(&self) -> &[SocketAddr] {
+        &self.servers
+    }
+
+    /// Where game clients are, or will be once a server owns GLOBAL.
+    #[must_use]
+    pub fn clients(&self) -> &[SocketAddr] {
+        &self.clients
+    }
+
+    /// Where metrics and health are.
+    #[must_use]
+    pub fn web(&self) -> Option<SocketAddr> {
+        self.web
+    }
+
+    /// To tell the gateway what to do.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Waits until the gateway has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Loop`] if it did not end in order.
+    pub fn join(self) -> Result<(), ServerError> {
+        let mut result = Ok(());
+        for thread in self.connection_loops {
+            result = result.and(ended(thread));
+            if result.is_err() {
+                // One thread alone is no gateway.
+                self.handle.tell_all(|| Command::End);
+            }
+        }
+        self.handle.tell_all(|| Command::End);
+        if let Some(thread) = self.channel_loop {
+            result = result.and(ended(thread));
+        }
+        result
+    }
+}
+
+impl Handle {
+    /// Accepts nobody any more, lets everyone go, and ends.
+    pub fn drain(&self) {
+        self.shared.draining.store(true, Ordering::SeqCst);
+        self.tell_all(|| Command::Drain);
+    }
+
+    /// Takes other settings, where they can be changed while the gateway runs:
+    /// not its addresses, threads, grid, types of data, and where recordings
+    /// go.
+    pub fn reload(&self, config: Config) {
+        self.shared.gatekeeper.set_limits(config.limits.clone());
+        let config = Arc::new(config);
+        self.tell_all(|| Command::Reload(Arc::clone(&config)));
+    }
+
+    fn tell_all(&self, command: impl Fn() -> Command) {
+        for commands in &self.loops {
+            commands.give(command());
+        }
+    }
+}
+
+/// Each connection loop's way to the channels, and the loop of the channels if
+/// they have a thread of their own.
+fn links(
+    config: &Config,
+    shared: &Arc<Shared>,
+    ends: &[Ends],
+) -> Result<(Vec<Link>, Option<ChannelLoop>), ServerError> {
+    if config.threads.connections == 0 {
+        let worker = ChannelWorker::new(config, shared.clock, &ends[0].waker);
+        return Ok((vec![Link::Here(Box::new(worker))], None));
+    }
+    let own = Ends::new()?;
+    let inbox = Arc::new(Queue::new(config.threads.queue, own.waker.clone()));
+    let (mut links, mut outboxes) = (Vec::new(), Vec::new());
+    for (number, ends) in ends.iter().enumerate() {
+        let from_channels = Arc::new(Queue::new(config.threads.queue, ends.waker.clone()));
+        outboxes.push((Arc::clone(&from_channels), VecDeque::new()));
+        links.push(Link::There(Mail {
+            side: SideId(number as u16),
+            to_channels: Arc::clone(&inbox),
+            from_channels,
+            unsent: VecDeque::new(),
+            waker: ends.waker.clone(),
+            taken: VecDeque::new(),
+        }));
+    }
+    let channels = ChannelLoop {
+        worker: ChannelWorker::new(config, shared.clock, &own.waker),
+        poller: own.poller,
+        waker: own.waker,
+        shared: Arc::clone(shared),
+        commands: own.commands,
+        report: own.report,
+        inbox,
+        outboxes,
+    };
+    Ok((links, Some(channels)))
+}
+
+fn record_to(folder: &Path) -> Result<Sender<Recording>, ServerError> {
+    recordings::start(folder.to_owned()).map_err(|why| ServerError::Recordings {
+        path: folder.display().to_string(),
+        why,
+    })
+}
+
+/// As many files as the settings let connections come, and the congestion
+/// control they ask for: tried now, not at the first connection.
+fn raise_limits(config: &Config) -> Result<(), ServerError> {
+    let files = threads::raise_file_limit();
+    if files < u64::from(config.limits.connections) {
+        info!(files, "fewer files than connections may come");
+    }
+    if let Some(name) = &config.tcp.congestion_control {
+        carrier::try_congestion_control(name).map_err(|why| ServerError::CongestionControl {
+            name: name.clone(),
+            why,
+        })?;
+    }
+    Ok(())
+}
+
+/// All addresses taken, and those opened that need not wait for an owner of
+/// GLOBAL: whoever reads that the gateway runs may connect at once.
+fn open_all(config: &Config) -> Result<Vec<Listener>, ServerError> {
+    let mut listeners = bind_all(config)?;
+    for listener in &mut listeners {
+        if listener.peer == Peer::Server || !config.wait_for_owner {
+            listener.open().map_err(|why| ServerError::Listen {
+                address: listener.address.to_string(),
+                why,
+            })?;
+        }
+    }
+    Ok(listeners)
+}
+
+fn bind_all(config: &Config) -> Result<Vec<Listener>, ServerError> {
+    let of = |peer, addresses: &[config::ListenAddress]| {
+        let listeners = addresses.iter().map(|at| {
+            Listener::bind(*at, peer).map_err(|why| ServerError::Listen {
+                address: at.to_string(),
+                why,
+            })
+        });
+        listeners.collect::<Result<Vec<_>, _>>()
+    };
+    let mut all = of(Peer::Server, &config.servers)?;
+    all.extend(of(Peer::Client, &config.clients)?);
+    Ok(all)
+}
+
+/// A processor for each thread, if there are enough.
+fn places(config: &Config, threads: usize) -> Vec<usize> {
+    let processors = threads::processors();
+    if !config.threads.pin {
+        return Vec::new();
+    }
+    if processors.len() < threads {
+        warn!(
+            threads,
+            processors = processors.len(),
+            "more threads than processors: none is kept on one"
+        );
+        return Vec::new();
+    }
+    processors
+}
+
+fn spawn(
+    name: String,
+    place: Option<usize>,
+    run: impl FnOnce() -> Result<(), Errno> + Send + 'static,
+) -> io::Result<JoinHandle<Result<(), Errno>>> {
+    std::thread::Builder::new().name(name).spawn(move || {
+        if let Some(place) = place {
+            threads::pin(place);
+        }
+        run()
+    })
+}
+
+fn ended(thread: JoinHandle<Result<(), Errno>>) -> Result<(), ServerError> {
+    match thread.join() {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(errno)) => Err(ServerError::Loop(errno.to_string())),
+        Err(_) => Err(ServerError::Loop("it panicked, and has said where".into())),
+    }
+}

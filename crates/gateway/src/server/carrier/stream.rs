@@ -1,0 +1,203 @@
+//! Carriers that are streams of bytes: TCP as it is, and TLS.
+
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use lagometer_units::Time;
+use rustls::{ServerConnection, StreamOwned};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+
+use crate::core::{CloseReason, ConnKey, ConnectionSide};
+
+use super::{Reading, Writing};
+
+/// TLS on the gateway's side of a TCP connection.
+pub(in crate::server) type SecureStream = StreamOwned<ServerConnection, TcpStream>;
+
+/// Slices one vectored write takes. More make no difference that can be
+/// measured: by then the copying into the kernel is all the cost.
+const SLICES: usize = 64;
+
+/// How the kernel is to treat a TCP connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::server) struct TcpOptions {
+    /// The most bytes the kernel takes before they are sent; what waits beyond
+    /// stays with the gateway, which can still merge it.
+    pub(in crate::server) unsent_at_most: Option<u32>,
+    /// The congestion control's name; the system's own if there is none.
+    pub(in crate::server) congestion_control: Option<String>,
+    /// After so long without a word from the peer's kernel it counts as gone.
+    pub(in crate::server) dead_after: Option<Duration>,
+}
+
+/// Prepares a socket that was accepted.
+pub(in crate::server) fn tcp_options(stream: &TcpStream, options: &TcpOptions) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    if let Some(bytes) = options.unsent_at_most {
+        socket.set_tcp_notsent_lowat(bytes)?;
+    }
+    if let Some(name) = &options.congestion_control {
+        socket.set_tcp_congestion(name.as_bytes())?;
+    }
+    if let Some(dead_after) = options.dead_after {
+        let probe = (dead_after / 3).max(Duration::from_secs(1));
+        let keepalive = TcpKeepalive::new()
+            .with_time(probe)
+            .with_interval(probe)
+            .with_retries(2);
+        socket.set_tcp_keepalive(&keepalive)?;
+        socket.set_tcp_user_timeout(Some(dead_after))?;
+    }
+    Ok(())
+}
+
+/// Whether the system gives that congestion control to a socket of ours.
+pub(in crate::server) fn try_congestion_control(name: &str) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_tcp_congestion(name.as_bytes())
+}
+
+/// What reading from a stream once gave, as a carrier's reading.
+pub(super) trait Told {
+    fn told(reading: Reading, bytes: usize) -> Self;
+}
+
+impl Told for Reading {
+    /// Of a plain socket the poller tells again what was not read.
+    fn told(reading: Reading, _bytes: usize) -> Self {
+        match reading {
+            Self::More => Self::Done,
+            ended => ended,
+        }
+    }
+}
+
+impl Told for (Reading, usize) {
+    fn told(reading: Reading, bytes: usize) -> Self {
+        (reading, bytes)
+    }
+}
+
+/// Reads once, into `buffer`, and hands on what came.
+pub(super) fn read_once<T: Told>(
+    mut stream: impl Read,
+    buffer: &mut [u8],
+    take: impl FnOnce(&[u8]),
+) -> T {
+    match stream.read(buffer) {
+        Ok(0) => T::told(Reading::Ended(CloseReason::PeerClosed), 0),
+        Ok(bytes) => {
+            take(&buffer[..bytes]);
+            T::told(Reading::More, bytes)
+        }
+        Err(error) => T::told(reading_failed(&error), 0),
+    }
+}
+
+/// What a failed reading means.
+pub(super) fn reading_failed(error: &io::Error) -> Reading {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Reading::Done,
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+            Reading::Ended(CloseReason::PeerClosed)
+        }
+        _ => Reading::Ended(CloseReason::TransportFailed),
+    }
+}
+
+/// Writes the shared slices of an outbox as they lie, without a copy of ours.
+pub(super) fn write_shared(
+    now: Time,
+    mut stream: &TcpStream,
+    side: &mut ConnectionSide,
+    key: ConnKey,
+) -> Writing {
+    loop {
+        let (result, offered, all) = {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let (mut count, mut offered, mut all) = (0, 0, true);
+            for slice in side.output(key) {
+                if count == SLICES {
+                    all = false;
+                    break;
+                }
+                slices[count] = IoSlice::new(slice);
+                offered += slice.len();
+                count += 1;
+            }
+            if offered == 0 {
+                return Writing::Done;
+            }
+            (stream.write_vectored(&slices[..count]), offered, all)
+        };
+        match result {
+            Ok(written) => {
+                side.wrote(now, key, written);
+                if written < offered {
+                    return Writing::Blocked;
+                }
+                if all && side.waiting(key) == 0 {
+                    return Writing::Done;
+                }
+            }
+            Err(error) => return writing_failed(now, &error, side, key),
+        }
+    }
+}
+
+/// Writes an outbox through TLS, and what TLS still holds of before.
+pub(super) fn write_secure(
+    now: Time,
+    stream: &mut SecureStream,
+    side: &mut ConnectionSide,
+    key: ConnKey,
+) -> Writing {
+    loop {
+        // A slice at a time: TLS copies it into records anyway.
+        let Some(result) = side.output(key).next().map(|slice| stream.write(slice)) else {
+            break;
+        };
+        match result {
+            Ok(0) => return Writing::Blocked,
+            Ok(written) => side.wrote(now, key, written),
+            Err(error) => return writing_failed(now, &error, side, key),
+        }
+    }
+    match stream.flush() {
+        Ok(()) => Writing::Done,
+        Err(error) => writing_failed(now, &error, side, key),
+    }
+}
+
+/// What a failed writing means. The side is told that nothing went, so that
+/// it knows since when nothing has.
+pub(super) fn writing_failed(
+    now: Time,
+    error: &io::Error,
+    side: &mut ConnectionSide,
+    key: ConnKey,
+) -> Writing {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => {
+            side.wrote(now, key, 0);
+            Writing::Blocked
+        }
+        _ => Writing::Broken,
+    }
+}
+
+/// Ends a stream in order. What the peer has sent and nobody will read would
+/// turn the end into a reset that may overtake our last bytes: it is read away.
+pub(super) fn hang_up(mut stream: &TcpStream) {
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut unread = [0; 4096];
+    for _ in 0..16 {
+        match stream.read(&mut unread) {
+            Ok(bytes) if bytes > 0 => {}
+            _ => break,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What loops are told from outside.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::core::Peer;
+
+use super::config::{Config, Wire};
+use super::gatekeeper::Pass;
+use super::poller::Waker;
+
+/// One thing to do.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// Take over a connection that was accepted.
+    Adopt(Accepted),
+    /// Take other settings.
+    Reload(Arc<Config>),
+    /// Let everyone go, and end.
+    Drain,
+    /// End.
+    End,
+}
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub(super) stream: TcpStream,
+    pub(super) peer: Peer,
+    pub(super) wire: Wire,
+    pub(super) address: IpAddr,
+    pub(super) pass: Pass,
+}
+
+/// Commands on their way to one loop. What is in it is bounded by those who
+/// send: settings and the end come seldom, and connections are let in one by
+/// one.
+#[derive(Debug)]
+pub(super) struct Commands {
+    waiting: Mutex<VecDeque<Command>>,
+    waker: Waker,
+}
+
+impl Commands {
+    pub(super) fn new(waker: Waker) -> Self {
+        Self {
+            waiting: Mutex::default(),
+            waker,
+        }
+    }
+
+    pub(super) fn give(&self, command: Command) {
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(command);
+        self.waker.wake();
+    }
+
+    pub(super) fn take(&self) -> Option<Command> {
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
+    }
+
+    pub(super) fn wake(&self) {
+        self.waker.wake();
+    }
+}

@@ -1,0 +1,486 @@
+//! From the file as it is written to what a server is started with.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lagometer_protocol::merge::MergeLimits;
+use lagometer_protocol::schema::Schema;
+use lagometer_protocol::{Compression, FrameLimits, MAX_PAYLOAD};
+use lagometer_units::Span;
+use thiserror::Error;
+
+use crate::core::{
+    AntiDdos, AuthPolicy, ChannelSettings, ChannelTypes, ConnectionSettings, Fsm, Grid, Recovery,
+    SettingsError, SlowReaders,
+};
+use crate::server::carrier::{TcpOptions, TlsError, TlsIdentity};
+
+use super::address::{ListenAddress, NetworkRange, Wire};
+use super::file::{CompressionName, FileConfig, Provider};
+use super::stock;
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(in crate::server) servers: Vec<ListenAddress>,
+    pub(in crate::server) clients: Vec<ListenAddress>,
+    pub(in crate::server) web: Option<SocketAddr>,
+    pub(in crate::server) wait_for_owner: bool,
+    pub(in crate::server) record_to: Option<PathBuf>,
+    pub(in crate::server) tls: Option<TlsIdentity>,
+    pub(in crate::server) auth: AuthChoice,
+    pub(in crate::server) limits: Limits,
+    pub(in crate::server) tcp: TcpOptions,
+    pub(in crate::server) threads: ThreadPlan,
+    pub(in crate::server) grace: Duration,
+    pub(in crate::server) drain_within: Duration,
+    pub(in crate::server) connections: ConnectionSettings,
+    pub(in crate::server) channels: ChannelSettings,
+    pub(in crate::server) warnings: Vec<String>,
+}
+
+/// Who decides about logins, with what that takes.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::server) enum AuthChoice {
+    /// Everyone is let in.
+    Everyone,
+    /// Nobody is, but servers that need not ask.
+    Nobody,
+    /// Who knows the word.
+    SharedToken(String),
+    /// Who has a token signed with the key.
+    SignedToken(Vec<u8>),
+    /// Whom the service lets in.
+    Http { url: String, timeout: Duration },
+}
+
+/// Secrets do not show.
+impl std::fmt::Debug for AuthChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Everyone => "Everyone",
+            Self::Nobody => "Nobody",
+            Self::SharedToken(_) => "SharedToken",
+            Self::SignedToken(_) => "SignedToken",
+            Self::Http { .. } => "Http",
+        })
+    }
+}
+
+/// What is put up with, beyond what the core minds.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::server) struct Limits {
+    pub(in crate::server) connections: u32,
+    pub(in crate::server) connections_per_address: Option<u32>,
+    pub(in crate::server) connects_per_second: Option<u32>,
+    pub(in crate::server) messages_per_second: Option<u32>,
+    pub(in crate::server) login_within: Duration,
+    pub(in crate::server) banned: Vec<NetworkRange>,
+}
+
+/// Which threads there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct ThreadPlan {
+    /// Threads for connections; 0: one thread for all.
+    pub(in crate::server) connections: u16,
+    pub(in crate::server) pin: bool,
+    pub(in crate::server) queue: usize,
+}
+
+/// Why a gateway cannot be started as it is configured: the input is wrong.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// A file cannot be read.
+    #[error("{path}: cannot be read: {why}")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        why: std::io::Error,
+    },
+    /// A game's settings file is wrong.
+    #[error("{path}: {why}")]
+    Settings {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong in it.
+        why: SettingsError,
+    },
+    /// The game's types of data cannot be learned.
+    #[error("{0}")]
+    Schema(String),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A key's value does not do.
+    #[error("{key}: {reason}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+}
+
+impl Config {
+    /// What is worth knowing before the gateway is relied on.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl FileConfig {
+    /// Reads what the file names, and checks what concerns several keys.
+    /// `processors` is how many this process may use.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] says on one line what is wrong where.
+    pub fn resolve(&self, processors: usize) -> Result<Config, ConfigError> {
+        self.check()?;
+        let servers = or_default(self.servers.listen.as_ref(), 11288);
+        let clients = or_default(self.clients.listen.as_ref(), 12108);
+        let tls = match &self.tls {
+            Some(files) => Some(TlsIdentity::read(&files.certificate, &files.key)?),
+            None if servers.iter().chain(&clients).any(|at| at.wire.is_secure()) => {
+                return Err(wrong("tls", "tls and wss need a certificate and a key"));
+            }
+            None => None,
+        };
+        let mut warnings = Vec::new();
+        let auth = self.auth_choice(&mut warnings)?;
+        let schema = self.schema()?;
+        let connections = self.connection_settings(schema.clone())?;
+        let channels = self.channel_settings(schema, &auth)?;
+        Ok(Config {
+            servers,
+            clients,
+            web: self.web.enabled.then_some(self.web.listen.socket),
+            wait_for_owner: self.clients.wait_for_owner,
+            record_to: self.clients.record_to.clone(),
+            tls,
+            auth,
+            limits: self.limits(),
+            tcp: TcpOptions {
+                unsent_at_most: u32::try_from(self.tcp.unsent_at_most.bytes())
+                    .ok()
+                    .filter(|&bytes| bytes > 0),
+                congestion_control: self.tcp.congestion_control.clone(),
+                dead_after: self.tcp.dead_after.map(Span::duration),
+            },
+            threads: ThreadPlan {
+                connections: self
+                    .threads
+                    .connections
+                    .unwrap_or_else(|| (processors.saturating_sub(1) as u16).min(64)),
+                pin: self.threads.pin,
+                queue: self.threads.queue as usize,
+            },
+            grace: self.shutdown.grace.duration(),
+            drain_within: self.shutdown.within.duration(),
+            connections,
+            channels,
+            warnings,
+        })
+    }
+
+    /// What concerns one section only.
+    fn check(&self) -> Result<(), ConfigError> {
+        let (channels, slow) = (&self.channels, &self.slow_readers);
+        let frame = self.limits.max_frame.bytes();
+        let conditions = [
+            (
+                self.web.listen.wire == Wire::Tcp,
+                "web.listen",
+                "must be a plain address, HOST:PORT",
+            ),
+            (
+                (1..=32).contains(&channels.connection_id_bits),
+                "channels.connection_id_bits",
+                "must be from 1 to 32",
+            ),
+            (
+                channels.spatial_from > 0 && channels.entities_from > channels.spatial_from,
+                "channels.entities_from",
+                "must be greater than spatial_from, and that greater than 0",
+            ),
+            (
+                slow.resume_at <= slow.merge_from && slow.merge_from < slow.close_at,
+                "slow_readers",
+                "resume_at must not be above merge_from, and that below close_at",
+            ),
+            (
+                self.limits.connections > 0,
+                "limits.connections",
+                "must be at least 1",
+            ),
+            (
+                (1..=MAX_PAYLOAD as u64).contains(&frame),
+                "limits.max_frame",
+                "must be from \"1 B\" to \"65535 B\"",
+            ),
+            (
+                self.threads.queue > 0,
+                "threads.queue",
+                "must be at least 1",
+            ),
+        ];
+        match conditions.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, key, reason)) => Err(wrong(key, reason)),
+            None => Ok(()),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let limits = &self.limits;
+        Limits {
+            connections: limits.connections,
+            connections_per_address: limits.connections_per_address,
+            connects_per_second: limits.connects_per_second_per_address,
+            messages_per_second: limits.messages_per_second_per_address,
+            login_within: limits.login_within.duration(),
+            banned: limits.banned.clone(),
+        }
+    }
+
+    fn connection_settings(&self, schema: Schema) -> Result<ConnectionSettings, ConfigError> {
+        let (limits, slow) = (&self.limits, &self.slow_readers);
+        Ok(ConnectionSettings {
+            server_fsm: settings(self.servers.state_machine.as_deref(), Fsm::from_json)?
+                .unwrap_or_else(Fsm::server),
+            client_fsm: settings(self.clients.state_machine.as_deref(), Fsm::from_json)?
+                .unwrap_or_else(Fsm::client),
+            frames: FrameLimits {
+                max_payload_bytes: limits.max_frame.bytes() as usize,
+                max_packet_bytes: limits.max_packet.bytes() as usize,
+            },
+            schema,
+            anti_ddos: self.auth.anti_ddos.then(|| AntiDdos {
+                auth_timeout: self.auth.login_within.duration(),
+                max_failed_auth: self.auth.max_failed,
+                max_refused: self.auth.max_refused,
+            }),
+            max_messages_per_second: limits.messages_per_second,
+            silent_at_most: limits.silent_at_most.map(Span::duration),
+            slow_readers: SlowReaders {
+                merge_from_bytes: slow.merge_from.bytes() as usize,
+                resume_at_bytes: slow.resume_at.bytes() as usize,
+                close_at_bytes: slow.close_at.bytes() as usize,
+                close_after: slow.close_after.duration(),
+                merged: MergeLimits {
+                    max_encoded_bytes: slow.max_merged.bytes() as usize,
+                },
+            },
+        })
+    }
+
+    fn channel_settings(
+        &self,
+        schema: Schema,
+        auth: &AuthChoice,
+    ) -> Result<ChannelSettings, ConfigError> {
+        let channels = &self.channels;
+        Ok(ChannelSettings {
+            types: settings(channels.settings.as_deref(), ChannelTypes::from_json)?
+                .unwrap_or_default(),
+            grid: settings(channels.grid.as_deref(), Grid::from_json)?,
+            schema,
+            data: MergeLimits {
+                max_encoded_bytes: channels.max_data.bytes() as usize,
+            },
+            announced_compression: match self.clients.compression {
+                CompressionName::None => Compression::None,
+                CompressionName::Snappy => Compression::Snappy,
+            },
+            max_conn_id: u32::MAX >> (32 - channels.connection_id_bits),
+            spatial_channels_from: channels.spatial_from,
+            entity_channels_from: channels.entities_from,
+            servers_bypass_auth: self.servers.bypass_auth,
+            auth: match auth {
+                AuthChoice::Everyone => AuthPolicy::AdmitAll,
+                _ => AuthPolicy::AskProvider,
+            },
+            max_failed_auth: if self.auth.anti_ddos {
+                self.auth.max_failed
+            } else {
+                0
+            },
+            recovery: self.servers.recovery.then(|| Recovery {
+                within: self.servers.recovery_within.map(Span::duration),
+            }),
+            unreal: channels.unreal,
+            development: self.dev,
+            unix_ns_at_zero: 0,
+        })
+    }
+
+    fn auth_choice(&self, warnings: &mut Vec<String>) -> Result<AuthChoice, ConfigError> {
+        let secret = || -> Result<String, ConfigError> {
+            let path = self.auth.secret_file.as_deref().ok_or(ConfigError::Value {
+                key: "auth.secret_file",
+                reason: "this provider needs a file with the secret".into(),
+            })?;
+            let secret = read(path)?.trim().to_owned();
+            if secret.len() < 8 {
+                return Err(ConfigError::Value {
+                    key: "auth.secret_file",
+                    reason: format!("{}: a secret has at least 8 characters", path.display()),
+                });
+            }
+            Ok(secret)
+        };
+        Ok(match self.auth.provider {
+            Provider::None if self.dev => {
+                warnings
+                    .push("--dev: everyone is let in; not for a gateway that others reach".into());
+                AuthChoice::Everyone
+            }
+            Provider::None => {
+                warnings.push(
+                    "nobody decides about logins: servers are let in, clients are not; name a \
+                     provider under [auth], or say --dev to let everyone in"
+                        .into(),
+                );
+                AuthChoice::Nobody
+            }
+            Provider::SharedToken => AuthChoice::SharedToken(secret()?),
+            Provider::SignedToken => AuthChoice::SignedToken(secret()?.into_bytes()),
+            Provider::Http => {
+                let url = self.auth.url.clone().unwrap_or_default();
+                if !url.starts_with("http://") && !url.starts_with("https://") {
+                    return Err(ConfigError::Value {
+                        key: "auth.url",
+                        reason: "must be the http:// or https:// address to ask".into(),
+                    });
+                }
+                AuthChoice::Http {
+                    url,
+                    timeout: self.auth.timeout.duration(),
+                }
+            }
+        })
+    }
+
+    fn schema(&self) -> Result<Schema, ConfigError> {
+        let mut schema = Schema::bundled();
+        if !self.channels.schema.is_empty() {
+            schema
+                .add_files(&self.channels.schema, &self.channels.schema_includes)
+                .map_err(|error| {
+                    let line: Vec<String> = error
+                        .to_string()
+                        .split_whitespace()
+                        .map(str::to_owned)
+                        .collect();
+                    ConfigError::Schema(line.join(" "))
+                })?;
+        }
+        Ok(schema)
+    }
+}
+
+fn wrong(key: &'static str, reason: &str) -> ConfigError {
+    ConfigError::Value {
+        key,
+        reason: reason.to_owned(),
+    }
+}
+
+fn or_default(listen: Option<&Vec<ListenAddress>>, port: u16) -> Vec<ListenAddress> {
+    listen.map_or_else(|| vec![ListenAddress::tcp(port)], Clone::clone)
+}
+
+/// Reads a game's settings file, if one is named.
+fn settings<T>(
+    path: Option<&Path>,
+    parse: impl FnOnce(&str) -> Result<T, SettingsError>,
+) -> Result<Option<T>, ConfigError> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let text = match (read(path), stock::file(path)) {
+        (Ok(text), _) => text,
+        (Err(_), Some(text)) => text.to_owned(),
+        (Err(error), None) => return Err(error),
+    };
+    parse(&text).map(Some).map_err(|why| ConfigError::Settings {
+        path: path.to_owned(),
+        why,
+    })
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|why| ConfigError::Read {
+        path: path.to_owned(),
+        why,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str) -> Result<Config, String> {
+        FileConfig::parse("gateway.toml", text)
+            .map_err(|error| error.to_string())?
+            .resolve(2)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_empty_file_listens_where_channeld_does_and_lets_no_client_in() {
+        let config = resolve("").unwrap();
+        assert_eq!(config.servers[0].socket.port(), 11288);
+        assert_eq!(config.clients[0].socket.port(), 12108);
+        assert_eq!(config.web.map(|at| at.port()), Some(8080));
+        assert_eq!(config.auth, AuthChoice::Nobody);
+        assert_eq!(config.threads.connections, 1);
+        assert!(config.warnings[0].contains("--dev"));
+    }
+
+    #[test]
+    fn mistakes_are_told_on_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let bad = folder.path().join("bad.json");
+        std::fs::write(&bad, "{ \"States\": [").unwrap();
+        let bad = bad.display();
+        for (text, expected) in [
+            (
+                "[clients]\nlisten = [\"wss://:1\"]".to_owned(),
+                "certificate",
+            ),
+            (
+                "[slow_readers]\nmerge_from = \"8 MiB\"".to_owned(),
+                "close_at",
+            ),
+            ("[auth]\nprovider = \"shared-token\"".to_owned(), "secret"),
+            ("[auth]\nprovider = \"http\"".to_owned(), "http://"),
+            ("[limits]\nmax_frame = \"1 MiB\"".to_owned(), "65535"),
+            ("[channels]\nconnection_id_bits = 33".to_owned(), "1 to 32"),
+            (
+                "[channels]\ngrid = \"/nowhere.json\"".to_owned(),
+                "/nowhere.json",
+            ),
+            (format!("[clients]\nstate_machine = \"{bad}\""), "line 1"),
+            (format!("[channels]\nschema = [\"{bad}x\"]"), "bad.json"),
+        ] {
+            let error = resolve(&text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn channelds_own_files_need_not_be_there() {
+        let config = resolve(
+            "dev = true\n[clients]\nstate_machine = \"config/client_authoratative_fsm.json\"\n\
+             [channels]\ngrid = \"config/spatial_static_benchmark.json\"",
+        )
+        .unwrap();
+        assert_eq!(config.connections.client_fsm, Fsm::authoritative_client());
+        assert!(config.channels.grid.is_some());
+        assert_eq!(config.auth, AuthChoice::Everyone);
+    }
+}

@@ -1,0 +1,302 @@
+//! The loop that owns connections: it reads what has arrived, lets the core
+//! have its say, and writes once to each connection that there is something
+//! for.
+//!
+//! Where the gateway runs on one thread, the channels are in this loop too.
+
+mod accept;
+mod drain;
+mod kcp;
+mod traffic;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use lagometer_units::Time;
+use rustix::io::Errno;
+
+use crate::core::{CloseReason, ConnectionSide, Peer, Recording};
+
+use super::carrier::KcpPort;
+use super::command::{Command, Commands};
+use super::config::Config;
+use super::journal;
+use super::link::Link;
+use super::listener::Listener;
+use super::poller::{Events, Poller, Waker};
+use super::report::{Numbers, Report};
+use super::shared::Shared;
+use super::sockets::Sockets;
+
+use drain::Drain;
+
+/// Tokens from here on are not connections.
+pub(super) const WAKER: u64 = 1 << 32;
+const LISTENERS: u64 = 2 << 32;
+const KCP_PORTS: u64 = 3 << 32;
+
+/// How often those who have not been let in are looked over.
+const LOOK_OVER: Duration = Duration::from_millis(500);
+
+/// How long a loop that may read nothing waits for the channels at most.
+const CHANNELS_BUSY: Duration = Duration::from_millis(5);
+
+/// After the system had no room for another connection, how long none is
+/// accepted.
+const NO_ROOM: Duration = Duration::from_millis(100);
+
+/// What one turn reads into.
+const READ_BUFFER_BYTES: usize = 128 << 10;
+
+/// One connection loop.
+pub(super) struct ConnectionLoop {
+    /// Which of the loops this is.
+    number: usize,
+    poller: Poller,
+    waker: Waker,
+    shared: Arc<Shared>,
+    config: Arc<Config>,
+    side: ConnectionSide,
+    link: Link,
+    commands: Arc<Commands>,
+    report: Arc<Report>,
+    recordings: Option<Sender<Recording>>,
+    sockets: Sockets,
+    listeners: Vec<Listener>,
+    kcp_ports: Vec<KcpPort>,
+    /// KCP conversations by when they are due.
+    kcp_due: BTreeSet<(Time, usize)>,
+    /// Connections that may have more to read than the poller knows.
+    unread: Vec<usize>,
+    /// The listeners for clients are open.
+    clients_may_come: bool,
+    look_over_at: Option<Time>,
+    accept_again_at: Option<Time>,
+    drain: Option<Drain>,
+    buffer: Vec<u8>,
+    scratch: Vec<u8>,
+    answered: u64,
+    turns: u64,
+    busy_ns: u64,
+}
+
+/// What a loop is made of.
+pub(super) struct Parts {
+    pub(super) number: usize,
+    pub(super) poller: Poller,
+    pub(super) waker: Waker,
+    pub(super) shared: Arc<Shared>,
+    pub(super) config: Arc<Config>,
+    pub(super) link: Link,
+    pub(super) commands: Arc<Commands>,
+    pub(super) report: Arc<Report>,
+    pub(super) recordings: Option<Sender<Recording>>,
+    /// Only the first loop has any.
+    pub(super) listeners: Vec<Listener>,
+}
+
+impl ConnectionLoop {
+    pub(super) fn new(parts: Parts) -> Self {
+        let mut side = ConnectionSide::new(parts.config.connections.clone());
+        side.record_clients(parts.recordings.is_some());
+        Self {
+            number: parts.number,
+            poller: parts.poller,
+            waker: parts.waker,
+            shared: parts.shared,
+            side,
+            config: parts.config,
+            link: parts.link,
+            commands: parts.commands,
+            report: parts.report,
+            recordings: parts.recordings,
+            sockets: Sockets::default(),
+            listeners: parts.listeners,
+            kcp_ports: Vec::new(),
+            kcp_due: BTreeSet::new(),
+            unread: Vec::new(),
+            clients_may_come: false,
+            look_over_at: None,
+            accept_again_at: None,
+            drain: None,
+            buffer: vec![0; READ_BUFFER_BYTES],
+            scratch: Vec::new(),
+            answered: 0,
+            turns: 0,
+            busy_ns: 0,
+        }
+    }
+
+    /// Runs until everyone is gone.
+    pub(super) fn run(mut self) -> Result<(), Errno> {
+        let mut events = Events::new();
+        self.open_listeners(Peer::Server)?;
+        if !self.config.wait_for_owner {
+            self.shared.owned.store(true, Ordering::SeqCst);
+        }
+        self.open_client_listeners_if_owned()?;
+        loop {
+            self.wait(&mut events)?;
+            let now = self.shared.clock.now();
+            if self.turn(now, &events)? {
+                return Ok(());
+            }
+            self.turns += 1;
+            self.busy_ns += self.shared.clock.now().since(now).as_nanos() as u64;
+            self.answer();
+        }
+    }
+
+    /// Waits for whatever comes first.
+    fn wait(&mut self, events: &mut Events) -> Result<(), Errno> {
+        if self.link.is_full() {
+            self.waker.wait(CHANNELS_BUSY)?;
+            return self.poller.wait(Some(Duration::ZERO), events);
+        }
+        let now = self.shared.clock.now();
+        let timeout = if self.unread.is_empty() {
+            [
+                self.side.next_deadline(),
+                self.link.next_deadline(),
+                self.kcp_due.first().map(|(due, _)| *due),
+                self.look_over_at,
+                self.accept_again_at,
+                self.drain.as_ref().map(Drain::next_deadline),
+            ]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|due| due.since(now))
+        } else {
+            Some(Duration::ZERO)
+        };
+        self.poller.wait(timeout, events)
+    }
+
+    /// One turn. Returns whether it was the last.
+    fn turn(&mut self, now: Time, events: &Events) -> Result<bool, Errno> {
+        self.waker.silence();
+        while let Some(command) = self.commands.take() {
+            match command {
+                Command::Adopt(accepted) => self.adopt(now, accepted),
+                Command::Reload(config) => self.reload(config),
+                Command::Drain => self.begin_to_drain(now),
+                Command::End => return Ok(true),
+            }
+        }
+        self.take_events(now, events);
+        self.tick_kcp(now);
+        self.link.exchange(now, &mut self.side);
+        self.side.handle_deadline(now);
+        self.link.handle_deadline(now);
+        self.link.exchange(now, &mut self.side);
+        self.look_over(now);
+        self.flush(now);
+        self.close_those_to_go(now);
+        self.link.exchange(now, &mut self.side);
+        self.keep_log();
+        self.open_client_listeners_if_owned()?;
+        if self.accept_again_at.is_some_and(|at| at <= now) {
+            self.accept_again_at = None;
+            self.watch_listeners(true)?;
+        }
+        Ok(self.drained(now))
+    }
+
+    fn take_events(&mut self, now: Time, events: &Events) {
+        let may_read = !self.link.is_full();
+        if may_read {
+            for slot in std::mem::take(&mut self.unread) {
+                self.read(now, slot);
+            }
+        }
+        for event in events.iter() {
+            let number = (event.token & 0xffff_ffff) as usize;
+            match event.token & !0xffff_ffff {
+                0 => {
+                    if event.writable {
+                        self.write(now, number);
+                    }
+                    if event.readable && may_read {
+                        self.read(now, number);
+                    }
+                }
+                LISTENERS => self.accept(now, number),
+                KCP_PORTS if may_read => self.read_kcp(now, number),
+                _ => {}
+            }
+        }
+    }
+
+    /// Other settings, where they can be changed.
+    fn reload(&mut self, config: Arc<Config>) {
+        self.side.set_settings(config.connections.clone());
+        self.link.reload(&config, &self.waker);
+        self.config = config;
+    }
+
+    /// Those who take too long to be let in have to go.
+    fn look_over(&mut self, now: Time) {
+        if self.look_over_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let within = self.shared.gatekeeper.limits().login_within;
+        let mut late = Vec::new();
+        let mut strangers = false;
+        for socket in self.sockets.iter_mut().filter(|socket| socket.is_stranger) {
+            if self.side.is_admitted(socket.key) {
+                socket.is_stranger = false;
+            } else if now.since(socket.opened) >= within {
+                late.push(socket.key);
+            } else {
+                strangers = true;
+            }
+        }
+        self.look_over_at = strangers.then(|| now + LOOK_OVER);
+        for key in late {
+            self.end(now, key, CloseReason::AuthTimeout);
+        }
+    }
+
+    fn keep_log(&mut self) {
+        while let Some(event) = self.side.poll_event() {
+            journal::write(&event);
+        }
+        while let Some(recording) = self.side.poll_recording() {
+            if let Some(recordings) = &self.recordings {
+                // A writer that is gone has said why.
+                let _ = recordings.send(recording);
+            }
+        }
+    }
+
+    fn answer(&mut self) {
+        let Self {
+            report,
+            answered,
+            side,
+            link,
+            sockets,
+            turns,
+            busy_ns,
+            ..
+        } = self;
+        report.answer(answered, || {
+            let mut numbers = Numbers {
+                connections: Some(side.counters()),
+                turns: *turns,
+                busy_ns: *busy_ns,
+                waiting_bytes: sockets
+                    .iter()
+                    .map(|socket| side.waiting(socket.key) as u64)
+                    .sum(),
+                ..Numbers::default()
+            };
+            link.report(&mut numbers);
+            numbers
+        });
+    }
+}

@@ -1,0 +1,208 @@
+//! How connections come in.
+
+use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lagometer_units::Time;
+use rustix::io::Errno;
+use rustls::{ServerConnection, StreamOwned};
+use tracing::{error, info, warn};
+
+use crate::core::{ConnKey, Peer};
+use crate::server::carrier::{
+    Beneath, Carrier, KcpPort, SecureStream, WebSocketCarrier, tcp_options,
+};
+use crate::server::command::{Accepted, Command};
+use crate::server::config::Wire;
+use crate::server::gatekeeper::Pass;
+use crate::server::poller::Interest;
+use crate::server::sockets::Socket;
+
+use super::{ConnectionLoop, KCP_PORTS, LISTENERS, LOOK_OVER, NO_ROOM};
+
+/// Connections accepted at one listener before others have their turn.
+const AT_ONCE: usize = 64;
+
+impl ConnectionLoop {
+    /// Opens the listeners for one kind of peer.
+    pub(super) fn open_listeners(&mut self, peer: Peer) -> Result<(), Errno> {
+        for (index, listener) in self.listeners.iter_mut().enumerate() {
+            if listener.peer != peer {
+                continue;
+            }
+            if let Err(error) = listener.open() {
+                // A gateway that nobody can reach is none.
+                error!(address = %listener.address, %error, "cannot listen");
+                return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+            }
+            info!(address = %listener.address, wire = ?listener.wire, %peer, "listening");
+            if let Some((socket, profile)) = listener.take_udp() {
+                let token = KCP_PORTS | self.kcp_ports.len() as u64;
+                self.poller.add(&socket, token, Interest::Read)?;
+                self.kcp_ports.push(KcpPort::new(socket, profile, peer));
+            } else if let Some(socket) = listener.tcp() {
+                let token = LISTENERS | index as u64;
+                self.poller.add(socket, token, Interest::Read)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the listeners for clients once they may come.
+    pub(super) fn open_client_listeners_if_owned(&mut self) -> Result<(), Errno> {
+        if self.clients_may_come || self.drain.is_some() || self.number != 0 {
+            return Ok(());
+        }
+        if self.link.has_owner() {
+            self.shared.owned.store(true, Ordering::SeqCst);
+        }
+        if self.shared.owned.load(Ordering::SeqCst) {
+            self.clients_may_come = true;
+            self.open_listeners(Peer::Client)?;
+        }
+        Ok(())
+    }
+
+    /// Watches the listeners, or does not for a while.
+    pub(super) fn watch_listeners(&mut self, watch: bool) -> Result<(), Errno> {
+        for (index, listener) in self.listeners.iter().enumerate() {
+            if let Some(socket) = listener.tcp() {
+                let interest = if watch {
+                    Interest::Read
+                } else {
+                    Interest::Nothing
+                };
+                self.poller
+                    .change(socket, LISTENERS | index as u64, interest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts those who wait at a listener.
+    pub(super) fn accept(&mut self, now: Time, index: usize) {
+        for _ in 0..AT_ONCE {
+            let Some(listener) = self.listeners.get(index) else {
+                return;
+            };
+            let (peer, wire) = (listener.peer, listener.wire);
+            let (stream, address) = match listener.accept() {
+                Ok(Some((stream, address))) => (stream, address.ip().to_canonical()),
+                Ok(None) => return,
+                Err(error) => {
+                    // Files or memory have run out: those inside go first.
+                    warn!(%error, "cannot accept for a while");
+                    self.accept_again_at = Some(now + NO_ROOM);
+                    // If it cannot be unwatched, it is only told again.
+                    let _ = self.watch_listeners(false);
+                    return;
+                }
+            };
+            let Ok(pass) = self.shared.gatekeeper.admit(now, peer, address) else {
+                continue;
+            };
+            let accepted = Accepted {
+                stream,
+                peer,
+                wire,
+                address,
+                pass,
+            };
+            match self.idlest() {
+                Some(commands) => commands.give(Command::Adopt(accepted)),
+                None => self.adopt(now, accepted),
+            }
+        }
+    }
+
+    /// The loop with the fewest connections, if that is another one.
+    fn idlest(&self) -> Option<Arc<crate::server::command::Commands>> {
+        let loads = self.shared.loads.iter().enumerate();
+        let (number, load) = loads.min_by_key(|(_, load)| load.load(Ordering::Relaxed))?;
+        // Counted here, for those on their way count too.
+        load.fetch_add(1, Ordering::Relaxed);
+        if number == self.number {
+            return None;
+        }
+        self.shared.loops.get()?.get(number).map(Arc::clone)
+    }
+
+    /// Takes over a connection that was accepted and counted.
+    pub(super) fn adopt(&mut self, now: Time, accepted: Accepted) {
+        let Accepted {
+            stream,
+            peer,
+            wire,
+            address,
+            pass,
+        } = accepted;
+        let carrier = (self.drain.is_none() && tcp_options(&stream, &self.config.tcp).is_ok())
+            .then(|| self.carrier(stream, wire))
+            .flatten();
+        let adopted = carrier.and_then(|carrier| self.insert(now, peer, address, carrier, pass));
+        let Some(key) = adopted else {
+            self.shared.loads[self.number].fetch_sub(1, Ordering::Relaxed);
+            return;
+        };
+        // What a handshake has read already the poller does not tell of.
+        if wire != Wire::Tcp {
+            self.unread.push(key.slot());
+        }
+    }
+
+    fn carrier(&self, stream: TcpStream, wire: Wire) -> Option<Carrier> {
+        let secure = |stream| -> Option<Box<SecureStream>> {
+            let identity = self.config.tls.as_ref()?;
+            let session = ServerConnection::new(Arc::clone(&identity.config)).ok()?;
+            Some(Box::new(StreamOwned::new(session, stream)))
+        };
+        Some(match wire {
+            Wire::Tcp | Wire::Kcp | Wire::KcpTuned => Carrier::Tcp(stream),
+            Wire::Tls => Carrier::Tls(secure(stream)?),
+            Wire::Ws => {
+                Carrier::WebSocket(Box::new(WebSocketCarrier::accept(Beneath::Plain(stream))))
+            }
+            Wire::Wss => Carrier::WebSocket(Box::new(WebSocketCarrier::accept(Beneath::Secure(
+                secure(stream)?,
+            )))),
+        })
+    }
+
+    /// Makes a carrier a connection. `None` if the core does not want it.
+    pub(super) fn insert(
+        &mut self,
+        now: Time,
+        peer: Peer,
+        address: IpAddr,
+        carrier: Carrier,
+        pass: Pass,
+    ) -> Option<ConnKey> {
+        let key = self.side.open(now, peer, Some(address)).ok()?;
+        if let Some(socket) = carrier.socket()
+            && self
+                .poller
+                .add(socket, key.slot() as u64, Interest::Read)
+                .is_err()
+        {
+            self.side
+                .close(key, crate::core::CloseReason::TransportFailed);
+            return None;
+        }
+        if peer == Peer::Client {
+            self.shared.clients.fetch_add(1, Ordering::Relaxed);
+        }
+        self.look_over_at.get_or_insert(now + LOOK_OVER);
+        self.sockets.insert(Socket {
+            key,
+            peer,
+            carrier,
+            pass,
+            opened: now,
+            is_stranger: true,
+            blocked: false,
+            interest: Interest::Read,
+        });
+        Some(key)
+    }
+}

@@ -1,0 +1,372 @@
+//! The gateway's numbers for Prometheus.
+//!
+//! Channeld's metrics keep their names and labels, so that dashboards made for
+//! it show this gateway too; what it has beyond them begins with `gateway_`.
+//! Nothing is counted here: at each scrape the loops are asked for what they
+//! have counted.
+
+mod families;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use prometheus::core::Collector;
+use prometheus::process_collector::ProcessCollector;
+use prometheus::proto::MetricFamily;
+use prometheus::{Encoder, TextEncoder};
+
+use crate::core::{
+    COUNTED_TYPES, ChannelCounters, ConnectionCounters, Peer, PeerCounters, TypeCounters,
+};
+
+use super::gatekeeper::Refusal;
+use super::report::{Numbers, Report};
+use super::shared::Shared;
+
+use families::{Families, Kind};
+
+/// How long a loop may take to tell its numbers.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Gathers the numbers of all loops.
+pub(super) struct Metrics {
+    shared: Arc<Shared>,
+    /// Each loop's name and report.
+    reports: Vec<(String, Arc<Report>)>,
+    process: ProcessCollector,
+}
+
+/// A loop did not tell its numbers in time: the gateway hangs.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} does not answer")]
+pub(super) struct Hangs(String);
+
+impl Metrics {
+    pub(super) fn new(shared: Arc<Shared>, reports: Vec<(String, Arc<Report>)>) -> Self {
+        Self {
+            shared,
+            reports,
+            process: ProcessCollector::for_self(),
+        }
+    }
+
+    /// Whether all loops answer.
+    pub(super) fn alive(&self) -> Result<(), Hangs> {
+        self.numbers().map(drop)
+    }
+
+    /// All metrics in Prometheus's text format.
+    pub(super) fn text(&self) -> Result<Vec<u8>, Hangs> {
+        let numbers = self.numbers()?;
+        let mut families = Families::default();
+        let mut connections = ConnectionCounters::default();
+        for (_, numbers) in &numbers {
+            if let Some(of_loop) = &numbers.connections {
+                add(&mut connections, of_loop);
+            }
+        }
+        of_connections(&mut families, &connections);
+        for (channels, beat_ms) in numbers
+            .iter()
+            .filter_map(|(_, numbers)| numbers.channels.as_ref())
+        {
+            of_channels(&mut families, channels, *beat_ms);
+        }
+        self.of_loops(&mut families, &numbers);
+        let mut all: Vec<MetricFamily> = families.into_families();
+        all.extend(self.process.collect());
+        let mut text = Vec::new();
+        if let Err(error) = TextEncoder::new().encode(&all, &mut text) {
+            tracing::error!(%error, "metrics cannot be written");
+        }
+        Ok(text)
+    }
+
+    fn numbers(&self) -> Result<Vec<(&str, Numbers)>, Hangs> {
+        self.reports
+            .iter()
+            .map(|(name, report)| match report.ask(PATIENCE) {
+                Some(numbers) => Ok((name.as_str(), numbers)),
+                None => Err(Hangs(name.clone())),
+            })
+            .collect()
+    }
+
+    fn of_loops(&self, families: &mut Families, numbers: &[(&str, Numbers)]) {
+        for (name, numbers) in numbers {
+            let labels = &[("loop", *name)];
+            let count = |families: &mut Families, name, help, value: f64| {
+                families.add(Kind::Counter, name, help, labels, value);
+            };
+            count(
+                families,
+                "gateway_loop_turns_total",
+                "Turns of a loop",
+                numbers.turns as f64,
+            );
+            count(
+                families,
+                "gateway_loop_busy_seconds_total",
+                "Time in which a loop did not wait",
+                numbers.busy_ns as f64 / 1e9,
+            );
+            families.add(
+                Kind::Gauge,
+                "gateway_queue_depth",
+                "Messages that wait in the queue before a loop",
+                labels,
+                numbers.queued as f64,
+            );
+            families.add(
+                Kind::Gauge,
+                "gateway_waiting_bytes",
+                "Bytes that wait to be written to connections",
+                labels,
+                numbers.waiting_bytes as f64,
+            );
+        }
+        for why in Refusal::ALL {
+            families.add(
+                Kind::Counter,
+                "gateway_connections_turned_away_total",
+                "Connections that were not accepted, by reason",
+                &[("reason", &why.to_string())],
+                self.shared.gatekeeper.turned_away(why) as f64,
+            );
+        }
+        let draining = self.shared.draining.load(Ordering::Relaxed);
+        families.add(
+            Kind::Gauge,
+            "gateway_draining",
+            "1 while the gateway lets everyone go",
+            &[],
+            f64::from(u8::from(draining)),
+        );
+    }
+}
+
+/// A metric of one kind of peer: its name, what it means, and where it is.
+type PeerMetric = (&'static str, &'static str, fn(&PeerCounters) -> u64);
+
+/// Under channeld's names.
+const PEER_METRICS: &[PeerMetric] = &[
+    ("messages_in", "Messages taken in", |of| of.messages_in),
+    ("messages_out", "Messages sent", |of| of.messages_out),
+    ("packets_in", "Frames taken in", |of| of.packets_in),
+    ("packets_out", "Frames sent", |of| of.packets_out),
+    (
+        "packets_drop",
+        "Messages refused by the state machine",
+        |of| of.refused,
+    ),
+    ("packets_frag", "Reads that ended within a frame", |of| {
+        of.fragmented
+    }),
+    ("packets_comb", "Whole frames found in reads", |of| {
+        of.combined
+    }),
+    ("bytes_in", "Bytes of frames taken in", |of| of.bytes_in),
+    ("bytes_out", "Bytes of frames sent", |of| of.bytes_out),
+    (
+        "connection_closed",
+        "Connections closed for bad frames",
+        |of| of.closed_for_bad_bytes,
+    ),
+];
+
+/// Under names of our own.
+const OWN_PEER_METRICS: &[PeerMetric] = &[
+    (
+        "gateway_connections_opened_total",
+        "Connections ever accepted",
+        |of| of.opened,
+    ),
+    (
+        "gateway_slow_readers_total",
+        "Times a connection began to read too slowly",
+        |of| of.slow_readers,
+    ),
+    (
+        "gateway_updates_merged_total",
+        "Updates merged for slow readers",
+        |of| of.updates_merged,
+    ),
+    (
+        "gateway_resyncs_total",
+        "Whole states sent to slow readers in place of updates",
+        |of| of.resyncs,
+    ),
+    (
+        "gateway_slow_readers_closed_total",
+        "Connections closed because they read too slowly",
+        |of| of.closed_for_slow_reading,
+    ),
+];
+
+fn of_connections(families: &mut Families, connections: &ConnectionCounters) {
+    for peer in Peer::ALL {
+        let of = connections.of(peer);
+        let label = match peer {
+            Peer::Server => "SERVER",
+            Peer::Client => "CLIENT",
+        };
+        families.add(
+            Kind::Gauge,
+            "connection_num",
+            "Open connections",
+            &[("type", label)],
+            of.open as f64,
+        );
+        for (name, help, value) in PEER_METRICS.iter().chain(OWN_PEER_METRICS) {
+            families.add(
+                Kind::Counter,
+                name,
+                help,
+                &[("connType", label)],
+                value(of) as f64,
+            );
+        }
+    }
+    families.add(
+        Kind::Counter,
+        "gateway_banned_total",
+        "Connections closed at once because their address misbehaved before",
+        &[],
+        connections.banned as f64,
+    );
+}
+
+/// A metric of one type of channel.
+type TypeMetric = (&'static str, &'static str, fn(&TypeCounters) -> u64);
+
+const TYPE_METRICS: &[TypeMetric] = &[
+    (
+        "gateway_updates_total",
+        "Updates of channel data taken in",
+        |of| of.updates,
+    ),
+    ("gateway_windows_total", "Windows of updates made", |of| {
+        of.windows
+    }),
+    ("gateway_states_total", "Whole states sent", |of| of.states),
+    (
+        "gateway_channel_bytes_total",
+        "Bytes of channel data in windows and states, once each",
+        |of| of.bytes,
+    ),
+];
+
+fn of_channels(families: &mut Families, channels: &ChannelCounters, beat_ms: f64) {
+    for ((_, name), of) in COUNTED_TYPES.iter().zip(&channels.types) {
+        let labels = &[("type", *name)];
+        families.add(
+            Kind::Gauge,
+            "channel_num",
+            "Channels",
+            labels,
+            of.channels as f64,
+        );
+        families.add(
+            Kind::Gauge,
+            "channel_tick_duration",
+            "Milliseconds the last beat of the channels took",
+            labels,
+            if of.channels > 0 { beat_ms } else { 0.0 },
+        );
+        families.add(
+            Kind::Gauge,
+            "gateway_subscriptions",
+            "Subscriptions",
+            labels,
+            of.subscriptions as f64,
+        );
+        for (name, help, value) in TYPE_METRICS {
+            families.add(Kind::Counter, name, help, labels, value(of) as f64);
+        }
+        families.histogram(
+            "gateway_tick_lateness_seconds",
+            "How late windows were sent after they were due",
+            labels,
+            &of.lateness,
+        );
+        families.histogram(
+            "gateway_fan_out_seconds",
+            "How old the oldest update of a window was when it was sent",
+            labels,
+            &of.age,
+        );
+    }
+    let all: [(&str, &str, u64); 5] = [
+        (
+            "gateway_dropped_total",
+            "Messages dropped, whatever the reason",
+            channels.dropped,
+        ),
+        (
+            "gateway_too_long_total",
+            "Messages too long to be sent",
+            channels.too_long,
+        ),
+        (
+            "gateway_forwarded_total",
+            "User-space messages passed on, once for each recipient",
+            channels.forwarded,
+        ),
+        (
+            "gateway_handovers_total",
+            "Entities that went from one spatial channel to another",
+            channels.handovers,
+        ),
+        (
+            "gateway_logins_refused_total",
+            "Logins refused",
+            channels.logins_refused,
+        ),
+    ];
+    for (name, help, value) in all {
+        families.add(Kind::Counter, name, help, &[], value as f64);
+    }
+}
+
+/// Adds what another loop has counted.
+fn add(sum: &mut ConnectionCounters, other: &ConnectionCounters) {
+    for (sum, other) in sum.peers.iter_mut().zip(&other.peers) {
+        let PeerCounters {
+            open,
+            opened,
+            messages_in,
+            messages_out,
+            packets_in,
+            packets_out,
+            bytes_in,
+            bytes_out,
+            fragmented,
+            combined,
+            refused,
+            closed_for_bad_bytes,
+            closed_for_slow_reading,
+            slow_readers,
+            updates_merged,
+            resyncs,
+        } = other;
+        sum.open += open;
+        sum.opened += opened;
+        sum.messages_in += messages_in;
+        sum.messages_out += messages_out;
+        sum.packets_in += packets_in;
+        sum.packets_out += packets_out;
+        sum.bytes_in += bytes_in;
+        sum.bytes_out += bytes_out;
+        sum.fragmented += fragmented;
+        sum.combined += combined;
+        sum.refused += refused;
+        sum.closed_for_bad_bytes += closed_for_bad_bytes;
+        sum.closed_for_slow_reading += closed_for_slow_reading;
+        sum.slow_readers += slow_readers;
+        sum.updates_merged += updates_merged;
+        sum.resyncs += resyncs;
+    }
+    sum.events_lost += other.events_lost;
+    sum.banned += other.banned;
+}

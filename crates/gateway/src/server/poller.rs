@@ -1,0 +1,207 @@
+//! Waiting for sockets, and being woken by another thread.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{Errno, read, write};
+
+/// How many events one wait takes at most.
+const AT_ONCE: usize = 512;
+
+/// What a file is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interest {
+    /// Bytes to read, or connections to accept.
+    Read,
+    /// The same, and room to write.
+    ReadWrite,
+    /// Nothing but that the peer has gone.
+    Nothing,
+}
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    /// The word the file was added with.
+    pub(super) token: u64,
+    /// There may be something to read, or the peer has gone.
+    pub(super) readable: bool,
+    /// There may be room to write.
+    pub(super) writable: bool,
+}
+
+/// A set of files that are watched, level-triggered: what is not read now is
+/// told again.
+#[derive(Debug)]
+pub(super) struct Poller {
+    epoll: OwnedFd,
+}
+
+/// What happened during a wait.
+pub(super) struct Events {
+    raw: Vec<Event>,
+}
+
+impl Events {
+    pub(super) fn new() -> Self {
+        Self {
+            raw: Vec::with_capacity(AT_ONCE),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Ready> {
+        self.raw.iter().map(|event| {
+            let (flags, data) = (event.flags, event.data);
+            Ready {
+                token: data.u64(),
+                readable: flags.intersects(
+                    EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR,
+                ),
+                writable: flags.intersects(EventFlags::OUT),
+            }
+        })
+    }
+}
+
+impl Poller {
+    pub(super) fn new() -> Result<Self, Errno> {
+        Ok(Self {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+        })
+    }
+
+    pub(super) fn add(&self, file: impl AsFd, token: u64, interest: Interest) -> Result<(), Errno> {
+        epoll::add(
+            &self.epoll,
+            file,
+            EventData::new_u64(token),
+            flags(interest),
+        )
+    }
+
+    pub(super) fn change(
+        &self,
+        file: impl AsFd,
+        token: u64,
+        interest: Interest,
+    ) -> Result<(), Errno> {
+        epoll::modify(
+            &self.epoll,
+            file,
+            EventData::new_u64(token),
+            flags(interest),
+        )
+    }
+
+    pub(super) fn remove(&self, file: impl AsFd) -> Result<(), Errno> {
+        epoll::delete(&self.epoll, file)
+    }
+
+    /// Waits until something happens, at most for `timeout`. A signal ends the
+    /// wait early.
+    pub(super) fn wait(&self, timeout: Option<Duration>, events: &mut Events) -> Result<(), Errno> {
+        events.raw.clear();
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        });
+        match epoll::wait(
+            &self.epoll,
+            spare_capacity(&mut events.raw),
+            timeout.as_ref(),
+        ) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+fn flags(interest: Interest) -> EventFlags {
+    match interest {
+        Interest::Read => EventFlags::IN,
+        Interest::ReadWrite => EventFlags::IN | EventFlags::OUT,
+        Interest::Nothing => EventFlags::empty(),
+    }
+}
+
+/// Wakes a thread that waits in its [`Poller`]. Waking it twice before it looks
+/// costs one system call, not two.
+#[derive(Clone, Debug)]
+pub(super) struct Waker {
+    inner: Arc<WakerInner>,
+}
+
+#[derive(Debug)]
+struct WakerInner {
+    event: OwnedFd,
+    rung: AtomicBool,
+}
+
+impl Waker {
+    /// A waker whose bell is in `poller` under `token`.
+    pub(super) fn new(poller: &Poller, token: u64) -> Result<Self, Errno> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        poller.add(&event, token, Interest::Read)?;
+        Ok(Self {
+            inner: Arc::new(WakerInner {
+                event,
+                rung: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    /// Wakes the thread, now or at its next wait.
+    pub(super) fn wake(&self) {
+        if !self.inner.rung.swap(true, Ordering::SeqCst) {
+            // A full counter is a bell that rings already.
+            let _ = write(&self.inner.event, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Waits for the bell alone, whatever else may be ready.
+    pub(super) fn wait(&self, timeout: Duration) -> Result<(), Errno> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        let mut files = [PollFd::new(&self.inner.event, PollFlags::IN)];
+        match poll(&mut files, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The thread has woken and looks around after this call.
+    pub(super) fn silence(&self) {
+        let mut count = [0; 8];
+        let _ = read(&self.inner.event, &mut count);
+        self.inner.rung.store(false, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_before_the_wait_is_not_lost() {
+        let poller = Poller::new().unwrap();
+        let waker = Waker::new(&poller, 7).unwrap();
+        let mut events = Events::new();
+        for _ in 0..3 {
+            waker.wake();
+            waker.wake();
+            poller.wait(None, &mut events).unwrap();
+            assert!(events.iter().map(|event| event.token).eq([7]));
+            waker.silence();
+            poller.wait(Some(Duration::ZERO), &mut events).unwrap();
+            assert!(events.iter().next().is_none());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a loop has counted, handed to whoever asks.
+//!
+//! The loops count in plain numbers of their own. Only when somebody asks are
+//! they copied out, between two turns of the loop.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::core::{ChannelCounters, ConnectionCounters};
+
+use super::poller::Waker;
+
+/// One loop's numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Numbers {
+    /// Of its connections.
+    pub(super) connections: Option<ConnectionCounters>,
+    /// Of the channels, if it has them, and how long the last beat took in
+    /// milliseconds.
+    pub(super) channels: Option<(ChannelCounters, f64)>,
+    /// Turns of the loop.
+    pub(super) turns: u64,
+    /// Time it did not wait, in nanoseconds.
+    pub(super) busy_ns: u64,
+    /// Messages that wait in the queue before it.
+    pub(super) queued: u64,
+    /// Bytes that wait to be written to its connections.
+    pub(super) waiting_bytes: u64,
+}
+
+/// Where a loop leaves its numbers.
+#[derive(Debug)]
+pub(super) struct Report {
+    asked: AtomicU64,
+    answered: Mutex<(u64, Numbers)>,
+    told: Condvar,
+    waker: Waker,
+}
+
+impl Report {
+    pub(super) fn new(waker: Waker) -> Self {
+        Self {
+            asked: AtomicU64::new(0),
+            answered: Mutex::default(),
+            told: Condvar::new(),
+            waker,
+        }
+    }
+
+    /// Asks the loop, and waits for its answer. `None` when there is none in
+    /// time: the loop hangs, or has ended.
+    pub(super) fn ask(&self, patience: Duration) -> Option<Numbers> {
+        let number = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        self.waker.wake();
+        let give_up = Instant::now() + patience;
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        while answered.0 < number {
+            let left = give_up.checked_duration_since(Instant::now())?;
+            answered = self
+                .told
+                .wait_timeout(answered, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        Some(answered.1)
+    }
+
+    /// For the loop, every turn: answers if asked.
+    pub(super) fn answer(&self, answered: &mut u64, numbers: impl FnOnce() -> Numbers) {
+        let asked = self.asked.load(Ordering::SeqCst);
+        if asked == *answered {
+            return;
+        }
+        *answered = asked;
+        let numbers = numbers();
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = (asked, numbers);
+        self.told.notify_all();
+    }
+}

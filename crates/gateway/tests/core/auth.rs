@@ -1,0 +1,299 @@
+//! Logging in, and being kept out.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use lagometer_gateway::core::{
+    AntiDdos, AuthPolicy, AuthVerdict, CloseReason, ConnectionSide, Peer, Recovery,
+};
+use lagometer_protocol::messages::channeldpb::{AuthResultMessage, DisconnectMessage};
+use lagometer_protocol::messages::replaypb::ReplaySession;
+use lagometer_protocol::{Compressor, FrameBuilder, MessagePack};
+use prost::Message;
+
+use crate::world::{GLOBAL, World, every, login, types};
+
+#[test]
+fn the_first_connection_let_in_is_number_one_and_its_answer_is_byte_exact() {
+    let mut world = World::new();
+    let who = world.connect(Peer::Client);
+    let frame = b"CH\x00\x14\x00\x0a\x12\x18\x01\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
+    world.peers[who].stalled = true;
+    world.send_bytes(who, frame);
+    let key = world.peers[who].key;
+    let side = world.peers[who].side;
+    let bytes: Vec<u8> = world.sides[side].output(key).flatten().copied().collect();
+    assert_eq!(
+        bytes,
+        b"CH\x00\x0a\x00\x0a\x08\x18\x01\x20\x01\x2a\x02\x10\x01"
+    );
+}
+
+#[test]
+fn nothing_but_a_login_is_taken_from_a_newcomer() {
+    let mut world = World::new();
+    let who = world.connect(Peer::Client);
+    world.subscribe(who, GLOBAL, every(20));
+    assert!(world.types(who).is_empty());
+    assert_eq!(world.peers[who].closed, None);
+    world.send(who, GLOBAL, 1, types::AUTH, &login("late"));
+    assert_eq!(world.types(who), [types::AUTH]);
+}
+
+#[test]
+fn a_login_elsewhere_than_on_global_ends_the_connection() {
+    let mut world = World::new();
+    let who = world.connect(Peer::Client);
+    world.send(who, 7, 1, types::AUTH, &login("lost"));
+    assert_eq!(world.peers[who].closed, Some(CloseReason::BadAuth));
+}
+
+#[test]
+fn the_owner_of_global_hears_of_every_login() {
+    let mut world = World::new();
+    let master = world.master();
+    world.forget_all();
+    let client = world.client();
+    let copy = world.one(master, types::AUTH);
+    let result = AuthResultMessage::decode(&*copy.msg_body).unwrap();
+    assert_eq!((copy.stub_id, result.conn_id), (0, world.id(client)));
+}
+
+#[test]
+fn a_provider_answers_when_it_can_and_failures_ban() {
+    let mut world = World::with(|connections, channels| {
+        connections.anti_ddos = Some(AntiDdos::default());
+        channels.auth = AuthPolicy::AskProvider;
+        channels.max_failed_auth = 2;
+    });
+    let who = world.connect(Peer::Client);
+    for attempt in 1..=2 {
+        world.send(who, GLOBAL, attempt, types::AUTH, &login("mallory"));
+        assert!(world.types(who).is_empty(), "nothing before the verdict");
+        let request = world.channels.poll_auth_request().unwrap();
+        assert_eq!(
+            (&*request.player, &*request.login_token),
+            ("mallory", "secret")
+        );
+        world
+            .channels
+            .answer_auth(world.now, request.ticket, AuthVerdict::WrongLogin);
+        world.settle();
+        let answer = world.one(who, types::AUTH);
+        let answer = AuthResultMessage::decode(&*answer.msg_body).unwrap();
+        assert_eq!(answer.result, 2);
+    }
+    assert_eq!(world.peers[who].closed, Some(CloseReason::Banned));
+
+    let again = world.connect(Peer::Client);
+    world.send(again, GLOBAL, 1, types::AUTH, &login("mallory"));
+    assert_eq!(world.peers[again].closed, Some(CloseReason::Banned));
+
+    let good = world.connect(Peer::Client);
+    world.send(good, GLOBAL, 1, types::AUTH, &login("alice"));
+    let request = world.channels.poll_auth_request().unwrap();
+    world
+        .channels
+        .answer_auth(world.now, request.ticket, AuthVerdict::Admit);
+    world
+        .channels
+        .answer_auth(world.now, request.ticket, AuthVerdict::WrongLogin);
+    world.settle();
+    let result = world.one(good, types::AUTH);
+    assert_eq!(
+        AuthResultMessage::decode(&*result.msg_body).unwrap().result,
+        0
+    );
+    let server = world.server();
+    assert_ne!(world.id(server), 0, "servers are not asked about");
+}
+
+#[test]
+fn a_verdict_on_a_connection_that_is_gone_is_passed_over() {
+    let mut world = World::with(|_, channels| channels.auth = AuthPolicy::AskProvider);
+    let who = world.connect(Peer::Client);
+    world.send(who, GLOBAL, 1, types::AUTH, &login("gone"));
+    let request = world.channels.poll_auth_request().unwrap();
+    world.hang_up(who);
+    world
+        .channels
+        .answer_auth(world.now, request.ticket, AuthVerdict::Admit);
+    world.settle();
+    let next = world.server();
+    assert_eq!(world.id(next), 2, "numbers are not used again at once");
+}
+
+#[test]
+fn who_does_not_log_in_in_time_is_banned_by_address() {
+    let mut world = World::with(|connections, _| connections.anti_ddos = Some(AntiDdos::default()));
+    let address: IpAddr = "192.0.2.7".parse().unwrap();
+    let idle = world.sides[0]
+        .open(world.now, Peer::Client, Some(address))
+        .unwrap();
+    let other = world.client();
+    // Bans are known on every side that has ever spoken.
+    let master = world.master();
+    world.pass(6000);
+    assert_eq!(world.sides[0].id(idle), None);
+    for side in &mut world.sides {
+        assert!(side.open(world.now, Peer::Client, Some(address)).is_err());
+    }
+    assert_eq!(world.peers[other].closed, None);
+    assert_eq!(world.peers[master].closed, None);
+}
+
+#[test]
+fn refused_messages_are_counted_and_ban_the_player() {
+    let mut world = World::with(|connections, _| connections.anti_ddos = Some(AntiDdos::default()));
+    let who = world.join_as(Peer::Client, "eve");
+    for _ in 0..9 {
+        world.send(
+            who,
+            GLOBAL,
+            0,
+            types::DISCONNECT,
+            &DisconnectMessage { conn_id: 1 },
+        );
+        assert_eq!(world.peers[who].closed, None);
+    }
+    world.send(
+        who,
+        GLOBAL,
+        0,
+        types::DISCONNECT,
+        &DisconnectMessage { conn_id: 1 },
+    );
+    assert_eq!(world.peers[who].closed, Some(CloseReason::TooManyRefused));
+    let again = world.connect(Peer::Client);
+    world.send(again, GLOBAL, 1, types::AUTH, &login("eve"));
+    assert_eq!(world.peers[again].closed, Some(CloseReason::Banned));
+}
+
+#[test]
+fn a_flood_of_messages_ends_a_client_but_not_a_server() {
+    let mut world = World::with(|connections, _| connections.max_messages_per_second = Some(50));
+    let (client, server) = (world.client(), world.server());
+    for _ in 0..60 {
+        world.forward(client, GLOBAL, 0, 0, b"x");
+        world.forward(server, GLOBAL, 0, 0, b"x");
+    }
+    assert_eq!(world.peers[client].closed, Some(CloseReason::TooFast));
+    assert_eq!(world.peers[server].closed, None);
+}
+
+#[test]
+fn bytes_that_are_no_frames_end_the_connection() {
+    for bytes in [&b"GET / HTTP/1.1"[..], b"CH\0\0\0", b"CH\0\x02\0\x0a\x09"] {
+        let mut world = World::new();
+        let who = world.client();
+        world.send_bytes(who, bytes);
+        assert_eq!(
+            world.peers[who].closed,
+            Some(CloseReason::BadBytes),
+            "{bytes:?}"
+        );
+        let counters = world.sides[world.peers[who].side].counters();
+        assert_eq!(counters.of(Peer::Client).closed_for_bad_bytes, 1);
+    }
+}
+
+#[test]
+fn a_peer_that_compresses_is_answered_in_kind() {
+    let mut world = World::new();
+    let who = world.client();
+    let metadata = "a".repeat(2000);
+    let create = lagometer_protocol::messages::channeldpb::CreateChannelMessage {
+        channel_type: 3,
+        metadata,
+        ..Default::default()
+    };
+    let mut builder = FrameBuilder::new();
+    let body = create.encode_to_vec();
+    let message = MessagePack {
+        stub_id: 1,
+        msg_type: types::CREATE,
+        body: &body,
+        ..MessagePack::default()
+    };
+    builder.push(&message).unwrap();
+    let frame = builder
+        .finish_compressed(&mut Compressor::new())
+        .unwrap()
+        .to_vec();
+    let before = world.sides[0].counters().of(Peer::Client).bytes_out;
+    world.send_bytes(who, &frame);
+    assert_eq!(world.types(who), [types::CREATE, types::SUB]);
+    let after = world.sides[0].counters().of(Peer::Client).bytes_out;
+    assert!(after - before < 500, "{} bytes", after - before);
+}
+
+#[test]
+fn a_server_disconnects_others_for_good() {
+    let mut world = World::with(|_, channels| channels.recovery = Some(Recovery { within: None }));
+    let (first, second) = (
+        world.join_as(Peer::Server, "one"),
+        world.join_as(Peer::Server, "two"),
+    );
+    let conn_id = world.id(second);
+    world.send(
+        first,
+        GLOBAL,
+        0,
+        types::DISCONNECT,
+        &DisconnectMessage { conn_id },
+    );
+    assert_eq!(world.peers[second].closed, Some(CloseReason::Disconnected));
+    let back = world.join_as(Peer::Server, "two");
+    assert_ne!(
+        world.id(back),
+        conn_id,
+        "it was sent away: there is nothing to recover"
+    );
+}
+
+#[test]
+fn the_silent_are_closed_if_asked_for() {
+    let mut world = World::with(|connections, _| {
+        connections.silent_at_most = Some(Duration::from_secs(3));
+    });
+    let (quiet, loud) = (world.client(), world.client());
+    for _ in 0..6 {
+        world.pass(1000);
+        world.forward(loud, GLOBAL, 0, 0, b"here");
+    }
+    assert_eq!(world.peers[quiet].closed, Some(CloseReason::Silent));
+    assert_eq!(world.peers[loud].closed, None);
+}
+
+#[test]
+fn what_a_client_sends_is_recorded_if_asked_for() {
+    let mut world = World::new();
+    let before = world.client();
+    for side in &mut world.sides {
+        side.record_clients(true);
+    }
+    let (server, client) = (world.server(), world.client());
+    world.pass(100);
+    world.forward(client, GLOBAL, 0, 0, b"hello");
+    for who in [before, server, client] {
+        world.hang_up(who);
+    }
+    let mut sides = world.sides.iter_mut();
+    let recording = sides.find_map(ConnectionSide::poll_recording).unwrap();
+    assert_eq!(recording.id.map(|id| id.0), Some(world.id(client)));
+    let session = ReplaySession::decode(&*recording.file).unwrap();
+    let types: Vec<u32> = session
+        .packets
+        .iter()
+        .flat_map(|packet| &packet.packet.as_ref().unwrap().messages)
+        .map(|message| message.msg_type)
+        .collect();
+    assert_eq!(types, [types::AUTH, types::GAME]);
+    assert_eq!(session.packets[1].offset_time, 100_000_000);
+    assert!(
+        world
+            .sides
+            .iter_mut()
+            .all(|side| side.poll_recording().is_none())
+    );
+}

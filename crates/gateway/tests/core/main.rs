@@ -1,0 +1,13 @@
+//! The core in virtual time: both halves, several connection sides, peers that
+//! read frames.
+
+mod auth;
+mod broadcasting;
+mod channels;
+mod fan_out;
+mod recovery;
+mod schedules;
+mod sessions;
+mod slow_readers;
+mod spatial;
+mod world;

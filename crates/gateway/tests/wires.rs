@@ -1,0 +1,287 @@
+//! Each wire the gateway speaks, with a peer of its kind: a login goes in, the
+//! answer comes out, and a broadcast of some size after it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lagometer_gateway::server::Server;
+use lagometer_gateway::server::config::FileConfig;
+use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet};
+use lagometer_transport::kcp::{Config, Engine};
+use lagometer_units::Time;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tungstenite::{Message, WebSocket};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
+
+fn start(wire: &str) -> Server {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let text = format!(
+        "dev = true\n\
+         [servers]\nlisten = [\"tcp://127.0.0.1:0\"]\n\
+         [clients]\nlisten = [\"{wire}://127.0.0.1:0\"]\nwait_for_owner = false\n\
+         [web]\nenabled = false\n[threads]\nconnections = 0\n\
+         [tls]\ncertificate = \"{data}/certificate.pem\"\nkey = \"{data}/key.pem\"\n",
+        data = data.display()
+    );
+    let config = FileConfig::parse("test", &text)
+        .unwrap()
+        .resolve(1)
+        .unwrap();
+    Server::start(config).unwrap()
+}
+
+/// A peer of some kind.
+trait Wire {
+    fn write(&mut self, bytes: &[u8]);
+    /// Some bytes, in pieces as they come.
+    fn read(&mut self) -> Vec<u8>;
+}
+
+impl<S: Read + Write> Wire for S {
+    fn write(&mut self, bytes: &[u8]) {
+        self.write_all(bytes).unwrap();
+        self.flush().unwrap();
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let mut buffer = vec![0; 64 << 10];
+        let bytes = Read::read(self, &mut buffer).unwrap();
+        assert!(bytes > 0, "the gateway has hung up");
+        buffer.truncate(bytes);
+        buffer
+    }
+}
+
+/// Logs in over a wire, then is sent something large by a server.
+fn converse(server: &Server, wire: &mut impl Wire) {
+    wire.write(LOGIN);
+    let mut arrived = Arrived::default();
+    let (msg_type, answer) = arrived.next(wire);
+    assert_eq!(msg_type, 1);
+    // AuthResult: successful, connection number 1 and up.
+    assert_eq!(answer[0], 0x10, "{answer:?}");
+    let id = answer[1];
+
+    let mut game = TcpStream::connect(server.servers()[0]).unwrap();
+    game.set_read_timeout(Some(PATIENCE)).unwrap();
+    Wire::write(&mut game, LOGIN);
+    let mut of_game = Arrived::default();
+    assert_eq!(of_game.next(&mut game).0, 1);
+    // To that one connection, whoever it is: a ServerForwardMessage.
+    let mut body = vec![0x08, id, 0x12, 0xa8, 0xc3, 0x01];
+    body.extend((0..25_000_u32).map(|n| n as u8));
+    for _ in 0..3 {
+        let mut builder = FrameBuilder::new();
+        let message = MessagePack {
+            broadcast: 1,
+            msg_type: 100,
+            body: &body,
+            ..MessagePack::default()
+        };
+        builder.push(&message).unwrap();
+        Wire::write(&mut game, builder.finish().unwrap());
+    }
+    for _ in 0..3 {
+        let (msg_type, heard) = arrived.next(wire);
+        assert_eq!(msg_type, 100);
+        assert_eq!(heard, body);
+    }
+}
+
+#[derive(Default)]
+struct Arrived {
+    decoder: Option<FrameDecoder>,
+    waiting: std::collections::VecDeque<(u32, Vec<u8>)>,
+}
+
+impl Arrived {
+    fn next(&mut self, wire: &mut impl Wire) -> (u32, Vec<u8>) {
+        let decoder = self
+            .decoder
+            .get_or_insert_with(|| FrameDecoder::new(FrameLimits::default()));
+        while self.waiting.is_empty() {
+            let bytes = wire.read();
+            let mut rest = &bytes[..];
+            while let Some(frame) = decoder.next(&mut rest).unwrap() {
+                for message in Packet::new_checked(frame.payload).unwrap().messages() {
+                    self.waiting
+                        .push_back((message.msg_type, message.body.to_owned()));
+                }
+            }
+        }
+        self.waiting.pop_front().unwrap()
+    }
+}
+
+fn tcp(at: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn tls(at: SocketAddr) -> StreamOwned<ClientConnection, TcpStream> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/certificate.pem");
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(path).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    StreamOwned::new(
+        ClientConnection::new(Arc::new(config), name).unwrap(),
+        tcp(at),
+    )
+}
+
+/// A WebSocket client that insists on one frame a message.
+struct Ws<S>(WebSocket<S>);
+
+impl<S: Read + Write> Wire for Ws<S> {
+    fn write(&mut self, bytes: &[u8]) {
+        // Borders of messages mean nothing on the way in.
+        let (first, second) = bytes.split_at(7);
+        self.0.send(Message::binary(first.to_vec())).unwrap();
+        self.0.send(Message::binary(second.to_vec())).unwrap();
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let bytes = self.0.read().unwrap().into_data();
+        let len = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+        assert_eq!(bytes.len(), 5 + len, "a message is a frame");
+        bytes.to_vec()
+    }
+}
+
+#[test]
+fn tcp_is_spoken() {
+    let server = start("tcp");
+    converse(&server, &mut tcp(server.clients()[0]));
+    server.handle().drain();
+    server.join().unwrap();
+}
+
+#[test]
+fn tls_is_spoken() {
+    let server = start("tls");
+    converse(&server, &mut tls(server.clients()[0]));
+    server.handle().drain();
+    server.join().unwrap();
+}
+
+#[test]
+fn websocket_is_spoken() {
+    let server = start("ws");
+    let stream = tcp(server.clients()[0]);
+    let (socket, _) = tungstenite::client("ws://localhost/some/path", stream).unwrap();
+    let mut ws = Ws(socket);
+    converse(&server, &mut ws);
+    server.handle().drain();
+    server.join().unwrap();
+    // The goodbye says why.
+    let Ok(Message::Close(Some(goodbye))) = ws.0.read() else {
+        panic!("no goodbye");
+    };
+    assert!(goodbye.reason.contains("shutting down"), "{goodbye:?}");
+}
+
+#[test]
+fn websocket_over_tls_is_spoken() {
+    let server = start("wss");
+    let stream = tls(server.clients()[0]);
+    let (socket, _) = tungstenite::client("wss://localhost/", stream).unwrap();
+    let mut ws = Ws(socket);
+    converse(&server, &mut ws);
+    server.handle().drain();
+    server.join().unwrap();
+}
+
+/// A KCP client over a socket of its own.
+struct Kcp {
+    engine: Engine,
+    socket: UdpSocket,
+    begun: Instant,
+}
+
+impl Kcp {
+    fn pump(&mut self) {
+        let elapsed = self.begun.elapsed();
+        let socket = &self.socket;
+        self.engine.update(elapsed.as_millis() as u32, |datagram| {
+            socket.send(datagram).unwrap();
+        });
+        let mut buffer = [0; 2048];
+        while let Ok(bytes) = self.socket.recv(&mut buffer) {
+            let now = Time::from_nanos(elapsed.as_nanos() as u64);
+            self.engine.input(now, &buffer[..bytes]).unwrap();
+        }
+    }
+}
+
+impl Wire for Kcp {
+    fn write(&mut self, bytes: &[u8]) {
+        self.engine.send(bytes).unwrap();
+        self.pump();
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let mut message = Vec::new();
+        let give_up = Instant::now() + PATIENCE;
+        while self.engine.receive(&mut message).is_none() {
+            assert!(Instant::now() < give_up, "nothing comes");
+            self.pump();
+        }
+        message
+    }
+}
+
+fn speak_kcp(wire: &str, config: &Config) {
+    let server = start(wire);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(server.clients()[0]).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(2)))
+        .unwrap();
+    let mut kcp = Kcp {
+        engine: Engine::new(0x1234_5678, config),
+        socket,
+        begun: Instant::now(),
+    };
+    converse(&server, &mut kcp);
+    server.handle().drain();
+    server.join().unwrap();
+}
+
+#[test]
+fn kcp_is_spoken_as_channeld_does() {
+    speak_kcp(
+        "kcp",
+        &Config {
+            receive_window: 32,
+            ..Config::default()
+        },
+    );
+}
+
+#[test]
+fn kcp_is_spoken_tuned() {
+    let config = Config {
+        nodelay: 1,
+        interval_ms: 10,
+        resend: 2,
+        congestion_control: false,
+        ..Config::default()
+    };
+    speak_kcp("kcp-tuned", &config);
+}
