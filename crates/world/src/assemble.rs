@@ -1,0 +1,268 @@
+//! From what a played world found to the result document's words.
+
+use std::time::Duration;
+
+use lagometer_stats::{
+    Frames, GatewayMetrics, Generator, Players, Sight, World, WorldMoment, WorldTier,
+};
+
+use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::scenario::Scenario;
+
+/// A core that is busier than this is full: the rest is the machine's.
+const FULL_PCT: f64 = 90.0;
+
+/// A server that simulates less of its frames than this does not keep up.
+const ENOUGH_FRAMES: f64 = 0.98;
+
+/// The tick that channels of a fast game are configured for; a longer one
+/// delays what is fanned out.
+const TICK_MS: f64 = 20.0;
+
+/// The document's account of a played world. `gateway` says where it was
+/// played.
+#[must_use]
+pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> World {
+    let seconds = outcome.measured.as_secs_f64().max(1e-9);
+    let mut world = World {
+        gateway,
+        measured_s: outcome.measured.as_secs_f64(),
+        players: Players {
+            asked: scenario.players,
+            in_game: outcome.players,
+            lost: outcome.lost.len() as u32,
+            turned_away: outcome.server.turned_away,
+            observers: scenario.observers.min(scenario.players),
+        },
+        tiers: tiers(scenario, outcome),
+        sight: sight(outcome, seconds),
+        frames: Frames {
+            asked_per_s: f64::from(scenario.server_frames_per_s),
+            per_s: outcome.server.frames as f64 / seconds,
+            missed: outcome.frames_missed,
+            work_ms: outcome.frame_work.quantiles_ms(),
+            late_ms: outcome.frame_late.quantiles_ms(),
+            moves_per_s: outcome.server.moves as f64 / seconds,
+            refused: outcome.server.refused,
+        },
+        generator: Generator {
+            cpu_pct: 100.0 * outcome.generator_cpu.as_secs_f64() / seconds,
+            cpu_us_per_update: outcome.generator_cpu.as_secs_f64() * 1e6
+                / (outcome.sum.updates as f64).max(1.0),
+            received_bytes_per_s: outcome.wire.0 as f64 / seconds,
+            sent_bytes_per_s: outcome.wire.1 as f64 / seconds,
+        },
+        gateway_metrics: outcome.gateway.map(gateway_metrics),
+        bend: None,
+        timeline: outcome.timeline.iter().map(moment).collect(),
+    };
+    world.bend = bend(
+        &world,
+        &scenario
+            .tiers
+            .iter()
+            .map(|tier| tier.every.0)
+            .collect::<Vec<_>>(),
+    );
+    world
+}
+
+/// The answer in one sentence.
+#[must_use]
+pub fn verdict(world: &World) -> String {
+    let ages: Vec<String> = world
+        .tiers
+        .iter()
+        .filter(|tier| tier.samples > 0)
+        .map(|tier| {
+            let within = tier
+                .within_m
+                .map_or_else(String::new, |metres| format!(" within {metres} m"));
+            format!(
+                "{:.0} ms old at the median and {:.0} ms at p99{within}",
+                tier.age_ms.p50, tier.age_ms.p99
+            )
+        })
+        .collect();
+    let seen = match ages.as_slice() {
+        [] => "nobody saw anything".to_owned(),
+        ages => format!("what they see of each other is {}", ages.join(", ")),
+    };
+    let cost = world
+        .gateway_metrics
+        .as_ref()
+        .and_then(|metrics| metrics.cpu_pct)
+        .map_or_else(String::new, |cpu_pct| {
+            format!("; the gateway uses {cpu_pct:.0} % of a core")
+        });
+    let players = world.players.in_game;
+    match &world.bend {
+        Some(bend) => format!("{players} players are too many: {bend}; {seen}{cost}."),
+        None => format!("{players} players are carried: {seen}{cost}."),
+    }
+}
+
+fn tiers(scenario: &Scenario, outcome: &Outcome) -> Vec<WorldTier> {
+    scenario
+        .tiers
+        .iter()
+        .zip(&outcome.age)
+        .map(|(tier, age)| WorldTier {
+            within_m: tier.within_m,
+            every_ms: tier.every.as_millis_f64(),
+            age_ms: age.quantiles_ms(),
+            samples: age.len(),
+            histogram: age.to_base64(),
+        })
+        .collect()
+}
+
+fn sight(outcome: &Outcome, seconds: f64) -> Sight {
+    let mut rates = outcome.updates_per_s.clone();
+    rates.sort_by(f64::total_cmp);
+    let samples: u64 = outcome
+        .age
+        .iter()
+        .map(lagometer_stats::Distribution::len)
+        .sum();
+    let (right, compared) = outcome.right_views;
+    Sight {
+        updates_per_s_min: rates.first().copied().unwrap_or_default(),
+        updates_per_s_p50: rates.get(rates.len() / 2).copied().unwrap_or_default(),
+        updates_per_s_sum: rates.iter().sum(),
+        states_per_s: outcome.states as f64 / seconds,
+        worst_gap_p99_ms: outcome.worst_gap_p99.map(milliseconds),
+        first_state_ms: outcome.first_state.quantiles_ms(),
+        missing: outcome.missing as u64,
+        stale_share: outcome.stale as f64 / (samples as f64).max(1.0),
+        views_right: right as u32,
+        views_compared: compared as u32,
+    }
+}
+
+/// What gave way first. In the order in which one thing causes another: a
+/// generator that is full measures itself, and whatever else is late is its
+/// doing.
+fn bend(world: &World, every: &[Duration]) -> Option<String> {
+    let generator = world.generator.cpu_pct;
+    if generator > FULL_PCT {
+        return Some(format!(
+            "the generator itself is full, {generator:.0} % of a core"
+        ));
+    }
+    let metrics = world.gateway_metrics.clone().unwrap_or_default();
+    if let Some(cpu_pct) = metrics.cpu_pct.filter(|cpu_pct| *cpu_pct > FULL_PCT) {
+        return Some(format!("the gateway is full, {cpu_pct:.0} % of a core"));
+    }
+    if let Some(tick_ms) = metrics.tick_max_ms.filter(|tick_ms| *tick_ms > TICK_MS) {
+        return Some(format!("the gateway's tick takes up to {tick_ms:.0} ms"));
+    }
+    let frames = &world.frames;
+    if frames.per_s < ENOUGH_FRAMES * frames.asked_per_s {
+        return Some(format!(
+            "the game server simulates {:.1} of {:.0} frames a second",
+            frames.per_s, frames.asked_per_s
+        ));
+    }
+    if world.players.lost > 0 {
+        return Some(format!(
+            "{} players lost their connections",
+            world.players.lost
+        ));
+    }
+    // A window that comes at all its times is late by less than a frame of the
+    // server and an interval.
+    let allowed_ms = 2.0 * milliseconds(*every.first()?) + 2000.0 / frames.asked_per_s;
+    let gap_ms = world
+        .sight
+        .worst_gap_p99_ms
+        .filter(|gap_ms| *gap_ms > allowed_ms)?;
+    Some(format!("windows come up to {gap_ms:.0} ms apart at p99"))
+}
+
+fn gateway_metrics(figures: GatewayFigures) -> GatewayMetrics {
+    GatewayMetrics {
+        cpu_pct: figures.cpu_pct,
+        resident_bytes: figures.resident_bytes,
+        tick_max_ms: figures.tick_max_ms,
+        messages_in_per_s: figures.messages_in_per_s,
+        messages_out_per_s: figures.messages_out_per_s,
+    }
+}
+
+fn moment(moment: &Moment) -> WorldMoment {
+    WorldMoment {
+        at_s: moment.at_s,
+        players: moment.players,
+        updates_per_s: moment.updates_per_s,
+        bytes_per_s: moment.bytes_per_s,
+        frames_per_s: moment.frames_per_s,
+        frame_late_ms: moment.frame_late_ms,
+        age_p50_ms: moment.age_p50_ms,
+        age_p99_ms: moment.age_p99_ms,
+        generator_cpu_pct: moment.generator_cpu_pct,
+    }
+}
+
+fn milliseconds(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn carried() -> World {
+        World {
+            players: Players {
+                in_game: 150,
+                ..Players::default()
+            },
+            frames: Frames {
+                asked_per_s: 30.0,
+                per_s: 30.0,
+                ..Frames::default()
+            },
+            tiers: vec![WorldTier {
+                samples: 10,
+                age_ms: lagometer_stats::Quantiles {
+                    p50: 39.0,
+                    p99: 68.0,
+                    ..lagometer_stats::Quantiles::default()
+                },
+                ..WorldTier::default()
+            }],
+            ..World::default()
+        }
+    }
+
+    const WINDOW: [Duration; 1] = [Duration::from_millis(20)];
+
+    #[test]
+    fn what_is_carried_is_said_with_its_age() {
+        let world = carried();
+        assert_eq!(bend(&world, &WINDOW), None);
+        assert_eq!(
+            verdict(&world),
+            "150 players are carried: what they see of each other is 39 ms old at the median and 68 ms at p99."
+        );
+    }
+
+    #[test]
+    fn the_generator_is_suspected_first() {
+        let mut world = carried();
+        world.sight.worst_gap_p99_ms = Some(500.0);
+        let named = |world: &World, word: &str| bend(world, &WINDOW).unwrap().contains(word);
+        assert!(named(&world, "windows come up to 500 ms apart"));
+        world.frames.per_s = 20.0;
+        assert!(named(&world, "20.0 of 30 frames"));
+        world.gateway_metrics = Some(GatewayMetrics {
+            cpu_pct: Some(99.0),
+            tick_max_ms: Some(200.0),
+            ..GatewayMetrics::default()
+        });
+        assert!(named(&world, "the gateway is full"));
+        world.generator.cpu_pct = 97.0;
+        assert!(named(&world, "the generator itself"));
+    }
+}

@@ -1,0 +1,52 @@
+//! The world: simulated game servers and players that drive a channel gateway.
+//!
+//! The servers do the work that headless game servers do in the published
+//! tests of channel gateways: they simulate characters at a fixed frame rate
+//! and send their states; the players walk, turn and jump. Everything here is
+//! handed the time and gives back bytes: a seed makes a world, and the same
+//! seed makes the same one.
+//!
+//! # Map
+//!
+//! - [`Scenario`]: who plays, where and how often, as a TOML file says
+//! - [`Ground`], [`Mind`], [`Movement`], [`Body`], [`Crowd`]: the world itself
+//! - [`Replica`], [`Intent`], `words`, `sight`, `ids`: the world on the wire
+//! - [`GameServer`]: simulates the characters and tells the gateway of them
+//! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
+//! - [`real`]: all of it in real time, over sockets, to an [`Outcome`]
+
+mod assemble;
+mod body;
+mod crowd;
+mod ground;
+mod ids;
+mod intent;
+mod mind;
+mod outcome;
+mod player;
+#[cfg(target_os = "linux")]
+pub mod real;
+mod replica;
+mod scenario;
+mod seed;
+mod server;
+mod sight;
+mod vector;
+mod view;
+mod windows;
+mod words;
+
+pub use assemble::{assemble, verdict};
+pub use body::{Body, Movement, Step};
+pub use crowd::{Crowd, EntityId};
+pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
+pub use intent::{BadIntent, Intent};
+pub use mind::{Decision, Mind, Temper, Turn};
+pub use outcome::{GatewayFigures, Moment, Outcome};
+pub use player::{Player, PlayerCounts};
+pub use replica::Replica;
+pub use scenario::{BUILT_IN, Channels, Scenario, Tier};
+pub use server::{GameServer, ServerCounts};
+pub use vector::{Vector, Yaw};
+pub use view::{Seen, View};
+pub use windows::Windows;

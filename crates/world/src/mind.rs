@@ -1,0 +1,145 @@
+//! What a player decides: to turn, to jump, second by second.
+
+use lagometer_units::{Share, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::seed::{derive, unit_interval};
+
+const TURN: u64 = 1;
+const SIDE: u64 = 2;
+const JUMP: u64 = 3;
+const PHASE: u64 = 4;
+
+/// How restless the players are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Temper {
+    /// The chance each second that a player turns a quarter, left or right.
+    pub turn_each_second: Share,
+    /// The chance each second that a player jumps.
+    pub jump_each_second: Share,
+}
+
+/// A turn by a quarter of a circle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Anticlockwise.
+    Left,
+    /// Clockwise.
+    Right,
+}
+
+/// What a player makes of one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Where it turns, if it does.
+    pub turn: Option<Turn>,
+    /// Whether it jumps.
+    pub jump: bool,
+}
+
+/// One player's mind: a function of the world's seed, the player's number and
+/// the time alone, so that what players do is the same whatever network and
+/// gateway carry it.
+#[derive(Clone, Copy, Debug)]
+pub struct Mind {
+    seed: u64,
+    temper: Temper,
+    /// Where in each second this player decides; otherwise all would turn in
+    /// the same frame.
+    phase: f64,
+}
+
+impl Mind {
+    /// The mind of the player numbered `player`.
+    #[must_use]
+    pub fn new(world_seed: u64, player: u32, temper: Temper) -> Self {
+        let seed = derive(world_seed, 0, u64::from(player));
+        Self {
+            seed,
+            temper,
+            phase: unit_interval(derive(seed, PHASE, 0)),
+        }
+    }
+
+    /// How many decisions have been made by `now`.
+    #[must_use]
+    pub fn decisions_by(&self, now: Time) -> u64 {
+        (now.as_secs_f64() + self.phase) as u64
+    }
+
+    /// The decision numbered `nth`, counted from 0.
+    #[must_use]
+    pub fn decision(&self, nth: u64) -> Decision {
+        let draw = |purpose| derive(self.seed, purpose, nth);
+        let chance = |purpose, share: Share| unit_interval(draw(purpose)) < share.fraction();
+        let side = if draw(SIDE) & 1 == 0 {
+            Turn::Left
+        } else {
+            Turn::Right
+        };
+        Decision {
+            turn: chance(TURN, self.temper.turn_each_second).then_some(side),
+            jump: chance(JUMP, self.temper.jump_each_second),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn temper() -> Temper {
+        Temper {
+            turn_each_second: "10 %".parse().unwrap(),
+            jump_each_second: "10 %".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_tenth_of_the_seconds_turn_and_a_tenth_jump() {
+        let mut turns = [0_u32; 2];
+        let mut jumps = 0_u32;
+        for player in 0..100 {
+            let mind = Mind::new(1, player, temper());
+            for second in 0..100 {
+                let decision = mind.decision(second);
+                match decision.turn {
+                    Some(Turn::Left) => turns[0] += 1,
+                    Some(Turn::Right) => turns[1] += 1,
+                    None => {}
+                }
+                jumps += u32::from(decision.jump);
+            }
+        }
+        // Of 10,000 seconds, 500 ± 4 standard deviations each way.
+        assert!(
+            turns.iter().all(|turns| (410..590).contains(turns)),
+            "{turns:?}"
+        );
+        assert!((880..1120).contains(&jumps), "{jumps}");
+    }
+
+    #[test]
+    fn players_differ_and_seeds_differ() {
+        let course = |seed, player| {
+            let mind = Mind::new(seed, player, temper());
+            (0..100).map(|nth| mind.decision(nth)).collect::<Vec<_>>()
+        };
+        assert_eq!(course(1, 1), course(1, 1));
+        assert_ne!(course(1, 1), course(1, 2));
+        assert_ne!(course(1, 1), course(2, 1));
+    }
+
+    #[test]
+    fn one_decision_falls_into_every_second() {
+        let mind = Mind::new(7, 3, temper());
+        for second in 0..50_u64 {
+            let start = Time::ZERO + Duration::from_secs(second);
+            let made = mind.decisions_by(start + Duration::from_secs(1)) - mind.decisions_by(start);
+            assert_eq!(made, 1);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a played world found.
+
+use std::time::Duration;
+
+use lagometer_stats::Distribution;
+
+use crate::player::PlayerCounts;
+use crate::server::ServerCounts;
+
+/// What a played world found, over the time that was measured.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How long was measured.
+    pub measured: Duration,
+    /// Players that were in the game at the end.
+    pub players: u32,
+    /// Players that lost their connection, with the first reason.
+    pub lost: Vec<String>,
+    /// What every player sees, how old it is, by tier.
+    pub age: Vec<Distribution>,
+    /// States received of entities at each tier; only players that look know.
+    pub states: u64,
+    /// Entities that players knew of and had no state of, when measuring
+    /// ended.
+    pub missing: usize,
+    /// Samples of an age that was more than thrice its tier's interval and a
+    /// tenth of a second above it.
+    pub stale: u64,
+    /// From subscribing to the first state, one for each player.
+    pub first_state: Distribution,
+    /// Updates a second that each player received.
+    pub updates_per_s: Vec<f64>,
+    /// The 99th percentile of the gaps between the windows of GLOBAL, the
+    /// worst player's.
+    pub worst_gap_p99: Option<Duration>,
+    /// After everything had stood still: views that were complete and right,
+    /// and views that were looked at.
+    pub right_views: (usize, usize),
+    /// What the server did.
+    pub server: ServerCounts,
+    /// How long the server's frames took.
+    pub frame_work: Distribution,
+    /// How late they began.
+    pub frame_late: Distribution,
+    /// Frames left out because the one before was still under way.
+    pub frames_missed: u64,
+    /// What all players did together.
+    pub sum: PlayerCounts,
+    /// Processor time of servers and players together.
+    pub generator_cpu: Duration,
+    /// Bytes that went to players and servers, and from them.
+    pub wire: (u64, u64),
+    /// What the gateway said of itself, where it was asked.
+    pub gateway: Option<GatewayFigures>,
+    /// How it went, every half second.
+    pub timeline: Vec<Moment>,
+    /// It was stopped before its time.
+    pub partial: bool,
+}
+
+/// What a gateway's metrics said of the time that was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GatewayFigures {
+    /// Processor time, in per cent of one core.
+    pub cpu_pct: Option<f64>,
+    /// Memory at the end, bytes.
+    pub resident_bytes: Option<f64>,
+    /// The longest tick of GLOBAL seen, milliseconds.
+    pub tick_max_ms: Option<f64>,
+    /// Messages a second to the gateway.
+    pub messages_in_per_s: Option<f64>,
+    /// Messages a second from it.
+    pub messages_out_per_s: Option<f64>,
+}
+
+/// One half second of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moment {
+    /// Seconds since the first player was asked in.
+    pub at_s: f64,
+    /// Players in the game.
+    pub players: u32,
+    /// Updates that all players received, a second.
+    pub updates_per_s: f64,
+    /// Bytes that all received, a second.
+    pub bytes_per_s: f64,
+    /// Frames the server simulated, a second.
+    pub frames_per_s: f64,
+    /// The latest start of a frame, milliseconds.
+    pub frame_late_ms: f64,
+    /// The median age of what players saw, milliseconds; none where nobody
+    /// saw anything.
+    pub age_p50_ms: Option<f64>,
+    /// Its 99th percentile.
+    pub age_p99_ms: Option<f64>,
+    /// The processor time of servers and players, in per cent of one core.
+    pub generator_cpu_pct: f64,
+}

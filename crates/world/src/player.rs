@@ -1,0 +1,361 @@
+//! A simulated player: it walks, turns and jumps, subscribes to what it should
+//! see, and keeps the newest of it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lagometer_client::{Event, Handler, Outbox, SendError};
+use lagometer_protocol::FromGateway;
+use lagometer_protocol::messages::channeldpb::{ChannelDataAccess, ChannelSubscriptionOptions};
+use lagometer_units::Time;
+
+use crate::crowd::EntityId;
+use crate::ids::Part;
+use crate::intent::Intent;
+use crate::mind::{Mind, Turn};
+use crate::scenario::{Channels, Scenario};
+use crate::server::read_spawn;
+use crate::sight::{read_entity, read_world};
+use crate::vector::Vector;
+use crate::view::{Seen, View};
+use crate::windows::Windows;
+use crate::words::{self, GLOBAL};
+
+/// What a player has done and been told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlayerCounts {
+    /// Data updates received.
+    pub updates: u64,
+    /// States of entities in them, where the player looked.
+    pub states: u64,
+    /// Moves sent.
+    pub moves: u64,
+    /// Answers to its moves.
+    pub answers: u64,
+    /// Changes of a subscription's interval with distance.
+    pub tier_changes: u64,
+    /// Updates that were none of the world's.
+    pub bad_updates: u64,
+    /// What the connection had no room for.
+    pub refused: u64,
+}
+
+/// A simulated player.
+#[derive(Debug)]
+pub struct Player {
+    number: u32,
+    scenario: Arc<Scenario>,
+    mind: Mind,
+    clock: Rc<Cell<Time>>,
+    intent: Intent,
+    decisions: u64,
+    conn_id: Option<u32>,
+    /// Its own pawn, once it has one.
+    pawn: Option<EntityId>,
+    observes: bool,
+    subscribed_at: Option<Time>,
+    first_state_after: Option<Duration>,
+    view: View,
+    /// The tier at which each entity channel is subscribed to.
+    tiers: std::collections::BTreeMap<EntityId, usize>,
+    windows: Windows,
+    counts: PlayerCounts,
+}
+
+impl Player {
+    /// The player numbered `number`, which has said nothing yet; `clock` is
+    /// the time of the run, which whoever drives it keeps.
+    #[must_use]
+    pub fn new(number: u32, scenario: Arc<Scenario>, clock: Rc<Cell<Time>>) -> Self {
+        let mind = Mind::new(scenario.seed, number, scenario.temper);
+        Self {
+            number,
+            mind,
+            intent: Intent::default(),
+            decisions: mind.decisions_by(clock.get()),
+            conn_id: None,
+            pawn: None,
+            observes: number < scenario.observers || scenario.channels == Channels::Entity,
+            subscribed_at: None,
+            first_state_after: None,
+            view: View::default(),
+            tiers: std::collections::BTreeMap::new(),
+            windows: Windows::default(),
+            counts: PlayerCounts::default(),
+            scenario,
+            clock,
+        }
+    }
+
+    /// Logs in.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] where the outbox takes nothing.
+    pub fn begin(&self, outbox: &mut Outbox) -> Result<(), SendError> {
+        let name = format!("player-{}", self.number);
+        outbox.authenticate(&name, "test_lt").map(drop)
+    }
+
+    /// Decides what the time up to now brings and tells the server.
+    pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
+        let due = self.mind.decisions_by(now);
+        let Some(pawn) = self.pawn else {
+            self.decisions = due;
+            return;
+        };
+        for nth in self.decisions..due {
+            let decision = self.mind.decision(nth);
+            self.intent.quarters += match decision.turn {
+                Some(Turn::Left) => 1,
+                Some(Turn::Right) => -1,
+                None => 0,
+            };
+            self.intent.jumps += u32::from(decision.jump);
+        }
+        self.decisions = due;
+        self.intent.sequence += 1;
+        self.intent.at_ms = (now.as_nanos() / 1_000_000) as u32;
+        let moved = words::move_call(pawn, &self.intent);
+        let sent = outbox.message_owner(GLOBAL, words::RPC, &moved);
+        self.counts.moves += u64::from(sent.is_ok());
+        self.note(sent);
+    }
+
+    /// Calls `sample` with the tier and the age of the newest state of each
+    /// entity that this player sees at `now`, its own left out.
+    pub fn ages(&self, now: Time, mut sample: impl FnMut(usize, Duration)) {
+        for (entity, seen) in self.others() {
+            if let Some(place) = seen.place {
+                sample(self.tier_of(entity, place), now.since(seen.at));
+            }
+        }
+    }
+
+    /// What it sees.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// When its windows came.
+    #[must_use]
+    pub fn windows(&self) -> &Windows {
+        &self.windows
+    }
+
+    /// Whether it keeps what it is told.
+    #[must_use]
+    pub fn observes(&self) -> bool {
+        self.observes
+    }
+
+    /// Whether it has its pawn.
+    #[must_use]
+    pub fn is_in_game(&self) -> bool {
+        self.pawn.is_some()
+    }
+
+    /// The time from its subscription to the first state it was told.
+    #[must_use]
+    pub fn first_state_after(&self) -> Option<Duration> {
+        self.first_state_after
+    }
+
+    /// What it has done and been told so far.
+    #[must_use]
+    pub fn counts(&self) -> PlayerCounts {
+        self.counts
+    }
+
+    /// Forgets the figures of the time before now; what it sees stays.
+    pub fn begin_measuring(&mut self) {
+        self.counts = PlayerCounts::default();
+        self.windows = Windows::default();
+    }
+
+    fn others(&self) -> impl Iterator<Item = (EntityId, &Seen)> {
+        let own = self.pawn;
+        self.view
+            .entities()
+            .filter(move |(entity, _)| Some(*entity) != own)
+    }
+
+    /// The tier at which the player is told of an entity.
+    fn tier_of(&self, entity: EntityId, place: Vector) -> usize {
+        self.tiers
+            .get(&entity)
+            .copied()
+            .unwrap_or_else(|| self.tier_by_distance(place))
+    }
+
+    fn tier_by_distance(&self, place: Vector) -> usize {
+        let own = self.pawn.and_then(|pawn| self.view.seen(pawn)?.place);
+        let metres = own.map_or(0.0, |own| own.ground_distance_squared(place).sqrt() / 100.0);
+        self.scenario.tier_at(metres)
+    }
+
+    fn options(&self, tier: usize) -> ChannelSubscriptionOptions {
+        let every = self.scenario.tiers[tier].every.0;
+        ChannelSubscriptionOptions {
+            fan_out_interval_ms: Some(every.as_millis() as u32),
+            ..ChannelSubscriptionOptions::default()
+        }
+    }
+
+    fn logged_in(&mut self, conn_id: u32, outbox: &mut Outbox) {
+        self.conn_id = Some(conn_id);
+        self.subscribed_at = Some(self.clock.get());
+        let options = ChannelSubscriptionOptions {
+            data_access: Some(ChannelDataAccess::ReadAccess.into()),
+            fan_out_delay_ms: Some(self.scenario.fan_out_delay.0.as_millis() as i32),
+            ..self.options(0)
+        };
+        let asked = outbox.subscribe(GLOBAL, conn_id, Some(options)).map(drop);
+        self.note(asked);
+        let told = outbox.message_owner(GLOBAL, words::LOW_LEVEL, &words::login(self.number));
+        self.note(told);
+    }
+
+    fn spawned(&mut self, payload: &[u8], outbox: &mut Outbox) {
+        let Some((entity, owner)) = read_spawn(payload) else {
+            self.counts.bad_updates += 1;
+            return;
+        };
+        if owner.is_some() && owner == self.conn_id {
+            self.pawn = Some(entity);
+        }
+        if self.observes {
+            self.view.learn(entity, self.clock.get());
+        }
+        if self.scenario.channels == Channels::Entity && !self.tiers.contains_key(&entity) {
+            self.tiers.insert(entity, 0);
+            let options = ChannelSubscriptionOptions {
+                data_access: Some(ChannelDataAccess::ReadAccess.into()),
+                ..self.options(0)
+            };
+            let asked = outbox.subscribe(entity.0, self.conn_id.unwrap_or(0), Some(options));
+            self.note(asked.map(drop));
+        }
+    }
+
+    fn told(&mut self, channel_id: u32, data: &[u8], outbox: &mut Outbox) {
+        let now = self.clock.get();
+        self.counts.updates += 1;
+        if channel_id == GLOBAL {
+            self.windows.note(now);
+        }
+        if !self.observes {
+            self.first_state(now);
+            return;
+        }
+        let read = match channel_id {
+            GLOBAL => self.told_of_world(data, now),
+            _ => self.told_of_entity(EntityId(channel_id), data, now, outbox),
+        };
+        if read.is_none() {
+            self.counts.bad_updates += 1;
+        }
+    }
+
+    fn told_of_world(&mut self, data: &[u8], now: Time) -> Option<()> {
+        let Self { view, counts, .. } = self;
+        let at_s = read_world(data, |entity, sighting| {
+            counts.states += 1;
+            view.see(entity, &sighting, None, now);
+        })
+        .ok()?;
+        if let Some(at_s) = at_s {
+            view.all_as_of(seconds(at_s));
+            self.first_state(now);
+        }
+        Some(())
+    }
+
+    fn told_of_entity(
+        &mut self,
+        entity: EntityId,
+        data: &[u8],
+        now: Time,
+        outbox: &mut Outbox,
+    ) -> Option<()> {
+        if !matches!(Part::parse(entity), Some((_, Part::Pawn))) {
+            return Some(());
+        }
+        let sighting = read_entity(data).ok()?;
+        self.counts.states += 1;
+        self.view
+            .see(entity, &sighting, sighting.at_s.map(seconds), now);
+        self.first_state(now);
+        self.follow_distance(entity, outbox);
+        Some(())
+    }
+
+    /// Subscribes at another interval when an entity has come to another
+    /// tier's distance.
+    fn follow_distance(&mut self, entity: EntityId, outbox: &mut Outbox) {
+        if Some(entity) == self.pawn {
+            return;
+        }
+        let Some(place) = self.view.seen(entity).and_then(|seen| seen.place) else {
+            return;
+        };
+        let tier = self.tier_by_distance(place);
+        if self.tiers.get(&entity) == Some(&tier) {
+            return;
+        }
+        self.tiers.insert(entity, tier);
+        self.counts.tier_changes += 1;
+        let asked = outbox.subscribe(
+            entity.0,
+            self.conn_id.unwrap_or(0),
+            Some(self.options(tier)),
+        );
+        self.note(asked.map(drop));
+    }
+
+    fn first_state(&mut self, now: Time) {
+        if let (None, Some(subscribed)) = (self.first_state_after, self.subscribed_at) {
+            self.first_state_after = Some(now.since(subscribed));
+        }
+    }
+
+    fn note(&mut self, sent: Result<(), SendError>) {
+        self.counts.refused += u64::from(sent.is_err());
+    }
+}
+
+impl Handler for Player {
+    fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
+        match event {
+            Event::Data {
+                channel_id, value, ..
+            } => self.told(channel_id, value, outbox),
+            Event::User {
+                msg_type: words::SPAWN,
+                payload,
+                ..
+            } => self.spawned(payload, outbox),
+            Event::User {
+                msg_type: words::RPC,
+                ..
+            } => self.counts.answers += 1,
+            Event::LoggedIn { conn_id, .. } => self.logged_in(conn_id, outbox),
+            Event::Message {
+                channel_id,
+                message: FromGateway::RemoveChannel(_),
+                ..
+            } => {
+                self.view.forget(EntityId(channel_id));
+                self.tiers.remove(&EntityId(channel_id));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn seconds(at_s: f64) -> Time {
+    Time::from_nanos((at_s * 1e9) as u64)
+}

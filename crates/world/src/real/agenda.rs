@@ -1,0 +1,67 @@
+//! What is to be done when.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use lagometer_units::Time;
+
+/// Something that is due at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Duty {
+    /// A frame of the server.
+    ServerFrame,
+    /// A player, by its number, arrives.
+    Join(u32),
+    /// A player's frame.
+    PlayerFrame(u32),
+    /// A player's view is looked at.
+    Look(u32),
+    /// What happened since the last time is noted.
+    Note,
+}
+
+/// Duties by time; those of one time in the order of the enumeration.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    due: BinaryHeap<Reverse<(Time, Duty)>>,
+}
+
+impl Agenda {
+    pub(super) fn add(&mut self, at: Time, duty: Duty) {
+        self.due.push(Reverse((at, duty)));
+    }
+
+    /// The next duty that is due by `now`, and when it was.
+    pub(super) fn take(&mut self, now: Time) -> Option<(Time, Duty)> {
+        let Reverse((at, _)) = self.due.peek()?;
+        if *at > now {
+            return None;
+        }
+        self.due.pop().map(|Reverse(due)| due)
+    }
+
+    /// When something is due next.
+    pub(super) fn next_at(&self) -> Option<Time> {
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duties_come_in_their_order_and_not_before() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let mut agenda = Agenda::default();
+        agenda.add(at(2), Duty::PlayerFrame(1));
+        agenda.add(at(2), Duty::ServerFrame);
+        agenda.add(at(1), Duty::Join(4));
+        assert_eq!(agenda.take(at(0)), None);
+        assert_eq!(agenda.next_at(), Some(at(1)));
+        assert_eq!(agenda.take(at(9)), Some((at(1), Duty::Join(4))));
+        assert_eq!(agenda.take(at(9)), Some((at(2), Duty::ServerFrame)));
+        assert_eq!(agenda.take(at(9)), Some((at(2), Duty::PlayerFrame(1))));
+        assert_eq!(agenda.take(at(9)), None);
+    }
+}

@@ -1,0 +1,281 @@
+//! Counting while a world is played, and what comes of it.
+
+use std::time::Duration;
+
+use lagometer_client::swarm::Traffic;
+use lagometer_stats::Distribution;
+use lagometer_units::Time;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::crowd::Crowd;
+use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::player::{Player, PlayerCounts};
+use crate::scenario::Scenario;
+use crate::server::ServerCounts;
+
+/// Ages sampled each second, all players together: enough for a p99.9 of every
+/// tier within seconds, and a few per cent of a core.
+const SAMPLES_PER_S: f64 = 200_000.0;
+
+/// Each view is looked at no more often than this.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// An entity of which nothing is known for so long, beyond the fan-out delay,
+/// is missing.
+const MISSING_AFTER: Duration = Duration::from_secs(2);
+
+/// Centimetres by which a view may differ from the truth: what is not sent
+/// because it is too small.
+const TOLERANCE_CM: f64 = 0.01;
+
+#[derive(Debug)]
+pub(super) struct Tally {
+    tiers: Vec<Duration>,
+    look_every: Duration,
+    /// Whether what happens now counts.
+    measuring: bool,
+    began: Time,
+    cpu_before: Duration,
+    noted: Noted,
+    server_before: ServerCounts,
+    traffic_before: Traffic,
+    pub(super) gateway: Option<GatewayFigures>,
+    outcome: Outcome,
+    /// Ages since the last note.
+    ages_since: Distribution,
+}
+
+/// What the last note saw.
+#[derive(Clone, Copy, Debug, Default)]
+struct Noted {
+    at: Time,
+    updates: u64,
+    frames: u64,
+    late_ms: f64,
+    received_bytes: u64,
+    cpu: Duration,
+}
+
+impl Tally {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let looked_at = f64::from(scenario.observers.min(scenario.players));
+        let samples = looked_at * f64::from(scenario.players);
+        Self {
+            tiers: scenario.tiers.iter().map(|tier| tier.every.0).collect(),
+            look_every: LOOK_EVERY.max(Duration::from_secs_f64(samples / SAMPLES_PER_S)),
+            measuring: false,
+            began: Time::ZERO,
+            cpu_before: Duration::ZERO,
+            noted: Noted {
+                cpu: thread_cpu(),
+                ..Noted::default()
+            },
+            server_before: ServerCounts::default(),
+            traffic_before: Traffic::default(),
+            gateway: None,
+            outcome: Outcome {
+                measured: Duration::ZERO,
+                players: 0,
+                lost: Vec::new(),
+                age: scenario.tiers.iter().map(|_| Distribution::new()).collect(),
+                states: 0,
+                missing: 0,
+                stale: 0,
+                first_state: Distribution::new(),
+                updates_per_s: Vec::new(),
+                worst_gap_p99: None,
+                right_views: (0, 0),
+                server: ServerCounts::default(),
+                frame_work: Distribution::new(),
+                frame_late: Distribution::new(),
+                frames_missed: 0,
+                sum: PlayerCounts::default(),
+                generator_cpu: Duration::ZERO,
+                wire: (0, 0),
+                gateway: None,
+                timeline: Vec::new(),
+                partial: false,
+            },
+            ages_since: Distribution::new(),
+        }
+    }
+
+    /// How often each view is looked at.
+    pub(super) fn look_every(&self) -> Duration {
+        self.look_every
+    }
+
+    /// From now on what happens counts.
+    pub(super) fn begin(&mut self, now: Time, server: ServerCounts, traffic: Traffic) {
+        self.measuring = true;
+        self.began = now;
+        self.cpu_before = thread_cpu();
+        self.server_before = server;
+        self.traffic_before = traffic;
+        self.noted.updates = 0;
+    }
+
+    /// Looks at what a player sees.
+    pub(super) fn look(&mut self, player: &Player, now: Time) {
+        if !player.observes() {
+            return;
+        }
+        let Self {
+            tiers,
+            measuring,
+            outcome,
+            ages_since,
+            ..
+        } = self;
+        player.ages(now, |tier, age| {
+            ages_since.record(age);
+            if *measuring {
+                outcome.age[tier].record(age);
+                let limit = tiers[tier] * 3 + Duration::from_millis(100);
+                outcome.stale += u64::from(age > limit);
+            }
+        });
+    }
+
+    /// A frame of the server began so late and took so long.
+    pub(super) fn frame(&mut self, late: Duration, took: Duration) {
+        self.noted.frames += 1;
+        self.noted.late_ms = self.noted.late_ms.max(late.as_secs_f64() * 1e3);
+        if self.measuring {
+            self.outcome.frame_late.record(late);
+            self.outcome.frame_work.record(took);
+        }
+    }
+
+    /// A frame of the server was left out.
+    pub(super) fn miss_frame(&mut self) {
+        self.outcome.frames_missed += u64::from(self.measuring);
+    }
+
+    /// A player has lost its connection.
+    pub(super) fn lose(&mut self, reason: String) {
+        self.outcome.lost.push(reason);
+    }
+
+    /// Notes what happened since the last note.
+    pub(super) fn note<'a>(
+        &mut self,
+        now: Time,
+        players: impl Iterator<Item = &'a Player>,
+        traffic: Traffic,
+    ) -> Moment {
+        let (mut in_game, mut updates) = (0, 0);
+        for player in players {
+            in_game += u32::from(player.is_in_game());
+            updates += player.counts().updates;
+        }
+        let cpu = thread_cpu();
+        let noted = self.noted;
+        let seconds = now.since(noted.at).as_secs_f64().max(1e-9);
+        let ages = &self.ages_since;
+        let age = |share| (!ages.is_empty()).then(|| ages.at_share(share).as_secs_f64() * 1e3);
+        let moment = Moment {
+            at_s: now.as_secs_f64(),
+            players: in_game,
+            updates_per_s: updates.saturating_sub(noted.updates) as f64 / seconds,
+            bytes_per_s: (traffic.received_bytes - noted.received_bytes) as f64 / seconds,
+            frames_per_s: noted.frames as f64 / seconds,
+            frame_late_ms: noted.late_ms,
+            age_p50_ms: age(0.5),
+            age_p99_ms: age(0.99),
+            generator_cpu_pct: 100.0 * cpu.saturating_sub(noted.cpu).as_secs_f64() / seconds,
+        };
+        self.ages_since = Distribution::new();
+        self.noted = Noted {
+            at: now,
+            updates,
+            frames: 0,
+            late_ms: 0.0,
+            received_bytes: traffic.received_bytes,
+            cpu,
+        };
+        self.outcome.timeline.push(moment);
+        moment
+    }
+
+    /// The time that counts is over.
+    pub(super) fn end<'a>(&mut self, now: Time, players: impl Iterator<Item = &'a Player>) {
+        self.measuring = false;
+        let outcome = &mut self.outcome;
+        outcome.measured = now.since(self.began);
+        outcome.generator_cpu = thread_cpu().saturating_sub(self.cpu_before);
+        let seconds = outcome.measured.as_secs_f64().max(1e-9);
+        for player in players {
+            let counts = player.counts();
+            outcome.players += u32::from(player.is_in_game());
+            outcome.states += counts.states;
+            outcome.missing += player.view().missing(now, MISSING_AFTER);
+            outcome.updates_per_s.push(counts.updates as f64 / seconds);
+            outcome.worst_gap_p99 = outcome.worst_gap_p99.max(player.windows().gap(0.99));
+            if let Some(after) = player.first_state_after() {
+                outcome.first_state.record(after);
+            }
+            add(&mut outcome.sum, counts);
+        }
+    }
+
+    /// What server and sockets did in the time that counted.
+    pub(super) fn end_counts(&mut self, server: ServerCounts, traffic: Traffic) {
+        let before = self.server_before;
+        self.outcome.server = ServerCounts {
+            frames: server.frames - before.frames,
+            states: server.states - before.states,
+            moves: server.moves - before.moves,
+            bad_moves: server.bad_moves - before.bad_moves,
+            refused: server.refused - before.refused,
+            turned_away: server.turned_away,
+        };
+        self.outcome.wire = (
+            traffic.received_bytes - self.traffic_before.received_bytes,
+            traffic.sent_bytes - self.traffic_before.sent_bytes,
+        );
+    }
+
+    /// Compares what players see with what is.
+    pub(super) fn compare<'a>(&mut self, truth: &Crowd, players: impl Iterator<Item = &'a Player>) {
+        let (mut right, mut looked_at) = (0, 0);
+        for player in players.filter(|player| player.observes() && player.is_in_game()) {
+            looked_at += 1;
+            let agrees = truth.own().all(|(entity, body)| {
+                let seen = player.view().seen(entity).and_then(|seen| seen.place);
+                seen.is_some_and(|place| {
+                    let apart = place - body.place;
+                    [apart.x, apart.y, apart.z]
+                        .iter()
+                        .all(|apart| apart.abs() <= TOLERANCE_CM)
+                })
+            });
+            right += usize::from(agrees);
+        }
+        self.outcome.right_views = (right, looked_at);
+    }
+
+    pub(super) fn into_outcome(self, partial: bool) -> Outcome {
+        Outcome {
+            partial,
+            gateway: self.gateway,
+            ..self.outcome
+        }
+    }
+}
+
+fn add(sum: &mut PlayerCounts, counts: PlayerCounts) {
+    sum.updates += counts.updates;
+    sum.states += counts.states;
+    sum.moves += counts.moves;
+    sum.answers += counts.answers;
+    sum.tier_changes += counts.tier_changes;
+    sum.bad_updates += counts.bad_updates;
+    sum.refused += counts.refused;
+}
+
+/// Processor time of this thread.
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}

@@ -1,0 +1,87 @@
+//! The entity channels of a server's players: asked for, open, closed.
+
+use std::collections::BTreeMap;
+
+use lagometer_client::{Outbox, SendError};
+use lagometer_protocol::messages::channeldpb::{
+    ChannelDataAccess, ChannelSubscriptionOptions, CreateEntityChannelMessage,
+};
+use lagometer_protocol::messages::tpspb::EntityChannelData;
+use prost::Message as _;
+
+use crate::crowd::EntityId;
+use crate::ids::Part;
+use crate::words::{self, GLOBAL};
+
+/// Channels asked for and channels that are there.
+#[derive(Debug, Default)]
+pub(super) struct Entities {
+    /// By entity: the owning connection, and whether the gateway has answered.
+    known: BTreeMap<EntityId, Entity>,
+}
+
+#[derive(Debug)]
+struct Entity {
+    conn_id: u32,
+    open: bool,
+}
+
+impl Entities {
+    /// Asks for the channels of all of a player's parts.
+    pub(super) fn ask_for(
+        &mut self,
+        player: u32,
+        conn_id: u32,
+        outbox: &mut Outbox,
+    ) -> Result<(), SendError> {
+        for part in Part::ALL {
+            let data = EntityChannelData {
+                obj_ref: Some(words::object(player, part, conn_id)),
+                ..EntityChannelData::default()
+            };
+            let entity = part.of(player);
+            outbox.create_entity_channel(
+                GLOBAL,
+                CreateEntityChannelMessage {
+                    entity_id: entity.0,
+                    sub_options: Some(ChannelSubscriptionOptions {
+                        data_access: Some(ChannelDataAccess::WriteAccess.into()),
+                        ..ChannelSubscriptionOptions::default()
+                    }),
+                    data: Some(words::any(words::ENTITY_TYPE, data.encode_to_vec())),
+                    is_well_known: part == Part::PlayerState,
+                    ..CreateEntityChannelMessage::default()
+                },
+            )?;
+            let open = false;
+            self.known.insert(entity, Entity { conn_id, open });
+        }
+        Ok(())
+    }
+
+    /// The gateway has opened a channel. Returns the player and its connection
+    /// where that was its pawn's.
+    pub(super) fn opened(&mut self, entity: EntityId) -> Option<(u32, u32)> {
+        let known = self.known.get_mut(&entity)?;
+        known.open = true;
+        match Part::parse(entity)? {
+            (player, Part::Pawn) => Some((player, known.conn_id)),
+            _ => None,
+        }
+    }
+
+    /// Whether an entity's channel is there.
+    pub(super) fn is_open(&self, entity: EntityId) -> bool {
+        self.known.get(&entity).is_some_and(|known| known.open)
+    }
+
+    /// Closes all channels of a player.
+    pub(super) fn close(&mut self, player: u32, outbox: &mut Outbox) -> Result<(), SendError> {
+        for part in Part::ALL {
+            if self.known.remove(&part.of(player)).is_some() {
+                outbox.remove_channel(part.of(player).0)?;
+            }
+        }
+        Ok(())
+    }
+}
