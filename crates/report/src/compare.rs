@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::about::About;
 use crate::figure::{Figure, Unit};
+use crate::trust;
 
 /// Histograms keep three significant digits.
 const RESOLUTION: f64 = 1e-3;
@@ -358,6 +359,9 @@ fn run_differences(first: &Document, second: &Document) -> Vec<String> {
     for (document, which) in [(first, "the first run"), (second, "the second run")] {
         if document.partial {
             differences.push(format!("{which} was cut short"));
+        }
+        if let Some(words) = trust::invalid(document) {
+            differences.push(format!("{which} is {}", words.trim_end_matches('.')));
         }
     }
     differences

@@ -2,7 +2,8 @@
 //!
 //! Everything here reads [`lagometer_stats::Document`] and nothing else, and
 //! knows nothing of how runs are made. [`table`] writes for a terminal,
-//! [`page`] for a browser, and [`compare()`] sets two runs side by side.
+//! [`page`] for a browser, [`plot()`] draws for a text, and [`compare()`] sets
+//! two runs side by side.
 
 /// Appends formatted text to a `String`, which cannot fail.
 macro_rules! append {
@@ -16,11 +17,17 @@ mod about;
 mod budget;
 mod compare;
 mod figure;
+mod instruments;
 mod page;
+mod plot;
 mod ranking;
 mod terminal;
+mod trust;
 mod written;
 
 pub use compare::{CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare};
+pub use instruments::echo::verdict as echo_verdict;
+pub use instruments::sweep::verdict as sweep_verdict;
 pub use page::page;
-pub use terminal::{Terminal, comparison, table};
+pub use plot::plot;
+pub use terminal::{Terminal, agreement, comparison, table};

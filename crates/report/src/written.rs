@@ -97,6 +97,16 @@ pub(crate) fn count(value: u64) -> String {
     written
 }
 
+/// Megabits for each second in the unit that leaves one to three digits:
+/// `14.3 Gbit/s`.
+pub(crate) fn rate(mbit_per_s: f64) -> String {
+    if mbit_per_s.abs() >= 999.5 {
+        format!("{} Gbit/s", factor(mbit_per_s / 1e3))
+    } else {
+        format!("{} Mbit/s", factor(mbit_per_s))
+    }
+}
+
 /// Bytes in the unit that leaves one to three digits: `9.61 MB`.
 pub(crate) fn bytes(value: u64) -> String {
     let value = value as f64;

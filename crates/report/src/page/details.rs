@@ -1,7 +1,7 @@
 //! What only some readers need, folded away: each lane's settings, messages,
 //! wire and longest lags, each seed's figures, the machine, the experiment.
 
-use lagometer_stats::{Lane, Quantiles};
+use lagometer_stats::{Lane, NoiseFloor, NoiseQuantiles, Quantiles};
 use serde_json::Value;
 
 use super::markup::esc;
@@ -160,6 +160,21 @@ fn messages(lane: &Lane) -> Vec<(String, String)> {
             format!("{} µs", written::factor(cpu / 1e3)),
         ));
     }
+    if let Some(cpu) = lane.library_cpu_ns_per_message {
+        lines.push((
+            "CPU of the library's own threads".to_owned(),
+            format!("{} µs", written::factor(cpu / 1e3)),
+        ));
+    }
+    if let Some(calls) = lane.system_calls_per_message {
+        lines.push((
+            "system calls per message".to_owned(),
+            written::factor(calls),
+        ));
+    }
+    if let Some(path) = &lane.socket_path {
+        lines.push(("way to the wire".to_owned(), path.clone()));
+    }
     lines
 }
 
@@ -295,6 +310,9 @@ fn machine(view: &View<'_>, out: &mut String) {
             "time lost to gaps".to_owned(),
             format!("{} %", written::factor(noise.steal_pct)),
         ));
+        if let Some(floor) = &noise.floor {
+            lines.extend(beneath_the_noise(floor));
+        }
     }
     if document.testbed.as_deref() == Some("sim") {
         lines.push((
@@ -310,6 +328,34 @@ fn machine(view: &View<'_>, out: &mut String) {
 /// Longest text of an experiment shown whole: a network that is a recorded
 /// trace may be megabytes.
 const LONGEST_TEXT: usize = 60_000;
+
+/// What a noisy machine's noise is made of.
+fn beneath_the_noise(floor: &NoiseFloor) -> Vec<(String, String)> {
+    let spread = |of: &NoiseQuantiles| {
+        format!(
+            "p50 {} µs, p99 {} µs",
+            written::factor(of.p50),
+            written::factor(of.p99)
+        )
+    };
+    let wakes = [
+        ("waking a thread, same core", &floor.wake_same_core_us),
+        ("waking a thread, another core", &floor.wake_cross_core_us),
+    ];
+    let mut lines: Vec<(String, String)> = wakes
+        .into_iter()
+        .filter_map(|(what, found)| Some((what.to_owned(), spread(found.as_ref()?))))
+        .collect();
+    lines.push((
+        "a sleep of 50 µs is exceeded by".to_owned(),
+        spread(&floor.short_sleep_us),
+    ));
+    lines.push((
+        "longest gap while spinning".to_owned(),
+        format!("{} µs", written::factor(floor.longest_gap_us)),
+    ));
+    lines
+}
 
 fn pretty(value: &Value) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());

@@ -8,7 +8,9 @@
 //! their strokes.
 
 mod band;
+mod bulk;
 mod details;
+mod echo;
 mod embedded;
 mod lane_table;
 mod markup;
@@ -19,15 +21,21 @@ mod ribbon;
 mod run;
 mod scale;
 mod scatter;
+mod sweep;
+mod trend;
+mod trust;
 mod truth;
 mod view;
 mod within_bars;
+mod world;
 
 use base64::Engine;
 use lagometer_stats::Document;
 use sha2::{Digest, Sha256};
 
-use self::markup::esc;
+pub(crate) use self::markup::{coordinate, esc};
+pub(crate) use self::percentile_curves::{Curve, curve};
+pub(crate) use self::scale::{LogScale, most_nines, nines_ticks, tick_label};
 use self::view::View;
 
 const STYLE: &str = include_str!("page.css");

@@ -4,8 +4,12 @@
 use super::markup::esc;
 use super::percentile_curves::{self, Curve};
 use super::view::View;
-use super::{details, embedded, lane_table, parity, ribbon, scatter, within_bars};
+use super::{
+    bulk, details, echo, embedded, lane_table, parity, ribbon, scatter, sweep, trust, within_bars,
+    world,
+};
 use crate::budget;
+use crate::trust::invalid;
 
 /// Appends the run.
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
@@ -19,7 +23,20 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(out, r#"<article class="run" id="{}">"#, view.id("top"));
     header(view, out);
     verdict(view, out);
-    if view.groups.is_empty() {
+    if let Some(found) = &view.document.echo {
+        echo::render(view, found, out);
+    }
+    if let Some(found) = &view.document.sweep {
+        sweep::render(view, found, out);
+    }
+    if let Some(played) = &view.document.world {
+        world::render(view, played, out);
+    }
+    if view.document.lanes.is_empty() && is_laneless(view) {
+        // There are no lanes to speak of.
+    } else if view.document.lanes.iter().any(|lane| lane.bulk.is_some()) {
+        bulk::render(view, out);
+    } else if view.groups.is_empty() {
         *out += r#"<p class="verdict">No lane was measured.</p>"#;
         lane_table::render(view, out);
     } else {
@@ -31,12 +48,19 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         scatter::render(view, out);
     }
     parity::render(view, out);
+    trust::render(view, out);
     details::render(view, out);
     append!(
         out,
         "<script type=\"application/json\" class=\"data\">{}</script></article>",
         embedded::data(view, &curves)
     );
+}
+
+/// Whether the run was not one of lanes.
+fn is_laneless(view: &View<'_>) -> bool {
+    let document = view.document;
+    document.echo.is_some() || document.sweep.is_some() || document.world.is_some()
 }
 
 /// The graph that gave the project its name: good, late and lost moments.
@@ -66,8 +90,12 @@ fn header(view: &View<'_>, out: &mut String) {
     }
     append!(
         out,
-        "<li>{lanes} lane{}</li><li>{}</li></ul>",
-        if lanes == 1 { "" } else { "s" },
+        "{}<li>{}</li></ul>",
+        match lanes {
+            0 => String::new(),
+            1 => "<li>1 lane</li>".to_owned(),
+            many => format!("<li>{many} lanes</li>"),
+        },
         esc(&view.document.started.replace('T', " ").replace('Z', " UTC"))
     );
     if let Some(replay) = &about.replay {
@@ -82,6 +110,13 @@ fn header(view: &View<'_>, out: &mut String) {
 
 fn verdict(view: &View<'_>, out: &mut String) {
     let document = view.document;
+    if let Some(words) = invalid(document) {
+        append!(
+            out,
+            r#"<div class="warning invalid" role="alert"><b>Not valid.</b> {}</div>"#,
+            esc(&words)
+        );
+    }
     if let Some(verdict) = &document.verdict {
         append!(out, r#"<p class="verdict">{}</p>"#, esc(verdict));
     }

@@ -2,18 +2,26 @@
 //! game engineer reads first, what each transport promises, budgets missed,
 //! and what to know before trusting the figures.
 
+mod agreement;
+mod bulk;
 mod comparison;
+mod echo;
 mod grid;
 mod lanes;
 mod notes;
 mod paint;
 mod parity;
+mod sweep;
+mod world;
 
-use lagometer_stats::Document;
+pub(crate) use self::world::{facts, reach};
+
+use lagometer_stats::{Agreement, Document};
 
 use self::paint::{Paint, Style, printable, wrap};
 use crate::about::About;
 use crate::compare::Comparison;
+use crate::trust;
 
 /// The narrowest terminal tables are laid out for; on a narrower one they run
 /// over its edge rather than into nonsense.
@@ -56,14 +64,32 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
     for line in wrap(&printable(&about.headline()), room) {
         line_of(&mut out, &paint.apply(Style::Dim, &line));
     }
+    if let Some(words) = trust::invalid(document) {
+        for line in wrap(&printable(&words), room) {
+            line_of(&mut out, &paint.apply(Style::Bad, &line));
+        }
+    }
     if let Some(verdict) = &document.verdict {
         for line in wrap(&printable(verdict), room) {
             line_of(&mut out, &paint.apply(Style::Bold, &line));
         }
     }
     out.push('\n');
-    lanes::render(document, &about, paint, room, &mut out);
-    parity::render(document, about.limit_ms, paint, room, &mut out);
+    if let Some(found) = &document.echo {
+        echo::render(found, paint, room, &mut out);
+    }
+    if let Some(found) = &document.sweep {
+        sweep::render(found, paint, room, &mut out);
+    }
+    if let Some(found) = &document.world {
+        world::render(found, paint, &mut out);
+    }
+    if document.lanes.iter().any(|lane| lane.bulk.is_some()) {
+        bulk::render(document, paint, room, &mut out);
+    } else if !document.lanes.is_empty() {
+        lanes::render(document, &about, paint, room, &mut out);
+        parity::render(document, about.limit_ms, paint, room, &mut out);
+    }
     notes::render(document, paint, room, &mut out);
     out
 }
@@ -72,6 +98,13 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
 #[must_use]
 pub fn comparison(comparison: &Comparison, terminal: Terminal) -> String {
     comparison::render(comparison, terminal.paint(), terminal.room())
+}
+
+/// The agreement of virtual time and real sockets as text for `terminal`,
+/// every line ending in a newline.
+#[must_use]
+pub fn agreement(agreement: &Agreement, terminal: Terminal) -> String {
+    agreement::render(agreement, terminal.paint(), terminal.room())
 }
 
 fn line_of(out: &mut String, line: &str) {

@@ -5,13 +5,32 @@ use lagometer_stats::Document;
 
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::{budget, ranking};
+use crate::{budget, ranking, trust};
 
 /// Appends the notes to `out`.
 pub(crate) fn render(document: &Document, paint: Paint, room: usize, out: &mut String) {
     not_measured(document, paint, room, out);
     budgets(document, paint, room, out);
     warnings(document, paint, room, out);
+    trusted(document, paint, room, out);
+}
+
+/// The emulator's audit and the machine's noise floor, where lanes ran in an
+/// emulated network.
+fn trusted(document: &Document, paint: Paint, room: usize, out: &mut String) {
+    let Some(audit) = &document.audit else {
+        return;
+    };
+    out.push('\n');
+    let mut lines = vec![format!("Emulator: {}", trust::emulator(audit))];
+    if let Some(noise) = &document.host.noise {
+        lines.push(format!("Noise: {}", trust::machine(document, noise)));
+    }
+    for text in lines {
+        for line in wrap(&printable(&text), room) {
+            line_of(out, &paint.apply(Style::Dim, &line));
+        }
+    }
 }
 
 fn not_measured(document: &Document, paint: Paint, room: usize, out: &mut String) {

@@ -5,5 +5,6 @@ mod browser;
 mod golden;
 mod nonsense;
 mod page;
+mod plot;
 mod synthetic;
 mod terminal;

@@ -222,6 +222,7 @@ pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document 
                     p99: 310.0,
                 },
                 steal_pct: 1.4,
+                floor: None,
             }),
         },
         experiment: json!({
@@ -236,6 +237,10 @@ pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document 
             .map(|rule| lane(rule, seconds, seeds))
             .collect(),
         weather: Some(weather),
+        echo: None,
+        sweep: None,
+        audit: None,
+        world: None,
         budgets: Vec::new(),
         verdict: None,
         warnings: Vec::new(),

@@ -1,0 +1,225 @@
+//! A played world on a terminal: how old what players see is, tier by tier,
+//! what reached them, and what it cost.
+
+use lagometer_stats::{World, WorldTier};
+
+use super::grid::{Cell, Column, Grid, Row};
+use super::line_of;
+use super::paint::{Paint, Style};
+use crate::written::{self, milliseconds};
+
+/// Appends the tables.
+pub(crate) fn render(world: &World, paint: Paint, out: &mut String) {
+    ages(world, paint, out);
+    for (heading, facts) in facts(world) {
+        out.push('\n');
+        line_of(out, &paint.apply(Style::Bold, heading));
+        for (name, value) in facts {
+            line_of(out, &format!("  {name:<30}{value}"));
+        }
+    }
+}
+
+fn ages(world: &World, paint: Paint, out: &mut String) {
+    let columns = vec![
+        Column::words("age of what is seen"),
+        Column::numbers("asked", "every ms"),
+        Column::numbers("p50", "ms"),
+        Column::numbers("p90", "ms"),
+        Column::numbers("p99", "ms"),
+        Column::numbers("worst", "ms"),
+        Column::numbers("samples", ""),
+    ];
+    let rows = world
+        .tiers
+        .iter()
+        .map(|tier| {
+            let age = |value| match tier.samples {
+                0 => Cell::new(written::NOTHING, Style::Dim),
+                _ => Cell::new(milliseconds(value), Style::Plain),
+            };
+            Row::Cells(vec![
+                Cell::new(reach(world, tier), Style::Plain),
+                Cell::new(milliseconds(tier.every_ms), Style::Plain),
+                age(tier.age_ms.p50),
+                age(tier.age_ms.p90),
+                age(tier.age_ms.p99),
+                age(tier.age_ms.max),
+                Cell::new(written::count(tier.samples), Style::Plain),
+            ])
+        })
+        .collect();
+    Grid { columns, rows }.render(paint, out);
+}
+
+/// How far a tier reaches, in words.
+pub(crate) fn reach(world: &World, tier: &WorldTier) -> String {
+    match tier.within_m {
+        Some(metres) => format!("within {metres} m"),
+        None if world.tiers.len() == 1 => "everyone".to_owned(),
+        None => "beyond".to_owned(),
+    }
+}
+
+/// Names and values under a heading.
+pub(crate) type Facts = (&'static str, Vec<(&'static str, String)>);
+
+/// Everything else there is to say of a world, under headings.
+pub(crate) fn facts(world: &World) -> Vec<Facts> {
+    let mut all = vec![players(world), server(world), generator(world)];
+    if let Some(metrics) = &world.gateway_metrics {
+        let number = |value: Option<f64>, unit: &str| {
+            value.map_or(written::NOTHING.to_owned(), |value| {
+                format!("{value:.0}{unit}")
+            })
+        };
+        all.push((
+            "Gateway",
+            vec![
+                ("processor time", number(metrics.cpu_pct, " % of a core")),
+                (
+                    "memory",
+                    metrics
+                        .resident_bytes
+                        .map_or(written::NOTHING.to_owned(), |bytes| {
+                            written::bytes(bytes as u64)
+                        }),
+                ),
+                (
+                    "longest tick of GLOBAL",
+                    metrics
+                        .tick_max_ms
+                        .map_or(written::NOTHING.to_owned(), |tick| format!("{tick:.1} ms")),
+                ),
+                (
+                    "messages in",
+                    number(metrics.messages_in_per_s, " a second"),
+                ),
+                (
+                    "messages out",
+                    number(metrics.messages_out_per_s, " a second"),
+                ),
+            ],
+        ));
+    }
+    all
+}
+
+fn players(world: &World) -> Facts {
+    let (players, sight) = (&world.players, &world.sight);
+    let mut facts = vec![
+        (
+            "in the game",
+            format!("{} of {}", players.in_game, players.asked),
+        ),
+        (
+            "updates for each",
+            format!(
+                "{:.1} a second, the least {:.1}",
+                sight.updates_per_s_p50, sight.updates_per_s_min
+            ),
+        ),
+        (
+            "states told to observers",
+            format!("{} a second", written::count(sight.states_per_s as u64)),
+        ),
+        (
+            "first state after",
+            format!(
+                "{} ms, at worst {}",
+                milliseconds(sight.first_state_ms.p50),
+                milliseconds(sight.first_state_ms.max)
+            ),
+        ),
+        (
+            "stale samples",
+            format!("{} %", written::lost_share(sight.stale_share)),
+        ),
+        ("entities missing", written::count(sight.missing)),
+        (
+            "views right at the end",
+            format!("{} of {}", sight.views_right, sight.views_compared),
+        ),
+    ];
+    if let Some(gap) = sight.worst_gap_p99_ms {
+        facts.push((
+            "gap between windows, p99",
+            format!("{} ms at the worst player", milliseconds(gap)),
+        ));
+    }
+    for (name, count) in [
+        ("lost their connections", u64::from(players.lost)),
+        ("found no place", players.turned_away),
+    ] {
+        if count > 0 {
+            facts.push((name, written::count(count)));
+        }
+    }
+    ("Players", facts)
+}
+
+fn server(world: &World) -> Facts {
+    let frames = &world.frames;
+    (
+        "Game server",
+        vec![
+            (
+                "frames",
+                format!(
+                    "{:.1} of {:.0} a second, {} missed",
+                    frames.per_s, frames.asked_per_s, frames.missed
+                ),
+            ),
+            (
+                "a frame's work",
+                format!(
+                    "{} ms, p99 {}",
+                    milliseconds(frames.work_ms.p50),
+                    milliseconds(frames.work_ms.p99)
+                ),
+            ),
+            (
+                "a frame begins late by",
+                format!(
+                    "{} ms, p99 {}",
+                    milliseconds(frames.late_ms.p50),
+                    milliseconds(frames.late_ms.p99)
+                ),
+            ),
+            (
+                "moves of players",
+                format!("{:.0} a second", frames.moves_per_s),
+            ),
+        ],
+    )
+}
+
+fn generator(world: &World) -> Facts {
+    let generator = &world.generator;
+    (
+        "Generator (server and players)",
+        vec![
+            (
+                "processor time",
+                format!(
+                    "{:.0} % of a core, {:.1} us for each update",
+                    generator.cpu_pct, generator.cpu_us_per_update
+                ),
+            ),
+            (
+                "received",
+                format!(
+                    "{} a second",
+                    written::bytes(generator.received_bytes_per_s as u64)
+                ),
+            ),
+            (
+                "sent",
+                format!(
+                    "{} a second",
+                    written::bytes(generator.sent_bytes_per_s as u64)
+                ),
+            ),
+        ],
+    )
+}

@@ -1,0 +1,72 @@
+//! How far a run made in real time is to be trusted: what the emulator says
+//! of its own errors, and the machine's noise floor, in words that table,
+//! page and comparison share.
+
+use lagometer_stats::{Audit, Document, Noise};
+
+use crate::written::{factor, milliseconds};
+
+/// The words in which an invalid run is told, beginning with `NOT VALID`;
+/// nothing for a run whose emulator has no fault to confess.
+pub(crate) fn invalid(document: &Document) -> Option<String> {
+    let audit = document.audit.as_ref().filter(|audit| !audit.valid)?;
+    Some(format!(
+        "NOT VALID: {}. The figures tell of this machine as much as of the transports.",
+        audit.faults.join("; ")
+    ))
+}
+
+/// What the emulator did against what it was asked, in a sentence or two.
+pub(crate) fn emulator(audit: &Audit) -> String {
+    let lost: u64 = audit
+        .lanes
+        .iter()
+        .map(|lane| lane.up.lost_by_accident + lane.down.lost_by_accident)
+        .sum();
+    let lost = match lost {
+        0 => "no packet lost by accident".to_owned(),
+        1 => "1 packet lost by accident".to_owned(),
+        more => format!("{more} packets lost by accident"),
+    };
+    format!(
+        "{}: packets released {} µs late (p50), {} µs (p99), {} µs at worst; mean delay {} ms \
+         of {} ms asked, loss {} % of {} %, {lost}; the router slept and {} at {} precedence on {} \
+         % of a core, over {}",
+        if audit.valid {
+            "within its band"
+        } else {
+            "outside its band"
+        },
+        factor(audit.release_error_us.p50),
+        factor(audit.release_error_us.p99),
+        factor(audit.release_error_us.max),
+        milliseconds(audit.realised.delay_ms.mean),
+        milliseconds(audit.asked.delay_ms.mean),
+        factor(audit.realised.loss_pct),
+        factor(audit.asked.loss_pct),
+        match audit.waiting.as_str() {
+            "hybrid" => "spun",
+            "spin" => "only spun",
+            _ => "never spun",
+        },
+        audit.precedence,
+        factor(audit.router_cpu_pct),
+        match audit.device.as_str() {
+            "tun" => "TUN devices",
+            "relay" => "a relay of UDP datagrams",
+            _ => "virtual Ethernet",
+        },
+    )
+}
+
+/// The machine's noise floor, and what cannot be told below it.
+pub(crate) fn machine(document: &Document, noise: &Noise) -> String {
+    format!(
+        "a sleeper wakes {} µs late (p50), {} µs (p99), and {} % of the time is taken away: \
+         differences below {} ms are the machine's",
+        factor(noise.wake_us.p50),
+        factor(noise.wake_us.p99),
+        factor(noise.steal_pct),
+        milliseconds(lagometer_stats::noise_ms(document)),
+    )
+}
