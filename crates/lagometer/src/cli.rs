@@ -1,9 +1,20 @@
 //! The command line's words.
 
+mod gateway;
+mod instruments;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lagometer_units::Span;
+use lagometer_units::{Size, Span};
+
+use crate::far_end;
+
+pub(crate) use self::instruments::{EchoArguments, SweepArguments};
+pub(crate) use gateway::{GatewayArguments, with_two_dashes};
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
 /// games.
@@ -18,6 +29,28 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Play an experiment: transports side by side on the same network
     Run(RunArguments),
+    /// Play an experiment in virtual time and over real sockets, and set one
+    /// beside the other
+    Agree(AgreeArguments),
+    /// How many messages a path echoes each second, and how long each takes
+    Echo(EchoArguments),
+    /// Latency and bandwidth over TCP and UDP, by message size
+    Sweep(SweepArguments),
+    /// Bulk speed: how much each transport carries, and what that costs
+    Speed(SpeedArguments),
+    /// Be the far end of what another machine measures
+    Serve(ServeArguments),
+    /// Record what a real path does, for replay
+    Record(RecordArguments),
+    /// Run any program behind an emulated link
+    Shape(ShapeArguments),
+    /// Say how noisy this machine is, and what it can measure
+    Doctor(DoctorArguments),
+    /// Run the channel gateway
+    #[command(args_override_self = true)]
+    Gateway(Box<GatewayArguments>),
+    /// Play simulated game servers and players on a channel gateway
+    World(WorldArguments),
     /// Show result documents again, as a table or a page
     Report(ReportArguments),
     /// Set one run beside another
@@ -33,9 +66,20 @@ pub(crate) struct RunArguments {
     /// A built-in experiment's name, or a TOML file
     #[arg(default_value = "pvp-500")]
     pub(crate) experiment: String,
-    /// Where the lanes run: `sim` is virtual time
+    #[command(flatten)]
+    pub(crate) far: FarArguments,
+    /// Where the lanes run; with `--to`, over the path there
     #[arg(long, value_enum, default_value_t = Testbed::Sim)]
     pub(crate) testbed: Testbed,
+    /// What the lanes of `emu` run between
+    #[arg(long, value_enum, default_value_t = EmuMode::Namespaces)]
+    pub(crate) emu_mode: EmuMode,
+    /// Let the lanes of `emu` use IPv6
+    #[arg(long)]
+    pub(crate) ipv6: bool,
+    /// Write every packet of `emu` and its fate here, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     /// Only these transports, by preset, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "LANE,…")]
     pub(crate) lanes: Vec<String>,
@@ -77,6 +121,125 @@ pub(crate) struct RunArguments {
 pub(crate) enum Testbed {
     /// Virtual time: deterministic, faster than real time
     Sim,
+    /// Real sockets and real kernels behind an emulated link, in real time
+    Emu,
+    /// Real sockets over a real path, to `lagometer serve` on another machine
+    Net,
+}
+
+/// What the lanes of `emu` run between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EmuMode {
+    /// Hosts in network namespaces, with a router between them
+    Namespaces,
+    /// A relay of UDP datagrams on the loopback device, for systems that
+    /// permit no namespaces
+    Proxy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShapeArguments {
+    /// The network between: a built-in one's name, or a TOML file
+    #[arg(value_name = "NETWORK")]
+    pub(crate) network: String,
+    /// A command for the far host, run by the shell; its output goes to
+    /// standard error
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) far: Option<OsString>,
+    /// The seed of the weather
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write every packet and its fate here, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// The command for the near host, and its arguments. The addresses are in
+    /// its environment: `LAGOMETER_NEAR`, `LAGOMETER_FAR`, and with `_V6`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgreeArguments {
+    /// A built-in experiment's name, or a TOML file
+    #[arg(default_value = "pvp-500")]
+    pub(crate) experiment: String,
+    /// These transports, by preset, separated by commas
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "LANE,…",
+        default_value = "udp,kcp,enet,quic,webrtc"
+    )]
+    pub(crate) lanes: Vec<String>,
+    /// Another network: a built-in one's name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) network: Option<String>,
+    /// How long to play over real sockets
+    #[arg(long = "for", value_name = "TIME", default_value = "60 s")]
+    pub(crate) duration: Span,
+    /// The seed of the weather and of all that is drawn
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Write both result documents into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpeedArguments {
+    #[command(flatten)]
+    pub(crate) far: FarArguments,
+    /// Transports to measure, one after another: `tcp`, `tcp-CONGESTION`, or
+    /// presets
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "LANE,…",
+        default_value = "tcp,udp,kcp,enet,quic"
+    )]
+    pub(crate) lanes: Vec<String>,
+    /// How long each is measured
+    #[arg(long = "for", value_name = "TIME", default_value = "10 s")]
+    pub(crate) duration: Span,
+    /// Bytes of a message, as in `62KB`; what fits one datagram by default
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) chunk: Option<Size>,
+    /// One message each so often, as in `100us`; as fast as it goes by
+    /// default
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Span>,
+    /// A lane's setting in place of the preset's, as in
+    /// `kcp.send_window=1024`; may be given again
+    #[arg(long, value_name = "LANE.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Processors of the sending and the receiving end, as in `0,1`; the
+    /// system's choice by default
+    #[arg(long, value_name = "SEND,RECEIVE")]
+    pub(crate) pin: Option<String>,
+    /// What UDP sockets may use
+    #[arg(long, value_enum, default_value_t = Offload::Full)]
+    pub(crate) offload: Offload,
+    /// Over IPv6
+    #[arg(long)]
+    pub(crate) ipv6: bool,
+    /// Write the result document here; `-` is standard output, in place of
+    /// the table
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the page here
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// What UDP sockets may use of what the kernel offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Offload {
+    /// Segmentation and receive offload, several datagrams for each call
+    Full,
+    /// Several datagrams for each call
+    Batches,
+    /// One datagram for each call
+    Plain,
 }
 
 #[derive(Debug, Args)]
@@ -87,6 +250,9 @@ pub(crate) struct ReportArguments {
     /// Write one page for all of them here
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,
+    /// Write the percentile curves of all of them here, as one SVG
+    #[arg(long, value_name = "PATH")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -114,6 +280,113 @@ pub(crate) struct ImportArguments {
     /// Write the page here
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Write the result document here; `-` is standard output, in place of
+    /// the words
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArguments {
+    #[command(flatten)]
+    pub(crate) far: FarArguments,
+    /// For how long
+    #[arg(long = "for", value_name = "TIME", default_value = "60 s")]
+    pub(crate) duration: Span,
+    /// From one probe to the next, in each direction
+    #[arg(long, value_name = "TIME", default_value = "10 ms")]
+    pub(crate) every: Span,
+    /// A probe's size, headers not counted
+    #[arg(long, value_name = "SIZE", default_value = "64 B")]
+    pub(crate) size: Size,
+    /// Send a train of packets each second as well, which tells the rate
+    #[arg(long)]
+    pub(crate) rate: bool,
+    /// Write the trace here, and a profile that resembles it beside it, with
+    /// the extension `.toml`
+    #[arg(short, long, value_name = "TRACE", default_value = "recorded.trace")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Where to listen, as in `10.0.0.5` or `[::]:7711`
+    #[arg(long, value_name = "ADDR", default_value = "[::]:7711", value_parser = far_end::parse_bind)]
+    pub(crate) bind: SocketAddr,
+    #[command(flatten)]
+    pub(crate) secret: SecretArguments,
+    /// The ports of the sockets that carry what is measured, as in
+    /// `7712-7799`; any that are free by default
+    #[arg(long, value_name = "LOW-HIGH", value_parser = far_end::parse_ports)]
+    pub(crate) data_ports: Option<RangeInclusive<u16>>,
+    /// Near ends that are served at once
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_sessions: u32,
+}
+
+/// Which far end.
+#[derive(Debug, Args)]
+pub(crate) struct FarArguments {
+    /// The far end, where `lagometer serve` runs; one on this machine by
+    /// default
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) secret: SecretArguments,
+}
+
+/// The secret both ends share.
+#[derive(Debug, Args)]
+pub(crate) struct SecretArguments {
+    /// A file with the secret that both ends share; the variable
+    /// `LAGOMETER_SECRET` by default
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorldArguments {
+    /// A built-in scenario's name (single, lod), or a TOML file
+    #[arg(default_value = "single")]
+    pub(crate) scenario: String,
+    /// The gateway's address for players; one of our own is started otherwise
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) gateway: Option<String>,
+    /// Its address for game servers; port 11288 of the same host by default
+    #[arg(long, value_name = "HOST:PORT", requires = "gateway")]
+    pub(crate) servers: Option<String>,
+    /// Its address for metrics, to ask what it costs; not asked by default
+    #[arg(long, value_name = "HOST:PORT", requires = "gateway")]
+    pub(crate) metrics: Option<String>,
+    /// How many players come
+    #[arg(long)]
+    pub(crate) players: Option<u32>,
+    /// From one player's coming to the next, as in `50ms`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) join_every: Option<Span>,
+    /// How long to measure once all are in, as in `30s`
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) duration: Option<Span>,
+    /// The seed of the map, of starting places and of what players do
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Players whose views are looked at, where one channel holds all
+    #[arg(long)]
+    pub(crate) observers: Option<u32>,
+    /// Write the result document here; `-` is standard output, in place of
+    /// the table
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the page here; `lagometer-world-SCENARIO.html` by default
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write no page
+    #[arg(long, conflicts_with = "html")]
+    pub(crate) no_html: bool,
 }
 
 #[derive(Debug, Args)]

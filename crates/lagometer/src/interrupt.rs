@@ -1,11 +1,13 @@
-//! Ctrl-C: the first asks the run to stop where it is, the second ends the
-//! program.
+//! Ctrl-C and the signals that ask to end: the first asks the command to stop
+//! where it is, the second ends the program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::failure::Failure;
 
 static STOP: AtomicBool = AtomicBool::new(false);
+static WAITING: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// Starts listening; returns the flag that Ctrl-C raises.
 pub(crate) fn listen() -> Result<&'static AtomicBool, Failure> {
@@ -13,8 +15,18 @@ pub(crate) fn listen() -> Result<&'static AtomicBool, Failure> {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
+        drop(WAITING.0.lock());
+        WAITING.1.notify_all();
         eprintln!("lagometer: stopping; press Ctrl-C again to leave at once");
     })
     .map_err(|why| Failure::Environment(format!("cannot listen for Ctrl-C: {why}")))?;
     Ok(&STOP)
+}
+
+/// Waits for it.
+pub(crate) fn wait() {
+    let guard = WAITING.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ended = WAITING
+        .1
+        .wait_while(guard, |()| !STOP.load(Ordering::Relaxed));
 }

@@ -7,7 +7,8 @@
 mod cli;
 mod commands;
 mod failure;
-mod host;
+mod far_end;
+mod instrument;
 mod interrupt;
 mod output;
 mod progress;
@@ -20,7 +21,7 @@ use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(cli::with_two_dashes(std::env::args_os()));
     match dispatch(cli.command) {
         Ok(code) => code,
         Err(failure) => {
@@ -33,6 +34,16 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Agree(arguments) => commands::agree(&arguments),
+        Command::Echo(arguments) => commands::echo(&arguments),
+        Command::Sweep(arguments) => commands::sweep(&arguments),
+        Command::Speed(arguments) => commands::speed(&arguments),
+        Command::Serve(arguments) => commands::serve(&arguments),
+        Command::Record(arguments) => commands::record(&arguments),
+        Command::Shape(arguments) => commands::shape(&arguments),
+        Command::Doctor(arguments) => commands::doctor(&arguments),
+        Command::Gateway(arguments) => commands::gateway(*arguments),
+        Command::World(arguments) => commands::world(&arguments),
         Command::Report(arguments) => commands::report(&arguments),
         Command::Compare(arguments) => commands::compare(&arguments),
         Command::Import(arguments) => commands::import(&arguments),

@@ -17,25 +17,21 @@ pub(crate) fn show(
     html: Option<&PathBuf>,
 ) -> Result<(), Failure> {
     let to_stdout = json.is_some_and(|path| path.as_os_str() == "-");
-    if let Some(path) = json {
-        let text = document.to_json();
-        if to_stdout {
-            print(&text)?;
-        } else {
-            write(path, &text)?;
-        }
-    }
+    // What cannot be written in one place is still shown in the others.
+    let written = match json {
+        Some(_) if to_stdout => print(&document.to_json()),
+        Some(path) => write(path, &document.to_json()),
+        None => Ok(()),
+    };
     if !to_stdout {
         print(&lagometer_report::table(document, terminal()))?;
     }
     if let Some(path) = html {
-        write(
-            path,
-            &lagometer_report::page(std::slice::from_ref(document)),
-        )?;
+        let page = lagometer_report::page(std::slice::from_ref(document));
+        write(path, &page)?;
         eprintln!("lagometer: the page is {}", path.display());
     }
-    Ok(())
+    written
 }
 
 /// Reads a result document.

@@ -9,7 +9,7 @@ use lagometer_stats::import_2015::Log;
 
 use crate::cli::ImportArguments;
 use crate::failure::{Failure, read};
-use crate::{host, output};
+use crate::output;
 
 /// Reads every log and shows them as the lanes of one document.
 pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, Failure> {
@@ -25,8 +25,9 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, Failure> {
     let context = RunContext {
         started,
         wall: began.elapsed(),
-        host: host::named(),
+        host: lagometer_machine::named(),
         testbed: None,
+        audit: None,
     };
     let document =
         assemble_import(lanes, &arguments.interval.to_string(), context).map_err(Failure::input)?;

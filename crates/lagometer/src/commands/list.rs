@@ -35,6 +35,10 @@ pub(crate) fn list(arguments: &ListArguments) -> Result<ExitCode, Failure> {
             .iter()
             .map(|preset| (preset.name, preset.about.to_owned()));
         section(&mut text, "Transports", rows);
+        let rows = lagometer_socket::presets()
+            .iter()
+            .map(|preset| (preset.name, preset.about.to_owned()));
+        section(&mut text, "Transports that own their sockets", rows);
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -1,44 +1,86 @@
 //! `lagometer run`: an experiment, played and shown.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use lagometer_lab::{
-    Experiment, Plan, Resolved, RunContext, RunOptions, Workload, assemble, catalogue, play,
-    resolve, suggest,
-};
-use lagometer_link::Profile;
+use lagometer_lab::emu::EmuOptions;
+use lagometer_lab::{Plan, Resolved, RunContext, RunOptions, Testbed, assemble, play};
 
-use crate::cli::RunArguments;
-use crate::failure::{Failure, read};
+use super::emulated;
+use super::named::{Ask, resolved};
+use super::over_net;
+use crate::cli::{self, EmuMode, RunArguments};
+use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{host, interrupt, output};
+use crate::{far_end, interrupt, output};
 
 /// Plays an experiment and shows what was found.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
-    let resolved = prepare(arguments)?;
+    check_flags(arguments)?;
+    let path_name = over_net::path_name(&arguments.far);
+    let is_net = testbed(arguments) == Testbed::Net;
+    let resolved = resolved(&Ask {
+        experiment: &arguments.experiment,
+        network: arguments
+            .network
+            .as_deref()
+            .or(is_net.then_some(path_name.as_str())),
+        duration: arguments.duration,
+        tick: arguments.tick,
+        seed: arguments.seed,
+        lanes: &arguments.lanes,
+        testbed: testbed(arguments),
+    })?;
     let options = RunOptions {
         seeds: (0..u64::from(arguments.seeds))
             .map(|offset| resolved.plan.seed.wrapping_add(offset))
             .collect(),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
+    let far = is_net.then(|| far_end::reach(&arguments.far)).transpose()?;
+    if arguments.testbed == cli::Testbed::Emu && arguments.emu_mode == EmuMode::Namespaces {
+        emulated::acquire_permission()?;
+    }
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
-    let host = host::measured();
+    let host = lagometer_machine::measured();
     announce(&resolved, &options);
     let progress = Progress::new(total_play(&resolved, &options));
     let began = Instant::now();
-    let seeds = play(&resolved, &options, &|played| progress.played(played), stop);
+    let told = |played| progress.played(played);
+    let mut path = None;
+    let (seeds, audit) = match (arguments.testbed, &far) {
+        (_, Some(far)) => {
+            let found = over_net::play(&resolved, &options, far, &told, stop)?;
+            path = Some(over_net::Path::of(&found, far));
+            (found.seeds, None)
+        }
+        (cli::Testbed::Sim | cli::Testbed::Net, None) => {
+            (play(&resolved, &options, &told, stop), None)
+        }
+        (cli::Testbed::Emu, None) => {
+            let options = EmuOptions {
+                seeds: options.seeds.clone(),
+                ipv6: arguments.ipv6,
+                relay: arguments.emu_mode == EmuMode::Proxy,
+                pcap: arguments.pcap.clone(),
+            };
+            emulated::play(&resolved, &options, &told, stop)?
+        }
+    };
     progress.finish();
     let context = RunContext {
         started,
         wall: began.elapsed(),
         host,
-        testbed: Some("sim"),
+        testbed: Some(testbed(arguments).name()),
+        audit,
     };
-    let document = assemble(&resolved, &options.seeds, seeds, context);
+    let mut document = assemble(&resolved, &options.seeds, seeds, context);
+    if let Some(path) = path {
+        path.tell(&mut document);
+    }
 
     let html = match (&arguments.html, arguments.no_html) {
         (Some(path), _) => Some(path.clone()),
@@ -49,88 +91,51 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         ))),
     };
     output::show(&document, arguments.json.as_ref(), html.as_ref())?;
-    let missed = document.budgets.iter().any(|budget| !budget.ok);
+    let invalid = document.audit.as_ref().is_some_and(|audit| !audit.valid);
+    let missed = invalid || document.budgets.iter().any(|budget| !budget.ok);
     Ok(ExitCode::from(u8::from(arguments.assert_budgets && missed)))
 }
 
-/// Finds the experiment and its network, and applies the flags.
-fn prepare(arguments: &RunArguments) -> Result<Resolved, Failure> {
-    let (mut experiment, folder) = find_experiment(&arguments.experiment)?;
-    if let Some(network) = &arguments.network {
-        experiment.network.clone_from(network);
-    }
-    if let Some(duration) = arguments.duration {
-        experiment.duration = duration;
-    }
-    if let Some(seed) = arguments.seed {
-        experiment.seed = seed;
-    }
-    if !arguments.lanes.is_empty() {
-        experiment.keep_lanes(&arguments.lanes);
-    }
-    if arguments.tick.is_some() {
-        let Workload::PacedEcho(workload) = &mut experiment.workload;
-        workload.tick = arguments.tick;
-    }
-    experiment
-        .check()
-        .map_err(|(key, message)| Failure::Input(format!("{key}: {message}")))?;
-    // A network named on the command line is found from here, one named in an
-    // experiment's file from that file's folder.
-    let folder = if arguments.network.is_some() {
-        None
-    } else {
-        folder
-    };
-    let profile = find_network(&experiment.network, folder.as_deref())?;
-    let network = experiment.network.clone();
-    let resolved = resolve(experiment, network, profile).map_err(Failure::input)?;
-    for lane in &resolved.unrunnable {
-        eprintln!("lagometer: lane `{}` is left out: {}", lane.name, lane.why);
-    }
-    Ok(resolved)
-}
-
-/// A built-in experiment, or a file and its folder.
-fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf>), Failure> {
-    if let Some(text) = catalogue::text(asked) {
-        let origin = format!("experiments/{asked}.toml");
-        return Ok((
-            Experiment::parse(&origin, text).map_err(Failure::input)?,
-            None,
+/// Flags that have a meaning in one testbed only.
+fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
+    let is_emu = arguments.testbed == cli::Testbed::Emu;
+    let is_net = testbed(arguments) == Testbed::Net;
+    if is_emu && arguments.far.to.is_some() {
+        return Err(Failure::Input(
+            "--to is for a real path: leave out `--testbed emu`".to_owned(),
         ));
     }
-    if !looks_like_a_file(asked) {
-        return Err(Failure::Input(format!(
-            "no experiment is called `{asked}`; {}; or name a .toml file",
-            suggest(asked, &catalogue::names())
-        )));
+    if is_net && arguments.network.is_some() {
+        return Err(Failure::Input(
+            "a real path is what it is: leave out `--network`, or `--to` and `--testbed net`"
+                .to_owned(),
+        ));
     }
-    let path = Path::new(asked);
-    let experiment = Experiment::parse(asked, &read(path)?).map_err(Failure::input)?;
-    Ok((experiment, path.parent().map(Path::to_owned)))
+    let alone = [
+        ("--pcap", arguments.pcap.is_some()),
+        ("--ipv6", arguments.ipv6),
+        ("--emu-mode", arguments.emu_mode == EmuMode::Proxy),
+    ];
+    if let Some((flag, _)) = alone.iter().find(|(_, given)| *given && !is_emu) {
+        return Err(Failure::Input(format!("{flag} is for `--testbed emu`")));
+    }
+    if arguments.ipv6 && arguments.emu_mode == EmuMode::Proxy {
+        return Err(Failure::Input(
+            "--ipv6 needs hosts of its own: leave out `--emu-mode proxy`".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
-/// A built-in network, or a file, relative to `folder` if there is one.
-fn find_network(asked: &str, folder: Option<&Path>) -> Result<Profile, Failure> {
-    if let Some(profile) = lagometer_link::catalogue::named(asked) {
-        return Ok(profile);
+/// The testbed that the arguments ask for.
+fn testbed(arguments: &RunArguments) -> Testbed {
+    match (arguments.testbed, arguments.emu_mode) {
+        (cli::Testbed::Net, _) => Testbed::Net,
+        (cli::Testbed::Sim, _) if arguments.far.to.is_some() => Testbed::Net,
+        (cli::Testbed::Sim, _) => Testbed::Sim,
+        (cli::Testbed::Emu, EmuMode::Namespaces) => Testbed::Emu,
+        (cli::Testbed::Emu, EmuMode::Proxy) => Testbed::Relay,
     }
-    if !looks_like_a_file(asked) {
-        return Err(Failure::Input(format!(
-            "no network is called `{asked}`; {}; or name a .toml file",
-            suggest(
-                asked,
-                &lagometer_link::catalogue::names().collect::<Vec<_>>()
-            )
-        )));
-    }
-    let path = folder.map_or_else(|| PathBuf::from(asked), |folder| folder.join(asked));
-    Profile::load(&path).map_err(Failure::input)
-}
-
-fn looks_like_a_file(asked: &str) -> bool {
-    Path::new(asked).extension().is_some() || asked.contains('/')
 }
 
 fn announce(resolved: &Resolved, options: &RunOptions) {

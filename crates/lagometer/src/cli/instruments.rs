@@ -1,0 +1,83 @@
+//! The words of `echo` and `sweep`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lagometer_instruments::placement::Pin;
+use lagometer_instruments::sweep::Test;
+use lagometer_units::Span;
+
+use super::FarArguments;
+use crate::instrument;
+
+#[derive(Debug, Args)]
+pub(crate) struct EchoArguments {
+    #[command(flatten)]
+    pub(crate) far: FarArguments,
+    /// Bytes of a message
+    #[arg(long, default_value_t = 8, value_name = "BYTES")]
+    pub(crate) size: usize,
+    /// How long to measure, as in `10s`
+    #[arg(long = "for", default_value = "10s", value_name = "TIME")]
+    pub(crate) duration: Span,
+    /// Messages on their way at once
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) outstanding: usize,
+    /// Over TCP instead of UDP
+    #[arg(long)]
+    pub(crate) tcp: bool,
+    /// Ask for messages again and again instead of sleeping
+    #[arg(long)]
+    pub(crate) spin: bool,
+    /// Where both ends run: `best` tries and chooses, `none` leaves them to
+    /// the scheduler, `same` core, `cross` core, or processors: NEAR or
+    /// NEAR,FAR
+    #[arg(long, default_value = "best", value_name = "PLACE")]
+    pub(crate) pin: Pin,
+    /// How long a message is waited for before it counts as lost
+    #[arg(long, default_value = "1s", value_name = "TIME")]
+    pub(crate) timeout: Span,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    #[command(flatten)]
+    pub(crate) far: FarArguments,
+    /// What to measure; `_batched` shares system calls among many messages
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "TEST,…",
+        default_value = "tcp_lat,tcp_bw,udp_lat,udp_bw,tcp_bw_batched,udp_bw_batched"
+    )]
+    pub(crate) tests: Vec<Test>,
+    /// Sizes of messages in bytes; `k` is 1024
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,…", value_parser = instrument::parse_size, default_value = "1,8,64,256,1k,1400,4k,16k,64k")]
+    pub(crate) sizes: Vec<usize>,
+    /// How long to measure each test at each size
+    #[arg(long = "for", default_value = "300ms", value_name = "TIME")]
+    pub(crate) duration: Span,
+    /// Where both ends run; see `echo`. By default the best is sought for
+    /// each test
+    #[arg(long, default_value = "best", value_name = "PLACE")]
+    pub(crate) pin: Pin,
+    /// TCP's congestion control, as in `cubic`; the system's own by default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<String>,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+}
+
+/// Where an instrument's result goes.
+#[derive(Debug, Args)]
+pub(crate) struct ResultArguments {
+    /// Write the result document here; `-` is standard output, in place of
+    /// the table
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the page here
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
+}

@@ -1,0 +1,44 @@
+//! The parts of commands that only the testbed `emu` has.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lagometer_emu::{Error, Permission};
+use lagometer_lab::emu::{EmuOptions, play_emulated};
+use lagometer_lab::{Resolved, SeedRun};
+use lagometer_stats::Audit;
+
+use crate::failure::Failure;
+
+/// Gets the right to have hosts; to be called while the process has a
+/// single thread.
+pub(super) fn acquire_permission() -> Result<(), Failure> {
+    match Permission::acquire() {
+        Ok(_) => Ok(()),
+        Err(refusal) => Err(Failure::Environment(format!(
+            "{refusal}; or do without with `--emu-mode proxy`"
+        ))),
+    }
+}
+
+/// Plays the experiment in real time.
+pub(super) fn play(
+    resolved: &Resolved,
+    options: &EmuOptions,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<(Vec<SeedRun>, Option<Audit>), Failure> {
+    let found = play_emulated(resolved, options, progress, stop).map_err(failure)?;
+    if let Some(log) = &found.log {
+        super::shape::tell_log(log);
+    }
+    Ok((found.seeds, found.audit))
+}
+
+/// Whether the user or the machine is to mend it.
+pub(super) fn failure(error: Error) -> Failure {
+    match error {
+        Error::TooManyLanes { .. } | Error::Mtu { .. } => Failure::input(error),
+        error => Failure::Environment(error.to_string()),
+    }
+}

@@ -1,0 +1,80 @@
+//! `lagometer gateway`: the channel gateway.
+
+mod log;
+mod settings;
+
+use std::process::ExitCode;
+
+use lagometer_gateway::server::{Handle, Server, ServerError, processors};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing::{error, info, warn};
+
+use crate::cli::GatewayArguments;
+use crate::failure::Failure;
+use crate::output::print;
+
+/// Runs the gateway until it is told to end.
+pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> {
+    if arguments.with_parent {
+        // SIGKILL, as whoever asks for this takes no leave itself.
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+            .map_err(|why| Failure::Environment(format!("cannot end with its parent: {why}")))?;
+    }
+    let file = settings::read(&arguments)?;
+    let config = file.resolve(processors()).map_err(Failure::input)?;
+    if arguments.check {
+        print("the settings are sound\n")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    log::start(&file.log)?;
+    for warning in config.warnings() {
+        warn!("{warning}");
+    }
+    // Before the ports are taken: from then on somebody may send one.
+    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM])
+        .map_err(|why| Failure::Environment(format!("cannot listen for signals: {why}")))?;
+    let server = Server::start(config).map_err(|error| failure(&error))?;
+    info!(
+        servers = ?server.servers(),
+        clients = ?server.clients(),
+        web = ?server.web(),
+        "the gateway runs"
+    );
+    let handle = server.handle();
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || obey(signals, &handle, &arguments))
+        .map_err(|why| Failure::Environment(format!("no thread can be had: {why}")))?;
+    server.join().map_err(|error| failure(&error))?;
+    info!("the gateway has ended");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// SIGHUP reads the settings again; the first SIGTERM or Ctrl-C lets everyone
+/// go, the second ends the program.
+fn obey(mut signals: Signals, handle: &Handle, arguments: &GatewayArguments) {
+    let mut is_ending = false;
+    for signal in signals.forever() {
+        if signal == SIGHUP {
+            let read = settings::read(arguments)
+                .and_then(|file| file.resolve(processors()).map_err(Failure::input));
+            match read {
+                Ok(config) => {
+                    handle.reload(config);
+                    info!("the settings were read again");
+                }
+                Err(failure) => error!("the settings stay as they were: {failure}"),
+            }
+        } else if is_ending {
+            std::process::exit(130);
+        } else {
+            is_ending = true;
+            handle.drain();
+        }
+    }
+}
+
+fn failure(error: &ServerError) -> Failure {
+    Failure::Environment(error.to_string())
+}

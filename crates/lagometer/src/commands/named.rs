@@ -1,0 +1,109 @@
+//! Experiments and networks that a user names: built in, or in a file.
+
+use std::path::{Path, PathBuf};
+
+use lagometer_lab::{Experiment, Resolved, Testbed, Workload, catalogue, resolve, suggest};
+use lagometer_link::Profile;
+use lagometer_units::Span;
+
+use super::over_net;
+use crate::failure::{Failure, read};
+
+/// What a user asks to be played.
+pub(crate) struct Ask<'a> {
+    /// An experiment's name or file.
+    pub(crate) experiment: &'a str,
+    /// Another network than the experiment's.
+    pub(crate) network: Option<&'a str>,
+    /// Another duration.
+    pub(crate) duration: Option<Span>,
+    /// A game's tick.
+    pub(crate) tick: Option<Span>,
+    /// Another seed.
+    pub(crate) seed: Option<u64>,
+    /// Only these lanes; all of the experiment's where empty.
+    pub(crate) lanes: &'a [String],
+    /// Where it is to be played.
+    pub(crate) testbed: Testbed,
+}
+
+/// Finds the experiment and its network, applies what was asked beside, and
+/// says which lanes are left out.
+pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
+    let (mut experiment, folder) = find_experiment(ask.experiment)?;
+    if let Some(network) = ask.network {
+        network.clone_into(&mut experiment.network);
+    }
+    if let Some(duration) = ask.duration {
+        experiment.duration = duration;
+    }
+    if let Some(seed) = ask.seed {
+        experiment.seed = seed;
+    }
+    if !ask.lanes.is_empty() {
+        experiment.keep_lanes(ask.lanes);
+    }
+    if ask.tick.is_some() {
+        let Workload::PacedEcho(workload) = &mut experiment.workload;
+        workload.tick = ask.tick;
+    }
+    experiment
+        .check()
+        .map_err(|(key, message)| Failure::Input(format!("{key}: {message}")))?;
+    // A network named on the command line is found from here, one named in an
+    // experiment's file from that file's folder.
+    let folder = folder.filter(|_| ask.network.is_none());
+    let profile = if ask.testbed == Testbed::Net {
+        over_net::unknown_path()?
+    } else {
+        find_network(&experiment.network, folder.as_deref())?
+    };
+    let network = experiment.network.clone();
+    let resolved = resolve(experiment, network, profile, ask.testbed).map_err(Failure::input)?;
+    for lane in &resolved.unrunnable {
+        eprintln!("lagometer: lane `{}` is left out: {}", lane.name, lane.why);
+    }
+    Ok(resolved)
+}
+
+/// A built-in experiment, or a file and its folder.
+fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf>), Failure> {
+    if let Some(text) = catalogue::text(asked) {
+        let origin = format!("experiments/{asked}.toml");
+        return Ok((
+            Experiment::parse(&origin, text).map_err(Failure::input)?,
+            None,
+        ));
+    }
+    if !looks_like_a_file(asked) {
+        return Err(Failure::Input(format!(
+            "no experiment is called `{asked}`; {}; or name a .toml file",
+            suggest(asked, &catalogue::names())
+        )));
+    }
+    let path = Path::new(asked);
+    let experiment = Experiment::parse(asked, &read(path)?).map_err(Failure::input)?;
+    Ok((experiment, path.parent().map(Path::to_owned)))
+}
+
+/// A built-in network, or a file, relative to `folder` if there is one.
+pub(crate) fn find_network(asked: &str, folder: Option<&Path>) -> Result<Profile, Failure> {
+    if let Some(profile) = lagometer_link::catalogue::named(asked) {
+        return Ok(profile);
+    }
+    if !looks_like_a_file(asked) {
+        return Err(Failure::Input(format!(
+            "no network is called `{asked}`; {}; or name a .toml file",
+            suggest(
+                asked,
+                &lagometer_link::catalogue::names().collect::<Vec<_>>()
+            )
+        )));
+    }
+    let path = folder.map_or_else(|| PathBuf::from(asked), |folder| folder.join(asked));
+    Profile::load(&path).map_err(Failure::input)
+}
+
+fn looks_like_a_file(asked: &str) -> bool {
+    Path::new(asked).extension().is_some() || asked.contains('/')
+}

@@ -1,0 +1,122 @@
+//! The parts of `run` that only the testbed `net` has.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lagometer_far::{Far, Line};
+use lagometer_lab::net::{OverNet, play_over_net};
+use lagometer_lab::{Resolved, RunOptions};
+use lagometer_link::Profile;
+use lagometer_stats::{Document, Warning};
+use serde_json::json;
+
+use crate::cli::FarArguments;
+use crate::failure::Failure;
+
+/// Plays the experiment over the path to `far`.
+pub(super) fn play(
+    resolved: &Resolved,
+    options: &RunOptions,
+    far: &Far,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<OverNet, Failure> {
+    Ok(play_over_net(
+        resolved,
+        &options.seeds,
+        far,
+        progress,
+        stop,
+    )?)
+}
+
+/// What a path is called that nothing is known of.
+pub(super) fn path_name(arguments: &FarArguments) -> String {
+    match &arguments.to {
+        Some(to) => format!("the path to {to}"),
+        None => "loopback".to_owned(),
+    }
+}
+
+/// The profile of a path of which nothing is known.
+pub(super) fn unknown_path() -> Result<Profile, Failure> {
+    Profile::from_text("net", "summary = \"a real path\"\n").map_err(Failure::input)
+}
+
+/// What is known of the path and its two ends after a run.
+pub(super) struct Path {
+    clocks: Option<Line>,
+    far_end: String,
+    gone: Option<String>,
+}
+
+impl Path {
+    pub(super) fn of(found: &OverNet, far: &Far) -> Self {
+        Self {
+            clocks: found.clocks,
+            far_end: far.host().to_string(),
+            gone: found.gone.clone(),
+        }
+    }
+
+    /// Puts it into the run's document.
+    pub(super) fn tell(self, document: &mut Document) {
+        if let Some(experiment) = document.experiment.as_object_mut() {
+            experiment.insert("far_end".to_owned(), self.as_json());
+        }
+        document
+            .warnings
+            .extend(self.clocks.map(|line| about_clocks(&line)));
+        if let Some(why) = self.gone {
+            document.partial = true;
+            document.warnings.push(Warning {
+                what: format!("the far end was gone before the run was over: {why}"),
+                why: "what was measured until then is shown; one-way figures and what the far \
+                      end counted are lost"
+                    .to_owned(),
+                mend: "see what `lagometer serve` said".to_owned(),
+            });
+        }
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let clocks = self.clocks.map(|line| {
+            let (drift_ppm, drift_error_ppm) = line.drift_ppm();
+            json!({
+                "error_ms": millis(line.error()),
+                "drift_ppm": drift_ppm,
+                "drift_error_ppm": drift_error_ppm,
+                "probes": line.probes(),
+                "steps": line.steps(),
+                "least_round_trip_ms": millis(line.least_round_trip()),
+            })
+        });
+        json!({ "address": self.far_end, "clocks": clocks })
+    }
+}
+
+fn about_clocks(line: &Line) -> Warning {
+    let (drift, drift_error) = line.drift_ppm();
+    let error = millis(line.error());
+    if line.steps() > 0 {
+        return Warning {
+            what: format!("a clock was stepped {} times during the run", line.steps()),
+            why: "one-way delays from before the last step are wrong; round trips are not touched"
+                .to_owned(),
+            mend: "find out what sets the clock, and run again".to_owned(),
+        };
+    }
+    Warning {
+        what: format!("one-way delays are known to ±{error:.3} ms"),
+        why: format!(
+            "they rest on how far apart the two clocks are (drift {drift:.1} ±{drift_error:.1} \
+             ppm), which a path of {:.3} ms round trip hides so well; round trips are not touched",
+            millis(line.least_round_trip())
+        ),
+        mend: String::new(),
+    }
+}
+
+fn millis(span: Duration) -> f64 {
+    (span.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,129 @@
+//! `lagometer serve`: the far end of what another machine measures.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lagometer_far::{Event, Limits, Secret, Server, ServerSettings};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::cli::ServeArguments;
+use crate::failure::Failure;
+use crate::far_end::{self, SECRET_VARIABLE};
+use crate::interrupt;
+
+/// Lines a second about what strangers do; more are counted.
+const LINES_PER_SECOND: u32 = 20;
+
+/// Serves until Ctrl-C or a signal to end.
+pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
+    let given = far_end::secret(&arguments.secret)?;
+    let is_new = given.is_none();
+    let secret = given.unwrap_or_else(Secret::generate);
+    interrupt::listen()?;
+    allow_many_sockets();
+    let server = start(arguments, &secret)?;
+    eprintln!("lagometer: serving at {}", server.address());
+    if is_new {
+        eprintln!(
+            "lagometer: the secret is {}; on the other machine: \
+             {SECRET_VARIABLE}={} lagometer run --to HOST:{}",
+            secret.expose(),
+            secret.expose(),
+            server.address().port()
+        );
+    }
+    interrupt::wait();
+    let sessions = server.sessions();
+    drop(server);
+    eprintln!("lagometer: served; {sessions} sessions were cut short");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start(arguments: &ServeArguments, secret: &Secret) -> Result<Server, Failure> {
+    let settings = |bind| ServerSettings {
+        bind,
+        secret: secret.clone(),
+        registry: far_end::registry(),
+        data_ports: arguments.data_ports.clone(),
+        limits: Limits {
+            sessions: arguments.max_sessions as usize,
+            ..Limits::default()
+        },
+        on_event: watcher(),
+    };
+    Server::start(settings(arguments.bind))
+        .or_else(|error| {
+            // A machine without IPv6 has no such address.
+            if arguments.bind.ip().is_unspecified() && arguments.bind.is_ipv6() {
+                let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, arguments.bind.port()));
+                return Server::start(settings(bind));
+            }
+            Err(error)
+        })
+        .map_err(|error| {
+            Failure::Environment(format!(
+                "cannot serve at {}: {error}; choose another with `--bind`",
+                arguments.bind
+            ))
+        })
+}
+
+/// Writes what happens to standard error, one line each. A flood of strangers
+/// does not become a flood of lines.
+fn watcher() -> Box<dyn Fn(&Event<'_>) + Send + Sync> {
+    let lines = Mutex::new(Lines {
+        second: Instant::now(),
+        written: 0,
+        left_out: 0,
+    });
+    Box::new(move |event| {
+        let by_a_stranger = matches!(event, Event::TurnedAway { .. } | Event::CannotAccept { .. });
+        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left_out) = lines.room_for_one(by_a_stranger) {
+            if left_out > 0 {
+                eprintln!("lagometer: left-out lines={left_out}");
+            }
+            eprintln!("lagometer: {event}");
+        }
+    })
+}
+
+/// Counts the lines about strangers.
+struct Lines {
+    second: Instant,
+    written: u32,
+    left_out: u64,
+}
+
+impl Lines {
+    /// Whether a line may be written, and how many were left out before it.
+    fn room_for_one(&mut self, by_a_stranger: bool) -> Option<u64> {
+        if self.second.elapsed() >= Duration::from_secs(1) {
+            self.second = Instant::now();
+            self.written = 0;
+        }
+        if by_a_stranger {
+            if self.written >= LINES_PER_SECOND {
+                self.left_out += 1;
+                return None;
+            }
+            self.written += 1;
+        }
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+/// Raises the limit of open files to what the system permits at most: every
+/// near end takes a few. Where that fails, the far end serves fewer.
+fn allow_many_sockets() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    );
+}

@@ -1,0 +1,200 @@
+//! `lagometer speed`: bulk transfer over one transport after another.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use lagometer_far::{Far, Limits, Secret, Server, ServerSettings};
+use lagometer_instruments::speed::{self, LanePlan, Pin, Plan, Progress};
+use lagometer_socket::udp;
+use lagometer_stats::{Lane, Warning};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{Offload, SpeedArguments};
+use crate::failure::Failure;
+use crate::{far_end, instrument, interrupt, output};
+
+/// Measures every lane and shows what was found.
+pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    let lanes = lanes(arguments, &plan)?;
+    let (far, _own) = reach(arguments)?;
+    let stop = interrupt::listen()?;
+    let started = SystemTime::now();
+    let host = lagometer_machine::measured();
+    let began = Instant::now();
+    let found = measure(&far, &plan, &lanes, stop);
+    let asked = experiment(arguments);
+    let mut document = instrument::document("speed", asked, started, began.elapsed(), host);
+    document.testbed = Some("net".to_owned());
+    document.seed = plan.seed;
+    document.seeds = vec![plan.seed];
+    document.partial = stop.load(Ordering::Relaxed);
+    document.verdict = Some(speed::verdict(&found));
+    document.warnings = warnings(&found);
+    document.lanes = found;
+    output::show(&document, arguments.json.as_ref(), arguments.html.as_ref())?;
+    let mut code = ExitCode::SUCCESS;
+    for lane in &document.lanes {
+        if let Some(why) = &lane.failure {
+            eprintln!("lagometer: lane `{}`: {why}", lane.lane);
+            code = ExitCode::from(3);
+        }
+    }
+    Ok(code)
+}
+
+/// Measures one lane after another, telling of each half second.
+fn measure(far: &Far, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) -> Vec<Lane> {
+    let mut found = Vec::new();
+    for lane in lanes {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let mut tell = |progress: &Progress<'_>| {
+            let sample = progress.sample;
+            eprintln!(
+                "{:<16} {:>6.1} s   sent {:>9.1} Mbit/s   received {:>9.1} Mbit/s",
+                progress.lane, sample.t_s, sample.send_mbit_per_s, sample.recv_mbit_per_s
+            );
+        };
+        found.push(speed::measure(far, plan, lane, &mut tell, stop));
+    }
+    found
+}
+
+/// The far end that was asked for, or one of this process's own.
+fn reach(arguments: &SpeedArguments) -> Result<(Far, Option<Server>), Failure> {
+    if arguments.far.to.is_some() {
+        return Ok((far_end::reach(&arguments.far)?, None));
+    }
+    let local: IpAddr = if arguments.ipv6 {
+        Ipv6Addr::LOCALHOST.into()
+    } else {
+        Ipv4Addr::LOCALHOST.into()
+    };
+    let secret = Secret::generate();
+    let server = Server::start(ServerSettings {
+        bind: (local, 0).into(),
+        secret: secret.clone(),
+        registry: far_end::registry(),
+        data_ports: None,
+        limits: Limits::default(),
+        on_event: Box::new(|_| {}),
+    });
+    let server = server?;
+    let far = Far::connect(&server.address().to_string(), &secret)?;
+    Ok((far, Some(server)))
+}
+
+fn plan(arguments: &SpeedArguments) -> Result<Plan, Failure> {
+    let plan = Plan {
+        duration: arguments.duration.duration(),
+        chunk: arguments.chunk,
+        every: arguments.every.map(lagometer_units::Span::duration),
+        pin: arguments.pin.as_deref().map(pin).transpose()?,
+        offload: match arguments.offload {
+            Offload::Full => udp::Offload::Full,
+            Offload::Batches => udp::Offload::Batches,
+            Offload::Plain => udp::Offload::Plain,
+        },
+        seed: 1,
+    };
+    plan.check().map_err(Failure::input)?;
+    Ok(plan)
+}
+
+fn pin(written: &str) -> Result<Pin, Failure> {
+    let processors = written
+        .split_once(',')
+        .and_then(|(send, receive)| Some((send.parse().ok()?, receive.parse().ok()?)));
+    let (send, receive) = processors.ok_or_else(|| {
+        Failure::Input(format!(
+            "--pin {written}: expected two processors, as in `0,1`"
+        ))
+    })?;
+    Ok(Pin { send, receive })
+}
+
+/// The lanes asked for, with their settings.
+fn lanes(arguments: &SpeedArguments, plan: &Plan) -> Result<Vec<LanePlan>, Failure> {
+    let mut names = BTreeSet::new();
+    if let Some(twice) = arguments.lanes.iter().find(|name| !names.insert(*name)) {
+        return Err(Failure::Input(format!("--lanes: `{twice}` is named twice")));
+    }
+    let settings = arguments
+        .set
+        .iter()
+        .map(|written| setting(written, &names))
+        .collect::<Result<Vec<_>, _>>()?;
+    arguments
+        .lanes
+        .iter()
+        .map(|name| {
+            let own = settings.iter().filter(|(lane, ..)| lane == name);
+            let overrides: Map<String, Value> = own
+                .map(|(_, key, value)| (key.clone(), value.clone()))
+                .collect();
+            let lane = LanePlan::resolve(name, &overrides).map_err(Failure::input)?;
+            lane.check(plan).map_err(Failure::input)?;
+            Ok(lane)
+        })
+        .collect()
+}
+
+/// `LANE.KEY=VALUE`; the value as in JSON, or else a text.
+fn setting(written: &str, lanes: &BTreeSet<&String>) -> Result<(String, String, Value), Failure> {
+    let parts = written.split_once('=').and_then(|(place, value)| {
+        let (lane, key) = place.split_once('.')?;
+        Some((lane.to_owned(), key.to_owned(), value))
+    });
+    let (lane, key, value) = parts.ok_or_else(|| {
+        Failure::Input(format!(
+            "--set {written}: expected LANE.KEY=VALUE, as in `kcp.send_window=1024`"
+        ))
+    })?;
+    if !lanes.contains(&lane) {
+        return Err(Failure::Input(format!(
+            "--set {written}: `{lane}` is none of the lanes; see --lanes"
+        )));
+    }
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    Ok((lane, key, value))
+}
+
+/// What was asked for, defaults filled in.
+fn experiment(arguments: &SpeedArguments) -> Value {
+    json!({
+        "name": "speed",
+        "summary": match arguments.every {
+            Some(every) if !every.duration().is_zero() => "one message at a time, by the clock",
+            _ => "as much as each transport carries",
+        },
+        "lanes": arguments.lanes,
+        "for": arguments.duration,
+        "chunk": arguments.chunk,
+        "every": arguments.every,
+        "set": arguments.set,
+        "pin": arguments.pin,
+        "ipv6": arguments.ipv6,
+    })
+}
+
+/// What a reader should know of lanes that did not do what was asked.
+fn warnings(lanes: &[Lane]) -> Vec<Warning> {
+    let behind = lanes.iter().filter_map(|lane| {
+        let bulk = lane.bulk.as_ref()?;
+        let offered = bulk.offered_mbit_per_s?;
+        (bulk.recv_mbit_per_s < 0.98 * offered).then(|| Warning {
+            what: format!(
+                "{} carried {:.0} of the {offered:.0} Mbit/s offered.",
+                lane.lane, bulk.recv_mbit_per_s
+            ),
+            why: "The rest was lost, or the transport could not take it in time.".to_owned(),
+            mend: "offer less with --every, or leave it out to see the most it carries".to_owned(),
+        })
+    });
+    behind.collect()
+}

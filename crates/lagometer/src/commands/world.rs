@@ -1,0 +1,160 @@
+//! `lagometer world`: simulated game servers and players on a gateway.
+
+mod own_gateway;
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use lagometer_lab::suggest;
+use lagometer_world::real::{PlayError, Venue, play};
+use lagometer_world::{BUILT_IN, Moment, Scenario, assemble, verdict};
+
+use self::own_gateway::OwnGateway;
+use crate::cli::WorldArguments;
+use crate::failure::{Failure, read};
+use crate::{instrument, interrupt, output};
+
+/// Where game servers connect where nothing else is said.
+const SERVERS_PORT: u16 = 11_288;
+
+/// Plays a scenario and shows what was found.
+pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
+    let scenario = Arc::new(prepare(arguments)?);
+    let stop = interrupt::listen()?;
+    let (started, began) = (SystemTime::now(), Instant::now());
+    let host = lagometer_machine::measured();
+    let (venue, own) = venue(arguments)?;
+    let place = own
+        .as_ref()
+        .map_or_else(|| venue.clients.to_string(), |_| "own".to_owned());
+    eprintln!(
+        "lagometer: `{}` with {} players, one every {}, then {}",
+        scenario.name, scenario.players, scenario.join_every, scenario.duration
+    );
+    let mut line = Progress::default();
+    let played = play(&scenario, &venue, &mut |moment| line.tell(moment), stop);
+    let outcome = played.map_err(|error| failure(&error))?;
+    drop(own);
+    let found = assemble(&scenario, place, &outcome);
+    let asked = serde_json::to_value(&*scenario).map_err(Failure::input)?;
+    let mut document = instrument::document("world", asked, started, began.elapsed(), host);
+    document.seed = scenario.seed;
+    document.seeds = vec![scenario.seed];
+    document.partial = outcome.partial;
+    document.verdict = Some(verdict(&found));
+    document.world = Some(found);
+    let html = arguments.html.clone().or_else(|| {
+        (!arguments.no_html)
+            .then(|| PathBuf::from(format!("lagometer-world-{}.html", scenario.name)))
+    });
+    output::show(&document, arguments.json.as_ref(), html.as_ref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Finds the scenario and applies the flags.
+fn prepare(arguments: &WorldArguments) -> Result<Scenario, Failure> {
+    let asked = &arguments.scenario;
+    let built_in = BUILT_IN.iter().find(|(name, _)| name == asked);
+    let mut scenario = if let Some((name, text)) = built_in {
+        let origin = format!("experiments/world/{name}.toml");
+        Scenario::parse(&origin, text).map_err(Failure::input)?
+    } else if Path::new(asked).extension().is_some() || asked.contains('/') {
+        Scenario::parse(asked, &read(Path::new(asked))?).map_err(Failure::input)?
+    } else {
+        let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        return Err(Failure::Input(format!(
+            "no scenario is called `{asked}`; {}; or name a .toml file",
+            suggest(asked, &names)
+        )));
+    };
+    if let Some(players) = arguments.players {
+        scenario.players = players;
+    }
+    if let Some(join_every) = arguments.join_every {
+        scenario.join_every = join_every;
+    }
+    if let Some(duration) = arguments.duration {
+        scenario.duration = duration;
+    }
+    if let Some(seed) = arguments.seed {
+        scenario.seed = seed;
+    }
+    if let Some(observers) = arguments.observers {
+        scenario.observers = observers;
+    }
+    scenario
+        .check()
+        .map_err(|(_, message)| Failure::Input(message))?;
+    Ok(scenario)
+}
+
+/// The gateway that was named, or one of our own.
+fn venue(arguments: &WorldArguments) -> Result<(Venue, Option<OwnGateway>), Failure> {
+    let Some(gateway) = &arguments.gateway else {
+        let own = OwnGateway::start()?;
+        return Ok((own.venue(), Some(own)));
+    };
+    let clients = address(gateway, "--gateway")?;
+    let servers = match &arguments.servers {
+        Some(servers) => address(servers, "--servers")?,
+        None => SocketAddr::new(clients.ip(), SERVERS_PORT),
+    };
+    let metrics = arguments
+        .metrics
+        .as_ref()
+        .map(|metrics| address(metrics, "--metrics"))
+        .transpose()?;
+    let venue = Venue {
+        clients,
+        servers,
+        metrics,
+    };
+    Ok((venue, None))
+}
+
+fn address(written: &str, flag: &str) -> Result<SocketAddr, Failure> {
+    let mut found = written.to_socket_addrs().map_err(|why| {
+        Failure::Input(format!(
+            "{flag} {written}: {why}; write HOST:PORT, as in 127.0.0.1:12108"
+        ))
+    })?;
+    found
+        .next()
+        .ok_or_else(|| Failure::Input(format!("{flag} {written}: that host has no address")))
+}
+
+fn failure(error: &PlayError) -> Failure {
+    Failure::Environment(error.to_string())
+}
+
+/// A line on standard error for every second: a world is watched as it fills,
+/// and a log of a long run can be read too.
+#[derive(Default)]
+struct Progress {
+    told_s: f64,
+}
+
+impl Progress {
+    fn tell(&mut self, moment: &Moment) {
+        if moment.at_s - self.told_s < 1.0 {
+            return;
+        }
+        self.told_s = moment.at_s;
+        let age = moment
+            .age_p50_ms
+            .map_or_else(String::new, |age_ms| format!(", seen {age_ms:.0} ms old"));
+        eprintln!(
+            "{:5.0} s  {} players, {:.0} updates/s, {:.1} MB/s, {:.1} frames/s, late by {:.1} ms, generator {:.0} %{age}",
+            moment.at_s,
+            moment.players,
+            moment.updates_per_s,
+            moment.bytes_per_s / 1e6,
+            moment.frames_per_s,
+            moment.frame_late_ms,
+            moment.generator_cpu_pct,
+        );
+    }
+}

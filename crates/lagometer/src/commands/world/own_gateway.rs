@@ -1,0 +1,102 @@
+//! A gateway of our own for one world: this program once more, as a process
+//! of its own, so that its cost can be told from the generator's.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lagometer_world::real::Venue;
+
+use crate::failure::Failure;
+
+/// How long a gateway may take until it listens.
+const GATEWAY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is tried whether it does.
+const POLL: Duration = Duration::from_millis(10);
+
+/// A running gateway, which ends with this.
+pub(super) struct OwnGateway {
+    child: Child,
+    venue: Venue,
+}
+
+impl OwnGateway {
+    /// Starts a gateway as the published tests had theirs: ticks and windows
+    /// of 20 ms, and clients that may do what players do.
+    pub(super) fn start() -> Result<Self, Failure> {
+        let lacks = |what: &str, why: std::io::Error| {
+            Failure::Environment(format!("no gateway of our own: {what}: {why}"))
+        };
+        let program = std::env::current_exe().map_err(|why| lacks("this program", why))?;
+        let [servers, clients, metrics] =
+            free_addresses().map_err(|why| lacks("a free port", why))?;
+        let mut child = Command::new(program)
+            .args([
+                "gateway",
+                "--dev",
+                "--cwm=false",
+                "--loglevel=2",
+                "--with-parent",
+            ])
+            .args(["--chs", "channel_settings_hifi.json"])
+            .args(["--cfsm", "client_authoratative_fsm.json"])
+            .args(["--sa", &servers.to_string(), "--ca", &clients.to_string()])
+            .args(["--web", &metrics.to_string()])
+            // Ctrl-C is for this program, which then ends the gateway.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|why| lacks("its process", why))?;
+        let began = Instant::now();
+        while TcpStream::connect(clients).is_err() {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(Failure::Environment(format!(
+                    "no gateway of our own: it ended at once with {status}"
+                )));
+            }
+            if began.elapsed() > GATEWAY_PATIENCE {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Failure::Environment(format!(
+                    "no gateway of our own: it did not listen on {clients}"
+                )));
+            }
+            std::thread::sleep(POLL);
+        }
+        let venue = Venue {
+            clients,
+            servers,
+            metrics: Some(metrics),
+        };
+        Ok(Self { child, venue })
+    }
+
+    /// Where it listens.
+    pub(super) fn venue(&self) -> Venue {
+        self.venue
+    }
+}
+
+impl Drop for OwnGateway {
+    fn drop(&mut self) {
+        // Nobody is left to be told, so it need not take its leave.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Three addresses on loopback that nobody listens on. Somebody may take one
+/// before the gateway does; it then says so.
+fn free_addresses() -> std::io::Result<[SocketAddr; 3]> {
+    let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    // All three before any is let go, so that they differ.
+    let listeners = [listen()?, listen()?, listen()?];
+    Ok([
+        listeners[0].local_addr()?,
+        listeners[1].local_addr()?,
+        listeners[2].local_addr()?,
+    ])
+}

@@ -1,0 +1,147 @@
+//! What the instruments' commands share: the document around what was found,
+//! failures with their exit codes, and a line of progress.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use lagometer_instruments::Error;
+use lagometer_instruments::echo::near::Ended;
+use lagometer_stats::{Document, Host, PlacementTrial, SCHEMA, Warning};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// A document without results: who, where and when.
+pub(crate) fn document(
+    command: &str,
+    asked: Value,
+    started: SystemTime,
+    wall: Duration,
+    host: Host,
+) -> Document {
+    Document {
+        schema: SCHEMA.to_owned(),
+        command: command.to_owned(),
+        testbed: None,
+        seed: 0,
+        seeds: Vec::new(),
+        partial: false,
+        started: humantime::format_rfc3339_seconds(started).to_string(),
+        wall_s: wall.as_secs_f64(),
+        host,
+        experiment: asked,
+        weather: None,
+        lanes: Vec::new(),
+        echo: None,
+        sweep: None,
+        audit: None,
+        world: None,
+        budgets: Vec::new(),
+        verdict: None,
+        warnings: Vec::new(),
+    }
+}
+
+/// An instrument's error with its exit code.
+pub(crate) fn failure(error: Error) -> Failure {
+    match error {
+        Error::Far(error) => error.into(),
+        Error::Settings(_) | Error::Pin(_) => Failure::Input(error.to_string()),
+        Error::Silent { .. } | Error::System(..) => Failure::Environment(error.to_string()),
+    }
+}
+
+/// A message's size in bytes, as in `1`, `1400`, `16k`.
+pub(crate) fn parse_size(written: &str) -> Result<usize, String> {
+    let (digits, factor) = match written.trim().strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1024),
+        None => (written.trim(), 1),
+    };
+    digits
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| "write bytes as in `1400` or `16k`".to_owned())
+}
+
+/// Says in the document how the measuring ended, where that was not on time.
+pub(crate) fn note_end(document: &mut Document, ended: &Ended) {
+    document.partial = *ended != Ended::OnTime;
+    if let Ended::Gone(why) = ended {
+        document.warnings.push(Warning {
+            what: "The far end went away.".to_owned(),
+            why: format!("{why}; all figures are of the time before."),
+            mend: "look at the far end's own words".to_owned(),
+        });
+    }
+}
+
+/// Says that something on the path changed or added messages.
+pub(crate) fn note_corrupt(document: &mut Document, corrupt: u64) {
+    if corrupt > 0 {
+        document.warnings.push(Warning {
+            what: format!("{corrupt} arrivals were not of this run or not whole."),
+            why: "They count nowhere, but something on the path changes or adds datagrams."
+                .to_owned(),
+            mend: String::new(),
+        });
+    }
+}
+
+/// The exit code for how the measuring ended.
+pub(crate) fn outcome(ended: Ended) -> Result<ExitCode, Failure> {
+    match ended {
+        Ended::Gone(why) => Err(Failure::Environment(format!(
+            "the far end went away: {why}; the figures are of the time before"
+        ))),
+        Ended::OnTime | Ended::Stopped => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A placement that was tried, as it is said on standard error.
+pub(crate) fn tried(trial: &PlacementTrial) -> String {
+    match (trial.near_cpu, trial.far_cpu) {
+        (Some(near), Some(far)) => format!("{} ({near}, {far})", trial.name),
+        (Some(near), None) => format!("{} ({near})", trial.name),
+        _ => trial.name.clone(),
+    }
+}
+
+/// How often the line is written anew: seldom enough not to disturb what is
+/// measured.
+const REFRESH: Duration = Duration::from_millis(500);
+
+/// One line on standard error that is written over and over; nothing where
+/// that is no terminal.
+pub(crate) struct Line {
+    shown: bool,
+    written: Option<Instant>,
+}
+
+impl Line {
+    pub(crate) fn new() -> Self {
+        Self {
+            shown: std::io::stderr().is_terminal(),
+            written: None,
+        }
+    }
+
+    /// Shows what `text` says, unless it is too soon.
+    pub(crate) fn show(&mut self, text: impl FnOnce() -> String) {
+        let now = Instant::now();
+        let due = self.written.is_none_or(|last| now - last >= REFRESH);
+        if self.shown && due {
+            self.written = Some(now);
+            // Progress that cannot be shown is no failure.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", text());
+        }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        if self.shown && self.written.take().is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

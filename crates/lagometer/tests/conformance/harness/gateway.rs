@@ -1,0 +1,166 @@
+//! A gateway that runs while a test does.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::peer::Peer;
+use super::settings::Settings;
+
+/// How long a gateway may take until it listens.
+const START_AT_MOST: Duration = Duration::from_secs(20);
+
+/// Whose gateway is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// This project's.
+    Ours,
+    /// The original, where [`CHANNELD`] names it.
+    Channeld,
+}
+
+/// Names the original's binary for Unreal games, `channeld-ue-tps`.
+pub(crate) const CHANNELD: &str = "LAGOMETER_CHANNELD";
+
+/// A gateway of a test's own.
+pub(crate) struct Gateway {
+    child: Child,
+    folder: PathBuf,
+    pub(crate) servers: SocketAddr,
+    pub(crate) clients: SocketAddr,
+    pub(crate) metrics: SocketAddr,
+}
+
+impl Gateway {
+    /// Starts one with the settings every test shares.
+    pub(crate) fn start(whose: Whose) -> Self {
+        Self::start_with(whose, &Settings::default())
+    }
+
+    /// Starts one with settings of the test's own.
+    pub(crate) fn start_with(whose: Whose, settings: &Settings) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let folder = std::env::temp_dir().join(format!(
+            "lagometer-conformance-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        ));
+        fs::create_dir_all(&folder).unwrap();
+        settings.write_files(&folder);
+        let [servers, clients, metrics] = free_addresses();
+        let log = fs::File::create(folder.join("log")).unwrap();
+        let mut command = match whose {
+            Whose::Ours => settings.ours(&folder, servers, clients, metrics),
+            Whose::Channeld => settings.channeld(servers, clients, metrics),
+        };
+        let child = command
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut gateway = Self {
+            child,
+            folder,
+            servers,
+            clients,
+            metrics,
+        };
+        let waits_for = if settings.over_tcp() {
+            vec![servers, clients]
+        } else {
+            vec![servers]
+        };
+        let deadline = Instant::now() + START_AT_MOST;
+        while !waits_for
+            .iter()
+            .all(|address| TcpStream::connect(address).is_ok())
+        {
+            assert!(
+                gateway.is_alive() && Instant::now() < deadline,
+                "the gateway does not listen: {}",
+                gateway.log()
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+        gateway
+    }
+
+    /// A game server that is let in, with a token of its own.
+    pub(crate) fn server(&self) -> Peer {
+        Peer::let_in(self.servers)
+    }
+
+    /// A player that is let in.
+    pub(crate) fn client(&self) -> Peer {
+        Peer::let_in(self.clients)
+    }
+
+    /// The process's id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// That it still runs and lets a peer in.
+    pub(crate) fn assert_serves(&mut self) {
+        assert!(self.is_alive(), "the gateway has died: {}", self.log());
+        let mut peer = self.server();
+        peer.list();
+    }
+
+    /// What it has written.
+    pub(crate) fn log(&self) -> String {
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+
+    /// The page of its metrics.
+    pub(crate) fn metrics_page(&self) -> String {
+        use std::io::{Read, Write};
+        let mut stream = TcpStream::connect(self.metrics).unwrap();
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if !thread::panicking() {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Addresses nobody listens on at this moment.
+fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    let listeners: Vec<TcpListener> = (0..N)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    std::array::from_fn(|at| listeners[at].local_addr().unwrap())
+}
+
+/// Names another build of this project's binary than the one of the tests.
+const OURS: &str = "LAGOMETER_BINARY";
+
+/// The binary of this project.
+pub(crate) fn own_binary() -> Command {
+    let built = env!("CARGO_BIN_EXE_lagometer");
+    Command::new(std::env::var_os(OURS).unwrap_or_else(|| built.into()))
+}

@@ -1,0 +1,293 @@
+//! The manifests under `deploy/kubernetes`: every field is one that Kubernetes
+//! knows, pods are as harmless as promised, and the very commands they hold do
+//! their work between two hosts with addresses of their own.
+//!
+//! The schema is `kubectl`'s own: it reads the manifests into its types, by
+//! which a field that does not exist is lost, and what comes back is compared
+//! with what was written. The two hosts are network namespaces, for which root
+//! is needed.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn every_field_is_known_and_pods_are_harmless() {
+    if !has_kubectl() {
+        return;
+    }
+    let written = kubectl(&["annotate", "--overwrite"], "checked=yes");
+    let kinds: Vec<&str> = written.iter().map(|it| text(it, "/kind")).collect();
+    assert_eq!(kinds, ["Service", "Deployment", "Job"]);
+    let understood = kubectl(&["set", "env"], "CHECKED=yes");
+    for (wrote, read) in written[1..].iter().zip(&understood) {
+        let mut lost = Vec::new();
+        losses(wrote, read, text(wrote, "/kind"), &mut lost);
+        assert!(lost.is_empty(), "not known to Kubernetes: {lost:#?}");
+    }
+    for workload in &written[1..] {
+        let pod = &workload["spec"]["template"]["spec"];
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        for container in containers(pod) {
+            let security = &container["securityContext"];
+            assert_eq!(security["readOnlyRootFilesystem"], true);
+            assert_eq!(security["allowPrivilegeEscalation"], false);
+            assert_eq!(security["capabilities"]["drop"][0], "ALL");
+            for amount in ["cpu", "memory"] {
+                for bound in ["requests", "limits"] {
+                    assert!(container["resources"][bound][amount].is_string());
+                }
+            }
+        }
+    }
+    let serve = &written[1]["spec"]["template"]["spec"]["containers"][0];
+    assert!(serve["readinessProbe"].is_object() && serve["livenessProbe"].is_object());
+    let apart = "/spec/template/spec/affinity/podAntiAffinity/\
+                 requiredDuringSchedulingIgnoredDuringExecution/0";
+    let rule = written[2].pointer(apart).unwrap();
+    assert_eq!(rule["topologyKey"], "kubernetes.io/hostname");
+    let labels = &written[1]["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(&rule["labelSelector"]["matchLabels"], labels);
+    assert_eq!(&written[0]["spec"]["selector"], labels);
+}
+
+#[test]
+fn the_commands_of_the_pods_measure_from_host_to_host() {
+    if !has_kubectl() {
+        return;
+    }
+    if !is_root() {
+        eprintln!("skipped: network namespaces with names need root");
+        return;
+    }
+    let written = kubectl(&["annotate", "--overwrite"], "checked=yes");
+    let pod = |index: usize| &written[index]["spec"]["template"]["spec"];
+    let hosts = Hosts::make(text(&written[0], "/metadata/name"));
+    let _server = hosts.serve(&arguments(containers(pod(1))[0]));
+    for container in containers(pod(2)) {
+        // As written, but shorter.
+        let arguments: Vec<String> = arguments(container)
+            .into_iter()
+            .map(|word| {
+                if word.ends_with('s') && word.len() == 2 {
+                    "600ms".to_owned()
+                } else {
+                    word
+                }
+            })
+            .collect();
+        let output = hosts
+            .command("client", &arguments)
+            .output()
+            .expect("`ip netns exec` runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let table = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{arguments:?}: {errors}\n{table}");
+        let lanes = arguments
+            .iter()
+            .skip_while(|word| *word != "--lanes")
+            .nth(1);
+        for lane in lanes.into_iter().flat_map(|lanes| lanes.split(',')) {
+            let row = table.lines().find(|line| line.starts_with(lane));
+            assert!(row.is_some(), "{lane}: {table}");
+        }
+    }
+}
+
+/// Two hosts joined by a cable, which know each other by name. Gone with the
+/// value.
+struct Hosts {
+    tag: String,
+    folders: Vec<PathBuf>,
+}
+
+impl Hosts {
+    fn make(server_name: &str) -> Self {
+        let tag = format!("lgm{}", std::process::id());
+        let mut hosts = Self {
+            tag,
+            folders: Vec::new(),
+        };
+        let (client, server) = (hosts.name("client"), hosts.name("server"));
+        for host in [&client, &server] {
+            ip(&["netns", "add", host]);
+            ip(&["-n", host, "link", "set", "lo", "up"]);
+            // `ip netns exec` puts these files in place of those of `/etc`.
+            let folder = Path::new("/etc/netns").join(host);
+            fs::create_dir_all(&folder).unwrap();
+            let names = format!("127.0.0.1 localhost\n10.79.0.2 {server_name}\n");
+            fs::write(folder.join("hosts"), names).unwrap();
+            hosts.folders.push(folder);
+        }
+        ip(&[
+            "link", "add", "eth0", "netns", &client, "type", "veth", "peer", "name", "eth0",
+            "netns", &server,
+        ]);
+        for (host, address) in [(&client, "10.79.0.1/24"), (&server, "10.79.0.2/24")] {
+            ip(&["-n", host, "address", "add", address, "dev", "eth0"]);
+            ip(&["-n", host, "link", "set", "eth0", "up"]);
+        }
+        hosts
+    }
+
+    fn name(&self, host: &str) -> String {
+        format!("{}-{host}", self.tag)
+    }
+
+    /// The binary on a host, as the container's entry point has it.
+    fn command(&self, host: &str, arguments: &[String]) -> Command {
+        let mut command = Command::new("ip");
+        command
+            .args([
+                "netns",
+                "exec",
+                &self.name(host),
+                env!("CARGO_BIN_EXE_lagometer"),
+            ])
+            .args(arguments)
+            .env("LAGOMETER_SECRET", SECRET)
+            .env("NO_COLOR", "1");
+        command
+    }
+
+    /// Starts the far end and waits until it serves.
+    fn serve(&self, arguments: &[String]) -> Served {
+        let mut child = self
+            .command("server", arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("`ip netns exec` runs");
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        assert!(first.contains("serving at"), "{first}");
+        // Whatever else it says must have somewhere to go.
+        std::thread::spawn(move || lines.for_each(drop));
+        Served(child)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for host in ["client", "server"] {
+            let _ = Command::new("ip")
+                .args(["netns", "delete", &self.name(host)])
+                .status();
+        }
+        for folder in &self.folders {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// A far end that serves until the value is gone.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    let output = Command::new("ip")
+        .args(arguments)
+        .output()
+        .expect("iproute2 is there");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments:?}: {errors}");
+}
+
+/// The manifests after a change of no consequence, as JSON.
+fn kubectl(change: &[&str], value: &str) -> Vec<Value> {
+    let manifests =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/lagometer.yaml");
+    let output = Command::new("kubectl")
+        .args(change)
+        .args(["--local", "--dry-run=client", "-o", "json", "-f"])
+        .args([manifests.as_os_str(), value.as_ref()])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    // A service has no environment, which is said and is no fault.
+    let is_known = errors.lines().all(|line| line.contains("service/"));
+    assert!(output.status.success() || is_known, "{errors}");
+    serde_json::Deserializer::from_slice(&output.stdout)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect()
+}
+
+/// Appends the place of everything in `wrote` that `read` does not have.
+fn losses(wrote: &Value, read: &Value, place: &str, lost: &mut Vec<String>) {
+    match (wrote, read) {
+        (Value::Object(wrote), Value::Object(read)) => {
+            for (key, value) in wrote {
+                // Ours, by the change of no consequence.
+                if key != "annotations" {
+                    let read = read.get(key).unwrap_or(&Value::Null);
+                    losses(value, read, &format!("{place}.{key}"), lost);
+                }
+            }
+        }
+        (Value::Array(wrote), Value::Array(read)) => {
+            for (index, value) in wrote.iter().enumerate() {
+                let read = read.get(index).unwrap_or(&Value::Null);
+                losses(value, read, &format!("{place}[{index}]"), lost);
+            }
+        }
+        _ if wrote == read => {}
+        _ => lost.push(format!("{place}: {wrote} became {read}")),
+    }
+}
+
+fn containers(pod: &Value) -> Vec<&Value> {
+    ["initContainers", "containers"]
+        .iter()
+        .filter_map(|key| pod[key].as_array())
+        .flatten()
+        .collect()
+}
+
+fn arguments(container: &Value) -> Vec<String> {
+    let words = container["args"].as_array().unwrap();
+    words
+        .iter()
+        .map(|word| word.as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn text<'a>(value: &'a Value, place: &str) -> &'a str {
+    value
+        .pointer(place)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// Whether `kubectl` is there; where it must be, it is.
+fn has_kubectl() -> bool {
+    let is_there = Command::new("kubectl")
+        .args(["version", "--client"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    assert!(
+        is_there || std::env::var_os("LAGOMETER_REQUIRE_KUBECTL").is_none(),
+        "kubectl is missing: apt-get install kubernetes-client"
+    );
+    if !is_there {
+        eprintln!("skipped: kubectl is missing: apt-get install kubernetes-client");
+    }
+    is_there
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

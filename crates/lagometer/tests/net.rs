@@ -1,0 +1,238 @@
+//! Runs and recordings over a path to a far end: loopback, and two hosts in
+//! namespaces with an emulated link between.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use lagometer_emu::Permission;
+use serde_json::Value;
+
+const SECRET: &str = "a secret for tests alone";
+
+/// Twenty milliseconds each way, and losses one way.
+const NETWORK: &str = "summary = \"to be measured\"\n\
+                       [both]\ndelay = \"20 ms\"\n\
+                       [both.jitter]\ndistribution = \"uniform\"\nmaximum = \"10 ms\"\n\
+                       [up]\nloss = \"5 %\"\n";
+
+fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_lagometer")
+}
+
+fn lagometer(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(binary())
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("LAGOMETER_SECRET", SECRET)
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+/// Runs `command` in one host and a far end in another, behind [`NETWORK`];
+/// `None` where the system permits no namespaces.
+fn behind_a_link(folder: &Path, command: &str) -> Option<Output> {
+    if let Err(refusal) = Permission::probe() {
+        eprintln!("skipped: {refusal}");
+        return None;
+    }
+    fs::write(folder.join("link.toml"), NETWORK).unwrap();
+    let serve = format!("{} serve --bind 0.0.0.0", binary());
+    Some(lagometer(
+        folder,
+        &[
+            "shape",
+            "link.toml",
+            "--far",
+            &serve,
+            "--",
+            "sh",
+            "-c",
+            command,
+        ],
+    ))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn document(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("it was written")).expect("it is JSON")
+}
+
+fn lane<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let lanes = document["lanes"].as_array().unwrap();
+    lanes.iter().find(|lane| lane["lane"] == name).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn alone_it_plays_over_loopback_with_a_far_end_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = "udp,kcp,enet,quic,webrtc,tcp-cubic";
+    let output = lagometer(
+        folder.path(),
+        &[
+            "run",
+            "--testbed",
+            "net",
+            "--lanes",
+            lanes,
+            "--for",
+            "4s",
+            "--json",
+            "net.json",
+            "--no-html",
+        ],
+    );
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    assert!(table.contains("one-way delays are known to ±"), "{table}");
+    let document = document(&folder.path().join("net.json"));
+    assert_eq!(document["testbed"], "net");
+    assert!(document["weather"].is_null());
+    assert!(document["host"]["noise"]["floor"].is_object());
+    assert_eq!(document["experiment"]["far_end"]["clocks"]["steps"], 0);
+    for name in lanes.split(',') {
+        let lane = lane(&document, name);
+        let messages = &lane["messages"];
+        assert!(lane["failure"].is_null(), "{lane}");
+        assert_eq!(messages["intended"], 80, "{name}: {messages}");
+        assert_eq!(messages["delivered"], 80, "{name}: {messages}");
+        assert!(number(&lane["up_ms"]["p50"]) <= number(&lane["rtt_ms"]["p50"]) + 1.0);
+        assert!(number(&lane["cpu_ns_per_message"]) > 0.0);
+    }
+}
+
+#[test]
+fn over_a_path_the_figures_are_the_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = format!(
+        "{} run --to $LAGOMETER_FAR --lanes udp,kcp --for 10s --json net.json --no-html",
+        binary()
+    );
+    let Some(output) = behind_a_link(folder.path(), &command) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document = document(&folder.path().join("net.json"));
+    assert!(document["partial"].is_null());
+    let udp = lane(&document, "udp");
+    let lost = number(&udp["messages"]["lost"]) / number(&udp["messages"]["intended"]);
+    assert!((0.005..0.15).contains(&lost), "{lost} of 5 % are lost");
+    // Two ways of 20 to 30 ms; beyond that is the machine.
+    let median = number(&udp["rtt_ms"]["p50"]);
+    assert!((40.0..80.0).contains(&median), "{median} ms");
+    for way in ["up_ms", "down_ms"] {
+        let one_way = number(&udp[way]["p50"]);
+        assert!((18.0..50.0).contains(&one_way), "{way}: {one_way} ms");
+    }
+    let kcp = lane(&document, "kcp");
+    assert_eq!(kcp["messages"]["lost"], 0, "{kcp}");
+    let error = number(&document["experiment"]["far_end"]["clocks"]["error_ms"]);
+    assert!(error > 0.0 && error < 40.0, "{error} ms");
+}
+
+#[test]
+fn what_is_recorded_is_what_was_there_and_replays() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = format!(
+        "{} record --to $LAGOMETER_FAR --for 10s -o path.trace",
+        binary()
+    );
+    let Some(output) = behind_a_link(folder.path(), &command) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("up    1000 probes"), "{shown}");
+    // Both what replays it and what resembles it are played in virtual time.
+    for network in ["path.trace", "path.toml"] {
+        let output = lagometer(
+            folder.path(),
+            &[
+                "run",
+                "--network",
+                &format!("./{network}"),
+                "--lanes",
+                "udp",
+                "--for",
+                "60s",
+                "--json",
+                "again.json",
+                "--no-html",
+            ],
+        );
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let document = document(&folder.path().join("again.json"));
+        let udp = lane(&document, "udp");
+        let lost = number(&udp["messages"]["lost"]) / number(&udp["messages"]["intended"]);
+        assert!(
+            (0.01..0.12).contains(&lost),
+            "{network}: {lost} of 5 % lost\n{shown}"
+        );
+        let median = number(&udp["rtt_ms"]["p50"]);
+        assert!(
+            (40.0..75.0).contains(&median),
+            "{network}: {median} ms\n{shown}"
+        );
+    }
+}
+
+#[test]
+fn a_far_end_killed_mid_run_leaves_a_partial_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut serve = Command::new(binary())
+        .args(["serve", "--bind", "127.0.0.1:0"])
+        .env("LAGOMETER_SECRET", SECRET)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(serve.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let address = first.rsplit(' ').next().unwrap();
+    let began = Instant::now();
+    let run = Command::new(binary())
+        .current_dir(folder.path())
+        .args([
+            "run", "--to", address, "--lanes", "udp,kcp", "--for", "10min",
+        ])
+        .args(["--json", "cut.json", "--no-html"])
+        .env("LAGOMETER_SECRET", SECRET)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let opened = lines
+        .by_ref()
+        .filter(|line| line.as_ref().is_ok_and(|line| line.contains("opened")));
+    assert_eq!(opened.take(2).count(), 2);
+    // Settling, the notice, and some messages before the margin of a cut.
+    std::thread::sleep(Duration::from_secs(8));
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        began.elapsed() < Duration::from_mins(5),
+        "it does not wait for what is gone"
+    );
+    let document = document(&folder.path().join("cut.json"));
+    assert_eq!(document["partial"], true);
+    let udp = lane(&document, "udp");
+    assert!(number(&udp["messages"]["delivered"]) > 20.0, "{udp}");
+    let warnings = document["warnings"].to_string();
+    assert!(
+        warnings.contains("gone before the run was over"),
+        "{warnings}"
+    );
+}

@@ -1,0 +1,112 @@
+//! Worlds through the binary: a gateway of its own, players, and what they
+//! see.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn lagometer(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn play(scenario: &str) -> Value {
+    let output = lagometer(&[
+        "world",
+        scenario,
+        "--players",
+        "20",
+        "--join-every",
+        "5ms",
+        "--for",
+        "2s",
+        "--json",
+        "-",
+        "--no-html",
+    ]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What must hold of any small world on any machine.
+fn is_carried(document: &Value) {
+    let world = &document["world"];
+    assert_eq!(world["players"]["in_game"], 20, "{world:#}");
+    assert_eq!(world["players"]["lost"], 0, "{world:#}");
+    assert_eq!(world["sight"]["missing"], 0, "{world:#}");
+    assert_eq!(
+        world["sight"]["views_right"], world["sight"]["views_compared"],
+        "{world:#}"
+    );
+    assert!(world["sight"]["views_compared"].as_u64().unwrap() >= 16);
+    assert_eq!(world["frames"]["refused"], 0, "{world:#}");
+    assert!(world["frames"]["moves_per_s"].as_f64().unwrap() > 0.0);
+    assert!(document["verdict"].is_string());
+}
+
+#[test]
+fn everyone_sees_everyone_in_one_channel() {
+    let document = play("single");
+    is_carried(&document);
+    let tier = &document["world"]["tiers"][0];
+    assert!(tier["samples"].as_u64().unwrap() > 1000, "{tier:#}");
+    // A state cannot be older than what was sent last and the window it
+    // waited for, unless something is lost.
+    let p50 = tier["age_ms"]["p50"].as_f64().unwrap();
+    assert!(p50 < 1000.0, "{tier:#}");
+}
+
+#[test]
+fn the_farther_away_the_older() {
+    let document = play("lod");
+    is_carried(&document);
+    let tiers = document["world"]["tiers"].as_array().unwrap();
+    let ages: Vec<f64> = tiers
+        .iter()
+        .filter(|tier| tier["samples"].as_u64().unwrap() > 100)
+        .map(|tier| tier["age_ms"]["p50"].as_f64().unwrap())
+        .collect();
+    assert!(ages.len() >= 2, "{tiers:#?}");
+    assert!(ages.is_sorted(), "{ages:?}");
+}
+
+#[test]
+fn mistakes_are_said_in_one_line() {
+    for (arguments, expected) in [
+        (&["world", "singel"][..], "did you mean"),
+        (&["world", "single", "--players", "0"], "`players` is 0"),
+        (
+            &["world", "single", "--gateway", "nowhere"],
+            "write HOST:PORT",
+        ),
+    ] {
+        let output = lagometer(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(expected), "{errors}");
+        assert_eq!(errors.trim_end().lines().count(), 1, "{errors}");
+    }
+}
+
+#[test]
+fn a_gateway_that_is_not_there_is_named() {
+    // A port that was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let output = lagometer(&[
+        "world",
+        "single",
+        "--gateway",
+        &address,
+        "--servers",
+        &address,
+        "--no-html",
+    ]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains(&address), "{errors}");
+}
