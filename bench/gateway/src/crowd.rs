@@ -1,0 +1,460 @@
+//! Players and a game server against a gateway that runs, for a while, on this
+//! thread: one channel in which everyone sees everyone, or many such rooms.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use lagometer_client::swarm::{MemberId, Swarm};
+use lagometer_client::{Settings, Stub};
+use lagometer_protocol::messages::channeldpb::{
+    ChannelDataAccess, ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::BenchError;
+use crate::outcome::{Outcome, Seen};
+use crate::peer::{Peer, Progress, Shared};
+use crate::process::Usage;
+use crate::states::{TYPE_URL, put_state};
+use crate::tally::Tally;
+
+/// How long a step of setting up may take.
+const SOON: Duration = Duration::from_mins(1);
+
+/// How long players wait at the end for what is still to come.
+const DRAIN: Duration = Duration::from_millis(1500);
+
+/// A message of the game's own: what Unreal calls "any".
+const USER_MESSAGE: u32 = 101;
+
+/// As large as a packed move of an Unreal character.
+const USER_PAYLOAD: [u8; 60] = [7; 60];
+
+/// The server's update is cut into messages no longer than this.
+const UPDATE_BYTES: usize = 60_000;
+
+/// Players who measure how old each state is; the rest only check it.
+const PROBES: usize = 4;
+
+/// What is due within this is done now, so that the thread need not wake for
+/// each of thousands of messages a second.
+const TOGETHER: Duration = Duration::from_micros(300);
+
+/// Who updates the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// Every player updates its own state.
+    Client,
+    /// One server updates all; players send it messages.
+    Server,
+}
+
+/// What a crowd does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Where game servers connect.
+    pub(crate) servers: SocketAddr,
+    /// Where players connect.
+    pub(crate) clients: SocketAddr,
+    /// How many players.
+    pub(crate) players: usize,
+    /// Channels the players are spread over; a single one is GLOBAL.
+    pub(crate) rooms: usize,
+    /// Who updates.
+    pub(crate) mode: Mode,
+    /// Updates of each state a second; 0 for players who only listen.
+    pub(crate) rate_hz: u32,
+    /// Milliseconds between two windows.
+    pub(crate) fan_out_ms: u32,
+    /// Traffic before it counts.
+    pub(crate) warm_up: Duration,
+    /// Traffic that counts.
+    pub(crate) measured: Duration,
+}
+
+impl Plan {
+    /// The most players a room has.
+    pub(crate) fn room_size(&self) -> usize {
+        self.players.div_ceil(self.rooms)
+    }
+
+    /// The room of a player and its id there, from 1.
+    fn place_of(&self, player: usize) -> (usize, usize) {
+        (player % self.rooms, player / self.rooms + 1)
+    }
+
+    fn members_of(&self, room: usize) -> usize {
+        (self.players + self.rooms - 1 - room) / self.rooms
+    }
+}
+
+/// Lets the crowd of `plan` play on the gateway with process id `pid`.
+///
+/// # Errors
+///
+/// When the gateway does not let it in, or the system lacks something.
+pub(crate) fn run(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
+    let mut crowd = Crowd::gather(plan)?;
+    let start = Instant::now();
+    crowd.play(start, start + plan.warm_up)?;
+
+    let windows_before = crowd.windows();
+    let received_before = crowd.swarm.traffic().received_bytes;
+    let gateway_before = Usage::of(pid);
+    let own_before = Usage::own();
+    let measuring = Instant::now();
+    crowd.shared.tally.borrow_mut().is_measuring = true;
+    crowd.play(start, start + plan.warm_up + plan.measured)?;
+    crowd.shared.tally.borrow_mut().is_measuring = false;
+    let seconds = measuring.elapsed().as_secs_f64();
+    let gateway = Usage::of(pid);
+    let own = Usage::own();
+    let received_bytes = crowd.swarm.traffic().received_bytes - received_before;
+    let worst_windows = crowd
+        .windows()
+        .iter()
+        .zip(&windows_before)
+        .map(|(after, before)| after - before)
+        .min()
+        .unwrap_or_default();
+
+    crowd.drain()?;
+    let missing = crowd.missing();
+    let lost_connections = crowd.count_ended();
+    Ok(Outcome::new(
+        plan,
+        &crowd.shared.tally.borrow(),
+        &Seen {
+            seconds,
+            worst_windows,
+            missing,
+            lost_connections,
+            received_bytes,
+            gateway_cpu_s: gateway.cpu_s - gateway_before.cpu_s,
+            gateway_rss_mb: gateway.rss_mb,
+            generator_cpu_s: own.cpu_s - own_before.cpu_s,
+        },
+    ))
+}
+
+struct Crowd {
+    plan: Plan,
+    swarm: Swarm<Peer>,
+    shared: Rc<Shared>,
+    server: MemberId,
+    players: Vec<MemberId>,
+    /// The channels of the rooms.
+    channels: Vec<u32>,
+    /// Messages of players sent so far, in turns.
+    player_turns: u64,
+    /// Updates of the server sent so far.
+    server_turns: u64,
+    /// The number last sent of each state, by room and id.
+    numbers: Vec<Vec<u16>>,
+    update: Vec<u8>,
+}
+
+impl Crowd {
+    /// Connects everybody and subscribes them.
+    fn gather(plan: &Plan) -> Result<Self, BenchError> {
+        let shared = Rc::new(Shared {
+            tally: RefCell::new(Tally::default()),
+            origin: Instant::now(),
+        });
+        let mut swarm = Swarm::new()?;
+        let server = swarm.connect(
+            plan.servers,
+            Settings::default(),
+            Peer::server(Rc::clone(&shared)),
+        )?;
+        let mut crowd = Self {
+            plan: *plan,
+            swarm,
+            shared,
+            server,
+            players: Vec::new(),
+            channels: Vec::new(),
+            player_turns: 0,
+            server_turns: 0,
+            numbers: vec![vec![0; plan.room_size() + 1]; plan.rooms],
+            update: Vec::new(),
+        };
+        crowd.log_in(&[server], "server")?;
+        crowd.open_rooms()?;
+        crowd.connect_players()?;
+        crowd.subscribe_players()?;
+        Ok(crowd)
+    }
+
+    /// Has the server make a channel for each room.
+    fn open_rooms(&mut self) -> Result<(), BenchError> {
+        let server = self.server;
+        let channel_type = match self.plan.rooms {
+            1 => ChannelType::Global,
+            _ => ChannelType::Test,
+        };
+        for _ in 0..self.plan.rooms {
+            self.request(server, |outbox| {
+                outbox.create_channel(CreateChannelMessage {
+                    channel_type: channel_type.into(),
+                    data: Some(prost_types::Any {
+                        type_url: TYPE_URL.to_owned(),
+                        value: Vec::new(),
+                    }),
+                    ..CreateChannelMessage::default()
+                })
+            })?;
+        }
+        let rooms = self.plan.rooms;
+        self.wait("the server's channels", |crowd| {
+            let made = crowd.swarm.member(server);
+            made.is_some_and(|(peer, _)| peer.channels.len() == rooms)
+        })?;
+        if let Some((peer, _)) = self.swarm.member(server) {
+            self.channels.clone_from(&peer.channels);
+        }
+        Ok(())
+    }
+
+    fn connect_players(&mut self) -> Result<(), BenchError> {
+        // Some gateways open the players' port only now.
+        let deadline = Instant::now() + SOON;
+        let others = match self.plan.rate_hz {
+            0 => 0,
+            _ => self.plan.room_size(),
+        };
+        while self.players.len() < self.plan.players {
+            let is_probe = self.players.len() < PROBES;
+            let peer = Peer::player(Rc::clone(&self.shared), others, is_probe);
+            match self
+                .swarm
+                .connect(self.plan.clients, Settings::default(), peer)
+            {
+                Ok(member) => self.players.push(member),
+                Err(error) if Instant::now() > deadline => return Err(error.into()),
+                Err(_) => self.swarm.poll(Duration::from_millis(50)).map(drop)?,
+            }
+            self.swarm.poll(Duration::ZERO)?;
+        }
+        let players = self.players.clone();
+        self.log_in(&players, "player")
+    }
+
+    fn subscribe_players(&mut self) -> Result<(), BenchError> {
+        let access = match self.plan.mode {
+            Mode::Client => ChannelDataAccess::WriteAccess,
+            Mode::Server => ChannelDataAccess::ReadAccess,
+        };
+        let options = ChannelSubscriptionOptions {
+            data_access: Some(access.into()),
+            fan_out_interval_ms: Some(self.plan.fan_out_ms),
+            ..ChannelSubscriptionOptions::default()
+        };
+        let players = self.players.clone();
+        for (at, &player) in players.iter().enumerate() {
+            let channel = self.channel_of(at);
+            let options = Some(options.clone());
+            self.request(player, |outbox| outbox.subscribe(channel, 0, options))?;
+        }
+        self.wait("the players' subscriptions", |crowd| {
+            crowd.all(&players, |peer| peer.progress == Progress::Subscribed)
+        })
+    }
+
+    fn channel_of(&self, player: usize) -> u32 {
+        self.channels[player % self.plan.rooms]
+    }
+
+    fn log_in(&mut self, members: &[MemberId], token: &str) -> Result<(), BenchError> {
+        for (at, &member) in members.iter().enumerate() {
+            self.request(member, |outbox| {
+                outbox.authenticate(&format!("{token}-{at}"), "bench")
+            })?;
+        }
+        self.wait("the logins", |crowd| {
+            crowd.all(members, |peer| peer.progress >= Progress::LetIn)
+        })
+    }
+
+    fn request(
+        &mut self,
+        member: MemberId,
+        ask: impl FnOnce(&mut lagometer_client::Outbox) -> Result<Stub, lagometer_client::SendError>,
+    ) -> Result<(), BenchError> {
+        if let Some((_, outbox)) = self.swarm.member(member) {
+            ask(outbox)?;
+        }
+        self.swarm.flush(member);
+        Ok(())
+    }
+
+    fn all(&mut self, members: &[MemberId], is_so: impl Fn(&Peer) -> bool) -> bool {
+        members
+            .iter()
+            .all(|&id| self.swarm.member(id).is_some_and(|(peer, _)| is_so(peer)))
+    }
+
+    fn wait(
+        &mut self,
+        what: &'static str,
+        mut is_so: impl FnMut(&mut Self) -> bool,
+    ) -> Result<(), BenchError> {
+        let deadline = Instant::now() + SOON;
+        while !is_so(self) {
+            if let Some((_, _, reason)) = self.swarm.take_ended() {
+                return Err(BenchError::Ended { what, reason });
+            }
+            if Instant::now() > deadline {
+                return Err(BenchError::TooSlow(what));
+            }
+            self.swarm.poll(Duration::from_millis(20))?;
+        }
+        Ok(())
+    }
+
+    /// Sends all that is due from `start` until `end`, and hears the gateway.
+    fn play(&mut self, start: Instant, end: Instant) -> Result<(), BenchError> {
+        loop {
+            let now = Instant::now();
+            if now >= end {
+                return Ok(());
+            }
+            let listens = self.plan.rate_hz == 0;
+            while !listens && self.player_due(start) <= now + TOGETHER {
+                self.player_sends(start)?;
+            }
+            if !listens
+                && self.plan.mode == Mode::Server
+                && self.server_due(start) <= now + TOGETHER
+            {
+                self.server_updates(start)?;
+            }
+            if listens {
+                self.swarm.poll(end - now)?;
+                continue;
+            }
+            let mut next = self.player_due(start).min(end);
+            if self.plan.mode == Mode::Server {
+                next = next.min(self.server_due(start));
+            }
+            let wait = next.saturating_duration_since(Instant::now());
+            self.swarm.poll(wait.saturating_sub(TOGETHER))?;
+        }
+    }
+
+    fn period(&self) -> Duration {
+        Duration::from_secs(1) / self.plan.rate_hz.max(1)
+    }
+
+    /// When the next player has its turn: they take turns at equal distances.
+    fn player_due(&self, start: Instant) -> Instant {
+        let nanos = self.period().as_nanos() * u128::from(self.player_turns);
+        start + Duration::from_nanos((nanos / self.plan.players.max(1) as u128) as u64)
+    }
+
+    fn server_due(&self, start: Instant) -> Instant {
+        start + Duration::from_nanos(self.period().as_nanos() as u64 * self.server_turns)
+    }
+
+    fn player_sends(&mut self, start: Instant) -> Result<(), BenchError> {
+        let due = self.player_due(start);
+        self.note_lateness(due);
+        let at = (self.player_turns % self.plan.players as u64) as usize;
+        let round = self.player_turns / self.plan.players as u64;
+        self.player_turns += 1;
+        let member = self.players[at];
+        let channel = self.channel_of(at);
+        let (room, id) = self.plan.place_of(at);
+        self.update.clear();
+        if self.plan.mode == Mode::Client {
+            let number = (round + 1) as u16;
+            let stamp = self.stamp(due);
+            self.numbers[room][id] = number;
+            put_state(&mut self.update, id as u32, stamp, number);
+        }
+        if let Some((_, outbox)) = self.swarm.member(member) {
+            match self.plan.mode {
+                Mode::Client => outbox.update(channel, TYPE_URL, &self.update)?,
+                Mode::Server => outbox.message_owner(channel, USER_MESSAGE, &USER_PAYLOAD)?,
+            }
+        }
+        self.swarm.flush(member);
+        Ok(())
+    }
+
+    fn server_updates(&mut self, start: Instant) -> Result<(), BenchError> {
+        let due = self.server_due(start);
+        self.note_lateness(due);
+        self.server_turns += 1;
+        let number = self.server_turns as u16;
+        let stamp = self.stamp(due);
+        for room in 0..self.plan.rooms {
+            let channel = self.channels[room];
+            let members = self.plan.members_of(room);
+            self.update.clear();
+            for id in 1..=members {
+                self.numbers[room][id] = number;
+                put_state(&mut self.update, id as u32, stamp, number);
+                if self.update.len() > UPDATE_BYTES || id == members {
+                    if let Some((_, outbox)) = self.swarm.member(self.server) {
+                        outbox.update(channel, TYPE_URL, &self.update)?;
+                    }
+                    self.update.clear();
+                }
+            }
+        }
+        self.swarm.flush(self.server);
+        Ok(())
+    }
+
+    fn stamp(&self, due: Instant) -> u64 {
+        due.saturating_duration_since(self.shared.origin)
+            .as_micros() as u64
+    }
+
+    fn note_lateness(&self, due: Instant) {
+        let mut tally = self.shared.tally.borrow_mut();
+        if tally.is_measuring {
+            let late = Instant::now().saturating_duration_since(due);
+            tally.late_us.saturating_record(late.as_micros() as u64);
+        }
+    }
+
+    /// Hears what is still to come.
+    fn drain(&mut self) -> Result<(), BenchError> {
+        let end = Instant::now() + DRAIN;
+        while Instant::now() < end {
+            self.swarm.poll(Duration::from_millis(10))?;
+        }
+        Ok(())
+    }
+
+    fn windows(&mut self) -> Vec<u64> {
+        let players = self.players.clone();
+        let windows = |id| self.swarm.member(id).map_or(0, |(peer, _)| peer.windows);
+        players.into_iter().map(windows).collect()
+    }
+
+    /// Newest states that some player does not have.
+    fn missing(&mut self) -> u64 {
+        let own_is_told = self.plan.mode == Mode::Server;
+        let mut missing = 0;
+        for at in 0..self.players.len() {
+            let (room, id) = self.plan.place_of(at);
+            let own = (!own_is_told).then_some(id as u32);
+            missing += match self.swarm.member(self.players[at]) {
+                Some((peer, _)) => peer.missing(own, &self.numbers[room]),
+                None => self.plan.room_size() as u64,
+            };
+        }
+        missing
+    }
+
+    fn count_ended(&mut self) -> u64 {
+        std::iter::from_fn(|| self.swarm.take_ended()).count() as u64
+    }
+}

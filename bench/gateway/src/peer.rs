@@ -1,0 +1,156 @@
+//! One connection of the crowd: a player, or the game server.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use lagometer_client::{Event, Handler, Outbox};
+use lagometer_protocol::FromGateway;
+
+use crate::states::{EXACT, for_each_state};
+use crate::tally::Tally;
+
+/// What all peers of a run share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// What they have seen.
+    pub(crate) tally: RefCell<Tally>,
+    /// When the run began; stamps count from here.
+    pub(crate) origin: Instant,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Progress {
+    /// It stands.
+    Connected,
+    /// The gateway has let it in.
+    LetIn,
+    /// It has made its channel or is subscribed.
+    Subscribed,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    shared: Rc<Shared>,
+    /// Whether it is the game server, whose states are not counted.
+    is_server: bool,
+    /// Whether it measures how old each state is.
+    is_probe: bool,
+    /// The number of the newest state of each player, by id.
+    newest: Vec<u16>,
+    last_window: Option<Instant>,
+    /// Windows received while measuring.
+    pub(crate) windows: u64,
+    /// How far it has come.
+    pub(crate) progress: Progress,
+    /// The channels it has made.
+    pub(crate) channels: Vec<u32>,
+}
+
+impl Peer {
+    /// A player among `players`, ids from 1.
+    #[must_use]
+    pub(crate) fn player(shared: Rc<Shared>, players: usize, is_probe: bool) -> Self {
+        Self {
+            is_server: false,
+            is_probe,
+            newest: vec![0; players + 1],
+            ..Self::server(shared)
+        }
+    }
+
+    /// The game server.
+    #[must_use]
+    pub(crate) fn server(shared: Rc<Shared>) -> Self {
+        Self {
+            shared,
+            is_server: true,
+            is_probe: false,
+            newest: Vec::new(),
+            last_window: None,
+            windows: 0,
+            progress: Progress::Connected,
+            channels: Vec::new(),
+        }
+    }
+
+    /// Players whose newest state, by `numbers`, this one does not have. Its
+    /// own, which it is not told, is left out.
+    #[must_use]
+    pub(crate) fn missing(&self, own: Option<u32>, numbers: &[u16]) -> u64 {
+        let differs = |id: usize| self.newest[id] != numbers[id];
+        (1..self.newest.len())
+            .filter(|&id| Some(id as u32) != own && differs(id))
+            .count() as u64
+    }
+
+    fn on_data(&mut self, value: &[u8]) {
+        let now = Instant::now();
+        let mut tally = self.shared.tally.borrow_mut();
+        let counts = tally.is_measuring;
+        let now_us = now.duration_since(self.shared.origin).as_micros() as u64;
+        if counts {
+            tally.windows += 1;
+            tally.data_bytes += value.len() as u64;
+            self.windows += 1;
+            if let Some(last) = self.last_window {
+                let gap = now.duration_since(last).as_micros() as u64;
+                tally.gaps_us.saturating_record(gap);
+            }
+        }
+        self.last_window = Some(now);
+        let (newest, is_probe) = (&mut self.newest, self.is_probe);
+        let (mut states, mut stale, mut skipped) = (0, 0, 0);
+        let read = for_each_state(value, |state| {
+            let Some(newest) = newest.get_mut(state.id as usize) else {
+                return;
+            };
+            states += 1;
+            match state.number.wrapping_sub(*newest) {
+                0 | 0x8000.. => stale += 1,
+                step => {
+                    skipped += u64::from(step) - 1;
+                    *newest = state.number;
+                }
+            }
+            if is_probe && counts {
+                let age = now_us.wrapping_sub(u64::from(state.stamp_us)) % u64::from(EXACT);
+                tally.latency_us.saturating_record(age);
+            }
+        });
+        if read.is_err() {
+            tally.malformed += 1;
+        }
+        if counts {
+            tally.states += states;
+            tally.stale += stale;
+            tally.skipped += skipped;
+        }
+    }
+}
+
+impl Handler for Peer {
+    fn on_event(&mut self, _outbox: &mut Outbox, event: Event<'_>) {
+        match event {
+            Event::Data { value, .. } if !self.is_server => self.on_data(value),
+            Event::User { .. } => {
+                let mut tally = self.shared.tally.borrow_mut();
+                if tally.is_measuring {
+                    tally.user_messages += 1;
+                }
+            }
+            Event::LoggedIn { .. } => self.progress = Progress::LetIn,
+            Event::Message {
+                message: FromGateway::CreateChannel(made),
+                ..
+            } => self.channels.push(made.channel_id),
+            Event::Message {
+                message: FromGateway::SubToChannel(_),
+                ..
+            } => self.progress = Progress::Subscribed,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The rows of the table. To add one: say what is measured, who takes part,
+//! and what is demanded.
+
+use std::time::Duration;
+
+use crate::PLACES;
+use crate::command::{Bench, Place};
+use crate::contest::{Contender, Row};
+use crate::peers::{asio, qperf, sockperf};
+use crate::raw::{self, Waiting};
+
+/// Every row.
+pub(crate) fn all() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, place) in PLACES {
+        echo(&mut rows, name, place, Waiting::Asleep);
+    }
+    echo(&mut rows, "cross-spin", Place::Cross, Waiting::Spinning);
+    rows.push(unplaced());
+    for (name, place) in PLACES {
+        for size in [1, 16 << 10] {
+            for test in ["tcp_lat", "udp_lat"] {
+                rows.push(sweep(test, size, name, place, "latency"));
+            }
+            rows.push(sweep("tcp_bw", size, name, place, "bw"));
+            rows.push(sweep("udp_bw", size, name, place, "recv_bw"));
+        }
+    }
+    rows.push(batched(1, 10.0));
+    rows.push(batched(1400, 8.0));
+    rows
+}
+
+/// One test of the sweep at one size against qperf's figure `theirs`.
+fn sweep(test: &'static str, size: usize, name: &str, place: Place, theirs: &'static str) -> Row {
+    let is_latency = theirs == "latency";
+    Row {
+        name: format!("{test}-{size}-{name}"),
+        unit: if is_latency { "µs, one way" } else { "Mbit/s" },
+        less_is_better: is_latency,
+        ours: ours_sweep(test, size, place),
+        others: vec![contender("qperf", move |bench| {
+            qperf::figure(bench, place, test, size, theirs)
+        })],
+        at_least: 1.0,
+    }
+}
+
+/// Datagrams that share system calls against one call each, both ours.
+fn batched(size: usize, at_least: f64) -> Row {
+    Row {
+        name: format!("batched-{size}"),
+        unit: "Mbit/s",
+        less_is_better: false,
+        ours: ours_sweep("udp_bw_batched", size, Place::Cross),
+        others: vec![ours_sweep("udp_bw", size, Place::Cross)],
+        at_least,
+    }
+}
+
+fn ours_sweep(test: &'static str, size: usize, place: Place) -> Contender {
+    contender(&format!("lagometer {test}"), move |bench| {
+        let size = size.to_string();
+        let words = [
+            "sweep",
+            "--tests",
+            test,
+            "--sizes",
+            &size,
+            "--pin",
+            place.pin(),
+        ];
+        let document = bench.document(&words)?;
+        let cell = &document["sweep"]["cells"][0];
+        cell["latency_us"]
+            .as_f64()
+            .or_else(|| cell["recv_mbit_per_s"].as_f64())
+            .ok_or_else(|| cell["failure"].to_string())
+    })
+}
+
+/// Echo rate against the raw loop, and against others.
+fn echo(rows: &mut Vec<Row>, name: &str, place: Place, waiting: Waiting) {
+    let row = |suffix: &str, at_least, others| Row {
+        name: format!("echo-{name}-{suffix}"),
+        unit: "echoes/s, 8 B UDP",
+        less_is_better: false,
+        ours: ours_echo(place, waiting),
+        others,
+        at_least,
+    };
+    let limit = contender("raw loop", move |bench| {
+        let span = Duration::from_secs(u64::from(bench.seconds));
+        raw::udp_echo(place, waiting, 8, span)
+    });
+    rows.push(row("limit", 0.97, vec![limit]));
+    let others = match waiting {
+        Waiting::Spinning => vec![contender("sockperf --nonblocked", move |bench| {
+            sockperf::echo(bench, place, &["--nonblocked"])
+        })],
+        Waiting::Asleep => vec![
+            contender("asio sync", move |bench| asio::echo(bench, place, "sync")),
+            contender("asio async", move |bench| asio::echo(bench, place, "async")),
+            contender("sockperf 14 B", move |bench| {
+                sockperf::echo(bench, place, &[])
+            }),
+            contender("qperf udp_lat", move |bench| {
+                let latency = qperf::figure(bench, place, "udp_lat", 8, "latency")?;
+                Ok(1e6 / latency / 2.0)
+            }),
+        ],
+    };
+    rows.push(row("peers", 1.0, others));
+}
+
+fn ours_echo(place: Place, waiting: Waiting) -> Contender {
+    contender("lagometer echo", move |bench| {
+        let mut words = vec!["echo", "--size", "8", "--pin", place.pin()];
+        if waiting == Waiting::Spinning {
+            words.push("--spin");
+        }
+        iops(bench, &words)
+    })
+}
+
+/// What each gives where nobody asks for a placement.
+fn unplaced() -> Row {
+    Row {
+        name: "echo-unplaced".to_owned(),
+        unit: "echoes/s, 8 B UDP",
+        less_is_better: false,
+        ours: contender("lagometer echo", |bench| {
+            iops(bench, &["echo", "--size", "8"])
+        }),
+        others: vec![contender("asio sync", |bench| {
+            asio::echo(bench, Place::Free, "sync")
+        })],
+        at_least: 4.0,
+    }
+}
+
+fn iops(bench: &Bench, words: &[&str]) -> Result<f64, String> {
+    bench.document(words)?["echo"]["iops"]
+        .as_f64()
+        .ok_or_else(|| "the document has no echo.iops".to_owned())
+}
+
+/// Names who takes part.
+pub(crate) fn contender(
+    name: &str,
+    attempt: impl Fn(&Bench) -> Result<f64, String> + 'static,
+) -> Contender {
+    Contender {
+        name: name.to_owned(),
+        attempt: Box::new(attempt),
+    }
+}
