@@ -70,7 +70,12 @@ impl FromStr for Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_in_units(formatter, self.0.as_nanos() as f64, UNITS)
+        // Minutes and hours where they come out even to a tenth: "283 s" says
+        // more than "4.716667 min".
+        let nanos = self.0.as_nanos() as f64;
+        let is_apt = |&(_, factor): &(_, f64)| factor <= 1e9 || nanos * 10.0 % factor == 0.0;
+        let apt = UNITS.iter().rposition(is_apt).unwrap_or_default();
+        write_in_units(formatter, nanos, &UNITS[..=apt])
     }
 }
 
@@ -87,6 +92,16 @@ mod tests {
         assert_eq!(" 1.5 s ".parse(), Ok(Span::from_millis(1500)));
         assert_eq!("10min".parse(), Ok(Span::from_millis(600_000)));
         assert_eq!("0".parse(), Ok(Span::ZERO));
+    }
+
+    #[test]
+    fn uneven_minutes_are_written_in_seconds() {
+        let written = |seconds| Span(Duration::from_secs(seconds)).to_string();
+        assert_eq!(written(283), "283 s");
+        assert_eq!(written(90), "1.5 min");
+        assert_eq!(written(65 * 60), "65 min");
+        assert_eq!(written(5400), "1.5 h");
+        assert_eq!(Span::ZERO.to_string(), "0 ns");
     }
 
     #[test]
