@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lagometer_far::{Far, Secret};
+use lagometer_link::trace::Recording;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::json;
 
@@ -320,4 +321,42 @@ fn a_far_end_killed_on_the_way_is_told_and_nothing_hangs() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("the far end is gone"), "{stderr}");
+}
+
+#[test]
+fn what_a_far_end_told_before_it_was_killed_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("cut.trace");
+    let mut serve = Serve::start(&[]);
+    let recorder = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args([
+            "record",
+            "--to",
+            &serve.address.to_string(),
+            "--for",
+            "10min",
+            "-o",
+        ])
+        .arg(&trace)
+        .env("LAGOMETER_SECRET", serve.secret.expose())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    serve.says("opened");
+    // What is to be kept, and the moments before the end, which are not.
+    thread::sleep(Duration::from_secs(8));
+    assert_eq!(serve.ends_on(Signal::KILL), None);
+    let output = recorder.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("cut short after"), "{shown}");
+    assert!(shown.contains("the far end is gone"), "{shown}");
+    let written = std::fs::read_to_string(&trace).unwrap();
+    assert!(written.contains("# it was cut short"), "{written}");
+    assert!(
+        Recording::parse("cut.trace", &written).is_ok(),
+        "what is kept can be replayed"
+    );
 }

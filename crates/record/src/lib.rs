@@ -17,8 +17,10 @@
 //!
 //! With them:
 //! - `player`: one end, sending and noting; `service`, `near`: the two ends
+//! - `gathered`: the far end's notes, fetched as they grow
 
 mod fates;
+mod gathered;
 mod near;
 mod player;
 mod probe;

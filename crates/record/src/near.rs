@@ -1,18 +1,21 @@
 //! The near end's part of a recording, and what comes of both.
 
 use std::io;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::Duration;
 
-use lagometer_far::{Error, Far, Line, Probe as ClockProbe, RemoteJob};
+use lagometer_far::{Error, Far, Line, Probe as ClockProbe};
 use lagometer_link::trace::Recording;
 use lagometer_units::Time;
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::fates::{Arrival, Way};
+use crate::gathered::Gathered;
 use crate::player::Played;
 use crate::rate::bits_per_second;
-use crate::service::{Question, Request, read_heard, read_sent, read_trains};
+use crate::service::Request;
 use crate::trace::recording;
 
 /// How long probes on their way are waited for at the end.
@@ -42,8 +45,8 @@ pub struct Recorded {
     pub down: Way,
     /// How the two clocks stood, which every delay of one direction rests on.
     pub clocks: Line,
-    /// It was asked to stop before it was done.
-    pub is_partial: bool,
+    /// Why it ended before its time, if it did.
+    pub cut_short: Option<String>,
 }
 
 /// Why nothing was recorded.
@@ -80,7 +83,8 @@ impl Recorded {
 ///
 /// # Errors
 ///
-/// [`RecordError`]. What was recorded until it is stopped is kept.
+/// [`RecordError`]. What was recorded until it is stopped, or the far end dies,
+/// is kept.
 pub fn record(
     far: &Far,
     settings: &Settings,
@@ -102,31 +106,55 @@ pub fn record(
     )?;
     let socket = job.udp(job.port("port")?)?;
     let clock = far.clock();
+    let mine = Mutex::new(Played::default());
+    let mut theirs = Gathered::default();
+    let (over, end) = mpsc::channel();
     let mut all_sent_at = None;
-    let mut is_partial = false;
-    let mine = score.play(&socket, clock, |all_sent| {
-        if is_stopped() || far.gone().is_some() {
-            is_partial = !all_sent;
-            return true;
-        }
-        let now = clock.now();
-        all_sent && now.since(*all_sent_at.get_or_insert(now)) >= GRACE
+    let mut stopped = false;
+    thread::scope(|scope| {
+        let (theirs, job) = (&mut theirs, &job);
+        let gatherer = scope.spawn(move || theirs.grow(job, clock, &end));
+        let played = score.play(&socket, clock, &mine, |all_sent| {
+            if is_stopped() || far.gone().is_some() {
+                stopped = !all_sent;
+                return true;
+            }
+            let now = clock.now();
+            all_sent && now.since(*all_sent_at.get_or_insert(now)) >= GRACE
+        });
+        drop(over);
+        // A gatherer that broke has said so, and what it gathered is whole up
+        // to its last entry.
+        let _ = gatherer.join();
+        played
     })?;
-    let theirs = fetch(&job)?;
-    let start = mine
-        .sent
-        .first()
-        .copied()
-        .ok_or(RecordError::NotUnderstood)?;
-    let ended = clock.now();
-    sharpen(far, &mine, &theirs);
+    let mine = mine.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let start = *mine.sent.first().ok_or(RecordError::NotUnderstood)?;
+    let cut_short = match theirs.finish(&job, clock) {
+        Ok(()) if stopped => Some("it was stopped".to_owned()),
+        Ok(()) => None,
+        // What it had told before is worth keeping.
+        Err(RecordError::Far(error)) if theirs.whole_until > start + GRACE => {
+            Some(error.to_string())
+        }
+        Err(error) => return Err(error),
+    };
+    sharpen(far, &mine, &theirs.played);
     let clocks = far.offset().ok_or(RecordError::NotUnderstood)?;
-    let lasts = if is_partial {
-        ended.since(start)
+    let lasts = if cut_short.is_some() {
+        // What left within the last moments had no time to come.
+        theirs.whole_until.since(start).saturating_sub(GRACE)
     } else {
         settings.lasts
     };
-    Ok(both_ways(&mine, &theirs, &clocks, start, lasts, is_partial))
+    let [up, down] = both_ways(&mine, &theirs.played, &clocks, start, lasts);
+    Ok(Recorded {
+        lasts,
+        up,
+        down,
+        clocks,
+        cut_short,
+    })
 }
 
 /// Brings both ends' notes into the near end's time, counted from the start.
@@ -136,8 +164,7 @@ fn both_ways(
     clocks: &Line,
     start: Time,
     lasts: Duration,
-    is_partial: bool,
-) -> Recorded {
+) -> [Way; 2] {
     let heard_far: Vec<Arrival> = theirs
         .heard
         .iter()
@@ -149,26 +176,17 @@ fn both_ways(
     let sent_far: Vec<Time> = theirs.sent.iter().map(|&at| clocks.to_near(at)).collect();
     let mut up = Way::of(&mine.sent, &heard_far);
     let mut down = Way::of(&sent_far, &mine.heard);
-    // What left after the end, or within the last moments of a recording that
-    // was cut short, had no time to come.
-    let margin = if is_partial { GRACE } else { Duration::ZERO };
     for way in [&mut up, &mut down] {
         // The far end may have begun a little before.
         way.fates
-            .retain(|fate| fate.sent >= start && fate.sent + margin < start + lasts);
+            .retain(|fate| fate.sent >= start && fate.sent < start + lasts);
         for fate in &mut way.fates {
             fate.sent = Time::ZERO + fate.sent.since(start);
         }
     }
     up.rate_bits_per_second = bits_per_second(&theirs.trains);
     down.rate_bits_per_second = bits_per_second(&mine.trains);
-    Recorded {
-        lasts,
-        up,
-        down,
-        clocks: *clocks,
-        is_partial,
-    }
+    [up, down]
 }
 
 /// Lets the probes tell of the clocks too: the quickest up and the quickest
@@ -207,35 +225,6 @@ fn sharpen(far: &Far, mine: &Played, theirs: &Played) {
                 answered: down.0,
                 returned: down.1,
             });
-        }
-    }
-}
-
-/// Ends the far end's part and fetches what it noted.
-fn fetch(job: &RemoteJob) -> Result<Played, RecordError> {
-    Ok(Played {
-        sent: fetch_list(job, Question::Sent, read_sent)?,
-        heard: fetch_list(job, Question::Heard, read_heard)?,
-        trains: fetch_list(job, Question::Trains, read_trains)?,
-    })
-}
-
-fn fetch_list<T>(
-    job: &RemoteJob,
-    question: impl Fn(usize) -> Question,
-    read: impl Fn(Value) -> Option<Vec<T>>,
-) -> Result<Vec<T>, RecordError> {
-    let mut list = Vec::new();
-    loop {
-        let answer = job.ask(&json!(question(list.len())))?;
-        let piece = read(answer).ok_or(RecordError::NotUnderstood)?;
-        if piece.is_empty() {
-            return Ok(list);
-        }
-        list.extend(piece);
-        // A far end that never ends its list is none of ours.
-        if list.len() > 4 * crate::service::MOST_PROBES {
-            return Err(RecordError::NotUnderstood);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::UdpSocket;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lagometer_far::Clock;
@@ -53,20 +54,18 @@ impl Score {
     }
 
     /// Plays it over `socket`, which is connected, and goes on listening until
-    /// `is_over` says so, which is told whether all has been sent.
+    /// `is_over` says so, which is told whether all has been sent. What happens
+    /// is noted in `played` at once, so that others can read it meanwhile.
     pub(crate) fn play(
         &self,
         socket: &UdpSocket,
         clock: Clock,
+        played: &Mutex<Played>,
         mut is_over: impl FnMut(bool) -> bool,
-    ) -> io::Result<Played> {
+    ) -> io::Result<()> {
         socket.set_nonblocking(true)?;
         let start = clock.now();
-        let (probes, mut trains_sent) = (self.probes(), 0_u32);
-        let mut played = Played {
-            sent: Vec::with_capacity(probes),
-            ..Played::default()
-        };
+        let (probes, mut sent, mut trains_sent) = (self.probes(), 0_usize, 0_u32);
         // Twice what a well-behaved peer sends; more is not kept.
         let most = probes.saturating_mul(2);
         let mut packet = vec![0xA5; self.bytes.max(TRAIN_BYTES)];
@@ -76,24 +75,26 @@ impl Score {
                 let Ok(length) = socket.recv(&mut incoming) else {
                     break;
                 };
-                played.note(&incoming[..length], clock.now(), most);
+                let at = clock.now();
+                Played::within(played).note(&incoming[..length], at, most);
             }
-            let all_sent = played.sent.len() >= probes;
+            let all_sent = sent >= probes;
             if is_over(all_sent) {
-                return Ok(played);
+                return Ok(());
             }
             let now = clock.now();
-            let due = start + self.every * u32::try_from(played.sent.len()).unwrap_or(u32::MAX);
+            let due = start + self.every * u32::try_from(sent).unwrap_or(u32::MAX);
             if !all_sent && due <= now {
                 let probe = Probe::Lone {
-                    number: played.sent.len() as u32,
+                    number: sent as u32,
                     sent_at: now.as_nanos(),
                 };
                 let bytes = self.bytes.max(LEAST_BYTES);
                 probe.write(&mut packet[..bytes]);
                 // One that finds no room is lost, as on the path.
                 let _ = socket.send(&packet[..bytes]);
-                played.sent.push(now);
+                Played::within(played).sent.push(now);
+                sent += 1;
                 continue;
             }
             // Trains leave between two probes.
@@ -118,6 +119,12 @@ impl Score {
 }
 
 impl Played {
+    /// What was noted so far. A list is whole after each of its entries, so
+    /// that a thread that broke while it held it has left nothing half done.
+    pub(crate) fn within(shared: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note(&mut self, packet: &[u8], at: Time, most: usize) {
         match Probe::read(packet) {
             Some(Probe::Lone { number, .. }) if self.heard.len() < most => {

@@ -1,6 +1,7 @@
 //! The far end's part of a recording.
 
 use std::io;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lagometer_far::{Accepted, Job, NobodyCame, Refusal, Service, Session, Worker};
@@ -22,8 +23,8 @@ pub(crate) const MOST_PROBES: usize = 4_000_000;
 /// The quickest cadence.
 pub(crate) const QUICKEST: Duration = Duration::from_micros(200);
 
-/// Numbers told in one answer.
-const CHUNK: usize = 50_000;
+/// The most entries of a list told in one answer; fewer are its end.
+pub(crate) const CHUNK: usize = 50_000;
 
 /// What the near end asks for.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -35,11 +36,13 @@ pub(crate) struct Request {
     pub(crate) trains: bool,
 }
 
-/// What the near end asks afterwards: the lists, piece by piece. Instants are
-/// in nanoseconds.
+/// What the near end asks, meanwhile and afterwards: the lists as far as they
+/// have grown, piece by piece. Instants are in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Question {
+    /// Nothing but to end the recording; the answer is `null`.
+    End,
     /// When probes left, from the one with this number.
     Sent(usize),
     /// The probes that came, by number and instant, from this one on.
@@ -83,8 +86,8 @@ impl Request {
 pub struct RecordService;
 
 struct RecordJob {
-    worker: Option<Worker<Result<Played, String>>>,
-    played: Played,
+    worker: Option<Worker<Result<(), String>>>,
+    played: Arc<Mutex<Played>>,
 }
 
 impl Service for RecordService {
@@ -99,37 +102,42 @@ impl Service for RecordService {
         let door = session.udp()?;
         let port = door.port();
         let clock = session.clock();
+        let played = Arc::new(Mutex::new(Played::default()));
+        let noted = Arc::clone(&played);
         let worker = session.spawn("record", move |stop| {
             let socket = door
                 .admit(PATIENCE)
                 .map_err(|error: NobodyCame| error.to_string())?;
             score
-                .play(&socket, clock, |_| stop.is_raised())
+                .play(&socket, clock, &noted, |_| stop.is_raised())
                 .map_err(|error: io::Error| error.to_string())
         })?;
         Ok(Accepted::new(
             json!({ "port": port }),
             RecordJob {
                 worker: Some(worker),
-                played: Played::default(),
+                played,
             },
         ))
     }
 }
 
 impl Job for RecordJob {
-    /// The first question ends the recording.
     fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
         let question: Question = serde_json::from_value(body.clone())
             .map_err(|error| Refusal::new(format!("the question is not understood: {error}")))?;
-        if let Some(worker) = self.worker.take() {
-            self.played = worker
-                .finish()
-                .unwrap_or_else(|| Err("it broke".to_owned()))
-                .map_err(Refusal::new)?;
+        if let Question::End = question {
+            if let Some(worker) = self.worker.take() {
+                worker
+                    .finish()
+                    .unwrap_or_else(|| Err("it broke".to_owned()))
+                    .map_err(Refusal::new)?;
+            }
+            return Ok(Value::Null);
         }
-        let played = &self.played;
+        let played = Played::within(&self.played);
         Ok(match question {
+            Question::End => Value::Null,
             Question::Sent(from) => piece(&played.sent, from, |at| json!(at.as_nanos())),
             Question::Heard(from) => piece(&played.heard, from, |heard| {
                 json!([heard.number, heard.at.as_nanos()])

@@ -63,8 +63,8 @@ fn notes(recorded: &Recorded, name: &str, started: &str) -> Vec<String> {
         format!("recorded by `lagometer record` to {name}, {started}"),
         clocks(&recorded.clocks),
     ];
-    if recorded.is_partial {
-        notes.push("it was cut short".to_owned());
+    if let Some(why) = &recorded.cut_short {
+        notes.push(format!("it was cut short: {why}"));
     }
     // A name is the user's, and a comment ends with its line.
     notes
@@ -94,6 +94,10 @@ fn clocks(line: &Line) -> String {
 
 fn shown(recorded: &Recorded, trace: &Path, profile: &Path) -> String {
     let mut text = String::new();
+    if let Some(why) = &recorded.cut_short {
+        let lasted = recorded.lasts.as_secs_f64();
+        let _ = writeln!(text, "cut short after {lasted:.1} s: {why}");
+    }
     for (name, way) in [("up", &recorded.up), ("down", &recorded.down)] {
         let summary = Summary::of(way);
         let _ = writeln!(text, "{name:<5} {} probes: {summary}", summary.probes);

@@ -1,0 +1,77 @@
+//! What the far end noted, fetched while the recording goes on: should the far
+//! end die, what it had told by then is kept.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use lagometer_far::{Clock, RemoteJob};
+use lagometer_units::Time;
+use serde_json::{Value, json};
+
+use crate::near::RecordError;
+use crate::player::Played;
+use crate::service::{CHUNK, MOST_PROBES, Question, read_heard, read_sent, read_trains};
+
+/// From one look at the far end's notes to the next: what may be missing at
+/// the end of a recording whose far end died.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// The far end's notes as far as they have been told.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// The notes.
+    pub(crate) played: Played,
+    /// Until when they are whole, by the near end's clock.
+    pub(crate) whole_until: Time,
+}
+
+impl Gathered {
+    /// Fetches now and then until `end` is told or dropped, or the far end
+    /// answers no more.
+    pub(crate) fn grow(&mut self, job: &RemoteJob, clock: Clock, end: &Receiver<()>) {
+        while end.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+            // Why it failed is asked again at the end.
+            if self.more(job, clock).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Ends the far end's part and fetches the rest.
+    pub(crate) fn finish(&mut self, job: &RemoteJob, clock: Clock) -> Result<(), RecordError> {
+        job.ask(&json!(Question::End))?;
+        self.more(job, clock)
+    }
+
+    fn more(&mut self, job: &RemoteJob, clock: Clock) -> Result<(), RecordError> {
+        let asked_at = clock.now();
+        let played = &mut self.played;
+        extend(&mut played.sent, job, Question::Sent, read_sent)?;
+        extend(&mut played.heard, job, Question::Heard, read_heard)?;
+        extend(&mut played.trains, job, Question::Trains, read_trains)?;
+        self.whole_until = asked_at;
+        Ok(())
+    }
+}
+
+/// Fetches what a list has grown by.
+fn extend<T>(
+    list: &mut Vec<T>,
+    job: &RemoteJob,
+    question: impl Fn(usize) -> Question,
+    read: impl Fn(Value) -> Option<Vec<T>>,
+) -> Result<(), RecordError> {
+    loop {
+        let answer = job.ask(&json!(question(list.len())))?;
+        let piece = read(answer).ok_or(RecordError::NotUnderstood)?;
+        let is_last = piece.len() < CHUNK;
+        list.extend(piece);
+        if is_last {
+            return Ok(());
+        }
+        // A far end that never ends its list is none of ours.
+        if list.len() > 4 * MOST_PROBES {
+            return Err(RecordError::NotUnderstood);
+        }
+    }
+}
