@@ -399,6 +399,40 @@ fn what_cannot_be_shaped_is_said_in_one_line() {
     assert!(said(&output).contains("cannot start `/no/such/program`"));
 }
 
+#[test]
+fn where_namespaces_are_refused_it_says_what_to_enable() {
+    // A user namespace in which no network namespace can be made.
+    let refused = |arguments: &[&str]| {
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "sh", "-c"])
+            .arg("echo 0 > /proc/sys/user/max_net_namespaces && exec \"$0\" \"$@\"")
+            .arg(env!("CARGO_BIN_EXE_lagometer"))
+            .args(arguments)
+            .output()
+            .unwrap()
+    };
+    let list = refused(&["list", "networks"]);
+    if !list.status.success() {
+        println!("skipped: no user namespace here: {}", said(&list));
+        return;
+    }
+    let short = ["--lanes", "udp", "--for", "1s", "--no-html"];
+    let run_in_emu = ["run", "--testbed", "emu"];
+    for arguments in [
+        [&run_in_emu[..], &short].concat(),
+        vec!["shape", "perfect", "--", "true"],
+    ] {
+        let output = refused(&arguments);
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+        let words = said(&output);
+        assert_eq!(words.trim_end().lines().count(), 1, "{words}");
+        assert!(words.contains("user.max_net_namespaces"), "{words}");
+    }
+    let proxy = [&run_in_emu[..], &["--emu-mode", "proxy"], &short].concat();
+    let output = refused(&proxy);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
 /// Starts a run in `emu` whose document goes to `json`.
 fn start(arguments: &[&str], json: &Path) -> Child {
     lagometer(&["run", "--testbed", "emu", "--no-html"])
