@@ -78,7 +78,11 @@ fn number(value: &Value) -> f64 {
 #[test]
 fn alone_it_plays_over_loopback_with_a_far_end_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let lanes = "udp,kcp,enet,quic,webrtc,tcp-cubic";
+    let lanes = if cfg!(feature = "srt") {
+        "udp,kcp,enet,quic,webrtc,tcp-cubic,udt-dgram,srt"
+    } else {
+        "udp,kcp,enet,quic,webrtc,tcp-cubic,udt-dgram"
+    };
     let output = lagometer(
         folder.path(),
         &[
@@ -235,4 +239,45 @@ fn a_far_end_killed_mid_run_leaves_a_partial_result() {
         warnings.contains("gone before the run was over"),
         "{warnings}"
     );
+}
+
+/// The wall clock of the near end jumps by an hour in the middle of a run.
+#[test]
+fn a_clock_that_is_stepped_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("stepped_clock.so");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/stepped_clock.c"
+        ))
+        .status()
+        .expect("there is a C compiler, which the workspace is built with");
+    assert!(built.success());
+    let stepped = folder.path().join("stepped");
+    let mut command = Command::new(binary());
+    command
+        .current_dir(folder.path())
+        .args(["run", "--testbed", "net", "--lanes", "udp,kcp,udt-dgram"])
+        .args(["--for", "4s", "--json", "stepped.json", "--no-html"])
+        .env("LAGOMETER_SECRET", SECRET)
+        .env("LD_PRELOAD", &library)
+        .env("STEPPED_CLOCK_NOTE", &stepped);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        stepped.exists(),
+        "the run reads the wall clock that is stepped"
+    );
+    let document = document(&folder.path().join("stepped.json"));
+    for name in ["udp", "kcp", "udt-dgram"] {
+        let lane = lane(&document, name);
+        assert_eq!(lane["messages"]["delivered"], 80, "{lane}");
+        for figure in ["rtt_ms", "up_ms", "down_ms"] {
+            let worst = number(&lane[figure]["max"]);
+            assert!(worst < 10_000.0, "{figure}: {worst} ms");
+        }
+    }
 }
