@@ -33,6 +33,7 @@ mod send_ring;
 mod sender;
 mod settings;
 mod skips;
+mod stream;
 mod transport;
 mod wire;
 
@@ -44,4 +45,5 @@ pub use flush::Work;
 pub use receiver::Arrival;
 pub use rules::{Backoff, RtoMargin, Rules, SkipCounting, WindowGrowth};
 pub use settings::{Overrides, Settings, Side};
+pub use stream::{Stream, StreamProfile};
 pub use wire::{BadDatagram, Command, HEADER_BYTES, Header};

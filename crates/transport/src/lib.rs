@@ -6,6 +6,9 @@
 //! takes out datagrams, messages and the next deadline; so the same endpoint
 //! runs in virtual time, over an emulated link and on a real network.
 //!
+//! [`ByteStream`] is a side that carries a stream of bytes instead, for
+//! protocols that have frames of their own.
+//!
 //! [`Transport`] is the one trait of a transport's settings: what they
 //! promise, what they cost, and how a [`Pair`] of endpoints is made of them.
 //! [`Messenger`] is what an application needs of a side, whoever drives it.
@@ -14,6 +17,7 @@
 
 mod arrivals;
 mod byte_queue;
+mod byte_stream;
 mod catalogue;
 mod endpoint;
 pub mod enet;
@@ -36,6 +40,7 @@ pub mod udp;
 pub mod udp_redundant;
 pub mod webrtc;
 
+pub use byte_stream::ByteStream;
 pub use catalogue::{Preset, presets};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
 pub use messenger::Messenger;

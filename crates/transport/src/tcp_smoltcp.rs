@@ -29,6 +29,7 @@
 //! One defect that would make figures meaningless is mended on the way out;
 //! see `mend_acknowledgement`.
 
+mod connection;
 mod endpoint;
 mod packets;
 mod stream;
@@ -38,6 +39,7 @@ use std::time::Duration;
 use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
+pub use self::connection::Connection;
 use self::endpoint::Tcp;
 use crate::transport::within;
 use crate::{BadSetting, Carrier, Pair, Parity, Transport};
@@ -155,8 +157,8 @@ impl Transport for Settings {
 
     fn pair(&self, seed: u64, start: Time) -> Pair {
         Pair {
-            client: Box::new(Tcp::client(self, seed, start)),
-            server: Box::new(Tcp::server(self, seed, start)),
+            client: Box::new(Tcp::over(Connection::client(self, seed, start), self)),
+            server: Box::new(Tcp::over(Connection::server(self, seed, start), self)),
         }
     }
 }

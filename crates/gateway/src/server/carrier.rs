@@ -9,17 +9,19 @@ mod stream;
 mod tls;
 mod websocket;
 
-pub(super) use kcp::{KcpPort, KcpProfile, KcpSession, kcp_opening};
+pub(super) use kcp::{KcpPort, KcpSession};
 pub(super) use stream::{SecureStream, TcpOptions, tcp_options, try_congestion_control};
 pub use tls::TlsError;
 pub(super) use tls::TlsIdentity;
-pub(super) use websocket::{Beneath, WebSocketCarrier};
+pub(super) use websocket::{Beneath, WebSocketOverSocket};
 
 use std::io;
 use std::net::TcpStream;
 
 use lagometer_units::Time;
 
+use crate::carrier::fill;
+pub(super) use crate::carrier::{Reading, Writing};
 use crate::core::{CloseReason, ConnKey, ConnectionSide};
 
 /// How much one reading takes at most before others have their turn.
@@ -33,31 +35,9 @@ pub(super) enum Carrier {
     /// The frames in TLS.
     Tls(Box<SecureStream>),
     /// A frame a message.
-    WebSocket(Box<WebSocketCarrier>),
+    WebSocket(Box<WebSocketOverSocket>),
     /// Over a UDP socket that many share.
     Kcp(Box<KcpSession>),
-}
-
-/// How a reading ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// Nothing more has arrived, or the poller will tell of the rest.
-    Done,
-    /// There may be more, of which the poller does not know.
-    More,
-    /// The peer has gone, or the connection is broken.
-    Ended(CloseReason),
-}
-
-/// How a writing ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writing {
-    /// All was taken.
-    Done,
-    /// There is no more room now.
-    Blocked,
-    /// The connection is broken.
-    Broken,
 }
 
 impl Carrier {
@@ -66,7 +46,7 @@ impl Carrier {
         match self {
             Self::Tcp(stream) => Some(stream),
             Self::Tls(stream) => Some(&stream.sock),
-            Self::WebSocket(stream) => stream.socket(),
+            Self::WebSocket(stream) => stream.stream().map(Beneath::socket),
             Self::Kcp(_) => None,
         }
     }
@@ -120,7 +100,12 @@ impl Carrier {
                 let _ = io::Write::flush(&mut *stream);
                 stream::hang_up(&stream.sock);
             }
-            Self::WebSocket(stream) => stream.close(why),
+            Self::WebSocket(mut stream) => {
+                stream.say_goodbye(why);
+                if let Some(socket) = stream.stream().map(Beneath::socket) {
+                    stream::hang_up(socket);
+                }
+            }
             // KCP has no goodbye.
             Self::Kcp(_) => {}
         }

@@ -8,11 +8,11 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
+use lagometer_transport::kcp::StreamProfile;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::core::Peer;
 
-use super::carrier::KcpProfile;
 use super::config::{ListenAddress, Wire};
 
 /// Connections that the system holds until they are accepted.
@@ -119,10 +119,10 @@ impl Listener {
     }
 
     /// Hands on the UDP socket, if it is open, with the profile to speak.
-    pub(super) fn take_udp(&mut self) -> Option<(UdpSocket, KcpProfile)> {
+    pub(super) fn take_udp(&mut self) -> Option<(UdpSocket, StreamProfile)> {
         let profile = match self.wire {
-            Wire::KcpTuned => KcpProfile::Tuned,
-            _ => KcpProfile::Default,
+            Wire::KcpTuned => StreamProfile::Tuned,
+            _ => StreamProfile::KcpGo,
         };
         match std::mem::replace(&mut self.socket, Place::Gone) {
             Place::Udp(socket) => Some((socket, profile)),

@@ -1,32 +1,18 @@
-//! A smoltcp interface with one TCP socket, driven as an [`Endpoint`].
+//! TCP as an [`Endpoint`]: messages on the stream of a [`Connection`].
 
 use lagometer_units::Time;
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::socket::tcp;
-use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-use super::packets::{Card, segment, smoltcp_instant, time};
+use super::Settings;
+use super::connection::Connection;
+use super::packets::Segment;
 use super::stream::{Front, LENGTH_BYTES, Partial, length_of};
-use super::{CongestionControl, Settings};
 use crate::arrivals::Arrivals;
-use crate::{Closed, Endpoint, Message, Refused, State, Transport, seed};
-
-const CLIENT: IpAddress = IpAddress::v4(10, 0, 0, 1);
-const SERVER: IpAddress = IpAddress::v4(10, 0, 0, 2);
-const CLIENT_PORT: u16 = 49_152;
-const SERVER_PORT: u16 = 7;
+use crate::{ByteStream as _, Closed, Endpoint, Message, Refused, State, Transport};
 
 /// One side of a TCP connection.
 pub(super) struct Tcp {
     settings: Settings,
-    interface: Interface,
-    card: Card,
-    sockets: SocketSet<'static>,
-    socket: SocketHandle,
-    /// The last instant at which smoltcp was called.
-    now: Time,
-    was_open: bool,
-    was_reset: bool,
+    connection: Connection,
     /// The number of the first byte the peer sends, once known.
     first_sequence: Option<u32>,
     arrivals: Arrivals,
@@ -35,66 +21,11 @@ pub(super) struct Tcp {
 }
 
 impl Tcp {
-    /// The side that connects, with its request on the way.
-    pub(super) fn client(settings: &Settings, seed: u64, start: Time) -> Self {
-        let mut client = Self::new(settings, CLIENT, seed::derive(seed, 1), start);
-        let socket = client.sockets.get_mut::<tcp::Socket<'_>>(client.socket);
-        socket
-            .connect(
-                client.interface.context(),
-                (SERVER, SERVER_PORT),
-                (CLIENT, CLIENT_PORT),
-            )
-            .expect("a new socket can connect to a fixed address");
-        client.poll(start);
-        client
-    }
-
-    /// The side that is connected to.
-    pub(super) fn server(settings: &Settings, seed: u64, start: Time) -> Self {
-        let mut server = Self::new(settings, SERVER, seed::derive(seed, 2), start);
-        server
-            .socket_mut()
-            .listen(SERVER_PORT)
-            .expect("a new socket can listen on a port that is not zero");
-        server
-    }
-
-    fn new(settings: &Settings, address: IpAddress, seed: u64, start: Time) -> Self {
-        let mut card = Card::new(settings.mtu.bytes() as usize);
-        let mut config = Config::new(HardwareAddress::Ip);
-        config.random_seed = seed;
-        let mut interface = Interface::new(config, &mut card, smoltcp_instant(start));
-        interface.update_ip_addrs(|addresses| {
-            addresses
-                .push(IpCidr::new(address, 24))
-                .expect("a new interface has room for an address");
-        });
-        let buffer = |bytes: u64| tcp::SocketBuffer::new(vec![0; bytes as usize]);
-        let mut socket = tcp::Socket::new(
-            buffer(settings.receive_buffer.bytes()),
-            buffer(settings.send_buffer.bytes()),
-        );
-        socket.set_congestion_control(match settings.congestion_control {
-            CongestionControl::Reno => tcp::CongestionControl::Reno,
-            CongestionControl::Cubic => tcp::CongestionControl::Cubic,
-        });
-        socket.set_nagle_enabled(!settings.no_delay);
-        let ack_delay = settings.ack_delay.0;
-        socket.set_ack_delay((!ack_delay.is_zero()).then(|| ack_delay.into()));
-        socket.set_timeout(Some(settings.timeout.0.into()));
-        socket.set_keep_alive(Some(settings.keep_alive.0.into()));
-        let mut sockets = SocketSet::new(Vec::with_capacity(1));
-        let socket = sockets.add(socket);
+    /// Messages on `connection`, which was made of the same settings.
+    pub(super) fn over(connection: Connection, settings: &Settings) -> Self {
         Self {
             settings: settings.clone(),
-            interface,
-            card,
-            sockets,
-            socket,
-            now: start,
-            was_open: false,
-            was_reset: false,
+            connection,
             first_sequence: None,
             arrivals: Arrivals::default(),
             partial: Partial::default(),
@@ -102,21 +33,9 @@ impl Tcp {
         }
     }
 
-    /// Lets smoltcp take in what waits on the card and send what it must.
-    fn poll(&mut self, now: Time) {
-        self.now = now;
-        self.interface
-            .poll(smoltcp_instant(now), &mut self.card, &mut self.sockets);
-        self.was_open |= self.socket().state() == tcp::State::Established;
-    }
-
     /// Notes which bytes of the peer's stream came, if they are within the
-    /// receive window.
-    fn note_arrival(&mut self, packet: &[u8], now: Time) {
-        let Some(segment) = segment(packet) else {
-            return;
-        };
-        self.was_reset |= segment.is_reset;
+    /// receive window, of which `unread` bytes are taken.
+    fn note_arrival(&mut self, segment: Segment, unread: u64, now: Time) {
         if segment.is_syn {
             self.first_sequence
                 .get_or_insert(segment.sequence.wrapping_add(1));
@@ -128,7 +47,6 @@ impl Tcp {
         let wrapped = segment.sequence.wrapping_sub(first_sequence);
         let start = self.arrivals.place_of(wrapped, 32);
         let end = start + segment.length as u64;
-        let unread = self.socket().recv_queue() as u64;
         let window_end =
             self.arrivals.delivered_until() + unread + self.settings.receive_buffer.bytes();
         if end <= window_end {
@@ -140,8 +58,8 @@ impl Tcp {
     /// put together, and says whether there were any.
     fn read(&mut self, len: usize) -> bool {
         let partial = &mut self.partial;
-        let socket = self.sockets.get_mut::<tcp::Socket<'_>>(self.socket);
-        socket
+        self.connection
+            .socket_mut()
             .recv(|bytes| {
                 let taken = bytes.len().min(len);
                 partial.extend(&bytes[..taken]);
@@ -149,14 +67,6 @@ impl Tcp {
             })
             // Not open yet, or closed and read to the end.
             .unwrap_or(false)
-    }
-
-    fn socket_mut(&mut self) -> &mut tcp::Socket<'static> {
-        self.sockets.get_mut(self.socket)
-    }
-
-    fn socket(&self) -> &tcp::Socket<'static> {
-        self.sockets.get(self.socket)
     }
 }
 
@@ -172,7 +82,7 @@ impl Endpoint for Tcp {
                 limit_bytes,
             });
         }
-        let socket = self.socket_mut();
+        let socket = self.connection.socket_mut();
         let free_bytes = socket.send_capacity() - socket.send_queue();
         if LENGTH_BYTES + message.len() > free_bytes {
             return Err(Refused::BufferFull);
@@ -181,7 +91,7 @@ impl Endpoint for Tcp {
             let taken = socket.send_slice(part).map_err(|_| Refused::NotOpen)?;
             debug_assert_eq!(taken, part.len(), "there is room for it");
         }
-        self.poll(now);
+        self.connection.poll(now);
         Ok(())
     }
 
@@ -202,7 +112,7 @@ impl Endpoint for Tcp {
                 }
                 Front::TooLong => {
                     self.stream_is_damaged = true;
-                    self.socket_mut().abort();
+                    self.connection.socket_mut().abort();
                     return None;
                 }
             }
@@ -210,13 +120,14 @@ impl Endpoint for Tcp {
     }
 
     fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {
-        self.note_arrival(datagram, now);
-        self.card.incoming = Some(datagram.to_vec());
-        self.poll(now);
+        let unread = self.connection.socket().recv_queue() as u64;
+        if let Some(segment) = self.connection.take_packet(now, datagram) {
+            self.note_arrival(segment, unread, now);
+        }
     }
 
     fn poll_datagram(&mut self, _now: Time, buffer: &mut Vec<u8>) -> bool {
-        match self.card.outgoing.pop_front() {
+        match self.connection.next_packet() {
             Some(packet) => {
                 *buffer = packet;
                 true
@@ -226,29 +137,19 @@ impl Endpoint for Tcp {
     }
 
     fn next_deadline(&mut self) -> Option<Time> {
-        let now = smoltcp_instant(self.now);
-        let deadline = self.interface.poll_at(now, &self.sockets)?;
-        Some(time(deadline).max(self.now))
+        self.connection.poll_at()
     }
 
     fn handle_deadline(&mut self, now: Time) {
-        self.poll(now);
+        self.connection.poll(now);
     }
 
     fn state(&self) -> State {
-        match self.socket().state() {
-            tcp::State::Established => State::Ready,
-            tcp::State::Closed if self.stream_is_damaged => {
+        match self.connection.state() {
+            State::Closed(_) if self.stream_is_damaged => {
                 State::Closed(Closed::Failed("the stream is damaged".to_owned()))
             }
-            // This side never closes: it was reset, or it has timed out.
-            tcp::State::Closed if !self.was_reset => State::Closed(Closed::DeadLink),
-            tcp::State::Listen | tcp::State::SynSent | tcp::State::SynReceived
-                if !self.was_open =>
-            {
-                State::Connecting
-            }
-            _ => State::Closed(Closed::ByPeer),
+            state => state,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Carriers that are streams of bytes: TCP as it is, and TLS.
 
-use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use rustls::{ServerConnection, StreamOwned};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::core::{CloseReason, ConnKey, ConnectionSide};
+
+use crate::carrier::{reading_failed, writing_failed};
 
 use super::{Reading, Writing};
 
@@ -97,17 +99,6 @@ pub(super) fn read_once<T: Told>(
     }
 }
 
-/// What a failed reading means.
-pub(super) fn reading_failed(error: &io::Error) -> Reading {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::Interrupted => Reading::Done,
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
-            Reading::Ended(CloseReason::PeerClosed)
-        }
-        _ => Reading::Ended(CloseReason::TransportFailed),
-    }
-}
-
 /// Writes the shared slices of an outbox as they lie, without a copy of ours.
 pub(super) fn write_shared(
     now: Time,
@@ -169,23 +160,6 @@ pub(super) fn write_secure(
     match stream.flush() {
         Ok(()) => Writing::Done,
         Err(error) => writing_failed(now, &error, side, key),
-    }
-}
-
-/// What a failed writing means. The side is told that nothing went, so that
-/// it knows since when nothing has.
-pub(super) fn writing_failed(
-    now: Time,
-    error: &io::Error,
-    side: &mut ConnectionSide,
-    key: ConnKey,
-) -> Writing {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::Interrupted => {
-            side.wrote(now, key, 0);
-            Writing::Blocked
-        }
-        _ => Writing::Broken,
     }
 }
 

@@ -11,7 +11,7 @@ use tracing::{error, info, warn};
 
 use crate::core::{ConnKey, Peer};
 use crate::server::carrier::{
-    Beneath, Carrier, KcpPort, SecureStream, WebSocketCarrier, tcp_options,
+    Beneath, Carrier, KcpPort, SecureStream, WebSocketOverSocket, tcp_options,
 };
 use crate::server::command::{Accepted, Command};
 use crate::server::config::Wire;
@@ -160,12 +160,12 @@ impl ConnectionLoop {
         Some(match wire {
             Wire::Tcp | Wire::Kcp | Wire::KcpTuned => Carrier::Tcp(stream),
             Wire::Tls => Carrier::Tls(secure(stream)?),
-            Wire::Ws => {
-                Carrier::WebSocket(Box::new(WebSocketCarrier::accept(Beneath::Plain(stream))))
-            }
-            Wire::Wss => Carrier::WebSocket(Box::new(WebSocketCarrier::accept(Beneath::Secure(
-                secure(stream)?,
+            Wire::Ws => Carrier::WebSocket(Box::new(WebSocketOverSocket::accept(Beneath::Plain(
+                stream,
             )))),
+            Wire::Wss => Carrier::WebSocket(Box::new(WebSocketOverSocket::accept(
+                Beneath::Secure(secure(stream)?),
+            ))),
         })
     }
 

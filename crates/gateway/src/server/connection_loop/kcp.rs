@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lagometer_transport::kcp::Stream;
 use lagometer_units::Time;
 
 use crate::core::{CloseReason, ConnKey};
-use crate::server::carrier::{Carrier, kcp_opening};
+use crate::server::carrier::Carrier;
 
 use super::ConnectionLoop;
 
@@ -57,7 +58,7 @@ impl ConnectionLoop {
         peer: SocketAddr,
         datagram: &[u8],
     ) -> Option<ConnKey> {
-        let (conversation, is_first) = kcp_opening(datagram)?;
+        let (conversation, is_first) = Stream::opening(datagram)?;
         let mut known = self.kcp_ports.get(port)?.peers.get(&peer).copied();
         if let Some(key) = known
             && is_first

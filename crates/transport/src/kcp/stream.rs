@@ -1,0 +1,232 @@
+//! A stream of bytes in a KCP conversation, as channel gateways speak it.
+//!
+//! There is no handshake: the first datagram opens the conversation under the
+//! number that is in it. There is no goodbye either: a peer that is silent
+//! while something was sent to it counts as gone once a segment was sent as
+//! often as the profile allows.
+//!
+//! What is written is cut into pieces of a segment each, which the peer joins;
+//! the borders of the pieces mean nothing.
+
+use std::time::Duration;
+
+use lagometer_units::{Span, Time};
+
+use super::{Config, Engine, HEADER_BYTES, Rules, Work};
+use crate::{ByteStream, Carrier, Closed, State};
+
+/// How conversations with a gateway behave, on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamProfile {
+    /// As kcp-go is where nothing is set, which is what channeld's peers speak
+    /// to: a flush every 100 ms, windows of 32 segments, congestion control.
+    KcpGo,
+    /// For play: a flush every 10 ms, resends after two skips, no congestion
+    /// control, windows of 256 segments.
+    Tuned,
+}
+
+impl StreamProfile {
+    /// What an engine of this profile is made from.
+    #[must_use]
+    pub fn config(self) -> Config {
+        match self {
+            Self::KcpGo => Config {
+                send_window: 32,
+                receive_window: 32,
+                rules: Rules {
+                    receive_window_floor: 1,
+                    first_remote_window: 32,
+                    ..Rules::default()
+                },
+                ..Config::default()
+            },
+            Self::Tuned => Config {
+                nodelay: 1,
+                interval_ms: 10,
+                resend: 2,
+                congestion_control: false,
+                send_window: 256,
+                receive_window: 256,
+                dead_link: 40,
+                rules: Rules {
+                    first_probe: Span(Duration::from_millis(500)),
+                    longest_probe: Span(Duration::from_secs(5)),
+                    ..Rules::default()
+                },
+                ..Config::default()
+            },
+        }
+    }
+}
+
+/// One side of a conversation that carries bytes.
+#[derive(Debug)]
+pub struct Stream {
+    engine: Engine,
+    conversation: u32,
+    segment_bytes: usize,
+    window: usize,
+    message: Vec<u8>,
+}
+
+impl Stream {
+    /// A side of the conversation so numbered, at `now`.
+    #[must_use]
+    pub fn new(conversation: u32, profile: StreamProfile, now: Time) -> Self {
+        let config = profile.config();
+        let mut engine = Engine::new(conversation, &config);
+        engine.update(millis(now), |_| {});
+        Self {
+            engine,
+            conversation,
+            segment_bytes: config.mtu - HEADER_BYTES,
+            window: usize::from(config.send_window),
+            message: Vec::new(),
+        }
+    }
+
+    /// The conversation's number.
+    #[must_use]
+    pub const fn conversation(&self) -> u32 {
+        self.conversation
+    }
+
+    /// The number of the conversation a datagram is of, and whether it can
+    /// open one; `None` for what is no datagram of KCP's.
+    #[must_use]
+    pub fn opening(datagram: &[u8]) -> Option<(u32, bool)> {
+        let header = datagram.get(..HEADER_BYTES)?;
+        let word = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        Some((word(0), word(12) == 0))
+    }
+}
+
+impl ByteStream for Stream {
+    fn write(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        for piece in bytes.chunks(self.segment_bytes) {
+            if self.engine.waiting() >= self.window || self.engine.send(piece).is_err() {
+                break;
+            }
+            taken += piece.len();
+        }
+        taken
+    }
+
+    fn send(&mut self, now: Time, output: &mut dyn FnMut(&[u8])) {
+        self.engine.set_clock(millis(now));
+        self.engine.flush(output);
+    }
+
+    fn read(&mut self, take: &mut dyn FnMut(&[u8])) {
+        while self.engine.receive(&mut self.message).is_some() {
+            take(&self.message);
+        }
+    }
+
+    /// What is not of this conversation is passed over. Acknowledgements wait
+    /// for the next flush.
+    fn input(&mut self, now: Time, datagram: &[u8], _output: &mut dyn FnMut(&[u8])) {
+        self.engine.set_clock(millis(now));
+        // The pieces before a bad one have been taken; the rest is noise.
+        let _ = self.engine.input(now, datagram);
+    }
+
+    fn next_deadline(&mut self, now: Time) -> Option<Time> {
+        if self.engine.next_work() == Work::Never {
+            return None;
+        }
+        let wait = self.engine.next_flush().unwrap_or(0);
+        Some(now + Duration::from_millis(u64::from(wait.max(1))))
+    }
+
+    fn tick(&mut self, now: Time, output: &mut dyn FnMut(&[u8])) {
+        self.engine.update(millis(now), output);
+    }
+
+    fn state(&self) -> State {
+        if self.engine.is_dead() {
+            State::Closed(Closed::DeadLink)
+        } else {
+            State::Ready
+        }
+    }
+
+    fn carrier(&self) -> Carrier {
+        Carrier::Udp
+    }
+}
+
+/// KCP's clock: it may wrap.
+fn millis(now: Time) -> u32 {
+    now.as_millis() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Carries everything both sides have for each other until `until_ms`, a
+    /// datagram a millisecond later; every `lost_of`-th of the first side's is
+    /// lost.
+    fn carry(sides: &mut [Stream; 2], until_ms: u64, lost_of: usize) -> Vec<u8> {
+        let (mut arrived, mut sent) = (Vec::new(), 0_usize);
+        let mut on_the_way: [Vec<Vec<u8>>; 2] = Default::default();
+        for ms in 0..until_ms {
+            let now = Time::from_millis(ms);
+            let due = std::mem::take(&mut on_the_way);
+            for (to, datagrams) in [1, 0].into_iter().zip(due) {
+                for datagram in datagrams {
+                    sides[to].input(now, &datagram, &mut |_| {});
+                }
+            }
+            for (from, side) in sides.iter_mut().enumerate() {
+                if side.next_deadline(now).is_some() {
+                    side.tick(now, &mut |datagram| {
+                        sent += 1;
+                        if from == 1 || lost_of == 0 || sent % lost_of != 0 {
+                            on_the_way[from].push(datagram.to_vec());
+                        }
+                    });
+                }
+            }
+            sides[1].read(&mut |bytes| arrived.extend_from_slice(bytes));
+        }
+        arrived
+    }
+
+    #[test]
+    fn bytes_arrive_in_order_whatever_is_lost() {
+        for profile in [StreamProfile::KcpGo, StreamProfile::Tuned] {
+            let side = || Stream::new(7, profile, Time::ZERO);
+            let mut sides = [side(), side()];
+            let bytes: Vec<u8> = (0..20_000_u32).map(|n| n as u8).collect();
+            assert_eq!(sides[0].write(&bytes), bytes.len());
+            assert_eq!(carry(&mut sides, 20_000, 5), bytes, "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_window_has_no_room_for_is_not_taken() {
+        let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
+        let segment = side.segment_bytes;
+        let bytes = vec![0; segment * 40];
+        assert_eq!(side.write(&bytes), segment * 32);
+        assert_eq!(side.write(&bytes), 0);
+    }
+
+    #[test]
+    fn a_datagram_says_which_conversation_it_opens() {
+        let mut side = Stream::new(0x0102_0304, StreamProfile::Tuned, Time::ZERO);
+        side.write(b"x");
+        let mut datagrams = Vec::new();
+        side.send(Time::ZERO, &mut |datagram| {
+            datagrams.push(datagram.to_vec())
+        });
+        assert_eq!(Stream::opening(&datagrams[0]), Some((0x0102_0304, true)));
+        assert_eq!(Stream::opening(b"short"), None);
+    }
+}
