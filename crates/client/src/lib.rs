@@ -10,8 +10,11 @@
 //! Two drivers own sockets:
 //!
 //! - [`blocking::Client`]: one connection, for programs that wait;
-//! - [`swarm::Swarm`]: thousands of connections on one thread, for load
-//!   generators and simulated players.
+//! - [`swarm::Swarm`]: thousands of connections on one thread, over TCP,
+//!   WebSocket or KCP, for load generators and simulated players.
+//!
+//! A [`carrier`] is what lies between: WebSocket and streams of bytes, over
+//! anything.
 //!
 //! [`Mirror`] merges the channel data that arrives, so that a game can look at
 //! the state of a channel instead of its updates.
@@ -43,6 +46,7 @@
 //! ```
 
 pub mod blocking;
+pub mod carrier;
 mod event;
 mod mirror;
 mod outbox;

@@ -1,12 +1,15 @@
 //! Thousands of connections on one thread, for load generators and simulated
 //! players.
 
-use std::collections::VecDeque;
+mod wire;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use lagometer_units::Time;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::Timespec;
@@ -15,15 +18,15 @@ use rustix::time::{
 };
 use thiserror::Error;
 
+use crate::carrier::CarrierError;
 use crate::event::Handler;
 use crate::outbox::Outbox;
 use crate::session::{ReceiveError, Session, Settings};
+use wire::Carrier;
+pub use wire::Wire;
 
 /// As much as is read at once, from all connections into the same memory.
 const READ_BYTES: usize = 256 * 1024;
-
-/// Reads from one connection before the others get their turn.
-const READS_IN_A_ROW: usize = 8;
 
 /// Events taken from the system at once.
 const EVENTS_AT_ONCE: usize = 1024;
@@ -47,6 +50,22 @@ pub enum EndReason {
     /// What arrived is not a gateway's.
     #[error(transparent)]
     Receive(#[from] ReceiveError),
+    /// What arrived is no WebSocket's.
+    #[error("not a WebSocket: {0}")]
+    NotWebSocket(String),
+    /// What was sent was not acknowledged for too long.
+    #[error("the gateway does not answer")]
+    Silent,
+}
+
+impl From<CarrierError> for EndReason {
+    fn from(error: CarrierError) -> Self {
+        match error {
+            CarrierError::Io(error) => Self::Io(error),
+            CarrierError::Closed => Self::Closed,
+            CarrierError::NotWebSocket(why) => Self::NotWebSocket(why),
+        }
+    }
 }
 
 /// What went over a swarm's sockets so far.
@@ -77,6 +96,10 @@ pub struct Swarm<H> {
     buffer: Vec<u8>,
     ended: VecDeque<(MemberId, H, EndReason)>,
     traffic: Traffic,
+    /// What the clock of conversations counts from.
+    origin: Instant,
+    /// KCP conversations by when they are due.
+    due: BTreeSet<(Time, usize)>,
 }
 
 impl<H> fmt::Debug for Swarm<H> {
@@ -91,7 +114,7 @@ impl<H> fmt::Debug for Swarm<H> {
 
 #[derive(Debug)]
 struct Member<H> {
-    stream: TcpStream,
+    carrier: Carrier,
     session: Session,
     handler: H,
     /// The socket took less than there was; epoll says when it takes more.
@@ -119,10 +142,12 @@ impl<H: Handler> Swarm<H> {
             buffer: vec![0; READ_BYTES],
             ended: VecDeque::new(),
             traffic: Traffic::default(),
+            origin: Instant::now(),
+            due: BTreeSet::new(),
         })
     }
 
-    /// Opens a connection and waits until it stands.
+    /// Opens a TCP connection and waits until it stands.
     ///
     /// # Errors
     ///
@@ -133,34 +158,33 @@ impl<H: Handler> Swarm<H> {
         settings: Settings,
         handler: H,
     ) -> std::io::Result<MemberId> {
-        self.add(TcpStream::connect(gateway)?, settings, handler)
+        self.add(TcpStream::connect(gateway)?.into(), settings, handler)
     }
 
-    /// Takes in a connection that stands.
+    /// Takes in a connection that stands, or is on its way and will.
     ///
     /// # Errors
     ///
     /// The socket's.
-    pub fn add(
-        &mut self,
-        stream: TcpStream,
-        settings: Settings,
-        handler: H,
-    ) -> std::io::Result<MemberId> {
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
+    pub fn add(&mut self, wire: Wire, settings: Settings, handler: H) -> std::io::Result<MemberId> {
         let id = self.members.len();
-        epoll::add(
-            &self.epoll,
-            &stream,
-            EventData::new_u64(id as u64),
-            EventFlags::IN,
-        )?;
+        // Numbers of conversations wrap long after their members have gone.
+        let carrier =
+            Carrier::new(wire, id as u32 + 1, self.now()).map_err(|error| match error {
+                EndReason::Io(error) => error,
+                error => std::io::Error::other(error),
+            })?;
+        // A handshake may have found no room: it goes on once there is.
+        let is_blocked = matches!(carrier, Carrier::WebSocket(_));
+        if let Some(socket) = carrier.socket() {
+            let name = EventData::new_u64(id as u64);
+            epoll::add(&self.epoll, socket, name, interest(is_blocked))?;
+        }
         self.members.push(Some(Member {
-            stream,
+            carrier,
             session: Session::new(settings),
             handler,
-            is_blocked: false,
+            is_blocked,
         }));
         Ok(MemberId(id))
     }
@@ -176,6 +200,8 @@ impl<H: Handler> Swarm<H> {
             tv_sec: 0,
             tv_nsec: 0,
         };
+        let due = self.due.first().map(|(due, _)| due.since(self.now()));
+        let at_most = due.map_or(at_most, |due| due.min(at_most));
         let wait = if at_most.is_zero() {
             Some(&no_wait)
         } else {
@@ -203,6 +229,7 @@ impl<H: Handler> Swarm<H> {
             served += 1;
             self.serve(name as usize, event.flags);
         }
+        self.tick();
         Ok(served)
     }
 
@@ -227,7 +254,14 @@ impl<H: Handler> Swarm<H> {
     /// Ends a connection and returns its handler.
     pub fn close(&mut self, id: MemberId) -> Option<H> {
         let member = self.members.get_mut(id.0)?.take()?;
-        let _ = epoll::delete(&self.epoll, &member.stream);
+        if let Some(socket) = member.carrier.socket() {
+            let _ = epoll::delete(&self.epoll, socket);
+        }
+        if let Carrier::Kcp(conversation) = &member.carrier
+            && let Some(noted) = conversation.noted
+        {
+            self.due.remove(&(noted, id.0));
+        }
         Some(member.handler)
     }
 
@@ -266,30 +300,40 @@ impl<H: Handler> Swarm<H> {
         Ok(())
     }
 
+    /// How long the swarm has been there.
+    fn now(&self) -> Time {
+        Time::from_nanos(self.origin.elapsed().as_nanos() as u64)
+    }
+
     /// Reads what one connection has, then writes what it wants to say.
     fn serve(&mut self, id: usize, flags: EventFlags) {
+        let now = self.now();
         let Some(Some(member)) = self.members.get_mut(id) else {
             return;
         };
         let readable = EventFlags::IN | EventFlags::HUP | EventFlags::ERR;
         let mut served = Ok(());
         if flags.intersects(readable) {
-            served = member.read(&mut self.buffer, &mut self.traffic);
+            served = member.read(now, &mut self.buffer, &mut self.traffic);
         }
         let was_blocked = member.is_blocked;
         if served.is_ok() && (!was_blocked || flags.contains(EventFlags::OUT)) {
-            served = member.write(&mut self.traffic);
+            served = member.write(now, &mut self.traffic);
         }
-        if served.is_ok() && member.is_blocked != was_blocked {
-            let mut wanted = EventFlags::IN;
-            wanted.set(EventFlags::OUT, member.is_blocked);
-            served = epoll::modify(
-                &self.epoll,
-                &member.stream,
-                EventData::new_u64(id as u64),
-                wanted,
-            )
-            .map_err(|error| EndReason::Io(error.into()));
+        if served.is_ok()
+            && member.is_blocked != was_blocked
+            && let Some(socket) = member.carrier.socket()
+        {
+            let name = EventData::new_u64(id as u64);
+            served = epoll::modify(&self.epoll, socket, name, interest(member.is_blocked))
+                .map_err(|error| EndReason::Io(error.into()));
+        }
+        if let Carrier::Kcp(conversation) = &mut member.carrier {
+            if let Some(noted) = conversation.noted.take() {
+                self.due.remove(&(noted, id));
+            }
+            conversation.noted = conversation.next_deadline(now);
+            self.due.extend(conversation.noted.map(|due| (due, id)));
         }
         if let Err(reason) = served
             && let Some(handler) = self.close(MemberId(id))
@@ -297,53 +341,52 @@ impl<H: Handler> Swarm<H> {
             self.ended.push_back((MemberId(id), handler, reason));
         }
     }
+
+    /// Does what conversations have to do by now.
+    fn tick(&mut self) {
+        let now = self.now();
+        while let Some(&(due, id)) = self.due.first()
+            && due <= now
+        {
+            self.due.pop_first();
+            if let Some(Some(member)) = self.members.get_mut(id)
+                && let Carrier::Kcp(conversation) = &mut member.carrier
+            {
+                conversation.noted = None;
+                conversation.tick(now, &mut self.traffic);
+            }
+            // Notes the next deadline, and whether the peer is gone.
+            self.serve(id, EventFlags::IN);
+        }
+    }
+}
+
+/// What is waited for at a connection.
+fn interest(is_blocked: bool) -> EventFlags {
+    let mut wanted = EventFlags::IN;
+    wanted.set(EventFlags::OUT, is_blocked);
+    wanted
 }
 
 impl<H: Handler> Member<H> {
-    fn read(&mut self, buffer: &mut [u8], traffic: &mut Traffic) -> Result<(), EndReason> {
-        for _ in 0..READS_IN_A_ROW {
-            traffic.reads += 1;
-            let bytes = match self.stream.read(buffer) {
-                Ok(0) => return Err(EndReason::Closed),
-                Ok(bytes) => bytes,
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => return Ok(()),
-                    ErrorKind::Interrupted => continue,
-                    _ => return Err(error.into()),
-                },
-            };
-            traffic.received_bytes += bytes as u64;
-            self.session.receive(&buffer[..bytes], &mut self.handler)?;
-            if bytes < buffer.len() {
-                return Ok(());
-            }
-        }
-        Ok(())
+    fn read(
+        &mut self,
+        now: Time,
+        buffer: &mut [u8],
+        traffic: &mut Traffic,
+    ) -> Result<(), EndReason> {
+        let Self {
+            carrier,
+            session,
+            handler,
+            ..
+        } = self;
+        carrier.read(now, session, handler, buffer, traffic)
     }
 
-    fn write(&mut self, traffic: &mut Traffic) -> Result<(), EndReason> {
-        self.is_blocked = false;
-        let outbox = self.session.outbox();
-        loop {
-            let pending = outbox.pending();
-            if pending.is_empty() {
-                return Ok(());
-            }
-            traffic.writes += 1;
-            match self.stream.write(pending) {
-                Ok(bytes) => {
-                    traffic.sent_bytes += bytes as u64;
-                    outbox.sent(bytes);
-                }
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => {
-                        self.is_blocked = true;
-                        return Ok(());
-                    }
-                    ErrorKind::Interrupted => {}
-                    _ => return Err(error.into()),
-                },
-            }
-        }
+    fn write(&mut self, now: Time, traffic: &mut Traffic) -> Result<(), EndReason> {
+        let all_went = self.carrier.write(now, &mut self.session, traffic)?;
+        self.is_blocked = !all_went;
+        Ok(())
     }
 }
