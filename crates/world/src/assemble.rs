@@ -46,9 +46,12 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             refused: outcome.server.refused,
         },
         generator: Generator {
-            cpu_pct: 100.0 * outcome.generator_cpu.as_secs_f64() / seconds,
-            cpu_us_per_update: outcome.generator_cpu.as_secs_f64() * 1e6
-                / (outcome.sum.updates as f64).max(1.0),
+            cpu_pct: outcome
+                .generator_cpu
+                .map(|cpu| 100.0 * cpu.as_secs_f64() / seconds),
+            cpu_us_per_update: outcome
+                .generator_cpu
+                .map(|cpu| cpu.as_secs_f64() * 1e6 / (outcome.sum.updates as f64).max(1.0)),
             received_bytes_per_s: outcome.wire.0 as f64 / seconds,
             sent_bytes_per_s: outcome.wire.1 as f64 / seconds,
         },
@@ -144,8 +147,11 @@ fn sight(outcome: &Outcome, seconds: f64) -> Sight {
 /// generator that is full measures itself, and whatever else is late is its
 /// doing.
 fn bend(world: &World, every: &[Duration]) -> Option<String> {
-    let generator = world.generator.cpu_pct;
-    if generator > FULL_PCT {
+    if let Some(generator) = world
+        .generator
+        .cpu_pct
+        .filter(|cpu_pct| *cpu_pct > FULL_PCT)
+    {
         return Some(format!(
             "the generator itself is full, {generator:.0} % of a core"
         ));
@@ -262,7 +268,7 @@ mod tests {
             ..GatewayMetrics::default()
         });
         assert!(named(&world, "the gateway is full"));
-        world.generator.cpu_pct = 97.0;
+        world.generator.cpu_pct = Some(97.0);
         assert!(named(&world, "the generator itself"));
     }
 }

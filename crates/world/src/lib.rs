@@ -13,7 +13,8 @@
 //! - [`Replica`], [`Intent`], `words`, `sight`, `ids`: the world on the wire
 //! - [`GameServer`]: simulates the characters and tells the gateway of them
 //! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
-//! - [`real`]: all of it in real time, over sockets, to an [`Outcome`]
+//! - [`play_on`]: the course of a world on any [`Wires`], to an [`Outcome`]
+//! - [`real`]: wires that are sockets, in real time
 
 mod assemble;
 mod body;
@@ -31,9 +32,11 @@ mod scenario;
 mod seed;
 mod server;
 mod sight;
+mod stage;
 mod vector;
 mod view;
 mod windows;
+mod wires;
 mod words;
 
 pub use assemble::{assemble, verdict};
@@ -47,6 +50,8 @@ pub use player::{Player, PlayerCounts};
 pub use replica::Replica;
 pub use scenario::{BUILT_IN, Channels, Scenario, Tier};
 pub use server::{GameServer, ServerCounts};
+pub use stage::{Peer, play_on};
 pub use vector::{Vector, Yaw};
 pub use view::{Seen, View};
 pub use windows::Windows;
+pub use wires::{End, Flow, PeerId, PlayError, Wires};

@@ -46,8 +46,9 @@ pub struct Outcome {
     pub frames_missed: u64,
     /// What all players did together.
     pub sum: PlayerCounts,
-    /// Processor time of servers and players together.
-    pub generator_cpu: Duration,
+    /// Processor time of servers and players together; none where time is not
+    /// the processor's.
+    pub generator_cpu: Option<Duration>,
     /// Bytes that went to players and servers, and from them.
     pub wire: (u64, u64),
     /// What the gateway said of itself, where it was asked.
@@ -93,6 +94,7 @@ pub struct Moment {
     pub age_p50_ms: Option<f64>,
     /// Its 99th percentile.
     pub age_p99_ms: Option<f64>,
-    /// The processor time of servers and players, in per cent of one core.
-    pub generator_cpu_pct: f64,
+    /// The processor time of servers and players, in per cent of one core;
+    /// none where time is not the processor's.
+    pub generator_cpu_pct: Option<f64>,
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use lagometer_lab::suggest;
-use lagometer_world::real::{PlayError, Venue, play};
-use lagometer_world::{BUILT_IN, Moment, Scenario, assemble, verdict};
+use lagometer_world::real::{Venue, play};
+use lagometer_world::{BUILT_IN, Moment, PlayError, Scenario, assemble, verdict};
 
 use self::own_gateway::OwnGateway;
 use crate::cli::WorldArguments;
@@ -146,15 +146,17 @@ impl Progress {
         let age = moment
             .age_p50_ms
             .map_or_else(String::new, |age_ms| format!(", seen {age_ms:.0} ms old"));
+        let generator = moment
+            .generator_cpu_pct
+            .map_or_else(String::new, |cpu_pct| format!(", generator {cpu_pct:.0} %"));
         eprintln!(
-            "{:5.0} s  {} players, {:.0} updates/s, {:.1} MB/s, {:.1} frames/s, late by {:.1} ms, generator {:.0} %{age}",
+            "{:5.0} s  {} players, {:.0} updates/s, {:.1} MB/s, {:.1} frames/s, late by {:.1} ms{generator}{age}",
             moment.at_s,
             moment.players,
             moment.updates_per_s,
             moment.bytes_per_s / 1e6,
             moment.frames_per_s,
             moment.frame_late_ms,
-            moment.generator_cpu_pct,
         );
     }
 }

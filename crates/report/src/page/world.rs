@@ -125,10 +125,14 @@ fn course(view: &View<'_>, world: &World, out: &mut String) {
         ),
         (
             "Generator, % of a core",
-            vec![line("", |moment| Some(moment.generator_cpu_pct))],
+            vec![line("", |moment| moment.generator_cpu_pct)],
         ),
     ];
-    for (title, lines) in &charts {
+    let shown = |lines: &[Line<'_>]| {
+        let mut points = lines.iter().flat_map(|line| &line.points);
+        points.any(|(_, value)| value.is_some())
+    };
+    for (title, lines) in charts.iter().filter(|(_, lines)| shown(lines)) {
         trend::render(title, lines, last.at_s, out);
     }
     *out += "</div></section>\n";

@@ -196,30 +196,14 @@ fn server(world: &World) -> Facts {
 
 fn generator(world: &World) -> Facts {
     let generator = &world.generator;
-    (
-        "Generator (server and players)",
-        vec![
-            (
-                "processor time",
-                format!(
-                    "{:.0} % of a core, {:.1} us for each update",
-                    generator.cpu_pct, generator.cpu_us_per_update
-                ),
-            ),
-            (
-                "received",
-                format!(
-                    "{} a second",
-                    written::bytes(generator.received_bytes_per_s as u64)
-                ),
-            ),
-            (
-                "sent",
-                format!(
-                    "{} a second",
-                    written::bytes(generator.sent_bytes_per_s as u64)
-                ),
-            ),
-        ],
-    )
+    let rate = |bytes: f64| format!("{} a second", written::bytes(bytes as u64));
+    let mut facts = vec![
+        ("received", rate(generator.received_bytes_per_s)),
+        ("sent", rate(generator.sent_bytes_per_s)),
+    ];
+    if let (Some(cpu_pct), Some(each_us)) = (generator.cpu_pct, generator.cpu_us_per_update) {
+        let used = format!("{cpu_pct:.0} % of a core, {each_us:.1} us for each update");
+        facts.insert(0, ("processor time", used));
+    }
+    ("Generator (server and players)", facts)
 }

@@ -120,10 +120,10 @@ pub struct Frames {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Generator {
-    /// Processor time in per cent of one core.
-    pub cpu_pct: f64,
+    /// Processor time in per cent of one core; null in virtual time.
+    pub cpu_pct: Option<f64>,
     /// The same for each update that a player received, microseconds.
-    pub cpu_us_per_update: f64,
+    pub cpu_us_per_update: Option<f64>,
     /// Bytes a second that players and servers received.
     pub received_bytes_per_s: f64,
     /// Bytes a second that they sent.
@@ -167,6 +167,7 @@ pub struct WorldMoment {
     pub age_p50_ms: Option<f64>,
     /// Its 99th percentile.
     pub age_p99_ms: Option<f64>,
-    /// Processor time of servers and players in per cent of one core.
-    pub generator_cpu_pct: f64,
+    /// Processor time of servers and players in per cent of one core; null in
+    /// virtual time.
+    pub generator_cpu_pct: Option<f64>,
 }

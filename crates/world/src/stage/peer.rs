@@ -7,8 +7,10 @@ use crate::server::GameServer;
 
 /// A game server or a player.
 #[derive(Debug)]
-pub(super) enum Peer {
+pub enum Peer {
+    /// A game server.
     Server(Box<GameServer>),
+    /// A player.
     Player(Box<Player>),
 }
 
@@ -17,13 +19,6 @@ impl Peer {
         match self {
             Self::Server(server) => Some(server),
             Self::Player(_) => None,
-        }
-    }
-
-    pub(super) fn player_mut(&mut self) -> Option<&mut Player> {
-        match self {
-            Self::Player(player) => Some(player),
-            Self::Server(_) => None,
         }
     }
 

@@ -1,30 +1,26 @@
-//! A world in real time, over real sockets, on one thread.
+//! The course of a world: players come one by one, everything is measured, all
+//! stand still and what they see is compared with the truth.
 
 mod agenda;
-mod metrics;
 mod peer;
 mod tally;
 
 use std::cell::Cell;
-use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lagometer_client::Settings;
-use lagometer_client::swarm::{MemberId, Swarm};
 use lagometer_units::Time;
-use thiserror::Error;
 
 use crate::outcome::{Moment, Outcome};
 use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::GameServer;
+use crate::wires::{End, PeerId, PlayError, Wires};
 use agenda::{Agenda, Duty};
-use metrics::Watch;
-use peer::Peer;
+pub use peer::Peer;
 use tally::Tally;
 
 /// How long the gateway may take to give the world to the server.
@@ -34,66 +30,33 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// everything has stood still.
 const SETTLE: Duration = Duration::from_secs(1);
 
+/// How often views are compared again while there is patience for it.
+const COMPARE_AGAIN: Duration = Duration::from_millis(500);
+
 /// How often progress is told.
 const NOTE_EVERY: Duration = Duration::from_millis(500);
 
 /// The longest that nothing is looked after, so that a stop is heard.
 const NAP: Duration = Duration::from_millis(100);
 
-/// Where a gateway listens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Venue {
-    /// For players.
-    pub clients: SocketAddr,
-    /// For game servers.
-    pub servers: SocketAddr,
-    /// For whoever asks for metrics, where it is to be asked.
-    pub metrics: Option<SocketAddr>,
-}
-
-/// Why a world could not be played.
-#[derive(Debug, Error)]
-pub enum PlayError {
-    /// No connection, or no more of them.
-    #[error("cannot connect to the gateway at {address}: {source}")]
-    Connect {
-        /// The address.
-        address: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The gateway does not answer, or not as one.
-    #[error("the gateway at {address} did not give its world to the game server: {why}")]
-    NoWorld {
-        /// The address.
-        address: SocketAddr,
-        /// What happened.
-        why: String,
-    },
-    /// The server's connection ended in the middle.
-    #[error("the gateway closed the game server's connection: {0}")]
-    ServerLost(String),
-    /// The system refused something.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-/// Plays `scenario` on the gateway at `venue`: players come one by one, then
-/// everything is measured for the scenario's time, then all stand still and
-/// every view is compared with the truth. `progress` hears of every half
-/// second; when `stop` becomes true, what was found so far is returned.
+/// Plays `scenario` on `wires`: players come one by one, then everything is
+/// measured for the scenario's time, then all stand still and every view is
+/// compared with the truth. `clock` is what servers and players read the time
+/// from. `progress` hears of every half second; when `stop` becomes true, what
+/// was found so far is returned.
 ///
 /// # Errors
 ///
 /// [`PlayError`] where the gateway is not there or leaves; players that lose
 /// their connections are counted instead.
-pub fn play(
+pub fn play_on<W: Wires>(
     scenario: &Arc<Scenario>,
-    venue: &Venue,
+    wires: W,
+    clock: &Rc<Cell<Time>>,
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
-    let mut stage = Stage::open(scenario, venue)?;
+    let mut stage = Stage::open(scenario, wires, clock)?;
     stage.fill(progress, stop)?;
     stage.measure(progress, stop)?;
     stage.compare(progress, stop)?;
@@ -101,68 +64,59 @@ pub fn play(
 }
 
 /// The world while it is played.
-struct Stage {
+struct Stage<W> {
     scenario: Arc<Scenario>,
-    venue: Venue,
-    swarm: Swarm<Peer>,
-    server: MemberId,
-    players: Vec<MemberId>,
+    wires: W,
+    server: PeerId,
+    players: Vec<PeerId>,
     agenda: Agenda,
-    origin: Instant,
     clock: Rc<Cell<Time>>,
     tally: Tally,
-    watch: Option<Watch>,
 }
 
-impl Stage {
+impl<W: Wires> Stage<W> {
     /// Connects the server and waits until it has the world.
-    fn open(scenario: &Arc<Scenario>, venue: &Venue) -> Result<Self, PlayError> {
-        let clock = Rc::new(Cell::new(Time::ZERO));
-        let mut swarm = Swarm::new()?;
-        let server = GameServer::new(Arc::clone(scenario), Rc::clone(&clock));
+    fn open(
+        scenario: &Arc<Scenario>,
+        mut wires: W,
+        clock: &Rc<Cell<Time>>,
+    ) -> Result<Self, PlayError> {
+        let server = GameServer::new(Arc::clone(scenario), Rc::clone(clock));
         // Its outbox takes what a second of a large world may need.
         let roomy = Settings {
             max_waiting_bytes: 64 << 20,
             ..Settings::default()
         };
-        let address = venue.servers;
-        let server = swarm
-            .connect(address, roomy, Peer::Server(Box::new(server)))
-            .map_err(|source| PlayError::Connect { address, source })?;
-        let no_world = |why: &str| PlayError::NoWorld {
-            address,
-            why: why.into(),
-        };
-        if let Some((Peer::Server(peer), outbox)) = swarm.member(server) {
+        let server = wires.connect(End::Server, roomy, Peer::Server(Box::new(server)))?;
+        if let Some((Peer::Server(peer), outbox)) = wires.peer(server) {
             let begun = peer.begin(outbox);
-            begun.map_err(|error| no_world(&error.to_string()))?;
+            begun.map_err(|error| PlayError::NoWorld(error.to_string()))?;
         }
-        swarm.flush(server);
-        let origin = Instant::now();
+        wires.flush(server);
+        let began = wires.now();
         loop {
-            if let Some((_, _, reason)) = swarm.take_ended() {
-                return Err(no_world(&reason.to_string()));
+            if let Some((_, reason)) = wires.take_ended() {
+                return Err(PlayError::NoWorld(reason));
             }
             let owns = |peer: &mut Peer| peer.server_mut().is_some_and(|peer| peer.owns_world());
-            if swarm.member(server).is_some_and(|(peer, _)| owns(peer)) {
+            if wires.peer(server).is_some_and(|(peer, _)| owns(peer)) {
                 break;
             }
-            if origin.elapsed() > PATIENCE {
-                return Err(no_world("no answer; another server may own it"));
+            if wires.now().since(began) > PATIENCE {
+                let why = "no answer; another server may own it";
+                return Err(PlayError::NoWorld(why.into()));
             }
-            swarm.poll(NAP)?;
+            wires.poll(NAP)?;
         }
+        wires.start();
         Ok(Self {
+            tally: Tally::new(scenario, wires.processor_time()),
             scenario: Arc::clone(scenario),
-            venue: *venue,
-            swarm,
+            wires,
             server,
             players: Vec::new(),
             agenda: Agenda::default(),
-            origin: Instant::now(),
-            clock,
-            tally: Tally::new(scenario),
-            watch: None,
+            clock: Rc::clone(clock),
         })
     }
 
@@ -190,23 +144,21 @@ impl Stage {
         stop: &AtomicBool,
     ) -> Result<(), PlayError> {
         for &id in &self.players {
-            if let Some((Peer::Player(player), _)) = self.swarm.member(id) {
+            if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
                 player.begin_measuring();
             }
         }
-        self.watch = match self.venue.metrics {
-            Some(metrics) => Some(Watch::start(metrics)?),
-            None => None,
-        };
+        self.wires.begin_measuring()?;
         let now = self.now();
-        let (counts, traffic) = (self.server_counts(), self.swarm.traffic());
-        self.tally.begin(now, counts, traffic);
+        let (counts, flow) = (self.server_counts(), self.wires.flow());
+        let cpu = self.wires.processor_time();
+        self.tally.begin(now, counts, flow, cpu);
         self.run_until(now + self.scenario.duration.0, progress, stop)?;
-        let players = self.swarm.members().filter_map(|(_, peer)| peer.player());
-        self.tally.end(self.now(), players);
-        let (counts, traffic) = (self.server_counts(), self.swarm.traffic());
-        self.tally.end_counts(counts, traffic);
-        self.tally.gateway = self.watch.take().and_then(Watch::finish);
+        let (now, cpu) = (self.now(), self.wires.processor_time());
+        self.tally.end(now, players(&self.wires), cpu);
+        let (counts, flow) = (self.server_counts(), self.wires.flow());
+        self.tally.end_counts(counts, flow);
+        self.tally.gateway = self.wires.end_measuring();
         Ok(())
     }
 
@@ -216,19 +168,24 @@ impl Stage {
         progress: &mut dyn FnMut(&Moment),
         stop: &AtomicBool,
     ) -> Result<(), PlayError> {
-        if let Some((Peer::Server(server), _)) = self.swarm.member(self.server) {
+        if let Some((Peer::Server(server), _)) = self.wires.peer(self.server) {
             server.freeze();
         }
         let slowest = self.scenario.tiers.iter().map(|tier| tier.every.0).max();
-        let until = self.now() + slowest.unwrap_or_default() + SETTLE;
-        self.run_until(until, progress, stop)?;
-        let Some((Peer::Server(server), _)) = self.swarm.member(self.server) else {
-            return Ok(());
-        };
-        let truth = server.crowd().clone();
-        let players = self.swarm.members().filter_map(|(_, peer)| peer.player());
-        self.tally.compare(&truth, players);
-        Ok(())
+        let mut until = self.now() + slowest.unwrap_or_default() + SETTLE;
+        let give_up = until + self.wires.patience();
+        loop {
+            self.run_until(until, progress, stop)?;
+            let Some((Peer::Server(server), _)) = self.wires.peer(self.server) else {
+                return Ok(());
+            };
+            let truth = server.crowd().clone();
+            let all_right = self.tally.compare(&truth, players(&self.wires));
+            if all_right || until >= give_up || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            until += COMPARE_AGAIN;
+        }
     }
 
     fn close(self, partial: bool) -> Outcome {
@@ -253,7 +210,7 @@ impl Stage {
             }
             let now = self.now();
             let next = self.agenda.next_at().map_or(end, |next| next.min(end));
-            self.swarm.poll(next.since(now).min(NAP))?;
+            self.wires.poll(next.since(now).min(NAP))?;
             self.clock.set(self.now());
             self.bury()?;
         }
@@ -272,15 +229,16 @@ impl Stage {
             Duty::PlayerFrame(number) => self.player_frame(due, number),
             Duty::Look(number) => {
                 let (now, id) = (self.now(), self.players[number as usize]);
-                if let Some((Peer::Player(player), _)) = self.swarm.member(id) {
+                if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
                     self.tally.look(player, now);
                 }
                 self.agenda
                     .add(due + self.tally.look_every(), Duty::Look(number));
             }
             Duty::Note => {
-                let players = self.swarm.members().filter_map(|(_, peer)| peer.player());
-                let moment = self.tally.note(self.now(), players, self.swarm.traffic());
+                let (flow, cpu) = (self.wires.flow(), self.wires.processor_time());
+                let now = self.now();
+                let moment = self.tally.note(now, players(&self.wires), flow, cpu);
                 progress(&moment);
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
@@ -290,10 +248,10 @@ impl Stage {
 
     fn server_frame(&mut self, due: Time) {
         let began = self.now();
-        if let Some((Peer::Server(server), outbox)) = self.swarm.member(self.server) {
+        if let Some((Peer::Server(server), outbox)) = self.wires.peer(self.server) {
             server.frame(began, outbox);
         }
-        self.swarm.flush(self.server);
+        self.wires.flush(self.server);
         let ended = self.now();
         let each = self.scenario.server_frame();
         self.tally.frame(began.since(due), ended.since(began));
@@ -308,16 +266,15 @@ impl Stage {
 
     fn join(&mut self, number: u32) -> Result<(), PlayError> {
         let player = Player::new(number, Arc::clone(&self.scenario), Rc::clone(&self.clock));
-        let address = self.venue.clients;
+        let peer = Peer::Player(Box::new(player));
         let id = self
-            .swarm
-            .connect(address, Settings::default(), Peer::Player(Box::new(player)))
-            .map_err(|source| PlayError::Connect { address, source })?;
-        if let Some((Peer::Player(player), outbox)) = self.swarm.member(id) {
+            .wires
+            .connect(End::Player(number), Settings::default(), peer)?;
+        if let Some((Peer::Player(player), outbox)) = self.wires.peer(id) {
             // An empty outbox takes a login.
             let _ = player.begin(outbox);
         }
-        self.swarm.flush(id);
+        self.wires.flush(id);
         self.players.push(id);
         let now = self.now();
         self.agenda.add(
@@ -334,11 +291,11 @@ impl Stage {
 
     fn player_frame(&mut self, due: Time, number: u32) {
         let (now, id) = (self.now(), self.players[number as usize]);
-        let Some((Peer::Player(player), outbox)) = self.swarm.member(id) else {
+        let Some((Peer::Player(player), outbox)) = self.wires.peer(id) else {
             return;
         };
         player.frame(now, outbox);
-        self.swarm.flush(id);
+        self.wires.flush(id);
         self.agenda.add(
             due + self.scenario.player_frame(),
             Duty::PlayerFrame(number),
@@ -347,23 +304,28 @@ impl Stage {
 
     /// Notes who has lost the connection.
     fn bury(&mut self) -> Result<(), PlayError> {
-        while let Some((_, mut peer, reason)) = self.swarm.take_ended() {
-            if peer.player_mut().is_none() {
-                return Err(PlayError::ServerLost(reason.to_string()));
+        while let Some((peer, reason)) = self.wires.take_ended() {
+            if peer.player().is_none() {
+                return Err(PlayError::ServerLost(reason));
             }
-            self.tally.lose(reason.to_string());
+            self.tally.lose(reason);
         }
         Ok(())
     }
 
     fn server_counts(&mut self) -> crate::server::ServerCounts {
-        match self.swarm.member(self.server) {
+        match self.wires.peer(self.server) {
             Some((Peer::Server(server), _)) => server.counts(),
             _ => crate::server::ServerCounts::default(),
         }
     }
 
     fn now(&self) -> Time {
-        Time::from_nanos(self.origin.elapsed().as_nanos() as u64)
+        self.wires.now()
     }
+}
+
+/// The players among those who stand.
+fn players<W: Wires>(wires: &W) -> impl Iterator<Item = &Player> {
+    wires.peers().filter_map(Peer::player)
 }

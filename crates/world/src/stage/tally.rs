@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use lagometer_client::swarm::Traffic;
 use lagometer_stats::Distribution;
 use lagometer_units::Time;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::crowd::Crowd;
 use crate::outcome::{GatewayFigures, Moment, Outcome};
 use crate::player::{Player, PlayerCounts};
 use crate::scenario::Scenario;
 use crate::server::ServerCounts;
+use crate::wires::Flow;
 
 /// Ages sampled each second, all players together: enough for a p99.9 of every
 /// tier within seconds, and a few per cent of a core.
@@ -35,10 +34,10 @@ pub(super) struct Tally {
     /// Whether what happens now counts.
     measuring: bool,
     began: Time,
-    cpu_before: Duration,
+    cpu_before: Option<Duration>,
     noted: Noted,
     server_before: ServerCounts,
-    traffic_before: Traffic,
+    flow_before: Flow,
     pub(super) gateway: Option<GatewayFigures>,
     outcome: Outcome,
     /// Ages since the last note.
@@ -53,11 +52,13 @@ struct Noted {
     frames: u64,
     late_ms: f64,
     received_bytes: u64,
-    cpu: Duration,
+    cpu: Option<Duration>,
 }
 
 impl Tally {
-    pub(super) fn new(scenario: &Scenario) -> Self {
+    /// `cpu` is the processor time used so far, where that is known, as in
+    /// everything else that takes it.
+    pub(super) fn new(scenario: &Scenario, cpu: Option<Duration>) -> Self {
         let looked_at = f64::from(scenario.observers.min(scenario.players));
         let samples = looked_at * f64::from(scenario.players);
         Self {
@@ -65,13 +66,13 @@ impl Tally {
             look_every: LOOK_EVERY.max(Duration::from_secs_f64(samples / SAMPLES_PER_S)),
             measuring: false,
             began: Time::ZERO,
-            cpu_before: Duration::ZERO,
+            cpu_before: None,
             noted: Noted {
-                cpu: thread_cpu(),
+                cpu,
                 ..Noted::default()
             },
             server_before: ServerCounts::default(),
-            traffic_before: Traffic::default(),
+            flow_before: Flow::default(),
             gateway: None,
             outcome: Outcome {
                 measured: Duration::ZERO,
@@ -90,7 +91,7 @@ impl Tally {
                 frame_late: Distribution::new(),
                 frames_missed: 0,
                 sum: PlayerCounts::default(),
-                generator_cpu: Duration::ZERO,
+                generator_cpu: None,
                 wire: (0, 0),
                 gateway: None,
                 timeline: Vec::new(),
@@ -106,12 +107,18 @@ impl Tally {
     }
 
     /// From now on what happens counts.
-    pub(super) fn begin(&mut self, now: Time, server: ServerCounts, traffic: Traffic) {
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        server: ServerCounts,
+        flow: Flow,
+        cpu: Option<Duration>,
+    ) {
         self.measuring = true;
         self.began = now;
-        self.cpu_before = thread_cpu();
+        self.cpu_before = cpu;
         self.server_before = server;
-        self.traffic_before = traffic;
+        self.flow_before = flow;
         self.noted.updates = 0;
     }
 
@@ -162,14 +169,14 @@ impl Tally {
         &mut self,
         now: Time,
         players: impl Iterator<Item = &'a Player>,
-        traffic: Traffic,
+        flow: Flow,
+        cpu: Option<Duration>,
     ) -> Moment {
         let (mut in_game, mut updates) = (0, 0);
         for player in players {
             in_game += u32::from(player.is_in_game());
             updates += player.counts().updates;
         }
-        let cpu = thread_cpu();
         let noted = self.noted;
         let seconds = now.since(noted.at).as_secs_f64().max(1e-9);
         let ages = &self.ages_since;
@@ -178,12 +185,13 @@ impl Tally {
             at_s: now.as_secs_f64(),
             players: in_game,
             updates_per_s: updates.saturating_sub(noted.updates) as f64 / seconds,
-            bytes_per_s: (traffic.received_bytes - noted.received_bytes) as f64 / seconds,
+            bytes_per_s: (flow.received_bytes - noted.received_bytes) as f64 / seconds,
             frames_per_s: noted.frames as f64 / seconds,
             frame_late_ms: noted.late_ms,
             age_p50_ms: age(0.5),
             age_p99_ms: age(0.99),
-            generator_cpu_pct: 100.0 * cpu.saturating_sub(noted.cpu).as_secs_f64() / seconds,
+            generator_cpu_pct: used(noted.cpu, cpu)
+                .map(|used| 100.0 * used.as_secs_f64() / seconds),
         };
         self.ages_since = Distribution::new();
         self.noted = Noted {
@@ -191,7 +199,7 @@ impl Tally {
             updates,
             frames: 0,
             late_ms: 0.0,
-            received_bytes: traffic.received_bytes,
+            received_bytes: flow.received_bytes,
             cpu,
         };
         self.outcome.timeline.push(moment);
@@ -199,11 +207,16 @@ impl Tally {
     }
 
     /// The time that counts is over.
-    pub(super) fn end<'a>(&mut self, now: Time, players: impl Iterator<Item = &'a Player>) {
+    pub(super) fn end<'a>(
+        &mut self,
+        now: Time,
+        players: impl Iterator<Item = &'a Player>,
+        cpu: Option<Duration>,
+    ) {
         self.measuring = false;
         let outcome = &mut self.outcome;
         outcome.measured = now.since(self.began);
-        outcome.generator_cpu = thread_cpu().saturating_sub(self.cpu_before);
+        outcome.generator_cpu = used(self.cpu_before, cpu);
         let seconds = outcome.measured.as_secs_f64().max(1e-9);
         for player in players {
             let counts = player.counts();
@@ -220,7 +233,7 @@ impl Tally {
     }
 
     /// What server and sockets did in the time that counted.
-    pub(super) fn end_counts(&mut self, server: ServerCounts, traffic: Traffic) {
+    pub(super) fn end_counts(&mut self, server: ServerCounts, flow: Flow) {
         let before = self.server_before;
         self.outcome.server = ServerCounts {
             frames: server.frames - before.frames,
@@ -231,13 +244,17 @@ impl Tally {
             turned_away: server.turned_away,
         };
         self.outcome.wire = (
-            traffic.received_bytes - self.traffic_before.received_bytes,
-            traffic.sent_bytes - self.traffic_before.sent_bytes,
+            flow.received_bytes - self.flow_before.received_bytes,
+            flow.sent_bytes - self.flow_before.sent_bytes,
         );
     }
 
-    /// Compares what players see with what is.
-    pub(super) fn compare<'a>(&mut self, truth: &Crowd, players: impl Iterator<Item = &'a Player>) {
+    /// Compares what players see with what is. Whether all of them are right.
+    pub(super) fn compare<'a>(
+        &mut self,
+        truth: &Crowd,
+        players: impl Iterator<Item = &'a Player>,
+    ) -> bool {
         let (mut right, mut looked_at) = (0, 0);
         for player in players.filter(|player| player.observes() && player.is_in_game()) {
             looked_at += 1;
@@ -253,6 +270,7 @@ impl Tally {
             right += usize::from(agrees);
         }
         self.outcome.right_views = (right, looked_at);
+        right == looked_at
     }
 
     pub(super) fn into_outcome(self, partial: bool) -> Outcome {
@@ -274,8 +292,7 @@ fn add(sum: &mut PlayerCounts, counts: PlayerCounts) {
     sum.refused += counts.refused;
 }
 
-/// Processor time of this thread.
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+/// Processor time between two readings.
+fn used(before: Option<Duration>, after: Option<Duration>) -> Option<Duration> {
+    Some(after?.saturating_sub(before?))
 }
