@@ -350,7 +350,7 @@ pub(crate) struct SecretArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct WorldArguments {
-    /// A built-in scenario's name (single, lod), or a TOML file
+    /// A built-in scenario's name (single, spatial, lod), or a TOML file
     #[arg(default_value = "single")]
     pub(crate) scenario: String,
     /// The gateway's address for players; one of our own is started otherwise

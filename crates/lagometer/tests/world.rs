@@ -74,6 +74,41 @@ fn the_farther_away_the_older() {
 }
 
 #[test]
+fn servers_of_a_grid_hand_characters_over() {
+    let document = play("spatial");
+    is_carried(&document);
+    each_has_one_server(&document);
+}
+
+/// Teleported into cells far away, where other servers are and nobody it knew.
+#[test]
+fn who_teleports_is_handed_over_and_sees_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let built_in = include_str!("../../../experiments/world/spatial.toml");
+    let restless = built_in.replace("[temper]", "[temper]\nteleport-each-second = \"50 %\"");
+    assert_ne!(restless, built_in);
+    let path = folder.path().join("teleport.toml");
+    std::fs::write(&path, restless).unwrap();
+    let document = play(path.to_str().unwrap());
+    is_carried(&document);
+    each_has_one_server(&document);
+    // Some twenty teleports in two seconds, eight of nine to another server.
+    let begun = &document["world"]["handovers"]["begun"];
+    assert!(begun.as_u64().unwrap() >= 5, "{begun}");
+}
+
+/// Every character had exactly one server at every instant, a handover's
+/// flight excepted, and every handover was completed.
+fn each_has_one_server(document: &Value) {
+    let handovers = &document["world"]["handovers"];
+    assert_eq!(handovers["begun"], handovers["completed"], "{handovers:#}");
+    assert_eq!(handovers["simulated"], 20, "{handovers:#}");
+    for never in ["doubled", "orphaned", "orphans", "failed"] {
+        assert_eq!(handovers[never], 0, "{handovers:#}");
+    }
+}
+
+#[test]
 fn mistakes_are_said_in_one_line() {
     for (arguments, expected) in [
         (&["world", "singel"][..], "did you mean"),

@@ -35,7 +35,9 @@ pub use read::BadDocument;
 pub use spread::{Resamples, SeedFigures};
 pub use sweep::{Cell, Sweep};
 pub use weather::{DirectionWeather, Disturbance, Weather};
-pub use world::{Frames, GatewayMetrics, Generator, Players, Sight, World, WorldMoment, WorldTier};
+pub use world::{
+    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldTier,
+};
 
 /// The schema's name, as written in every document.
 pub const SCHEMA: &str = "lagometer/1";

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lagometer_stats::{
-    Frames, GatewayMetrics, Generator, Players, Sight, World, WorldMoment, WorldTier,
+    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldTier,
 };
 
 use crate::outcome::{GatewayFigures, Moment, Outcome};
@@ -56,6 +56,7 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             sent_bytes_per_s: outcome.wire.1 as f64 / seconds,
         },
         gateway_metrics: outcome.gateway.map(gateway_metrics),
+        handovers: handovers(scenario, outcome, seconds),
         bend: None,
         timeline: outcome.timeline.iter().map(moment).collect(),
     };
@@ -143,6 +144,26 @@ fn sight(outcome: &Outcome, seconds: f64) -> Sight {
     }
 }
 
+fn handovers(scenario: &Scenario, outcome: &Outcome, seconds: f64) -> Option<Handovers> {
+    let (space, found) = (scenario.space?, outcome.handovers.as_ref()?);
+    Some(Handovers {
+        servers: space.server_count(),
+        cells: space.cells[0] * space.cells[1],
+        per_s: outcome.server.taken_over as f64 / seconds,
+        cell_changes_per_s: outcome.server.cell_changes as f64 / seconds,
+        begun: found.custody.begun,
+        completed: found.custody.completed,
+        flight_ms: found.flights.quantiles_ms(),
+        gap_ms: found.gaps.quantiles_ms(),
+        gaps: found.gaps.len(),
+        doubled: found.custody.doubled,
+        orphaned: found.custody.orphaned,
+        orphans: found.orphans,
+        simulated: found.simulated,
+        failed: outcome.server.bad_handovers,
+    })
+}
+
 /// What gave way first. In the order in which one thing causes another: a
 /// generator that is full measures itself, and whatever else is late is its
 /// doing.
@@ -174,6 +195,14 @@ fn bend(world: &World, every: &[Duration]) -> Option<String> {
         return Some(format!(
             "{} players lost their connections",
             world.players.lost
+        ));
+    }
+    if let Some(handovers) = &world.handovers
+        && handovers.orphans > 0
+    {
+        return Some(format!(
+            "{} characters are left without a server",
+            handovers.orphans
         ));
     }
     // A window that comes at all its times is late by less than a frame of the

@@ -1,4 +1,5 @@
-//! What a player tells its server: where it turned and how often it jumped.
+//! What a player tells its server: where it turned, how often it jumped and
+//! teleported.
 //!
 //! The servers of the published tests get their players' moves as a remote
 //! function with a packed payload of some 70 bytes. Ours has the same size on
@@ -22,6 +23,8 @@ pub struct Intent {
     pub quarters: i32,
     /// Jumps since the start.
     pub jumps: u32,
+    /// Teleports since the start.
+    pub teleports: u32,
 }
 
 /// Bytes that are no intent.
@@ -39,6 +42,7 @@ impl Intent {
             self.at_ms,
             self.quarters.cast_unsigned(),
             self.jumps,
+            self.teleports,
         ];
         for (bytes, field) in packed.chunks_exact_mut(4).zip(fields) {
             bytes.copy_from_slice(&field.to_le_bytes());
@@ -64,6 +68,7 @@ impl Intent {
             at_ms: field(1),
             quarters: field(2).cast_signed(),
             jumps: field(3),
+            teleports: field(4),
         })
     }
 }
@@ -76,8 +81,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(sequence: u32, at_ms: u32, quarters: i32, jumps: u32) {
-            let intent = Intent { sequence, at_ms, quarters, jumps };
+        fn what_is_packed_is_unpacked(
+            sequence: u32,
+            at_ms: u32,
+            quarters: i32,
+            jumps: u32,
+            teleports: u32,
+        ) {
+            let intent = Intent { sequence, at_ms, quarters, jumps, teleports };
             prop_assert_eq!(Intent::unpack(&intent.pack()), Ok(intent));
         }
 

@@ -11,7 +11,9 @@
 //! - [`Scenario`]: who plays, where and how often, as a TOML file says
 //! - [`Ground`], [`Mind`], [`Movement`], [`Body`], [`Crowd`]: the world itself
 //! - [`Replica`], [`Intent`], `words`, `sight`, `ids`: the world on the wire
-//! - [`GameServer`]: simulates the characters and tells the gateway of them
+//! - [`Server`]: simulates the characters and tells the gateway of them: a
+//!   [`GameServer`] alone, or a [`Master`] and a [`Region`] for each part of the
+//!   [`Space`]; the [`Ledger`] holds that each character has one of them
 //! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
 //! - [`play_on`]: the course of a world on any [`Wires`], to an [`Outcome`]
 //! - [`real`]: wires that are sockets, in real time
@@ -19,6 +21,7 @@
 mod assemble;
 mod body;
 mod crowd;
+mod custody;
 mod ground;
 mod ids;
 mod intent;
@@ -32,6 +35,7 @@ mod scenario;
 mod seed;
 mod server;
 mod sight;
+mod space;
 mod stage;
 mod vector;
 mod view;
@@ -42,6 +46,7 @@ mod words;
 pub use assemble::{assemble, verdict};
 pub use body::{Body, Movement, Step};
 pub use crowd::{Crowd, EntityId};
+pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use mind::{Decision, Mind, Temper, Turn};
@@ -49,7 +54,8 @@ pub use outcome::{GatewayFigures, Moment, Outcome};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;
 pub use scenario::{BUILT_IN, Channels, Scenario, Tier};
-pub use server::{GameServer, ServerCounts};
+pub use server::{GameServer, Master, Region, Server, ServerCounts};
+pub use space::Space;
 pub use stage::{Peer, play_on};
 pub use vector::{Vector, Yaw};
 pub use view::{Seen, View};

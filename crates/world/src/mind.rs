@@ -9,6 +9,7 @@ const TURN: u64 = 1;
 const SIDE: u64 = 2;
 const JUMP: u64 = 3;
 const PHASE: u64 = 4;
+const TELEPORT: u64 = 5;
 
 /// How restless the players are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct Temper {
     pub turn_each_second: Share,
     /// The chance each second that a player jumps.
     pub jump_each_second: Share,
+    /// The chance each second that a player is teleported to another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teleport_each_second: Option<Share>,
 }
 
 /// A turn by a quarter of a circle.
@@ -36,6 +40,8 @@ pub struct Decision {
     pub turn: Option<Turn>,
     /// Whether it jumps.
     pub jump: bool,
+    /// Whether it is somewhere else at once.
+    pub teleport: bool,
 }
 
 /// One player's mind: a function of the world's seed, the player's number and
@@ -81,6 +87,10 @@ impl Mind {
         Decision {
             turn: chance(TURN, self.temper.turn_each_second).then_some(side),
             jump: chance(JUMP, self.temper.jump_each_second),
+            teleport: self
+                .temper
+                .teleport_each_second
+                .is_some_and(|share| chance(TELEPORT, share)),
         }
     }
 }
@@ -95,6 +105,7 @@ mod tests {
         Temper {
             turn_each_second: "10 %".parse().unwrap(),
             jump_each_second: "10 %".parse().unwrap(),
+            teleport_each_second: None,
         }
     }
 

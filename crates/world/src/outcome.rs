@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lagometer_stats::Distribution;
 
+use crate::custody::CustodySums;
 use crate::player::PlayerCounts;
 use crate::server::ServerCounts;
 
@@ -53,10 +54,41 @@ pub struct Outcome {
     pub wire: (u64, u64),
     /// What the gateway said of itself, where it was asked.
     pub gateway: Option<GatewayFigures>,
+    /// What came of handovers, where several servers simulate.
+    pub handovers: Option<Handovers>,
     /// How it went, every half second.
     pub timeline: Vec<Moment>,
     /// It was stopped before its time.
     pub partial: bool,
+}
+
+/// Characters that went from server to server while it was measured and until
+/// all stood still.
+#[derive(Clone, Debug)]
+pub struct Handovers {
+    /// Whether each character had one server at every instant.
+    pub custody: CustodySums,
+    /// From the old server's last frame to when the new one had it.
+    pub flights: Distribution,
+    /// From the last state by the old server to the first by the new, as
+    /// players saw it.
+    pub gaps: Distribution,
+    /// Characters that no server had at the end.
+    pub orphans: u64,
+    /// Characters that servers had at the end.
+    pub simulated: u64,
+}
+
+impl Default for Handovers {
+    fn default() -> Self {
+        Self {
+            custody: CustodySums::default(),
+            flights: Distribution::new(),
+            gaps: Distribution::new(),
+            orphans: 0,
+            simulated: 0,
+        }
+    }
 }
 
 /// What a gateway's metrics said of the time that was measured.
@@ -66,7 +98,7 @@ pub struct GatewayFigures {
     pub cpu_pct: Option<f64>,
     /// Memory at the end, bytes.
     pub resident_bytes: Option<f64>,
-    /// The longest tick of GLOBAL seen, milliseconds.
+    /// The longest tick of any type of channel seen, milliseconds.
     pub tick_max_ms: Option<f64>,
     /// Messages a second to the gateway.
     pub messages_in_per_s: Option<f64>,

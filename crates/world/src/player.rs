@@ -1,6 +1,9 @@
 //! A simulated player: it walks, turns and jumps, subscribes to what it should
 //! see, and keeps the newest of it.
 
+mod around;
+mod spatial;
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,12 +19,15 @@ use crate::ids::Part;
 use crate::intent::Intent;
 use crate::mind::{Mind, Turn};
 use crate::scenario::{Channels, Scenario};
-use crate::server::read_spawn;
 use crate::sight::{read_entity, read_world};
 use crate::vector::Vector;
 use crate::view::{Seen, View};
 use crate::windows::Windows;
-use crate::words::{self, GLOBAL};
+use crate::words::{self, GLOBAL, read_spawn};
+use around::Around;
+
+/// How long a player that has no pawn waits until it asks again to play.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// What a player has done and been told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +67,12 @@ pub struct Player {
     /// The tier at which each entity channel is subscribed to.
     tiers: std::collections::BTreeMap<EntityId, usize>,
     windows: Windows,
+    /// The cells it is shown, where the world has cells.
+    around: Around,
+    /// When it last asked to play.
+    asked_at: Time,
+    /// Times between the last state by one server and the first by the next.
+    handover_gaps: Vec<Duration>,
     counts: PlayerCounts,
 }
 
@@ -77,12 +89,15 @@ impl Player {
             decisions: mind.decisions_by(clock.get()),
             conn_id: None,
             pawn: None,
-            observes: number < scenario.observers || scenario.channels == Channels::Entity,
+            observes: number < scenario.observers || scenario.all_look(),
             subscribed_at: None,
             first_state_after: None,
             view: View::default(),
             tiers: std::collections::BTreeMap::new(),
             windows: Windows::default(),
+            around: Around::default(),
+            asked_at: Time::ZERO,
+            handover_gaps: Vec::new(),
             counts: PlayerCounts::default(),
             scenario,
             clock,
@@ -104,6 +119,7 @@ impl Player {
         let due = self.mind.decisions_by(now);
         let Some(pawn) = self.pawn else {
             self.decisions = due;
+            self.ask_again(now, outbox);
             return;
         };
         for nth in self.decisions..due {
@@ -114,12 +130,14 @@ impl Player {
                 None => 0,
             };
             self.intent.jumps += u32::from(decision.jump);
+            self.intent.teleports += u32::from(decision.teleport);
         }
         self.decisions = due;
         self.intent.sequence += 1;
         self.intent.at_ms = (now.as_nanos() / 1_000_000) as u32;
         let moved = words::move_call(pawn, &self.intent);
-        let sent = outbox.message_owner(GLOBAL, words::RPC, &moved);
+        let listener = self.around.home().unwrap_or(GLOBAL);
+        let sent = outbox.message_owner(listener, words::RPC, &moved);
         self.counts.moves += u64::from(sent.is_ok());
         self.note(sent);
     }
@@ -164,6 +182,12 @@ impl Player {
         self.first_state_after
     }
 
+    /// The times between the last state by one server and the first by the
+    /// next, of each character it saw handed over, since it was last asked.
+    pub fn take_handover_gaps(&mut self) -> Vec<Duration> {
+        std::mem::take(&mut self.handover_gaps)
+    }
+
     /// What it has done and been told so far.
     #[must_use]
     pub fn counts(&self) -> PlayerCounts {
@@ -174,6 +198,17 @@ impl Player {
     pub fn begin_measuring(&mut self) {
         self.counts = PlayerCounts::default();
         self.windows = Windows::default();
+        self.handover_gaps.clear();
+    }
+
+    /// Asks again to play where the first asking was lost, with a server that
+    /// broke off or was not there yet.
+    fn ask_again(&mut self, now: Time, outbox: &mut Outbox) {
+        let waits = self.conn_id.is_some() && now.since(self.asked_at) >= ASK_AGAIN_AFTER;
+        if self.scenario.channels == Channels::Spatial && waits {
+            let listener = self.around.home().unwrap_or(GLOBAL);
+            self.ask_to_play(listener, outbox);
+        }
     }
 
     fn others(&self) -> impl Iterator<Item = (EntityId, &Seen)> {
@@ -215,17 +250,23 @@ impl Player {
         };
         let asked = outbox.subscribe(GLOBAL, conn_id, Some(options)).map(drop);
         self.note(asked);
-        let told = outbox.message_owner(GLOBAL, words::LOW_LEVEL, &words::login(self.number));
-        self.note(told);
+        self.ask_to_play(GLOBAL, outbox);
     }
 
-    fn spawned(&mut self, payload: &[u8], outbox: &mut Outbox) {
+    fn spawned(&mut self, channel_id: u32, payload: &[u8], outbox: &mut Outbox) {
         let Some((entity, owner)) = read_spawn(payload) else {
             self.counts.bad_updates += 1;
             return;
         };
         if owner.is_some() && owner == self.conn_id {
             self.pawn = Some(entity);
+            self.around.settle(channel_id);
+        }
+        if self.scenario.channels == Channels::Spatial {
+            if self.around.shows(channel_id) {
+                self.sight(entity, channel_id, outbox);
+            }
+            return;
         }
         if self.observes {
             self.view.learn(entity, self.clock.get());
@@ -251,8 +292,12 @@ impl Player {
             self.first_state(now);
             return;
         }
+        let is_cell = |space: crate::Space| space.is_cell(channel_id);
         let read = match channel_id {
             GLOBAL => self.told_of_world(data, now),
+            cell if self.scenario.space.is_some_and(is_cell) => {
+                self.told_of_cell(cell, data, outbox)
+            }
             _ => self.told_of_entity(EntityId(channel_id), data, now, outbox),
         };
         if read.is_none() {
@@ -264,7 +309,7 @@ impl Player {
         let Self { view, counts, .. } = self;
         let at_s = read_world(data, |entity, sighting| {
             counts.states += 1;
-            view.see(entity, &sighting, None, now);
+            let _ = view.see(entity, &sighting, None, now);
         })
         .ok()?;
         if let Some(at_s) = at_s {
@@ -285,9 +330,15 @@ impl Player {
             return Some(());
         }
         let sighting = read_entity(data).ok()?;
+        // A state that was on its way when its entity went out of sight.
+        if self.scenario.space.is_some() && self.view.seen(entity).is_none() {
+            return Some(());
+        }
         self.counts.states += 1;
-        self.view
+        let gap = self
+            .view
             .see(entity, &sighting, sighting.at_s.map(seconds), now);
+        self.handover_gaps.extend(gap);
         self.first_state(now);
         self.follow_distance(entity, outbox);
         Some(())
@@ -306,7 +357,11 @@ impl Player {
         if self.tiers.get(&entity) == Some(&tier) {
             return;
         }
-        self.tiers.insert(entity, tier);
+        let before = self.tiers.insert(entity, tier);
+        let every = |tier: usize| self.scenario.tiers[tier].every;
+        if before.is_some_and(|before| every(before) == every(tier)) {
+            return;
+        }
         self.counts.tier_changes += 1;
         let asked = outbox.subscribe(
             entity.0,
@@ -334,10 +389,11 @@ impl Handler for Player {
                 channel_id, value, ..
             } => self.told(channel_id, value, outbox),
             Event::User {
+                channel_id,
                 msg_type: words::SPAWN,
                 payload,
                 ..
-            } => self.spawned(payload, outbox),
+            } => self.spawned(channel_id, payload, outbox),
             Event::User {
                 msg_type: words::RPC,
                 ..
@@ -348,8 +404,20 @@ impl Handler for Player {
                 message: FromGateway::RemoveChannel(_),
                 ..
             } => {
-                self.view.forget(EntityId(channel_id));
-                self.tiers.remove(&EntityId(channel_id));
+                let entity = EntityId(channel_id);
+                self.view.forget(entity);
+                self.tiers.remove(&entity);
+                self.around.forget(entity);
+                if self.pawn == Some(entity) {
+                    self.pawn = None;
+                }
+            }
+            Event::Message {
+                channel_id,
+                message,
+                ..
+            } if self.scenario.channels == Channels::Spatial => {
+                self.hear_of_space(channel_id, &message, outbox);
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lagometer_client::swarm::{MemberId, Swarm};
-use lagometer_client::{Outbox, Settings};
+use lagometer_client::{Event, Handler, Outbox, Settings};
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -44,24 +44,45 @@ pub fn play(
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
-    let sockets = Sockets::new(*venue)?;
+    let sockets = Sockets::new(*venue, &clock)?;
     play_on(scenario, sockets, &clock, progress, stop)
 }
 
 /// Sockets to a gateway.
 struct Sockets {
     venue: Venue,
-    swarm: Swarm<Peer>,
-    origin: Instant,
+    swarm: Swarm<Timed>,
+    origin: Rc<Cell<Instant>>,
+    clock: Rc<Cell<Time>>,
     watch: Option<Watch>,
 }
 
+/// A peer that hears everything at its time: connections are served after a
+/// wait, and one after the other.
+struct Timed {
+    peer: Peer,
+    origin: Rc<Cell<Instant>>,
+    clock: Rc<Cell<Time>>,
+}
+
+impl Handler for Timed {
+    fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
+        self.clock.set(since(self.origin.get()));
+        self.peer.on_event(outbox, event);
+    }
+}
+
+fn since(origin: Instant) -> Time {
+    Time::from_nanos(origin.elapsed().as_nanos() as u64)
+}
+
 impl Sockets {
-    fn new(venue: Venue) -> Result<Self, PlayError> {
+    fn new(venue: Venue, clock: &Rc<Cell<Time>>) -> Result<Self, PlayError> {
         Ok(Self {
             venue,
             swarm: Swarm::new()?,
-            origin: Instant::now(),
+            origin: Rc::new(Cell::new(Instant::now())),
+            clock: Rc::clone(clock),
             watch: None,
         })
     }
@@ -69,11 +90,11 @@ impl Sockets {
 
 impl Wires for Sockets {
     fn start(&mut self) {
-        self.origin = Instant::now();
+        self.origin.set(Instant::now());
     }
 
     fn now(&self) -> Time {
-        Time::from_nanos(self.origin.elapsed().as_nanos() as u64)
+        since(self.origin.get())
     }
 
     fn connect(&mut self, end: End, settings: Settings, peer: Peer) -> Result<PeerId, PlayError> {
@@ -81,9 +102,14 @@ impl Wires for Sockets {
             End::Server => self.venue.servers,
             End::Player(_) => self.venue.clients,
         };
+        let timed = Timed {
+            peer,
+            origin: Rc::clone(&self.origin),
+            clock: Rc::clone(&self.clock),
+        };
         let MemberId(id) = self
             .swarm
-            .connect(address, settings, peer)
+            .connect(address, settings, timed)
             .map_err(|source| PlayError::Connect {
                 at: address.to_string(),
                 source,
@@ -97,11 +123,12 @@ impl Wires for Sockets {
     }
 
     fn peer(&mut self, id: PeerId) -> Option<(&mut Peer, &mut Outbox)> {
-        self.swarm.member(MemberId(id.0))
+        let (timed, outbox) = self.swarm.member(MemberId(id.0))?;
+        Some((&mut timed.peer, outbox))
     }
 
     fn peers(&self) -> impl Iterator<Item = &Peer> {
-        self.swarm.members().map(|(_, peer)| peer)
+        self.swarm.members().map(|(_, timed)| &timed.peer)
     }
 
     fn flush(&mut self, id: PeerId) {
@@ -109,8 +136,8 @@ impl Wires for Sockets {
     }
 
     fn take_ended(&mut self) -> Option<(Peer, String)> {
-        let (_, peer, reason) = self.swarm.take_ended()?;
-        Some((peer, reason.to_string()))
+        let (_, timed, reason) = self.swarm.take_ended()?;
+        Some((timed.peer, reason.to_string()))
     }
 
     fn flow(&self) -> Flow {

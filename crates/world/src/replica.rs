@@ -24,6 +24,28 @@ pub struct Replica {
 }
 
 impl Replica {
+    /// What the others know of a character whose states are these.
+    pub fn told(actor: &ActorState, character: Option<&CharacterState>) -> Self {
+        let movement = actor.replicated_movement.as_ref();
+        let components = |vector: Option<&FVector>| {
+            let vector = vector?;
+            Some([vector.x?, vector.y?, vector.z?])
+        };
+        Self {
+            location: components(movement.and_then(|it| it.location.as_ref())),
+            velocity: components(movement.and_then(|it| it.linear_velocity.as_ref())),
+            rotation: components(movement.and_then(|it| it.rotation.as_ref())),
+            movement_mode: character.and_then(|character| character.movement_mode),
+        }
+    }
+
+    /// Where the others have been told that it is.
+    #[must_use]
+    pub fn place(&self) -> Option<Vector> {
+        let [x, y, z] = self.location?.map(f64::from);
+        Some(Vector { x, y, z })
+    }
+
     /// What is to be told of the actor itself, where anything is; from then on
     /// it counts as told.
     pub fn actor_changes(&mut self, body: &Body) -> Option<ActorState> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::body::Movement;
 use crate::ground::GroundPlan;
 use crate::mind::Temper;
+use crate::space::Space;
 
 /// The scenarios that come with the program, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -16,6 +17,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     (
         "single",
         include_str!("../../../experiments/world/single.toml"),
+    ),
+    (
+        "spatial",
+        include_str!("../../../experiments/world/spatial.toml"),
     ),
 ];
 
@@ -58,6 +63,9 @@ pub struct Scenario {
     /// not what is measured. In scenarios where distance decides what a player
     /// is told, all have to look.
     pub observers: u32,
+    /// How the ground is cut into cells, where each server has a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<Space>,
     /// The ground they walk on.
     pub ground: GroundPlan,
     /// How restless they are.
@@ -76,6 +84,9 @@ pub enum Channels {
     /// A channel for each entity, to which each player subscribes at the
     /// interval of its distance.
     Entity,
+    /// As `Entity`, among a grid of servers that hand entities over; a player
+    /// is told of those in the cells around it.
+    Spatial,
 }
 
 /// How often a player is told of the entities within a distance.
@@ -145,7 +156,23 @@ impl Scenario {
             1e6,
         )?;
         within("jump-cm-per-s", self.movement.jump_cm_per_s, 0.0, 1e4)?;
+        self.check_space()?;
         self.check_tiers()
+    }
+
+    fn check_space(&self) -> Result<(), (&'static str, String)> {
+        match (self.channels, &self.space) {
+            (Channels::Spatial, Some(space)) => space.check(self.ground.side_m),
+            (Channels::Spatial, None) => Err((
+                "space",
+                "a `[space]` is needed to say where each server's part is".into(),
+            )),
+            (_, Some(_)) => Err((
+                "space",
+                "only `channels = \"spatial\"` has a `[space]`".into(),
+            )),
+            (_, None) => Ok(()),
+        }
     }
 
     fn check_tiers(&self) -> Result<(), (&'static str, String)> {
@@ -198,6 +225,13 @@ impl Scenario {
         Duration::from_secs(1) / self.player_frames_per_s
     }
 
+    /// Whether distance decides what a player is told, so that all of them
+    /// have to look.
+    #[must_use]
+    pub fn all_look(&self) -> bool {
+        self.channels != Channels::Single
+    }
+
     /// The tier of an entity at a distance, by its index.
     #[must_use]
     pub fn tier_at(&self, distance_m: f64) -> usize {
@@ -234,6 +268,27 @@ mod tests {
         let tiers = [0.0, 9.9, 10.0, 49.0, 50.0, 1e9].map(|metres| lod.tier_at(metres));
         assert_eq!(tiers, [0, 0, 1, 1, 2, 2]);
         assert_eq!(built_in("single").tier_at(1e9), 0);
+    }
+
+    #[test]
+    fn space_is_asked_for_where_servers_share_it() {
+        let (_, text) = BUILT_IN
+            .iter()
+            .find(|(name, _)| *name == "spatial")
+            .unwrap();
+        for (right, wrong, expected) in [
+            ("servers = [3, 3]", "servers = [4, 3]", "share 15 by 15"),
+            ("side-m = 300", "side-m = 400", "the cells cover 300 m"),
+            (
+                "\"spatial\"\nplayers",
+                "\"entity\"\nplayers",
+                "only `channels",
+            ),
+        ] {
+            assert!(text.contains(right), "{right}");
+            let error = Scenario::parse("x.toml", &text.replace(right, wrong)).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 
     #[test]

@@ -1,41 +1,27 @@
-//! A simulated game server: it owns the world, simulates all characters and
-//! tells the gateway of them.
+//! Simulated game servers: they own the world or a part of it, simulate its
+//! characters and tell the gateway of them.
 
-mod channels;
+mod entities;
+mod luggage;
+mod master;
+mod pupil;
+mod region;
+mod whole;
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use lagometer_client::{Event, Handler, Outbox, SendError};
-use lagometer_protocol::messages::channeldpb::{
-    ChannelDataAccess, ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
-};
-use lagometer_protocol::messages::unrealpb::{
-    CharacterServerMovePackedParams, RemoteFunctionMessage, SpawnObjectMessage, UnrealObjectRef,
-};
-use lagometer_protocol::{Broadcast, FromGateway};
 use lagometer_units::Time;
-use prost::Message as _;
 
-use crate::body::Body;
-use crate::crowd::{Crowd, EntityId};
-use crate::ground::Ground;
-use crate::ids::Part;
-use crate::intent::Intent;
-use crate::replica::Replica;
+use crate::crowd::Crowd;
+use crate::custody::Claim;
 use crate::scenario::{Channels, Scenario};
-use crate::seed::{derive, unit_interval};
-use crate::vector::Yaw;
-use crate::words::{self, GLOBAL};
 
-const FIRST_YAW: u64 = 20;
-
-/// Acknowledgements of moves to each player, a second: the engine's default
-/// while nothing needs correction.
-const ACKS_PER_S: u32 = 10;
+pub use master::Master;
+pub use region::Region;
+pub use whole::GameServer;
 
 /// What a server has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,369 +38,180 @@ pub struct ServerCounts {
     pub refused: u64,
     /// Players that found no place on the map.
     pub turned_away: u64,
+    /// Characters that came to another cell of the same server.
+    pub cell_changes: u64,
+    /// Characters that other servers handed over.
+    pub taken_over: u64,
+    /// Handovers that told too little to go on with the character.
+    pub bad_handovers: u64,
 }
 
-/// A simulated game server.
+impl ServerCounts {
+    /// What came since `before`, players turned away excepted: those are told
+    /// altogether.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            frames: self.frames - before.frames,
+            states: self.states - before.states,
+            moves: self.moves - before.moves,
+            bad_moves: self.bad_moves - before.bad_moves,
+            refused: self.refused - before.refused,
+            turned_away: self.turned_away,
+            cell_changes: self.cell_changes - before.cell_changes,
+            taken_over: self.taken_over - before.taken_over,
+            bad_handovers: self.bad_handovers - before.bad_handovers,
+        }
+    }
+}
+
+impl std::ops::AddAssign for ServerCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.states += other.states;
+        self.moves += other.moves;
+        self.bad_moves += other.bad_moves;
+        self.refused += other.refused;
+        self.turned_away += other.turned_away;
+        self.cell_changes += other.cell_changes;
+        self.taken_over += other.taken_over;
+        self.bad_handovers += other.bad_handovers;
+    }
+}
+
+/// Any of the game servers that a scenario needs, each with a connection of
+/// its own.
 ///
 /// It hears the gateway as a [`Handler`] and is told of each frame's time.
 /// What it sends goes into the outbox it is handed.
 #[derive(Debug)]
-pub struct GameServer {
-    scenario: Arc<Scenario>,
-    ground: Arc<Ground>,
-    crowd: Crowd,
-    /// The players in the game, by their numbers.
-    pupils: BTreeMap<u32, Pupil>,
-    /// The numbers of the players behind connections.
-    players: BTreeMap<u32, u32>,
-    /// Entity channels asked for: what is to be told once they are there.
-    channels: channels::Entities,
-    clock: Rc<Cell<Time>>,
-    owns_world: bool,
-    frozen: bool,
-    counts: ServerCounts,
-    buffer: Vec<u8>,
+pub enum Server {
+    /// The world's only one.
+    Whole(Box<GameServer>),
+    /// The one that lets players in where others simulate them.
+    Master(Box<Master>),
+    /// One of those that simulate a part of the world each.
+    Region(Box<Region>),
 }
 
-/// A player, as its server knows it.
-#[derive(Debug)]
-struct Pupil {
-    conn_id: u32,
-    intent: Intent,
-    replica: Replica,
-    acknowledged_at: Time,
-}
-
-impl GameServer {
-    /// A server that has said nothing yet; `clock` is the time of the run,
-    /// which whoever drives it keeps.
+impl Server {
+    /// All servers of a scenario, in the order in which they are to begin;
+    /// `clock` is the time of the run, which whoever drives them keeps.
     #[must_use]
-    pub fn new(scenario: Arc<Scenario>, clock: Rc<Cell<Time>>) -> Self {
-        let ground = Arc::new(Ground::new(&scenario.ground, scenario.seed));
-        Self {
-            crowd: Crowd::new(Arc::clone(&ground), scenario.movement),
-            scenario,
-            ground,
-            pupils: BTreeMap::new(),
-            players: BTreeMap::new(),
-            channels: channels::Entities::default(),
-            clock,
-            owns_world: false,
-            frozen: false,
-            counts: ServerCounts::default(),
-            buffer: Vec::new(),
+    pub fn all(scenario: &Arc<Scenario>, clock: &Rc<Cell<Time>>) -> Vec<Self> {
+        match (scenario.channels, &scenario.space) {
+            (Channels::Spatial, Some(space)) => {
+                let master = Master::new(Arc::clone(scenario));
+                let regions = (0..space.server_count()).map(|nth| {
+                    Self::Region(Box::new(Region::new(
+                        nth,
+                        Arc::clone(scenario),
+                        *space,
+                        Rc::clone(clock),
+                    )))
+                });
+                std::iter::once(Self::Master(Box::new(master)))
+                    .chain(regions)
+                    .collect()
+            }
+            _ => vec![Self::Whole(Box::new(GameServer::new(
+                Arc::clone(scenario),
+                Rc::clone(clock),
+            )))],
         }
     }
 
-    /// Logs in and takes the world.
+    /// Logs in and asks for what it is to own.
     ///
     /// # Errors
     ///
     /// [`SendError`] where the outbox takes nothing.
     pub fn begin(&self, outbox: &mut Outbox) -> Result<(), SendError> {
-        outbox.authenticate("lagometer-world-server", "test_lt")?;
-        outbox.create_channel(CreateChannelMessage {
-            channel_type: ChannelType::Global.into(),
-            sub_options: Some(ChannelSubscriptionOptions {
-                data_access: Some(ChannelDataAccess::WriteAccess.into()),
-                ..ChannelSubscriptionOptions::default()
-            }),
-            data: Some(words::any(words::WORLD_TYPE, Vec::new())),
-            ..CreateChannelMessage::default()
-        })?;
-        Ok(())
+        match self {
+            Self::Whole(server) => server.begin(outbox),
+            Self::Master(server) => server.begin(outbox),
+            Self::Region(server) => server.begin(outbox),
+        }
+    }
+
+    /// Whether it has what it is to own. `Err` where it never will have, with
+    /// the reason.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the gateway.
+    pub fn is_ready(&self) -> Result<bool, &'static str> {
+        match self {
+            Self::Whole(server) => Ok(server.owns_world()),
+            Self::Master(server) => Ok(server.owns_world()),
+            Self::Region(server) => server.is_ready(),
+        }
+    }
+
+    /// Whether it simulates characters, and so has frames.
+    #[must_use]
+    pub fn simulates(&self) -> bool {
+        !matches!(self, Self::Master(_))
     }
 
     /// Simulates a frame that ends at `now` and tells what changed.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
-        if !self.owns_world {
-            return;
+        match self {
+            Self::Whole(server) => server.frame(now, outbox),
+            Self::Master(_) => {}
+            Self::Region(server) => server.frame(now, outbox),
         }
-        self.counts.frames += 1;
-        if !self.frozen {
-            self.crowd.frame(self.scenario.server_frame().as_secs_f64());
-        }
-        match self.scenario.channels {
-            Channels::Single => self.tell_world(now, outbox),
-            Channels::Entity => self.tell_entities(now, outbox),
-        }
-        self.acknowledge(now, outbox);
     }
 
-    /// From now on nobody moves any more: what players see must become what
-    /// is.
+    /// From now on nobody moves any more.
     pub fn freeze(&mut self) {
-        self.frozen = true;
+        match self {
+            Self::Whole(server) => server.freeze(),
+            Self::Master(_) => {}
+            Self::Region(server) => server.freeze(),
+        }
     }
 
-    /// Whether the gateway has given it the world.
+    /// The characters that it simulates, as they are.
     #[must_use]
-    pub fn owns_world(&self) -> bool {
-        self.owns_world
-    }
-
-    /// The characters as they are.
-    #[must_use]
-    pub fn crowd(&self) -> &Crowd {
-        &self.crowd
+    pub fn crowd(&self) -> Option<&Crowd> {
+        match self {
+            Self::Whole(server) => Some(server.crowd()),
+            Self::Master(_) => None,
+            Self::Region(server) => Some(server.crowd()),
+        }
     }
 
     /// What it has done so far.
     #[must_use]
     pub fn counts(&self) -> ServerCounts {
-        self.counts
-    }
-
-    /// All characters in one update, or as many as a frame of the wire takes.
-    fn tell_world(&mut self, now: Time, outbox: &mut Outbox) {
-        let mut update = words::WorldUpdate::new(now.as_secs_f64());
-        for (entity, body) in self.crowd.own() {
-            let Some(pupil) = Part::parse(entity).and_then(|(nth, _)| self.pupils.get_mut(&nth))
-            else {
-                continue;
-            };
-            let actor = pupil.replica.actor_changes(body);
-            let character = pupil.replica.character_changes(body);
-            self.counts.states += u64::from(actor.is_some());
-            update.push(entity, actor, character);
-            if update.is_full() {
-                send(
-                    &mut self.counts,
-                    outbox.update(GLOBAL, words::WORLD_TYPE_URL, update.encode()),
-                );
-            }
-        }
-        send(
-            &mut self.counts,
-            outbox.update(GLOBAL, words::WORLD_TYPE_URL, update.encode()),
-        );
-    }
-
-    /// Each character that changed in its own channel.
-    fn tell_entities(&mut self, now: Time, outbox: &mut Outbox) {
-        for (entity, body) in self.crowd.own() {
-            let Some(pupil) = Part::parse(entity).and_then(|(nth, _)| self.pupils.get_mut(&nth))
-            else {
-                continue;
-            };
-            if !self.channels.is_open(entity) {
-                continue;
-            }
-            let Some(actor) = pupil.replica.actor_changes(body) else {
-                continue;
-            };
-            let character = pupil.replica.character_changes(body);
-            let data = words::entity_update(actor, character, now.as_secs_f64() as f32);
-            self.buffer.clear();
-            // A vector takes whatever is written.
-            let _ = data.encode(&mut self.buffer);
-            self.counts.states += 1;
-            send(
-                &mut self.counts,
-                outbox.update(entity.0, words::ENTITY_TYPE_URL, &self.buffer),
-            );
+        match self {
+            Self::Whole(server) => server.counts(),
+            Self::Master(server) => server.counts(),
+            Self::Region(server) => server.counts(),
         }
     }
 
-    /// Answers moves, as often as the engine does.
-    fn acknowledge(&mut self, now: Time, outbox: &mut Outbox) {
-        let each = Duration::from_secs(1) / ACKS_PER_S;
-        for (&player, pupil) in &mut self.pupils {
-            if now.since(pupil.acknowledged_at) < each || pupil.intent.sequence == 0 {
-                continue;
-            }
-            // Not simply now: frames are coarse, and the rate would sink.
-            let due = pupil.acknowledged_at + each;
-            pupil.acknowledged_at = if now.since(due) < each { due } else { now };
-            let answer = words::move_answer(Part::Pawn.of(player), &pupil.intent);
-            let sent = outbox.message(
-                GLOBAL,
-                Broadcast(words::SINGLE_CONNECTION),
-                pupil.conn_id,
-                words::RPC,
-                &answer,
-            );
-            send(&mut self.counts, sent);
-        }
-    }
-
-    /// A player has come: it gets a pawn, and everybody hears of it.
-    fn admit(&mut self, conn_id: u32, player: u32, outbox: &mut Outbox) {
-        if self.pupils.contains_key(&player) || player >= self.scenario.players {
-            return;
-        }
-        let (seed, radius_cm) = (self.scenario.seed, self.scenario.movement.radius_cm);
-        let place = self
-            .ground
-            .starting_place(seed, player, radius_cm, |place| self.crowd.occupied(place));
-        let Ok(place) = place else {
-            self.counts.turned_away += 1;
-            return;
-        };
-        let yaw = 90.0 * unit_interval(derive(seed, FIRST_YAW, u64::from(player)));
-        self.crowd
-            .take(Part::Pawn.of(player), Body::standing(place, Yaw::new(yaw)));
-        let now = self.clock.get();
-        self.players.insert(conn_id, player);
-        for (&other, pupil) in &self.pupils {
-            if self.scenario.channels == Channels::Single
-                || self.channels.is_open(Part::Pawn.of(other))
-            {
-                self.spawn(other, pupil.conn_id, Some(conn_id), outbox)
-                    .unwrap_or(());
-            }
-        }
-        self.pupils.insert(
-            player,
-            Pupil {
-                conn_id,
-                intent: Intent::default(),
-                replica: Replica::default(),
-                acknowledged_at: now,
-            },
-        );
-        let told = match self.scenario.channels {
-            Channels::Single => self.spawn(player, conn_id, None, outbox),
-            Channels::Entity => self.channels.ask_for(player, conn_id, outbox),
-        };
-        send(&mut self.counts, told);
-    }
-
-    /// Tells `to`, or everybody, that there is a player's pawn.
-    fn spawn(
-        &self,
-        player: u32,
-        owner_conn_id: u32,
-        to: Option<u32>,
-        outbox: &mut Outbox,
-    ) -> Result<(), SendError> {
-        let pawn = Part::Pawn.of(player);
-        let channel_id = match self.scenario.channels {
-            Channels::Single => GLOBAL,
-            Channels::Entity => pawn.0,
-        };
-        let message = SpawnObjectMessage {
-            obj: Some(words::object(player, Part::Pawn, owner_conn_id)),
-            channel_id: Some(channel_id),
-            local_role: Some(words::SIMULATED_PROXY),
-            ..SpawnObjectMessage::default()
-        };
-        let broadcast = to.map_or(words::ALL_BUT_SERVER, |_| words::SINGLE_CONNECTION);
-        outbox.message(
-            GLOBAL,
-            Broadcast(broadcast),
-            to.unwrap_or(0),
-            words::SPAWN,
-            &message.encode_to_vec(),
-        )
-    }
-
-    /// A player has gone, and its pawn with it.
-    fn dismiss(&mut self, conn_id: u32, outbox: &mut Outbox) {
-        let Some(player) = self.players.remove(&conn_id) else {
-            return;
-        };
-        self.pupils.remove(&player);
-        self.crowd.give_up(Part::Pawn.of(player));
-        let told = match self.scenario.channels {
-            Channels::Single => {
-                let gone = words::world_without(Part::Pawn.of(player));
-                outbox.update(GLOBAL, words::WORLD_TYPE_URL, &gone)
-            }
-            Channels::Entity => self.channels.close(player, outbox),
-        };
-        send(&mut self.counts, told);
-    }
-
-    /// A player said what it wants.
-    fn obey(&mut self, player: u32, intent: Intent) {
-        let Some(pupil) = self.pupils.get_mut(&player) else {
-            return;
-        };
-        // What is older than what is known was overtaken at a handover.
-        if intent.sequence <= pupil.intent.sequence {
-            return;
-        }
-        let entity = Part::Pawn.of(player);
-        if let Some(body) = self.crowd.body_mut(entity) {
-            body.yaw
-                .turn(intent.quarters.wrapping_sub(pupil.intent.quarters));
-        }
-        if intent.jumps != pupil.intent.jumps {
-            self.crowd.jump(entity);
-        }
-        pupil.intent = intent;
-        self.counts.moves += 1;
-    }
-
-    fn hear_player(&mut self, outbox: &mut Outbox, conn_id: u32, msg_type: u32, payload: &[u8]) {
-        match msg_type {
-            words::LOW_LEVEL => match words::read_login(payload) {
-                Some(player) => self.admit(conn_id, player, outbox),
-                None => self.counts.bad_moves += 1,
-            },
-            words::RPC => match read_move(payload) {
-                Some(intent) => {
-                    if let Some(&player) = self.players.get(&conn_id) {
-                        self.obey(player, intent);
-                    }
-                }
-                None => self.counts.bad_moves += 1,
-            },
-            _ => {}
+    /// What it began and ended to simulate since it was last asked.
+    pub fn take_claims(&mut self) -> Vec<Claim> {
+        match self {
+            Self::Region(server) => server.take_claims(),
+            Self::Whole(_) | Self::Master(_) => Vec::new(),
         }
     }
 }
 
-impl Handler for GameServer {
+impl Handler for Server {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
-        match event {
-            Event::User {
-                msg_type,
-                client_conn_id,
-                payload,
-                ..
-            } => self.hear_player(outbox, client_conn_id, msg_type, payload),
-            Event::Message { message, .. } => match message {
-                FromGateway::CreateChannel(_) => self.owns_world = true,
-                FromGateway::CreateEntityChannel(result) => {
-                    let opened = self.channels.opened(EntityId(result.channel_id));
-                    if let Some((player, conn_id)) = opened {
-                        let told = self.spawn(player, conn_id, None, outbox);
-                        send(&mut self.counts, told);
-                    }
-                }
-                FromGateway::UnsubFromChannel(result)
-                    if self.players.contains_key(&result.conn_id) =>
-                {
-                    self.dismiss(result.conn_id, outbox);
-                }
-                _ => {}
-            },
-            _ => {}
+        match self {
+            Self::Whole(server) => server.on_event(outbox, event),
+            Self::Master(server) => server.on_event(outbox, event),
+            Self::Region(server) => server.on_event(outbox, event),
         }
     }
-}
-
-/// A player's packed move within a remote call.
-fn read_move(payload: &[u8]) -> Option<Intent> {
-    let call = RemoteFunctionMessage::decode(payload).ok()?;
-    let parameters = CharacterServerMovePackedParams::decode(&*call.params_payload).ok()?;
-    Intent::unpack(&parameters.packed_bits).ok()
 }
 
 /// Counts what found no room; a server does not wait for its gateway.
-fn send(counts: &mut ServerCounts, sent: Result<(), SendError>) {
+fn count_refusal<T>(counts: &mut ServerCounts, sent: &Result<T, SendError>) {
     counts.refused += u64::from(sent.is_err());
-}
-
-/// Reads whose pawn an object is: its id, and the connection that owns it.
-pub(crate) fn read_spawn(payload: &[u8]) -> Option<(EntityId, Option<u32>)> {
-    let spawn = SpawnObjectMessage::decode(payload).ok()?;
-    let UnrealObjectRef {
-        net_guid,
-        owning_conn_id,
-        ..
-    } = spawn.obj?;
-    Some((EntityId(net_guid?), owning_conn_id))
 }

@@ -17,11 +17,13 @@ mod field {
     pub(super) const MAP_KEY: u32 = 1;
     pub(super) const MAP_VALUE: u32 = 2;
     pub(super) const ENTITY_ACTOR_STATE: u32 = 2;
+    pub(super) const ENTITY_PAWN_STATE: u32 = 3;
     pub(super) const ENTITY_CHARACTER_STATE: u32 = 4;
     pub(super) const REMOVED: u32 = 1;
     pub(super) const REPLICATED_MOVEMENT: u32 = 11;
     pub(super) const LOCATION: u32 = 3;
     pub(super) const STAMP: u32 = 9;
+    pub(super) const SIMULATED_BY: u32 = 3;
 }
 
 /// What an update says of one entity.
@@ -33,6 +35,8 @@ pub(crate) struct Sighting {
     pub(crate) place: [Option<f32>; 3],
     /// The simulation's time of this state in seconds, where it is stamped.
     pub(crate) at_s: Option<f64>,
+    /// The number of the server that simulates it, where it says so.
+    pub(crate) by: Option<u32>,
 }
 
 impl Sighting {
@@ -79,6 +83,14 @@ pub(crate) fn read_entity(data: &[u8]) -> Result<Sighting, WireError> {
     while let Some(part) = reader.next_field()? {
         match part.number {
             field::ENTITY_ACTOR_STATE => read_actor(part.bytes()?, &mut sighting)?,
+            field::ENTITY_PAWN_STATE => {
+                let mut pawn = Reader::new(part.bytes()?);
+                while let Some(part) = pawn.next_field()? {
+                    if part.number == field::SIMULATED_BY {
+                        sighting.by = Some(part.uint32()?);
+                    }
+                }
+            }
             field::ENTITY_CHARACTER_STATE => {
                 let stamp = number32(part.bytes()?, field::STAMP)?;
                 sighting.at_s = stamp.map(f64::from).or(sighting.at_s);
@@ -158,7 +170,7 @@ fn number64(message: &[u8], number: u32) -> Result<Option<f64>, WireError> {
 mod tests {
     use lagometer_protocol::messages::tpspb::{EntityChannelData, TestRepChannelData};
     use lagometer_protocol::messages::unrealpb::{
-        ActorState, CharacterState, FRepMovement, FVector, GameStateBase,
+        ActorState, CharacterState, FRepMovement, FVector, GameStateBase, PawnState,
     };
     use proptest::prelude::*;
     use prost::Message as _;
@@ -225,10 +237,14 @@ mod tests {
                 replay_last_transform_update_time_stamp: Some(12.5),
                 ..CharacterState::default()
             }),
+            pawn_state: Some(PawnState {
+                remote_view_pitch: Some(4),
+                ..PawnState::default()
+            }),
             ..EntityChannelData::default()
         };
         let sighting = read_entity(&data.encode_to_vec()).unwrap();
-        assert_eq!(sighting.at_s, Some(12.5));
+        assert_eq!((sighting.at_s, sighting.by), (Some(12.5), Some(4)));
         let mut place = Vector::on_ground(7.0, 8.0);
         sighting.apply(&mut place);
         assert_eq!(

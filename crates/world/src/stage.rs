@@ -17,11 +17,11 @@ use lagometer_units::Time;
 use crate::outcome::{Moment, Outcome};
 use crate::player::Player;
 use crate::scenario::Scenario;
-use crate::server::GameServer;
+use crate::server::{Server, ServerCounts};
 use crate::wires::{End, PeerId, PlayError, Wires};
 use agenda::{Agenda, Duty};
 pub use peer::Peer;
-use tally::Tally;
+use tally::{Tally, Truth};
 
 /// How long the gateway may take to give the world to the server.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,7 +67,9 @@ pub fn play_on<W: Wires>(
 struct Stage<W> {
     scenario: Arc<Scenario>,
     wires: W,
-    server: PeerId,
+    /// In the order of their numbers; all but one that owns GLOBAL alone
+    /// simulate.
+    servers: Vec<PeerId>,
     players: Vec<PeerId>,
     agenda: Agenda,
     clock: Rc<Cell<Time>>,
@@ -75,49 +77,69 @@ struct Stage<W> {
 }
 
 impl<W: Wires> Stage<W> {
-    /// Connects the server and waits until it has the world.
-    fn open(
-        scenario: &Arc<Scenario>,
-        mut wires: W,
-        clock: &Rc<Cell<Time>>,
-    ) -> Result<Self, PlayError> {
-        let server = GameServer::new(Arc::clone(scenario), Rc::clone(clock));
+    /// Connects the servers and waits until they have the world.
+    fn open(scenario: &Arc<Scenario>, wires: W, clock: &Rc<Cell<Time>>) -> Result<Self, PlayError> {
+        let mut stage = Self {
+            tally: Tally::new(scenario, wires.processor_time()),
+            scenario: Arc::clone(scenario),
+            wires,
+            servers: Vec::new(),
+            players: Vec::new(),
+            agenda: Agenda::default(),
+            clock: Rc::clone(clock),
+        };
+        for server in Server::all(scenario, clock) {
+            stage.open_server(server)?;
+        }
+        stage.wait_for_servers()?;
+        stage.wires.start();
+        Ok(stage)
+    }
+
+    /// Connects one server and lets it begin.
+    fn open_server(&mut self, server: Server) -> Result<(), PlayError> {
         // Its outbox takes what a second of a large world may need.
         let roomy = Settings {
             max_waiting_bytes: 64 << 20,
             ..Settings::default()
         };
-        let server = wires.connect(End::Server, roomy, Peer::Server(Box::new(server)))?;
-        if let Some((Peer::Server(peer), outbox)) = wires.peer(server) {
-            let begun = peer.begin(outbox);
+        let id = self
+            .wires
+            .connect(End::Server, roomy, Peer::Server(server))?;
+        if let Some((Peer::Server(server), outbox)) = self.wires.peer(id) {
+            let begun = server.begin(outbox);
             begun.map_err(|error| PlayError::NoWorld(error.to_string()))?;
         }
-        wires.flush(server);
-        let began = wires.now();
+        self.wires.flush(id);
+        self.servers.push(id);
+        Ok(())
+    }
+
+    /// Waits until all servers have what they are to own.
+    fn wait_for_servers(&mut self) -> Result<(), PlayError> {
+        let began = self.now();
         loop {
-            if let Some((_, reason)) = wires.take_ended() {
+            if let Some((_, reason)) = self.wires.take_ended() {
                 return Err(PlayError::NoWorld(reason));
             }
-            let owns = |peer: &mut Peer| peer.server_mut().is_some_and(|peer| peer.owns_world());
-            if wires.peer(server).is_some_and(|(peer, _)| owns(peer)) {
-                break;
+            let mut all_ready = true;
+            for server in self.servers() {
+                let ready = server.is_ready();
+                all_ready &= ready.map_err(|why| PlayError::NoWorld(why.into()))?;
             }
-            if wires.now().since(began) > PATIENCE {
-                let why = "no answer; another server may own it";
-                return Err(PlayError::NoWorld(why.into()));
+            if all_ready {
+                return Ok(());
             }
-            wires.poll(NAP)?;
+            if self.now().since(began) > PATIENCE {
+                let grid = match self.scenario.space {
+                    Some(_) => ", or it was started without `-scc`",
+                    None => "",
+                };
+                let why = format!("no answer; another server may own it{grid}");
+                return Err(PlayError::NoWorld(why));
+            }
+            self.wires.poll(NAP)?;
         }
-        wires.start();
-        Ok(Self {
-            tally: Tally::new(scenario, wires.processor_time()),
-            scenario: Arc::clone(scenario),
-            wires,
-            server,
-            players: Vec::new(),
-            agenda: Agenda::default(),
-            clock: Rc::clone(clock),
-        })
     }
 
     /// Lets the players in, one by one.
@@ -127,7 +149,12 @@ impl<W: Wires> Stage<W> {
         stop: &AtomicBool,
     ) -> Result<(), PlayError> {
         let mut at = self.now();
-        self.agenda.add(at, Duty::ServerFrame);
+        let servers = self.servers.len() as u32;
+        for server in 0..servers {
+            // Spread evenly, as those of servers on their own machines are.
+            let phase = self.scenario.server_frame() * server / servers;
+            self.agenda.add(at + phase, Duty::ServerFrame(server));
+        }
         self.agenda.add(at + NOTE_EVERY, Duty::Note);
         for player in 0..self.scenario.players {
             self.agenda.add(at, Duty::Join(player));
@@ -149,11 +176,13 @@ impl<W: Wires> Stage<W> {
             }
         }
         self.wires.begin_measuring()?;
+        self.collect();
         let now = self.now();
         let (counts, flow) = (self.server_counts(), self.wires.flow());
         let cpu = self.wires.processor_time();
         self.tally.begin(now, counts, flow, cpu);
         self.run_until(now + self.scenario.duration.0, progress, stop)?;
+        self.collect();
         let (now, cpu) = (self.now(), self.wires.processor_time());
         self.tally.end(now, players(&self.wires), cpu);
         let (counts, flow) = (self.server_counts(), self.wires.flow());
@@ -168,19 +197,24 @@ impl<W: Wires> Stage<W> {
         progress: &mut dyn FnMut(&Moment),
         stop: &AtomicBool,
     ) -> Result<(), PlayError> {
-        if let Some((Peer::Server(server), _)) = self.wires.peer(self.server) {
-            server.freeze();
+        for &id in &self.servers {
+            if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
+                server.freeze();
+            }
         }
         let slowest = self.scenario.tiers.iter().map(|tier| tier.every.0).max();
         let mut until = self.now() + slowest.unwrap_or_default() + SETTLE;
         let give_up = until + self.wires.patience();
         loop {
             self.run_until(until, progress, stop)?;
-            let Some((Peer::Server(server), _)) = self.wires.peer(self.server) else {
-                return Ok(());
-            };
-            let truth = server.crowd().clone();
-            let all_right = self.tally.compare(&truth, players(&self.wires));
+            let truth: Truth = self
+                .servers()
+                .filter_map(Server::crowd)
+                .flat_map(|crowd| crowd.own().map(|(entity, body)| (entity, body.place)))
+                .collect();
+            self.collect();
+            let now = self.now();
+            let all_right = self.tally.compare(&truth, players(&self.wires), now);
             if all_right || until >= give_up || stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -224,7 +258,7 @@ impl<W: Wires> Stage<W> {
         progress: &mut dyn FnMut(&Moment),
     ) -> Result<(), PlayError> {
         match duty {
-            Duty::ServerFrame => self.server_frame(due),
+            Duty::ServerFrame(number) => self.server_frame(due, number),
             Duty::Join(number) => self.join(number)?,
             Duty::PlayerFrame(number) => self.player_frame(due, number),
             Duty::Look(number) => {
@@ -236,6 +270,7 @@ impl<W: Wires> Stage<W> {
                     .add(due + self.tally.look_every(), Duty::Look(number));
             }
             Duty::Note => {
+                self.collect();
                 let (flow, cpu) = (self.wires.flow(), self.wires.processor_time());
                 let now = self.now();
                 let moment = self.tally.note(now, players(&self.wires), flow, cpu);
@@ -246,12 +281,16 @@ impl<W: Wires> Stage<W> {
         Ok(())
     }
 
-    fn server_frame(&mut self, due: Time) {
-        let began = self.now();
-        if let Some((Peer::Server(server), outbox)) = self.wires.peer(self.server) {
-            server.frame(began, outbox);
+    fn server_frame(&mut self, due: Time, number: u32) {
+        let (began, id) = (self.now(), self.servers[number as usize]);
+        self.clock.set(began);
+        match self.wires.peer(id) {
+            Some((Peer::Server(server), outbox)) if server.simulates() => {
+                server.frame(began, outbox);
+            }
+            _ => return,
         }
-        self.wires.flush(self.server);
+        self.wires.flush(id);
         let ended = self.now();
         let each = self.scenario.server_frame();
         self.tally.frame(began.since(due), ended.since(began));
@@ -261,7 +300,7 @@ impl<W: Wires> Stage<W> {
             next += each;
             self.tally.miss_frame();
         }
-        self.agenda.add(next, Duty::ServerFrame);
+        self.agenda.add(next, Duty::ServerFrame(number));
     }
 
     fn join(&mut self, number: u32) -> Result<(), PlayError> {
@@ -302,6 +341,24 @@ impl<W: Wires> Stage<W> {
         );
     }
 
+    /// Asks servers and players for what they noted since the last time.
+    fn collect(&mut self) {
+        let mut claims = Vec::new();
+        for &id in &self.servers {
+            if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
+                claims.append(&mut server.take_claims());
+            }
+        }
+        self.tally.claims(claims);
+        if self.scenario.space.is_some() {
+            for &id in &self.players {
+                if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
+                    self.tally.handover_gaps(&player.take_handover_gaps());
+                }
+            }
+        }
+    }
+
     /// Notes who has lost the connection.
     fn bury(&mut self) -> Result<(), PlayError> {
         while let Some((peer, reason)) = self.wires.take_ended() {
@@ -313,11 +370,16 @@ impl<W: Wires> Stage<W> {
         Ok(())
     }
 
-    fn server_counts(&mut self) -> crate::server::ServerCounts {
-        match self.wires.peer(self.server) {
-            Some((Peer::Server(server), _)) => server.counts(),
-            _ => crate::server::ServerCounts::default(),
+    fn server_counts(&self) -> ServerCounts {
+        let mut sum = ServerCounts::default();
+        for server in self.servers() {
+            sum += server.counts();
         }
+        sum
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.wires.peers().filter_map(Peer::server)
     }
 
     fn now(&self) -> Time {

@@ -18,6 +18,10 @@ pub struct Seen {
     pub place: Option<Vector>,
     /// The simulation's time of that state.
     pub at: Time,
+    /// When the player was told last.
+    pub told_at: Time,
+    /// The number of the server that simulates it, where its data says so.
+    pub by: Option<u32>,
 }
 
 /// Everything one player knows of the others.
@@ -33,6 +37,8 @@ impl View {
             known_since: now,
             place: None,
             at: Time::ZERO,
+            told_at: now,
+            by: None,
         });
     }
 
@@ -42,27 +48,31 @@ impl View {
     }
 
     /// Takes news of an entity. `at` is the simulation's time of the state.
+    /// Returns how long the player was told nothing of it, where another
+    /// server than before tells now.
     pub(crate) fn see(
         &mut self,
         entity: EntityId,
         sighting: &Sighting,
         at: Option<Time>,
         now: Time,
-    ) {
+    ) -> Option<Duration> {
         if sighting.removed {
             self.forget(entity);
-            return;
+            return None;
         }
         self.learn(entity, now);
-        let Some(seen) = self.entities.get_mut(&entity) else {
-            return;
-        };
+        let seen = self.entities.get_mut(&entity)?;
         if sighting.place.iter().any(Option::is_some) {
             sighting.apply(seen.place.get_or_insert_default());
         }
         if let Some(at) = at {
             seen.at = seen.at.max(at);
         }
+        let told_before = std::mem::replace(&mut seen.told_at, now);
+        let by = sighting.by?;
+        let before = seen.by.replace(by)?;
+        (before != by).then(|| now.since(told_before))
     }
 
     /// Everything known is as of `at`: a channel that holds all entities says

@@ -2,17 +2,19 @@
 //! them.
 
 use lagometer_protocol::any;
-use lagometer_protocol::messages::channeldpb::BroadcastType;
+use lagometer_protocol::messages::channeldpb::{BroadcastType, SpatialInfo};
 use lagometer_protocol::messages::tpspb::{EntityChannelData, TestRepChannelData};
 use lagometer_protocol::messages::unrealpb::{
     ActorState, CharacterServerMovePackedParams, CharacterState, GameStateBase,
-    RemoteFunctionMessage, UnrealObjectRef,
+    RemoteFunctionMessage, SpatialChannelData, SpatialEntityState, SpawnObjectMessage,
+    UnrealObjectRef,
 };
 use prost::Message as _;
 
 use crate::crowd::EntityId;
 use crate::ids::Part;
 use crate::intent::Intent;
+use crate::vector::Vector;
 
 /// The channel that everybody may subscribe to.
 pub(crate) const GLOBAL: u32 = 0;
@@ -21,6 +23,7 @@ pub(crate) const GLOBAL: u32 = 0;
 pub(crate) const LOW_LEVEL: u32 = 100;
 pub(crate) const RPC: u32 = 102;
 pub(crate) const SPAWN: u32 = 103;
+pub(crate) const PLAYER_LEFT: u32 = 202;
 
 pub(crate) const SINGLE_CONNECTION: u32 = BroadcastType::SingleConnection as u32;
 pub(crate) const ALL_BUT_SERVER: u32 = BroadcastType::AllButServer as u32;
@@ -28,6 +31,7 @@ pub(crate) const ALL_BUT_SERVER: u32 = BroadcastType::AllButServer as u32;
 /// The engine's number of an object that others simulate.
 pub(crate) const SIMULATED_PROXY: u32 = 1;
 
+pub(crate) const CELL_TYPE_URL: &str = "type.googleapis.com/unrealpb.SpatialChannelData";
 pub(crate) const WORLD_TYPE: &str = "tpspb.TestRepChannelData";
 pub(crate) const ENTITY_TYPE: &str = "tpspb.EntityChannelData";
 pub(crate) const WORLD_TYPE_URL: &str = "type.googleapis.com/tpspb.TestRepChannelData";
@@ -136,6 +140,29 @@ pub(crate) fn entity_update(
     }
 }
 
+/// A place in the gateway's axes: its z is the engine's y, its y is up.
+pub(crate) fn spatial(place: Vector) -> SpatialInfo {
+    SpatialInfo {
+        x: place.x,
+        y: place.z,
+        z: place.y,
+    }
+}
+
+/// A cell's update that takes all of a player's entities away, and their
+/// channels with them.
+pub(crate) fn cell_without(player: u32) -> Vec<u8> {
+    let gone = || SpatialEntityState {
+        removed: true,
+        ..SpatialEntityState::default()
+    };
+    let entities = Part::ALL
+        .into_iter()
+        .map(|part| (part.of(player).0, gone()))
+        .collect();
+    SpatialChannelData { entities }.encode_to_vec()
+}
+
 /// What a player says before it has a pawn: its number.
 pub(crate) fn login(player: u32) -> [u8; 4] {
     player.to_le_bytes()
@@ -144,6 +171,17 @@ pub(crate) fn login(player: u32) -> [u8; 4] {
 /// Reads what [`login`] wrote.
 pub(crate) fn read_login(payload: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(payload.try_into().ok()?))
+}
+
+/// Reads whose pawn an object is: its id, and the connection that owns it.
+pub(crate) fn read_spawn(payload: &[u8]) -> Option<(EntityId, Option<u32>)> {
+    let spawn = SpawnObjectMessage::decode(payload).ok()?;
+    let UnrealObjectRef {
+        net_guid,
+        owning_conn_id,
+        ..
+    } = spawn.obj?;
+    Some((EntityId(net_guid?), owning_conn_id))
 }
 
 /// A player's remote call that moves its pawn.

@@ -26,7 +26,7 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_machine::measured();
-    let (venue, own) = venue(arguments)?;
+    let (venue, own) = venue(arguments, &scenario)?;
     let place = own
         .as_ref()
         .map_or_else(|| venue.clients.to_string(), |_| "own".to_owned());
@@ -92,9 +92,12 @@ fn prepare(arguments: &WorldArguments) -> Result<Scenario, Failure> {
 }
 
 /// The gateway that was named, or one of our own.
-fn venue(arguments: &WorldArguments) -> Result<(Venue, Option<OwnGateway>), Failure> {
+fn venue(
+    arguments: &WorldArguments,
+    scenario: &Scenario,
+) -> Result<(Venue, Option<OwnGateway>), Failure> {
     let Some(gateway) = &arguments.gateway else {
-        let own = OwnGateway::start()?;
+        let own = OwnGateway::start(scenario.space.as_ref())?;
         return Ok((own.venue(), Some(own)));
     };
     let clients = address(gateway, "--gateway")?;

@@ -1,7 +1,7 @@
 //! A played world on a terminal: how old what players see is, tier by tier,
 //! what reached them, and what it cost.
 
-use lagometer_stats::{World, WorldTier};
+use lagometer_stats::{Handovers, World, WorldTier};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -66,7 +66,9 @@ pub(crate) type Facts = (&'static str, Vec<(&'static str, String)>);
 
 /// Everything else there is to say of a world, under headings.
 pub(crate) fn facts(world: &World) -> Vec<Facts> {
-    let mut all = vec![players(world), server(world), generator(world)];
+    let mut all = vec![players(world), server(world)];
+    all.extend(world.handovers.as_ref().map(handovers));
+    all.push(generator(world));
     if let Some(metrics) = &world.gateway_metrics {
         let number = |value: Option<f64>, unit: &str| {
             value.map_or(written::NOTHING.to_owned(), |value| {
@@ -86,7 +88,7 @@ pub(crate) fn facts(world: &World) -> Vec<Facts> {
                         }),
                 ),
                 (
-                    "longest tick of GLOBAL",
+                    "longest tick of a channel",
                     metrics
                         .tick_max_ms
                         .map_or(written::NOTHING.to_owned(), |tick| format!("{tick:.1} ms")),
@@ -192,6 +194,58 @@ fn server(world: &World) -> Facts {
             ),
         ],
     )
+}
+
+fn handovers(handovers: &Handovers) -> Facts {
+    let mut facts = vec![
+        (
+            "servers and cells",
+            format!("{} and {}", handovers.servers, handovers.cells),
+        ),
+        (
+            "handovers",
+            format!(
+                "{:.1} a second; {} of {} completed",
+                handovers.per_s,
+                written::count(handovers.completed),
+                written::count(handovers.begun)
+            ),
+        ),
+        (
+            "changes of cell beside",
+            format!("{:.1} a second", handovers.cell_changes_per_s),
+        ),
+        (
+            "nobody simulates it for",
+            format!(
+                "{} ms, p99 {}",
+                milliseconds(handovers.flight_ms.p50),
+                milliseconds(handovers.flight_ms.p99)
+            ),
+        ),
+        (
+            "gap that players see",
+            format!(
+                "{} ms, p99 {}, at worst {}",
+                milliseconds(handovers.gap_ms.p50),
+                milliseconds(handovers.gap_ms.p99),
+                milliseconds(handovers.gap_ms.max)
+            ),
+        ),
+        (
+            "simulated twice, or by nobody",
+            format!("{} times, {} times", handovers.doubled, handovers.orphaned),
+        ),
+    ];
+    for (name, count) in [
+        ("without a server at the end", handovers.orphans),
+        ("handovers that told too little", handovers.failed),
+    ] {
+        if count > 0 {
+            facts.push((name, written::count(count)));
+        }
+    }
+    ("Handovers", facts)
 }
 
 fn generator(world: &World) -> Facts {

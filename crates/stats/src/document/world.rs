@@ -27,6 +27,10 @@ pub struct World {
     /// What the gateway said of itself, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway_metrics: Option<GatewayMetrics>,
+    /// What became of characters that went from server to server; absent where
+    /// one server has the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handovers: Option<Handovers>,
     /// What gave way first, in a sentence; absent where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bend: Option<String>,
@@ -130,6 +134,44 @@ pub struct Generator {
     pub sent_bytes_per_s: f64,
 }
 
+/// What became of characters that went from server to server, from the
+/// beginning of the measured time until all stood still.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Handovers {
+    /// Servers that simulate a part of the world each.
+    pub servers: u32,
+    /// Cells, each with a channel of its own.
+    pub cells: u32,
+    /// Characters taken over by another server each second of the measured
+    /// time.
+    pub per_s: f64,
+    /// Characters that came to another cell of the same server, each second.
+    pub cell_changes_per_s: f64,
+    /// Handovers begun: a server let go of a character that left its part.
+    pub begun: u64,
+    /// Handovers completed: the server of the other part took it up.
+    pub completed: u64,
+    /// From the old server's last frame with a character to when the new one
+    /// had it: the time in which nobody simulates it.
+    pub flight_ms: Quantiles,
+    /// From the last state by the old server to the first by the new one, at
+    /// each player that saw it.
+    pub gap_ms: Quantiles,
+    /// Gaps behind `gap_ms`.
+    pub gaps: u64,
+    /// Times that two servers simulated one character.
+    pub doubled: u64,
+    /// Times that a character was nobody's for a second or longer.
+    pub orphaned: u64,
+    /// Characters that nobody simulated at the end.
+    pub orphans: u64,
+    /// Characters that servers simulated at the end, all servers together.
+    pub simulated: u64,
+    /// Handovers that told the new server too little to go on with.
+    pub failed: u64,
+}
+
 /// What a gateway's metrics said of the measured time; null where it does not
 /// have that figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -139,7 +181,7 @@ pub struct GatewayMetrics {
     pub cpu_pct: Option<f64>,
     /// Resident memory at the end.
     pub resident_bytes: Option<f64>,
-    /// The longest tick of the channel GLOBAL that was seen.
+    /// The longest tick of any type of channel that was seen.
     pub tick_max_ms: Option<f64>,
     /// Messages that it received each second.
     pub messages_in_per_s: Option<f64>,

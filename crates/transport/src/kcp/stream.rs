@@ -224,7 +224,7 @@ mod tests {
         side.write(b"x");
         let mut datagrams = Vec::new();
         side.send(Time::ZERO, &mut |datagram| {
-            datagrams.push(datagram.to_vec())
+            datagrams.push(datagram.to_vec());
         });
         assert_eq!(Stream::opening(&datagrams[0]), Some((0x0102_0304, true)));
         assert_eq!(Stream::opening(b"short"), None);

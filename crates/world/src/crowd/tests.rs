@@ -34,6 +34,7 @@ fn play(crowd: &mut Crowd, frames: u32) {
     let temper = Temper {
         turn_each_second: tenth,
         jump_each_second: tenth,
+        teleport_each_second: None,
     };
     let minds: Vec<Mind> = (0..crowd.len() as u32)
         .map(|player| Mind::new(1, player, temper))

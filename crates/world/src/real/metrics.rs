@@ -55,7 +55,7 @@ fn watch(metrics: SocketAddr, stopped: &Receiver<()>) -> GatewayFigures {
             continue;
         };
         let now = Instant::now();
-        if let Some(tick_ms) = value(&text, "channel_tick_duration", "type=\"GLOBAL\"") {
+        for (_, tick_ms) in samples(&text, "channel_tick_duration") {
             tick_max_ms = Some(tick_max_ms.map_or(tick_ms, |most| most.max(tick_ms)));
         }
         if first.is_none() {
@@ -106,15 +106,7 @@ fn fetch(metrics: SocketAddr) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// The value of a sample in Prometheus' text format whose labels contain
-/// `labels`.
-fn value(text: &str, name: &str, labels: &str) -> Option<f64> {
-    samples(text, name)
-        .find(|(written, _)| written.contains(labels))
-        .map(|(_, value)| value)
-}
-
-/// The sum of all samples of a name.
+/// The sum of all samples of a name in Prometheus' text format.
 fn sum(text: &str, name: &str) -> Option<f64> {
     samples(text, name)
         .map(|(_, value)| value)
@@ -166,7 +158,7 @@ frames_total{x=\"y\"} 3\n";
         assert_eq!(sum(TEXT, "process_cpu_seconds_total"), Some(12.0));
         assert_eq!(sum(TEXT, "frames"), Some(3.0));
         assert_eq!(sum(TEXT, "absent"), None);
-        let tick = value(TEXT, "channel_tick_duration", "type=\"GLOBAL\"");
-        assert_eq!(tick, Some(7.25));
+        let ticks: Vec<_> = samples(TEXT, "channel_tick_duration").collect();
+        assert_eq!(ticks, [("type=\"TEST\"", 1.0), ("type=\"GLOBAL\"", 7.25)]);
     }
 }

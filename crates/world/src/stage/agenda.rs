@@ -8,8 +8,8 @@ use lagometer_units::Time;
 /// Something that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Duty {
-    /// A frame of the server.
-    ServerFrame,
+    /// A frame of the server of that number.
+    ServerFrame(u32),
     /// A player, by its number, arrives.
     Join(u32),
     /// A player's frame.
@@ -55,12 +55,12 @@ mod tests {
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let mut agenda = Agenda::default();
         agenda.add(at(2), Duty::PlayerFrame(1));
-        agenda.add(at(2), Duty::ServerFrame);
+        agenda.add(at(2), Duty::ServerFrame(0));
         agenda.add(at(1), Duty::Join(4));
         assert_eq!(agenda.take(at(0)), None);
         assert_eq!(agenda.next_at(), Some(at(1)));
         assert_eq!(agenda.take(at(9)), Some((at(1), Duty::Join(4))));
-        assert_eq!(agenda.take(at(9)), Some((at(2), Duty::ServerFrame)));
+        assert_eq!(agenda.take(at(9)), Some((at(2), Duty::ServerFrame(0))));
         assert_eq!(agenda.take(at(9)), Some((at(2), Duty::PlayerFrame(1))));
         assert_eq!(agenda.take(at(9)), None);
     }

@@ -3,19 +3,19 @@
 use lagometer_client::{Event, Handler, Outbox};
 
 use crate::player::Player;
-use crate::server::GameServer;
+use crate::server::Server;
 
 /// A game server or a player.
 #[derive(Debug)]
 pub enum Peer {
     /// A game server.
-    Server(Box<GameServer>),
+    Server(Server),
     /// A player.
     Player(Box<Player>),
 }
 
 impl Peer {
-    pub(super) fn server_mut(&mut self) -> Option<&mut GameServer> {
+    pub(super) fn server(&self) -> Option<&Server> {
         match self {
             Self::Server(server) => Some(server),
             Self::Player(_) => None,

@@ -1,15 +1,18 @@
 //! Counting while a world is played, and what comes of it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
-use crate::crowd::Crowd;
-use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::crowd::EntityId;
+use crate::custody::{Claim, Ledger};
+use crate::outcome::{GatewayFigures, Handovers, Moment, Outcome};
 use crate::player::{Player, PlayerCounts};
 use crate::scenario::Scenario;
 use crate::server::ServerCounts;
+use crate::vector::Vector;
 use crate::wires::Flow;
 
 /// Ages sampled each second, all players together: enough for a p99.9 of every
@@ -27,6 +30,9 @@ const MISSING_AFTER: Duration = Duration::from_secs(2);
 /// because it is too small.
 const TOLERANCE_CM: f64 = 0.01;
 
+/// Where everybody is.
+pub(super) type Truth = BTreeMap<EntityId, Vector>;
+
 #[derive(Debug)]
 pub(super) struct Tally {
     tiers: Vec<Duration>,
@@ -42,6 +48,10 @@ pub(super) struct Tally {
     outcome: Outcome,
     /// Ages since the last note.
     ages_since: Distribution,
+    /// Who simulates whom, where several servers do.
+    ledger: Ledger,
+    /// How many servers simulate.
+    simulating: u32,
 }
 
 /// What the last note saw.
@@ -94,10 +104,27 @@ impl Tally {
                 generator_cpu: None,
                 wire: (0, 0),
                 gateway: None,
+                handovers: scenario.space.map(|_| Handovers::default()),
                 timeline: Vec::new(),
                 partial: false,
             },
             ages_since: Distribution::new(),
+            ledger: Ledger::default(),
+            simulating: scenario.space.map_or(1, |space| space.server_count()),
+        }
+    }
+
+    /// What servers began and ended to simulate.
+    pub(super) fn claims(&mut self, claims: Vec<Claim>) {
+        self.ledger.take(claims);
+    }
+
+    /// Times between the last state by one server and the first by the next.
+    pub(super) fn handover_gaps(&mut self, gaps: &[Duration]) {
+        if let (true, Some(handovers)) = (self.measuring, &mut self.outcome.handovers) {
+            for gap in gaps {
+                handovers.gaps.record(*gap);
+            }
         }
     }
 
@@ -120,6 +147,7 @@ impl Tally {
         self.server_before = server;
         self.flow_before = flow;
         self.noted.updates = 0;
+        self.ledger.begin_counting();
     }
 
     /// Looks at what a player sees.
@@ -186,7 +214,7 @@ impl Tally {
             players: in_game,
             updates_per_s: updates.saturating_sub(noted.updates) as f64 / seconds,
             bytes_per_s: (flow.received_bytes - noted.received_bytes) as f64 / seconds,
-            frames_per_s: noted.frames as f64 / seconds,
+            frames_per_s: noted.frames as f64 / seconds / f64::from(self.simulating),
             frame_late_ms: noted.late_ms,
             age_p50_ms: age(0.5),
             age_p99_ms: age(0.99),
@@ -234,42 +262,34 @@ impl Tally {
 
     /// What server and sockets did in the time that counted.
     pub(super) fn end_counts(&mut self, server: ServerCounts, flow: Flow) {
-        let before = self.server_before;
-        self.outcome.server = ServerCounts {
-            frames: server.frames - before.frames,
-            states: server.states - before.states,
-            moves: server.moves - before.moves,
-            bad_moves: server.bad_moves - before.bad_moves,
-            refused: server.refused - before.refused,
-            turned_away: server.turned_away,
-        };
+        self.outcome.server = server.since(self.server_before);
+        self.outcome.server.frames /= u64::from(self.simulating);
         self.outcome.wire = (
             flow.received_bytes - self.flow_before.received_bytes,
             flow.sent_bytes - self.flow_before.sent_bytes,
         );
     }
 
-    /// Compares what players see with what is. Whether all of them are right.
+    /// Compares what players see with what is, once all stand still. Whether
+    /// all of them are right.
     pub(super) fn compare<'a>(
         &mut self,
-        truth: &Crowd,
+        truth: &Truth,
         players: impl Iterator<Item = &'a Player>,
+        now: Time,
     ) -> bool {
         let (mut right, mut looked_at) = (0, 0);
         for player in players.filter(|player| player.observes() && player.is_in_game()) {
             looked_at += 1;
-            let agrees = truth.own().all(|(entity, body)| {
-                let seen = player.view().seen(entity).and_then(|seen| seen.place);
-                seen.is_some_and(|place| {
-                    let apart = place - body.place;
-                    [apart.x, apart.y, apart.z]
-                        .iter()
-                        .all(|apart| apart.abs() <= TOLERANCE_CM)
-                })
-            });
-            right += usize::from(agrees);
+            right += usize::from(is_right(player, truth));
         }
         self.outcome.right_views = (right, looked_at);
+        if let Some(handovers) = &mut self.outcome.handovers {
+            handovers.custody = self.ledger.sums();
+            handovers.flights = self.ledger.flights().clone();
+            handovers.orphans = self.ledger.orphans(now) as u64;
+            handovers.simulated = truth.len() as u64;
+        }
         right == looked_at
     }
 
@@ -280,6 +300,29 @@ impl Tally {
             ..self.outcome
         }
     }
+}
+
+/// Whether a player sees everyone it is shown where they are, and nobody else.
+fn is_right(player: &Player, truth: &Truth) -> bool {
+    let all_seen = truth.iter().all(|(&entity, &is)| {
+        let seen = player.view().seen(entity).and_then(|seen| seen.place);
+        match seen {
+            Some(place) => near(place, is),
+            None => !player.is_shown(is),
+        }
+    });
+    let nobody_else = player
+        .view()
+        .entities()
+        .all(|(entity, _)| truth.contains_key(&entity));
+    all_seen && nobody_else
+}
+
+fn near(one: Vector, other: Vector) -> bool {
+    let apart = one - other;
+    [apart.x, apart.y, apart.z]
+        .iter()
+        .all(|apart| apart.abs() <= TOLERANCE_CM)
 }
 
 fn add(sum: &mut PlayerCounts, counts: PlayerCounts) {

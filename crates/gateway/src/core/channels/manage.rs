@@ -196,6 +196,7 @@ impl ChannelSide {
                 .of(channel.kind)
                 .data_type
                 .as_deref()
+                .or_else(|| default_type(channel.kind, self.settings.unreal))
                 .and_then(|name| Content::empty(name, schema, limits)),
         };
         channel.data = Some(Data {
@@ -273,4 +274,10 @@ impl ChannelSide {
         self.next_channel = id.0;
         Some(id)
     }
+}
+
+/// The type that a channel's data begins as where the settings name none: for
+/// Unreal games a cell's is always the list of its entities.
+fn default_type(kind: i32, unreal: bool) -> Option<&'static str> {
+    (unreal && kind == ChannelType::Spatial as i32).then_some("unrealpb.SpatialChannelData")
 }

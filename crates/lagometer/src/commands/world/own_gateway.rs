@@ -1,11 +1,13 @@
 //! A gateway of our own for one world: this program once more, as a process
 //! of its own, so that its cost can be told from the generator's.
 
+use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use lagometer_world::Space;
 use lagometer_world::real::Venue;
 
 use crate::failure::Failure;
@@ -24,15 +26,18 @@ pub(super) struct OwnGateway {
 
 impl OwnGateway {
     /// Starts a gateway as the published tests had theirs: ticks and windows
-    /// of 20 ms, and clients that may do what players do.
-    pub(super) fn start() -> Result<Self, Failure> {
+    /// of 20 ms, and clients that may do what players do. With a `space` it
+    /// has that grid, and servers that break off may come back for what they
+    /// had.
+    pub(super) fn start(space: Option<&Space>) -> Result<Self, Failure> {
         let lacks = |what: &str, why: std::io::Error| {
             Failure::Environment(format!("no gateway of our own: {what}: {why}"))
         };
         let program = std::env::current_exe().map_err(|why| lacks("this program", why))?;
         let [servers, clients, metrics] =
             free_addresses().map_err(|why| lacks("a free port", why))?;
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args([
                 "gateway",
                 "--dev",
@@ -47,9 +52,19 @@ impl OwnGateway {
             // Ctrl-C is for this program, which then ends the gateway.
             .process_group(0)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(|why| lacks("its process", why))?;
+            .stdout(Stdio::null());
+        if space.is_some() {
+            // The grid comes by standard input: no file is left behind.
+            command
+                .args(["--scc", "/dev/stdin", "--scr"])
+                .stdin(Stdio::piped());
+        }
+        let mut child = command.spawn().map_err(|why| lacks("its process", why))?;
+        if let (Some(space), Some(mut stdin)) = (space, child.stdin.take()) {
+            stdin
+                .write_all(space.controller_json().as_bytes())
+                .map_err(|why| lacks("its grid", why))?;
+        }
         let began = Instant::now();
         while TcpStream::connect(clients).is_err() {
             if let Ok(Some(status)) = child.try_wait() {

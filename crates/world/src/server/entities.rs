@@ -11,7 +11,7 @@ use prost::Message as _;
 
 use crate::crowd::EntityId;
 use crate::ids::Part;
-use crate::words::{self, GLOBAL};
+use crate::words;
 
 /// Channels asked for and channels that are there.
 #[derive(Debug, Default)]
@@ -27,21 +27,25 @@ struct Entity {
 }
 
 impl Entities {
-    /// Asks for the channels of all of a player's parts.
+    /// Asks for the channels of all of a player's parts, in GLOBAL or a cell's
+    /// channel; `pawn` is what is to be known of the pawn at once.
     pub(super) fn ask_for(
         &mut self,
+        in_channel_id: u32,
         player: u32,
         conn_id: u32,
+        pawn: Option<&EntityChannelData>,
         outbox: &mut Outbox,
     ) -> Result<(), SendError> {
         for part in Part::ALL {
+            let known = pawn.filter(|_| part == Part::Pawn).cloned();
             let data = EntityChannelData {
                 obj_ref: Some(words::object(player, part, conn_id)),
-                ..EntityChannelData::default()
+                ..known.unwrap_or_default()
             };
             let entity = part.of(player);
             outbox.create_entity_channel(
-                GLOBAL,
+                in_channel_id,
                 CreateEntityChannelMessage {
                     entity_id: entity.0,
                     sub_options: Some(ChannelSubscriptionOptions {
@@ -59,14 +63,32 @@ impl Entities {
         Ok(())
     }
 
-    /// The gateway has opened a channel. Returns the player and its connection
-    /// where that was its pawn's.
-    pub(super) fn opened(&mut self, entity: EntityId) -> Option<(u32, u32)> {
+    /// The gateway has opened a channel. Returns the connection it was asked
+    /// for.
+    pub(super) fn opened(&mut self, entity: EntityId) -> Option<u32> {
         let known = self.known.get_mut(&entity)?;
         known.open = true;
-        match Part::parse(entity)? {
-            (player, Part::Pawn) => Some((player, known.conn_id)),
-            _ => None,
+        Some(known.conn_id)
+    }
+
+    /// Whether the channels of all of a player's parts are there.
+    pub(super) fn all_open(&self, player: u32) -> bool {
+        let mut parts = Part::ALL.into_iter();
+        parts.all(|part| self.is_open(part.of(player)))
+    }
+
+    /// Channels that another server has made come with their player.
+    pub(super) fn take_over(&mut self, player: u32, conn_id: u32) {
+        for part in Part::ALL {
+            let open = true;
+            self.known.insert(part.of(player), Entity { conn_id, open });
+        }
+    }
+
+    /// A player's channels are another server's, or gone.
+    pub(super) fn forget(&mut self, player: u32) {
+        for part in Part::ALL {
+            self.known.remove(&part.of(player));
         }
     }
 

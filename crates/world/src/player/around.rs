@@ -1,0 +1,124 @@
+//! What lies around a player in a world of cells: which cells it is shown,
+//! who is in them, and which entities it has subscribed to for that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::crowd::EntityId;
+use crate::ids::Part;
+
+/// What a player knows of the cells around it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Around {
+    /// The cells it is subscribed to.
+    cells: BTreeSet<u32>,
+    /// The pawns in them, and in which.
+    pawns: BTreeMap<EntityId, u32>,
+    /// The entities of others it is subscribed to.
+    subscribed: BTreeSet<EntityId>,
+    /// The cell whose server hears it.
+    home: Option<u32>,
+}
+
+impl Around {
+    /// The cell whose server hears the player.
+    pub(super) fn home(&self) -> Option<u32> {
+        self.home
+    }
+
+    /// Its own pawn is in that cell, or is to come there.
+    pub(super) fn settle(&mut self, cell: u32) {
+        self.home = Some(cell);
+    }
+
+    /// Whether a cell is shown.
+    pub(super) fn shows(&self, cell: u32) -> bool {
+        self.cells.contains(&cell)
+    }
+
+    /// A cell is shown from now on.
+    pub(super) fn show(&mut self, cell: u32) {
+        self.cells.insert(cell);
+    }
+
+    /// A cell is not shown any more. Returns the pawns in it.
+    pub(super) fn hide(&mut self, cell: u32) -> Vec<EntityId> {
+        self.cells.remove(&cell);
+        let there = |(pawn, at): (&EntityId, &u32)| (*at == cell).then_some(*pawn);
+        self.pawns.iter().filter_map(there).collect()
+    }
+
+    /// The gateway has subscribed the player to an entity.
+    pub(super) fn subscribed(&mut self, entity: EntityId) {
+        self.subscribed.insert(entity);
+    }
+
+    /// A pawn is in a cell. Returns whether the player has to subscribe to it.
+    pub(super) fn appear(&mut self, pawn: EntityId, cell: u32) -> bool {
+        self.pawns.insert(pawn, cell);
+        self.subscribed.insert(pawn)
+    }
+
+    /// Whether a pawn is, as far as is known, in that cell.
+    pub(super) fn is_in(&self, pawn: EntityId, cell: u32) -> bool {
+        self.pawns.get(&pawn) == Some(&cell)
+    }
+
+    /// A pawn is out of sight. Returns the entities of its player from which
+    /// to unsubscribe: what everybody may know of a player stays known.
+    pub(super) fn disappear(&mut self, pawn: EntityId) -> Vec<EntityId> {
+        self.pawns.remove(&pawn);
+        let Some((player, _)) = Part::parse(pawn) else {
+            return Vec::new();
+        };
+        [Part::Pawn, Part::Controller]
+            .into_iter()
+            .map(|part| part.of(player))
+            .filter(|entity| self.subscribed.remove(entity))
+            .collect()
+    }
+
+    /// An entity's channel is gone.
+    pub(super) fn forget(&mut self, entity: EntityId) {
+        self.pawns.remove(&entity);
+        self.subscribed.remove(&entity);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: u32 = 0x1_0000;
+    const THERE: u32 = 0x1_0001;
+
+    #[test]
+    fn who_is_in_a_hidden_cell_is_out_of_sight() {
+        let mut around = Around::default();
+        let [near, far] = [1, 2].map(|player| Part::Pawn.of(player));
+        around.show(HERE);
+        around.show(THERE);
+        assert!(around.appear(near, HERE));
+        assert!(around.appear(far, THERE));
+        assert!(!around.appear(far, THERE), "it is subscribed to already");
+        assert_eq!(around.hide(THERE), [far]);
+        assert_eq!(around.disappear(far), [far]);
+        assert!(!around.shows(THERE) && around.shows(HERE));
+        assert!(around.is_in(near, HERE) && !around.is_in(far, THERE));
+    }
+
+    #[test]
+    fn what_a_handover_brought_goes_with_its_pawn() {
+        let mut around = Around::default();
+        for part in Part::ALL {
+            around.subscribed(part.of(7));
+        }
+        let pawn = Part::Pawn.of(7);
+        assert!(!around.appear(pawn, HERE), "the gateway has subscribed it");
+        assert_eq!(
+            around.disappear(pawn),
+            [pawn, Part::Controller.of(7)],
+            "everybody knows its player's state"
+        );
+        assert!(around.appear(pawn, HERE), "it has to subscribe again");
+    }
+}

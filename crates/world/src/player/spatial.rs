@@ -1,0 +1,176 @@
+//! A player in a world of cells: it sees who is in those it is shown.
+
+use lagometer_client::Outbox;
+use lagometer_protocol::FromGateway;
+use lagometer_protocol::messages::channeldpb::{
+    ChannelDataAccess, ChannelDataHandoverMessage, ChannelSubscriptionOptions, ConnectionType,
+    SubscribedToChannelResultMessage,
+};
+use lagometer_protocol::messages::unrealpb::SpatialChannelData;
+use prost::Message as _;
+
+use super::Player;
+use crate::crowd::EntityId;
+use crate::ids::Part;
+use crate::vector::Vector;
+use crate::words;
+
+impl Player {
+    /// Whether a place is in what this player is shown.
+    #[must_use]
+    pub fn is_shown(&self, place: Vector) -> bool {
+        self.scenario.space.is_none_or(|space| {
+            let cell = space.cell_at(place);
+            cell.is_some_and(|cell| self.around.shows(cell))
+        })
+    }
+
+    /// Hears of cells and handovers.
+    pub(super) fn hear_of_space(
+        &mut self,
+        channel_id: u32,
+        message: &FromGateway,
+        outbox: &mut Outbox,
+    ) {
+        match message {
+            FromGateway::SubToChannel(result) if self.is_own(result.conn_id) => {
+                self.subscribed_to(channel_id, result, outbox);
+            }
+            FromGateway::UnsubFromChannel(result) if self.is_own(result.conn_id) => {
+                for pawn in self.around.hide(channel_id) {
+                    self.lose_sight(pawn, outbox);
+                }
+            }
+            FromGateway::ChannelDataHandover(handover) => self.handed_over(handover, outbox),
+            _ => {}
+        }
+    }
+
+    /// A cell tells who is in it.
+    pub(super) fn told_of_cell(
+        &mut self,
+        cell: u32,
+        data: &[u8],
+        outbox: &mut Outbox,
+    ) -> Option<()> {
+        let data = SpatialChannelData::decode(data).ok()?;
+        for (id, state) in data.entities {
+            let pawn = EntityId(id);
+            if !is_pawn(pawn) {
+                continue;
+            }
+            if state.removed {
+                // Only from where it was: it may have been handed on since.
+                if self.around.is_in(pawn, cell) {
+                    self.lose_sight(pawn, outbox);
+                    self.around.forget(pawn);
+                    self.view.forget(pawn);
+                }
+            } else if self.around.shows(cell) {
+                self.sight(pawn, cell, outbox);
+            }
+        }
+        Some(())
+    }
+
+    /// A pawn is in a cell that is shown.
+    pub(super) fn sight(&mut self, pawn: EntityId, cell: u32, outbox: &mut Outbox) {
+        self.view.learn(pawn, self.clock.get());
+        if !self.around.appear(pawn, cell) {
+            return;
+        }
+        let options = ChannelSubscriptionOptions {
+            data_access: Some(ChannelDataAccess::ReadAccess.into()),
+            ..self.options(0)
+        };
+        self.tiers.insert(pawn, 0);
+        let conn_id = self.conn_id.unwrap_or(0);
+        let asked = outbox.subscribe(pawn.0, conn_id, Some(options));
+        self.note(asked.map(drop));
+    }
+
+    /// A pawn is in no cell that is shown. A player never loses sight of its
+    /// own.
+    fn lose_sight(&mut self, pawn: EntityId, outbox: &mut Outbox) {
+        if Some(pawn) == self.pawn {
+            return;
+        }
+        self.view.forget(pawn);
+        self.tiers.remove(&pawn);
+        let conn_id = self.conn_id.unwrap_or(0);
+        for entity in self.around.disappear(pawn) {
+            let asked = outbox.unsubscribe(entity.0, conn_id);
+            self.note(asked.map(drop));
+        }
+    }
+
+    fn subscribed_to(
+        &mut self,
+        channel_id: u32,
+        result: &SubscribedToChannelResultMessage,
+        outbox: &mut Outbox,
+    ) {
+        let is_cell = |space: crate::Space| space.is_cell(channel_id);
+        if self.scenario.space.is_some_and(is_cell) {
+            self.around.show(channel_id);
+            if self.around.home().is_none() {
+                self.around.settle(channel_id);
+                self.ask_to_play(channel_id, outbox);
+            }
+            return;
+        }
+        let entity = EntityId(channel_id);
+        if Part::parse(entity).is_some() && result.conn_type == ConnectionType::Client as i32 {
+            self.around.subscribed(entity);
+        }
+    }
+
+    fn handed_over(&mut self, handover: &ChannelDataHandoverMessage, outbox: &mut Outbox) {
+        let data = handover.data.as_ref();
+        let Some(Ok(data)) = data.map(|data| SpatialChannelData::decode(&*data.value)) else {
+            self.counts.bad_updates += 1;
+            return;
+        };
+        let cell = handover.dst_channel_id;
+        let is_shown = self.around.shows(cell);
+        for (id, state) in data.entities {
+            let pawn = EntityId(id);
+            if !is_pawn(pawn) {
+                continue;
+            }
+            if Some(pawn) == self.pawn {
+                self.around.settle(cell);
+            }
+            if !is_shown && Some(pawn) != self.pawn {
+                self.lose_sight(pawn, outbox);
+                continue;
+            }
+            self.sight(pawn, cell, outbox);
+            if let Some(known) = state.entity_data {
+                let now = self.clock.get();
+                if self
+                    .told_of_entity(pawn, &known.value, now, outbox)
+                    .is_none()
+                {
+                    self.counts.bad_updates += 1;
+                }
+            }
+        }
+    }
+
+    fn is_own(&self, conn_id: u32) -> bool {
+        Some(conn_id) == self.conn_id
+    }
+
+    /// Tells a channel's owner who wants to play.
+    pub(super) fn ask_to_play(&mut self, channel_id: u32, outbox: &mut Outbox) {
+        self.asked_at = self.clock.get();
+        let login = words::login(self.number);
+        let told = outbox.message_owner(channel_id, words::LOW_LEVEL, &login);
+        self.note(told);
+    }
+}
+
+fn is_pawn(entity: EntityId) -> bool {
+    matches!(Part::parse(entity), Some((_, Part::Pawn)))
+}

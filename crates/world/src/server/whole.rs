@@ -1,0 +1,338 @@
+//! A game server that owns the whole world, simulates all characters and tells
+//! the gateway of them.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use lagometer_client::{Event, Handler, Outbox, SendError};
+use lagometer_protocol::messages::channeldpb::{
+    ChannelDataAccess, ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
+};
+use lagometer_protocol::messages::unrealpb::SpawnObjectMessage;
+use lagometer_protocol::{Broadcast, FromGateway};
+use lagometer_units::Time;
+use prost::Message as _;
+
+use super::entities::Entities;
+use super::pupil::{Pupil, newcomer, player_of, read_move};
+use super::{ServerCounts, count_refusal};
+use crate::crowd::{Crowd, EntityId};
+use crate::ground::Ground;
+use crate::ids::Part;
+use crate::intent::Intent;
+use crate::scenario::{Channels, Scenario};
+use crate::words::{self, GLOBAL};
+
+/// A simulated game server that has the world to itself.
+///
+/// It hears the gateway as a [`Handler`] and is told of each frame's time.
+/// What it sends goes into the outbox it is handed.
+#[derive(Debug)]
+pub struct GameServer {
+    scenario: Arc<Scenario>,
+    ground: Arc<Ground>,
+    crowd: Crowd,
+    /// The players in the game, by their numbers.
+    pupils: BTreeMap<u32, Pupil>,
+    /// The numbers of the players behind connections.
+    players: BTreeMap<u32, u32>,
+    /// Entity channels asked for: what is to be told once they are there.
+    channels: Entities,
+    clock: Rc<Cell<Time>>,
+    owns_world: bool,
+    frozen: bool,
+    counts: ServerCounts,
+    buffer: Vec<u8>,
+}
+
+impl GameServer {
+    /// A server that has said nothing yet; `clock` is the time of the run,
+    /// which whoever drives it keeps.
+    #[must_use]
+    pub fn new(scenario: Arc<Scenario>, clock: Rc<Cell<Time>>) -> Self {
+        let ground = Arc::new(Ground::new(&scenario.ground, scenario.seed));
+        Self {
+            crowd: Crowd::new(Arc::clone(&ground), scenario.movement),
+            scenario,
+            ground,
+            pupils: BTreeMap::new(),
+            players: BTreeMap::new(),
+            channels: Entities::default(),
+            clock,
+            owns_world: false,
+            frozen: false,
+            counts: ServerCounts::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Logs in and takes the world.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] where the outbox takes nothing.
+    pub fn begin(&self, outbox: &mut Outbox) -> Result<(), SendError> {
+        outbox.authenticate("lagometer-world-server", "test_lt")?;
+        outbox.create_channel(CreateChannelMessage {
+            channel_type: ChannelType::Global.into(),
+            sub_options: Some(ChannelSubscriptionOptions {
+                data_access: Some(ChannelDataAccess::WriteAccess.into()),
+                ..ChannelSubscriptionOptions::default()
+            }),
+            data: Some(words::any(words::WORLD_TYPE, Vec::new())),
+            ..CreateChannelMessage::default()
+        })?;
+        Ok(())
+    }
+
+    /// Simulates a frame that ends at `now` and tells what changed.
+    pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
+        if !self.owns_world {
+            return;
+        }
+        self.counts.frames += 1;
+        if !self.frozen {
+            self.crowd.frame(self.scenario.server_frame().as_secs_f64());
+        }
+        match self.scenario.channels {
+            Channels::Single => self.tell_world(now, outbox),
+            Channels::Entity | Channels::Spatial => self.tell_entities(now, outbox),
+        }
+        self.acknowledge(now, outbox);
+    }
+
+    /// From now on nobody moves any more: what players see must become what
+    /// is.
+    pub fn freeze(&mut self) {
+        self.frozen = true;
+    }
+
+    /// Whether the gateway has given it the world.
+    #[must_use]
+    pub fn owns_world(&self) -> bool {
+        self.owns_world
+    }
+
+    /// The characters as they are.
+    #[must_use]
+    pub fn crowd(&self) -> &Crowd {
+        &self.crowd
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counts(&self) -> ServerCounts {
+        self.counts
+    }
+
+    /// All characters in one update, or as many as a frame of the wire takes.
+    fn tell_world(&mut self, now: Time, outbox: &mut Outbox) {
+        let mut update = words::WorldUpdate::new(now.as_secs_f64());
+        for (entity, body) in self.crowd.own() {
+            let Some(pupil) = Part::parse(entity).and_then(|(nth, _)| self.pupils.get_mut(&nth))
+            else {
+                continue;
+            };
+            let actor = pupil.replica.actor_changes(body);
+            let character = pupil.replica.character_changes(body);
+            self.counts.states += u64::from(actor.is_some());
+            update.push(entity, actor, character);
+            if update.is_full() {
+                count_refusal(
+                    &mut self.counts,
+                    &outbox.update(GLOBAL, words::WORLD_TYPE_URL, update.encode()),
+                );
+            }
+        }
+        count_refusal(
+            &mut self.counts,
+            &outbox.update(GLOBAL, words::WORLD_TYPE_URL, update.encode()),
+        );
+    }
+
+    /// Each character that changed in its own channel.
+    fn tell_entities(&mut self, now: Time, outbox: &mut Outbox) {
+        for (entity, body) in self.crowd.own() {
+            let Some(pupil) = Part::parse(entity).and_then(|(nth, _)| self.pupils.get_mut(&nth))
+            else {
+                continue;
+            };
+            if !self.channels.is_open(entity) {
+                continue;
+            }
+            let Some(actor) = pupil.replica.actor_changes(body) else {
+                continue;
+            };
+            let character = pupil.replica.character_changes(body);
+            let data = words::entity_update(actor, character, now.as_secs_f64() as f32);
+            self.buffer.clear();
+            // A vector takes whatever is written.
+            let _ = data.encode(&mut self.buffer);
+            self.counts.states += 1;
+            count_refusal(
+                &mut self.counts,
+                &outbox.update(entity.0, words::ENTITY_TYPE_URL, &self.buffer),
+            );
+        }
+    }
+
+    /// Answers moves, as often as the engine does.
+    fn acknowledge(&mut self, now: Time, outbox: &mut Outbox) {
+        for (&player, pupil) in &mut self.pupils {
+            if !pupil.answer_is_due(now) {
+                continue;
+            }
+            let answer = words::move_answer(Part::Pawn.of(player), &pupil.intent);
+            let sent = outbox.message(
+                GLOBAL,
+                Broadcast(words::SINGLE_CONNECTION),
+                pupil.conn_id,
+                words::RPC,
+                &answer,
+            );
+            count_refusal(&mut self.counts, &sent);
+        }
+    }
+
+    /// A player has come: it gets a pawn, and everybody hears of it.
+    fn admit(&mut self, conn_id: u32, player: u32, outbox: &mut Outbox) {
+        if self.pupils.contains_key(&player) || player >= self.scenario.players {
+            return;
+        }
+        let (seed, radius_cm) = (self.scenario.seed, self.scenario.movement.radius_cm);
+        let place = self
+            .ground
+            .starting_place(seed, player, radius_cm, |place| self.crowd.occupied(place));
+        let Ok(place) = place else {
+            self.counts.turned_away += 1;
+            return;
+        };
+        let body = newcomer(&self.scenario, player, place);
+        self.crowd.take(Part::Pawn.of(player), body);
+        let now = self.clock.get();
+        self.players.insert(conn_id, player);
+        for (&other, pupil) in &self.pupils {
+            if self.scenario.channels == Channels::Single
+                || self.channels.is_open(Part::Pawn.of(other))
+            {
+                self.spawn(other, pupil.conn_id, Some(conn_id), outbox)
+                    .unwrap_or(());
+            }
+        }
+        self.pupils.insert(player, Pupil::new(conn_id, now));
+        let told = match self.scenario.channels {
+            Channels::Single => self.spawn(player, conn_id, None, outbox),
+            Channels::Entity | Channels::Spatial => {
+                self.channels.ask_for(GLOBAL, player, conn_id, None, outbox)
+            }
+        };
+        count_refusal(&mut self.counts, &told);
+    }
+
+    /// Tells `to`, or everybody, that there is a player's pawn.
+    fn spawn(
+        &self,
+        player: u32,
+        owner_conn_id: u32,
+        to: Option<u32>,
+        outbox: &mut Outbox,
+    ) -> Result<(), SendError> {
+        let pawn = Part::Pawn.of(player);
+        let channel_id = match self.scenario.channels {
+            Channels::Single => GLOBAL,
+            Channels::Entity | Channels::Spatial => pawn.0,
+        };
+        let message = SpawnObjectMessage {
+            obj: Some(words::object(player, Part::Pawn, owner_conn_id)),
+            channel_id: Some(channel_id),
+            local_role: Some(words::SIMULATED_PROXY),
+            ..SpawnObjectMessage::default()
+        };
+        let broadcast = to.map_or(words::ALL_BUT_SERVER, |_| words::SINGLE_CONNECTION);
+        outbox.message(
+            GLOBAL,
+            Broadcast(broadcast),
+            to.unwrap_or(0),
+            words::SPAWN,
+            &message.encode_to_vec(),
+        )
+    }
+
+    /// A player has gone, and its pawn with it.
+    fn dismiss(&mut self, conn_id: u32, outbox: &mut Outbox) {
+        let Some(player) = self.players.remove(&conn_id) else {
+            return;
+        };
+        self.pupils.remove(&player);
+        self.crowd.give_up(Part::Pawn.of(player));
+        let told = match self.scenario.channels {
+            Channels::Single => {
+                let gone = words::world_without(Part::Pawn.of(player));
+                outbox.update(GLOBAL, words::WORLD_TYPE_URL, &gone)
+            }
+            Channels::Entity | Channels::Spatial => self.channels.close(player, outbox),
+        };
+        count_refusal(&mut self.counts, &told);
+    }
+
+    /// A player said what it wants.
+    fn obey(&mut self, player: u32, intent: Intent) {
+        let Some(pupil) = self.pupils.get_mut(&player) else {
+            return;
+        };
+        let (ground, scenario) = (&self.ground, &self.scenario);
+        let obeyed = pupil.obey(player, intent, &mut self.crowd, ground, scenario);
+        self.counts.moves += u64::from(obeyed);
+    }
+
+    fn hear_player(&mut self, outbox: &mut Outbox, conn_id: u32, msg_type: u32, payload: &[u8]) {
+        match msg_type {
+            words::LOW_LEVEL => match words::read_login(payload) {
+                Some(player) => self.admit(conn_id, player, outbox),
+                None => self.counts.bad_moves += 1,
+            },
+            words::RPC => match read_move(payload) {
+                Some(intent) => {
+                    if let Some(&player) = self.players.get(&conn_id) {
+                        self.obey(player, intent);
+                    }
+                }
+                None => self.counts.bad_moves += 1,
+            },
+            _ => {}
+        }
+    }
+}
+
+impl Handler for GameServer {
+    fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
+        match event {
+            Event::User {
+                msg_type,
+                client_conn_id,
+                payload,
+                ..
+            } => self.hear_player(outbox, client_conn_id, msg_type, payload),
+            Event::Message { message, .. } => match message {
+                FromGateway::CreateChannel(_) => self.owns_world = true,
+                FromGateway::CreateEntityChannel(result) => {
+                    let entity = EntityId(result.channel_id);
+                    let conn_id = self.channels.opened(entity);
+                    if let (Some(player), Some(conn_id)) = (player_of(entity), conn_id) {
+                        let told = self.spawn(player, conn_id, None, outbox);
+                        count_refusal(&mut self.counts, &told);
+                    }
+                }
+                FromGateway::UnsubFromChannel(result)
+                    if self.players.contains_key(&result.conn_id) =>
+                {
+                    self.dismiss(result.conn_id, outbox);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+}
