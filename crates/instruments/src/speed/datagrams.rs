@@ -5,14 +5,14 @@ use std::time::Duration;
 use lagometer_transport::Refused;
 use lagometer_units::Time;
 
-use super::gauge::Gauge;
+use super::gauge::{CpuGauge, Gauge};
 use super::ledger::{Counts, Ledger};
 use super::mover::{Drained, Mover};
 use super::pace::Pace;
 use super::payload::Payload;
 use super::signal::{Order, Signal};
 use super::{Ended, Failed};
-use crate::clock::{Clock, thread_cpu};
+use crate::clock::Clock;
 
 /// Bytes that are offered before the pump looks at what has come.
 const BURST_BYTES: u64 = 128 << 10;
@@ -22,8 +22,6 @@ const AHEAD_BYTES: u64 = 256 << 10;
 /// As above, where the endpoint sends by its own clock alone: what it may
 /// find waiting at a tick.
 const AHEAD_OF_TICK_BYTES: u64 = 8 << 20;
-/// How often the processor time is looked at.
-const CPU_EVERY: Duration = Duration::from_millis(50);
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -217,31 +215,5 @@ impl Backlog {
         if at_once && payload > 0 {
             self.most = AHEAD_BYTES;
         }
-    }
-}
-
-/// Shows a thread's processor time now and then.
-struct CpuGauge {
-    started_with: Duration,
-    next: Time,
-}
-
-impl CpuGauge {
-    fn start(now: Time) -> Self {
-        Self {
-            started_with: thread_cpu(),
-            next: now,
-        }
-    }
-
-    fn look(&mut self, now: Time, gauge: &Gauge) {
-        if now >= self.next {
-            self.next = now + CPU_EVERY;
-            self.finish(gauge, Duration::ZERO);
-        }
-    }
-
-    fn finish(&self, gauge: &Gauge, beside: Duration) {
-        gauge.show_cpu(thread_cpu().saturating_sub(self.started_with) + beside);
     }
 }

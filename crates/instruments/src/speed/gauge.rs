@@ -8,6 +8,10 @@ use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Counts;
+use crate::clock::thread_cpu;
+
+/// How often the processor time is looked at: that is a system call.
+const CPU_EVERY: Duration = Duration::from_millis(50);
 
 /// Figures of one end of a lane, as far as it has come.
 #[derive(Debug, Default)]
@@ -72,5 +76,34 @@ impl Gauge {
             span: Duration::from_nanos(last.saturating_sub(first)),
             cpu: Duration::from_nanos(of(&self.cpu)),
         }
+    }
+}
+
+/// Shows a thread's processor time now and then.
+pub(super) struct CpuGauge {
+    started_with: Duration,
+    next: Time,
+}
+
+impl CpuGauge {
+    /// Counts from here on.
+    pub(super) fn start(now: Time) -> Self {
+        Self {
+            started_with: thread_cpu(),
+            next: now,
+        }
+    }
+
+    /// Shows it unless that was done a moment ago.
+    pub(super) fn look(&mut self, now: Time, gauge: &Gauge) {
+        if now >= self.next {
+            self.next = now + CPU_EVERY;
+            self.finish(gauge, Duration::ZERO);
+        }
+    }
+
+    /// Shows it, and `beside`, which others had for this thread.
+    pub(super) fn finish(&self, gauge: &Gauge, beside: Duration) {
+        gauge.show_cpu(thread_cpu().saturating_sub(self.started_with) + beside);
     }
 }

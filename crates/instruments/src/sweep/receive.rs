@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_far::Stop;
 use lagometer_socket::udp::{Incoming, Options, Socket};
+use rustix::net::sockopt;
 
 use super::ledger::{Found, Ledger};
 use crate::payload::{Payload, StreamCheck};
@@ -21,9 +22,14 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Reads that one call fills at most, each of up to 64 KiB.
 const READS: usize = 8;
 
-/// Bytes that one read of a stream asks for at most: as much as stays in a
-/// processor's cache.
-const STREAM_BYTES: usize = 256 << 10;
+/// Bytes that one read of a stream asks for at most: few enough that they are
+/// compared where the system's copy left them, in the nearest cache.
+const STREAM_BYTES: usize = 32 << 10;
+
+/// Bytes that may wait in a socket for datagrams, as the system counts them:
+/// a sender on the same processor fills it for a whole time slice before the
+/// receiver runs.
+const WAITING_BYTES: usize = 4 << 20;
 
 /// One system call for each datagram, until `stop`; `arrivals` tells others
 /// that something still comes.
@@ -37,6 +43,7 @@ pub(super) fn datagrams(
     stop: &Stop,
     arrivals: &AtomicU64,
 ) -> io::Result<Found> {
+    make_room(socket);
     let mut buffer = vec![0; (payload.size() + 1).max(64)];
     let mut ledger = Ledger::new(payload);
     let mut span = Seen::default();
@@ -115,6 +122,13 @@ pub(super) fn stream(mut stream: &TcpStream, payload: Payload) -> io::Result<Fou
         corrupt,
         span_ns: span.nanos(),
     })
+}
+
+/// Asks for a larger buffer: beyond the system's limit where the process may,
+/// else within it. What is not granted shows as loss.
+fn make_room(socket: &UdpSocket) {
+    let _ = sockopt::set_socket_recv_buffer_size_force(socket, WAITING_BYTES)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, WAITING_BYTES));
 }
 
 /// The first and the last arrival.
