@@ -194,6 +194,9 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
                 }
                 now = clock();
                 refused_since = None;
+                // An echo that took longer than it may is late, even where
+                // nothing has woken this loop in between.
+                give_up(&mut flights, &mut tally, now, plan.patience);
                 match checked.map(|number| flights.arrived(number)) {
                     Ok(Arrival::Awaited(sent)) => {
                         tally.echoed(now, now.since(sent));
@@ -224,21 +227,25 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
                         break;
                     }
                 }
+                give_up(&mut flights, &mut tally, now, plan.patience);
             }
-        }
-        for _ in 0..flights.give_up(now, plan.patience) {
-            tally.lost();
         }
     }
     // What is still on its way counts if it had its time.
-    for _ in 0..flights.give_up(clock(), plan.patience) {
-        tally.lost();
-    }
+    give_up(&mut flights, &mut tally, clock(), plan.patience);
     let measured = clock().min(end).max(tally.last_echo());
     Outcome {
         tally,
         measured: measured.since(Time::ZERO),
         ended,
+    }
+}
+
+/// Counts what has had its time as lost.
+#[inline]
+fn give_up(flights: &mut Flights, tally: &mut Tally, now: Time, patience: Duration) {
+    for _ in 0..flights.give_up(now, patience) {
+        tally.lost();
     }
 }
 
