@@ -195,7 +195,7 @@ pub(crate) struct SpeedArguments {
         long,
         value_delimiter = ',',
         value_name = "LANE,…",
-        default_value = "tcp,udp,kcp,enet,quic"
+        default_value = "tcp,udp,kcp,enet,udt,quic"
     )]
     pub(crate) lanes: Vec<String>,
     /// How long each is measured

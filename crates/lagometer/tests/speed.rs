@@ -66,9 +66,15 @@ fn a_congestion_control_that_the_kernel_lacks_is_said() {
 
 #[test]
 fn every_kind_of_transport_carries_and_is_checked() {
-    let lanes = ["tcp", "udp", "kcp", "enet", "quic", "webrtc", "renet"];
+    let mut lanes = vec![
+        "tcp", "udp", "kcp", "enet", "udt", "quic", "webrtc", "renet",
+    ];
+    if cfg!(feature = "srt") {
+        lanes.push("srt");
+    }
     let document = document(&["--for", "600 ms", "--lanes", &lanes.join(",")]);
     assert_eq!(document["command"], "speed");
+    assert_eq!(document["lanes"].as_array().unwrap().len(), lanes.len());
     for (lane, name) in document["lanes"].as_array().unwrap().iter().zip(lanes) {
         assert_eq!(lane["lane"], name);
         assert_eq!(lane["failure"], Value::Null, "{lane:#}");

@@ -40,6 +40,11 @@ const PRESETS: &[SocketPreset] = &[
         spec: || checked(tcp::Settings::with("reno")),
     },
     SocketPreset {
+        name: "udt",
+        about: "UDT's stream, everything as the library has it: what it was made for, bulk",
+        spec: || checked(udt::Settings::BULK),
+    },
+    SocketPreset {
         name: "udt-dgram",
         about: "UDT's messages in order, its rate control replaced by a window of 16 packets",
         spec: || checked(udt::Settings::DGRAM),

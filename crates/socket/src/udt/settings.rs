@@ -115,6 +115,12 @@ impl Settings {
         ..Self::DGRAM_2015
     };
 
+    /// The same on a stream: bulk, as UDT was made for.
+    pub const BULK: Self = Self {
+        stream: true,
+        ..Self::DEFAULT
+    };
+
     /// For a game: the rate control replaced, as UDT's interface offers, by a
     /// window of 0.8 s of 20 messages a second. Stalls remain: they come of how
     /// UDT repairs losses, not of how it paces.
