@@ -100,7 +100,8 @@ fn received(socket: &UdpSocket, buffer: &mut [u8], over: &AtomicBool) -> std::io
     }
 }
 
-fn pin(cpu: Option<u32>) {
+/// Keeps the calling thread on a processor, where one is named.
+pub(crate) fn pin(cpu: Option<u32>) {
     if let Some(cpu) = cpu {
         let mut set = CpuSet::new();
         set.set(cpu as usize);

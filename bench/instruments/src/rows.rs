@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::PLACES;
 use crate::command::{Bench, Place};
 use crate::contest::{Contender, Row};
-use crate::peers::{asio, qperf, sockperf};
+use crate::peers::kcp::Case;
+use crate::peers::{asio, iperf, kcp, qperf, sockperf};
 use crate::raw::{self, Waiting};
 
 /// Every row.
@@ -28,7 +29,81 @@ pub(crate) fn all() -> Vec<Row> {
     }
     rows.push(batched(1, 10.0));
     rows.push(batched(1400, 8.0));
+    bulk(&mut rows);
     rows
+}
+
+/// Bulk transfers against `iperf3` under the same congestion control, and
+/// against the C reference of KCP over plain sockets.
+fn bulk(rows: &mut Vec<Row>) {
+    for (lane, congestion) in [
+        ("tcp", None),
+        ("tcp-cubic", Some("cubic")),
+        ("tcp-bbr", Some("bbr")),
+    ] {
+        let peer = contender("iperf3", move |bench| iperf::tcp(bench, congestion));
+        rows.push(speed(&format!("bulk-{lane}"), lane, Vec::new(), peer, 1.0));
+    }
+    for (mtu, window, at_least) in [(1400, 1024, 3.0), (65_507, 256, 1.0)] {
+        let peer = contender("C reference", move |bench| {
+            let span = Duration::from_secs(u64::from(bench.seconds));
+            Ok(kcp::mbit_per_s(Case { mtu, window }, span))
+        });
+        let words = as_the_reference(mtu, window);
+        rows.push(speed(
+            &format!("bulk-kcp-{mtu}"),
+            "kcp",
+            words,
+            peer,
+            at_least,
+        ));
+    }
+    // 62 KB each 100 µs are 4960 Mbit/s; a thousandth may be on its way.
+    let offered = contender("offered", |_| Ok(4960.0));
+    let clocked = ["--chunk", "62KB", "--every", "100us"].map(str::to_owned);
+    let words = [as_the_reference(1400, 1024), clocked.to_vec()].concat();
+    rows.push(speed(
+        "bulk-kcp-62kb-each-100us",
+        "kcp",
+        words,
+        offered,
+        0.999,
+    ));
+}
+
+/// The settings of the lane `kcp` that the reference runs with.
+fn as_the_reference(mtu: u16, window: u16) -> Vec<String> {
+    let settings = [
+        "nodelay=1".to_owned(),
+        "interval=10 ms".to_owned(),
+        "resend=2".to_owned(),
+        "nc=true".to_owned(),
+        format!("mtu={mtu} B"),
+        format!("send_window={window}"),
+        format!("receive_window={window}"),
+    ];
+    let named = settings.map(|setting| ["--set".to_owned(), format!("kcp.{setting}")]);
+    named.into_iter().flatten().collect()
+}
+
+/// A lane of `speed`, verified at the receiver, sender on processor 0 and
+/// receiver on processor 1.
+fn speed(name: &str, lane: &'static str, more: Vec<String>, peer: Contender, at_least: f64) -> Row {
+    let ours = contender(&format!("lagometer speed {lane}"), move |bench| {
+        let mut words = vec!["speed", "--lanes", lane, "--pin", "0,1"];
+        words.extend(more.iter().map(String::as_str));
+        bench.document(&words)?["lanes"][0]["recv_mbit_per_s"]
+            .as_f64()
+            .ok_or_else(|| "the document has no lane".to_owned())
+    });
+    Row {
+        name: name.to_owned(),
+        unit: "Mbit/s",
+        less_is_better: false,
+        ours,
+        others: vec![peer],
+        at_least,
+    }
 }
 
 /// One test of the sweep at one size against qperf's figure `theirs`.

@@ -1,5 +1,4 @@
-//! The peer: the C reference of KCP over plain sockets, flushed as well as it
-//! can be. It flushes after each batch of sends and of input, reads and writes
+//! The C reference of KCP over plain sockets, flushed as well as it can be. It flushes after each batch of sends and of input, reads and writes
 //! one datagram for each call and never sleeps, so that nothing but the engine
 //! and the plain system calls holds it back. It checks no payload.
 
@@ -10,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use kcp_oracle::Oracle;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
-use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::raw::pin;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,11 @@ pub(crate) fn mbit_per_s(case: Case, duration: Duration) -> f64 {
     let origin = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| {
-            pin(1);
+            pin(Some(1));
             receive(case, &receiver, origin, &stop, &total);
         });
         scope.spawn(|| {
-            pin(0);
+            pin(Some(0));
             send(case, &sender, origin, &stop);
         });
         // The first tenth is the way to full speed.
@@ -129,10 +129,4 @@ fn receive(
 
 fn millis(origin: Instant) -> u32 {
     origin.elapsed().as_millis() as u32
-}
-
-fn pin(processor: usize) {
-    let mut set = CpuSet::new();
-    set.set(processor);
-    let _ = sched_setaffinity(None, &set);
 }
