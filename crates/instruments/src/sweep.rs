@@ -133,7 +133,7 @@ pub const LARGEST_SIZE: usize = 64 << 10;
 /// count nor so large that only copying does.
 const TRIAL_SIZE: usize = 1024;
 
-/// How long each placement is tried.
+/// How long each placement is tried at most.
 const TRIAL: Duration = Duration::from_millis(100);
 
 /// How long a message of a latency test is waited for.
@@ -254,7 +254,8 @@ fn choose(
     progress: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<(Spot, Vec<PlacementTrial>), Error> {
     crate::choice::best(spots, far.is_own(), |spot| {
-        let tried = cell(far, settings, test, TRIAL_SIZE, spot, TRIAL, &mut || true).cell;
+        let span = TRIAL.min(settings.span);
+        let tried = cell(far, settings, test, TRIAL_SIZE, spot, span, &mut || true).cell;
         let rate = if test.is_latency() {
             tried.latency_us.map(|latency| 1e6 / latency / 2.0)
         } else {

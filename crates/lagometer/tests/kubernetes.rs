@@ -70,16 +70,15 @@ fn the_commands_of_the_pods_measure_from_host_to_host() {
     let pod = |index: usize| &written[index]["spec"]["template"]["spec"];
     let hosts = Hosts::make(text(&written[0], "/metadata/name"));
     let _server = hosts.serve(&arguments(containers(pod(1))[0]));
+    let mut commands = Vec::new();
     for container in containers(pod(2)) {
         // As written, but shorter.
         let arguments: Vec<String> = arguments(container)
             .into_iter()
-            .map(|word| {
-                if word.ends_with('s') && word.len() == 2 {
-                    "600ms".to_owned()
-                } else {
-                    word
-                }
+            .map(|word| match word.as_str() {
+                "5s" => "400ms".to_owned(),
+                "1s" => "20ms".to_owned(),
+                _ => word,
             })
             .collect();
         let output = hosts
@@ -89,15 +88,26 @@ fn the_commands_of_the_pods_measure_from_host_to_host() {
         let errors = String::from_utf8_lossy(&output.stderr);
         let table = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{arguments:?}: {errors}\n{table}");
-        let lanes = arguments
-            .iter()
-            .skip_while(|word| *word != "--lanes")
-            .nth(1);
-        for lane in lanes.into_iter().flat_map(|lanes| lanes.split(',')) {
-            let row = table.lines().find(|line| line.starts_with(lane));
-            assert!(row.is_some(), "{lane}: {table}");
+        let command = arguments[0].as_str();
+        commands.push(command.to_owned());
+        match command {
+            "echo" => assert!(table.contains("echoes each second"), "{table}"),
+            "sweep" => {
+                for test in ["tcp_lat", "tcp_bw", "udp_lat", "udp_bw"] {
+                    assert!(table.contains(test), "{test}: {table}");
+                }
+                assert!(!table.contains("failed"), "{table}");
+            }
+            _ => {
+                let lanes = arguments.iter().skip_while(|word| *word != "--lanes");
+                for lane in lanes.skip(1).take(1).flat_map(|lanes| lanes.split(',')) {
+                    let row = table.lines().find(|line| line.starts_with(lane));
+                    assert!(row.is_some(), "{lane}: {table}");
+                }
+            }
         }
     }
+    assert_eq!(commands, ["echo", "sweep", "speed"]);
 }
 
 /// Two hosts joined by a cable, which know each other by name. Gone with the
