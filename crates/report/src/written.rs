@@ -4,6 +4,14 @@
 /// What stands where nothing was measured.
 pub(crate) const NOTHING: &str = "–";
 
+/// A number of bytes that is known, or [`NOTHING`] for 0.
+pub(crate) fn known_bytes(bytes: u32) -> String {
+    match bytes {
+        0 => NOTHING.to_owned(),
+        known => known.to_string(),
+    }
+}
+
 /// Milliseconds without the unit: `8.25`, `62.1`, `512`; from ten seconds on
 /// in seconds *with* the unit, `138 s`, because five digits of milliseconds
 /// are not read but counted.

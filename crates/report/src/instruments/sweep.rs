@@ -5,6 +5,13 @@ use lagometer_stats::{Cell, Sweep};
 use super::units::{delay, rate, size};
 use crate::written::factor;
 
+/// The most that a datagram holds over IPv4, in bytes: 65535 less headers of 20
+/// (RFC 791) and 8 (RFC 768).
+const LONGEST_DATAGRAM: u32 = 65_507;
+
+/// The largest size of a sweep, in bytes.
+const LARGEST: u32 = 64 << 10;
+
 /// Who is faster here and why; nothing where too little was measured to say.
 #[must_use]
 pub fn verdict(sweep: &Sweep) -> Option<String> {
@@ -47,10 +54,25 @@ pub(crate) fn tests(sweep: &Sweep) -> Vec<&str> {
     tests
 }
 
-/// The cell of one test at one size.
+/// The sizes that were asked for, ascending: what no datagram holds is measured
+/// over UDP at the largest that one does, which is no size of its own then.
+pub(crate) fn sizes(sweep: &Sweep) -> Vec<u32> {
+    let mut sizes: Vec<u32> = sweep.cells.iter().map(|cell| cell.size_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if let [.., LONGEST_DATAGRAM, LARGEST] = sizes[..] {
+        sizes.remove(sizes.len() - 2);
+    }
+    sizes
+}
+
+/// The cell of one test at one of the [`sizes`].
 pub(crate) fn cell<'a>(sweep: &'a Sweep, test: &str, bytes: u32) -> Option<&'a Cell> {
-    let mut cells = sweep.cells.iter();
-    cells.find(|cell| cell.test == test && cell.size_bytes == bytes)
+    let at = |bytes: u32| {
+        let mut cells = sweep.cells.iter();
+        cells.find(move |cell| cell.test == test && cell.size_bytes == bytes)
+    };
+    at(bytes).or_else(|| at(LONGEST_DATAGRAM).filter(|_| bytes == LARGEST))
 }
 
 /// The smallest or largest size at which every one of `tests` has a figure,
@@ -60,8 +82,7 @@ fn at_common<'a, const N: usize>(
     tests: [&str; N],
     largest: bool,
 ) -> Option<[&'a Cell; N]> {
-    let mut sizes: Vec<u32> = sweep.cells.iter().map(|cell| cell.size_bytes).collect();
-    sizes.sort_unstable();
+    let mut sizes = sizes(sweep);
     if largest {
         sizes.reverse();
     }
@@ -87,7 +108,7 @@ fn faster_answer(sweep: &Sweep) -> Option<String> {
         let why = "a stream also keeps order, acknowledgements and timers for every message";
         ("UDP", udp_us, "TCP", tcp_us, why)
     } else {
-        let why = "which the placement or an offload of this path must explain";
+        let why = "an offload or the placement of this path must be why";
         ("TCP", tcp_us, "UDP", udp_us, why)
     };
     Some(format!(
@@ -270,6 +291,18 @@ mod tests {
         ] {
             assert!(text.contains(words), "{words:?} is not in: {text}");
         }
+    }
+
+    #[test]
+    fn the_longest_datagram_stands_for_what_none_holds() {
+        let largest = sweep(vec![
+            cell("udp_bw", 65_507, None, Some(33_000.0)),
+            cell("tcp_bw", 65_536, None, Some(16_000.0)),
+        ]);
+        assert_eq!(sizes(&largest), [65_536]);
+        assert!(super::cell(&largest, "udp_bw", 65_536).is_some());
+        let alone = sweep(vec![cell("udp_bw", 65_507, None, Some(33_000.0))]);
+        assert_eq!(sizes(&alone), [65_507]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::markup::esc;
 use super::view::View;
 use crate::ranking;
+use crate::written::known_bytes;
 
 /// Appends the section; nothing where no lane states its terms.
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
@@ -40,7 +41,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         append!(
             out,
             r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
-            parity.mtu_bytes,
+            known_bytes(parity.mtu_bytes),
             parity.header_bytes,
             esc(&parity.acks),
             esc(&parity.congestion_control),

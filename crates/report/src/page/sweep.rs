@@ -6,7 +6,7 @@ use lagometer_stats::{Cell, Sweep};
 use super::markup::{coordinate, esc, per_cent};
 use super::scale::LogScale;
 use super::view::View;
-use crate::instruments::sweep::{cell, figure, tests, value};
+use crate::instruments::sweep::{cell, figure, sizes, tests, value};
 use crate::instruments::units::{delay, rate, size};
 use crate::written;
 
@@ -23,9 +23,7 @@ const SHADES: f64 = 8.0;
 
 /// Appends the sections.
 pub(crate) fn render(view: &View<'_>, sweep: &Sweep, out: &mut String) {
-    let mut sizes: Vec<u32> = sweep.cells.iter().map(|cell| cell.size_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let sizes = sizes(sweep);
     heat_map(view, sweep, &sizes, out);
     for (name, heading, is_latency) in [
         ("latency", "Latency by size", true),
@@ -57,7 +55,7 @@ fn heat_map(view: &View<'_>, sweep: &Sweep, sizes: &[u32], out: &mut String) {
         .map_or_else(String::new, |name| format!(" TCP ran under {name}."));
     append!(
         out,
-        r#"<section class="sweep" aria-labelledby="{id}"><h2 id="{id}">Every test at every size</h2><p class="note">Latency is one way, half of the mean round trip; bandwidth is payload that was received and verified byte by byte. The stronger the colour, the better within its column.{}</p><div class="scroll"><table class="heat"><thead><tr><th scope="col">size</th>"#,
+        r#"<section class="sweep" aria-labelledby="{id}"><h2 id="{id}">Every test at every size</h2><p class="note">Latency is one way, half of the mean round trip; bandwidth is payload that was received and verified byte by byte. The stronger the colour, the better within its column. Over UDP, 64 KiB stands for the 65 507 B that a datagram holds at most.{}</p><div class="scroll"><table class="heat"><thead><tr><th scope="col">size</th>"#,
         esc(&control)
     );
     for test in &tests {

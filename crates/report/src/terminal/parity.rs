@@ -7,6 +7,7 @@ use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, fit, printable, width};
 use crate::ranking;
+use crate::written::known_bytes;
 
 /// The narrowest that columns of prose are wrapped to.
 const NARROWEST_PROSE: usize = 12;
@@ -38,7 +39,7 @@ pub(crate) fn render(
             Row::Cells(vec![
                 Cell::new(names.join("\n"), Style::Plain),
                 Cell::new(promises(parity), Style::Plain),
-                Cell::new(parity.mtu_bytes.to_string(), Style::Plain),
+                Cell::new(known_bytes(parity.mtu_bytes), Style::Plain),
                 Cell::new(parity.header_bytes.to_string(), Style::Plain),
                 Cell::new(printable(&parity.acks), Style::Plain),
                 Cell::new(printable(&parity.congestion_control), Style::Plain),

@@ -5,16 +5,13 @@ use lagometer_stats::Sweep;
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::instruments::sweep::{cell, figure, tests};
+use crate::instruments::sweep::{cell, figure, sizes, tests};
 use crate::instruments::{echo, units};
 use crate::written;
 
 /// Appends the grid, the losses, the placements, and what failed.
 pub(crate) fn render(sweep: &Sweep, paint: Paint, room: usize, out: &mut String) {
     let tests = tests(sweep);
-    let mut sizes: Vec<u32> = sweep.cells.iter().map(|cell| cell.size_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
     let mut grid = Grid::default();
     grid.columns.push(Column::numbers("size", ""));
     for test in &tests {
@@ -25,7 +22,7 @@ pub(crate) fn render(sweep: &Sweep, paint: Paint, room: usize, out: &mut String)
         };
         grid.columns.push(Column::numbers(printable(name), unit));
     }
-    for bytes in sizes {
+    for bytes in sizes(sweep) {
         let mut cells = vec![Cell::new(units::size(bytes), Style::Plain)];
         cells.extend(tests.iter().map(|test| {
             let Some(cell) = cell(sweep, test, bytes) else {
