@@ -61,7 +61,6 @@ use poller::{Poller, Waker};
 use queue::Queue;
 use report::Report;
 use shared::Shared;
-use web::Web;
 
 /// A gateway that runs.
 #[derive(Debug)]
@@ -167,7 +166,7 @@ impl Server {
         };
         let (servers, clients) = (of(Peer::Server), of(Peer::Client));
         let web = match config.web {
-            Some(at) => Some(Web::bind(at).map_err(|why| ServerError::Listen {
+            Some(at) => Some(lagometer_web::bind(at).map_err(|why| ServerError::Listen {
                 address: at.to_string(),
                 why,
             })?),
@@ -234,7 +233,8 @@ impl Server {
         let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
         if let Some(web) = web {
             let metrics = Metrics::new(Arc::clone(&shared), reports);
-            Web::start(web, metrics, Arc::clone(&shared))?;
+            let shared = Arc::clone(&shared);
+            lagometer_web::serve(web, move |path| web::answer(path, &metrics, &shared))?;
         }
         Ok(Self {
             handle: Handle {
