@@ -362,6 +362,9 @@ pub(crate) struct WorldArguments {
     /// Its address for metrics, to ask what it costs; not asked by default
     #[arg(long, value_name = "HOST:PORT", requires = "gateway")]
     pub(crate) metrics: Option<String>,
+    /// Answer Prometheus here with the world's own metrics while it is played
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) export: Option<String>,
     /// How many players come
     #[arg(long)]
     pub(crate) players: Option<u32>,

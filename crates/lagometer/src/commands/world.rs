@@ -1,5 +1,6 @@
 //! `lagometer world`: simulated game servers and players on a gateway.
 
+mod exporter;
 mod own_gateway;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -12,6 +13,7 @@ use lagometer_lab::suggest;
 use lagometer_world::real::{Venue, play};
 use lagometer_world::{BUILT_IN, Moment, PlayError, Scenario, assemble, verdict};
 
+use self::exporter::Exporter;
 use self::own_gateway::OwnGateway;
 use crate::cli::WorldArguments;
 use crate::failure::{Failure, read};
@@ -34,8 +36,18 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
         "lagometer: `{}` with {} players, one every {}, then {}",
         scenario.name, scenario.players, scenario.join_every, scenario.duration
     );
+    let exporter = match &arguments.export {
+        Some(at) => Some(Exporter::start(address(at, "--export")?, &scenario)?),
+        None => None,
+    };
     let mut line = Progress::default();
-    let played = play(&scenario, &venue, &mut |moment| line.tell(moment), stop);
+    let mut tell = |moment: &Moment| {
+        line.tell(moment);
+        if let Some(exporter) = &exporter {
+            exporter.tell(moment);
+        }
+    };
+    let played = play(&scenario, &venue, &mut tell, stop);
     let outcome = played.map_err(|error| failure(&error))?;
     drop(own);
     let found = assemble(&scenario, place, &outcome);

@@ -1,9 +1,10 @@
-//! The dashboard against the real Prometheus: it scrapes a gateway that has
-//! traffic, and every query of every panel gives data.
+//! The dashboards against the real Prometheus: it scrapes a gateway that has
+//! traffic and a world that is played, and every query of every panel gives
+//! data.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,15 +15,24 @@ use crate::running::{Gateway, PATIENCE, Talker};
 use crate::{CREATE_GLOBAL, SUBSCRIBE, update};
 
 struct Prometheus {
-    child: Child,
+    _child: Killed,
     port: u16,
 }
 
-impl Drop for Prometheus {
+/// A process that ends with this.
+struct Killed(Child);
+
+impl Drop for Killed {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
+}
+
+/// An address of this machine's own that is free, and stays so for a moment.
+fn free_address() -> SocketAddr {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap()
 }
 
 /// Whether Prometheus is there; where it must be, its lack is a failure.
@@ -51,17 +61,18 @@ fn deploy(path: &str) -> PathBuf {
 }
 
 impl Prometheus {
-    fn start(folder: &Path, target: &str) -> Self {
-        let config = format!(
-            "global: {{ scrape_interval: 250ms }}\n\
-             scrape_configs:\n- job_name: gateway\n  static_configs: [ {{ targets: [ \"{target}\" ] }} ]\n"
-        );
+    /// Scrapes each address, as a job of its name.
+    fn start(folder: &Path, targets: &[(&str, String)]) -> Self {
+        let mut config = "global: { scrape_interval: 250ms }\nscrape_configs:\n".to_owned();
+        for (job, target) in targets {
+            let _ = writeln!(
+                config,
+                "- job_name: {job}\n  static_configs: [ {{ targets: [ \"{target}\" ] }} ]"
+            );
+        }
         let path = folder.join("prometheus.yml");
         std::fs::write(&path, config).unwrap();
-        // The system chooses a port that is free; it stays so for a moment.
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_address().port();
         let child = Command::new("prometheus")
             .arg(format!("--config.file={}", path.display()))
             .arg(format!(
@@ -73,7 +84,24 @@ impl Prometheus {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Self { child, port }
+        Self {
+            _child: Killed(child),
+            port,
+        }
+    }
+
+    /// Waits until each of `waiting` has data, while `meanwhile` goes on.
+    fn answers(&self, mut waiting: Vec<(String, String)>, mut meanwhile: impl FnMut()) {
+        let give_up = Instant::now() + PATIENCE;
+        while !waiting.is_empty() {
+            assert!(Instant::now() < give_up, "no data for {waiting:#?}");
+            meanwhile();
+            // A quantile of nothing is not a number: that is no data either.
+            waiting.retain(|(_, expression)| {
+                let values = self.query(expression);
+                !values.iter().any(|value| value.is_finite())
+            });
+        }
     }
 
     /// The values that a query has now; none while there is no answer.
@@ -115,8 +143,10 @@ fn escaped(text: &str) -> String {
     })
 }
 
-fn expressions() -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(deploy("grafana/dashboards/gateway.json")).unwrap();
+/// The panels' titles and queries of a dashboard.
+fn expressions(dashboard: &str) -> Vec<(String, String)> {
+    let path = deploy("grafana/dashboards").join(dashboard);
+    let text = std::fs::read_to_string(path).unwrap();
     let dashboard: Value = serde_json::from_str(&text).unwrap();
     let mut all = Vec::new();
     for panel in dashboard["panels"].as_array().unwrap() {
@@ -126,7 +156,6 @@ fn expressions() -> Vec<(String, String)> {
             all.push((title, expression.replace("$__rate_interval", "5s")));
         }
     }
-    assert!(all.len() > 30, "the dashboard has lost its panels");
     all
 }
 
@@ -137,31 +166,54 @@ fn every_panel_of_the_dashboard_has_data() {
     }
     let folder = tempfile::tempdir().unwrap();
     let gateway = Gateway::start(&["--threads=1"]);
-    let prometheus = Prometheus::start(folder.path(), &gateway.web.to_string());
+    let target = ("gateway", gateway.web.to_string());
+    let prometheus = Prometheus::start(folder.path(), &[target]);
     let mut master = Talker::let_in(gateway.servers);
     master.send(0, 3, CREATE_GLOBAL);
     master.until(3);
     let mut client = Talker::let_in(gateway.clients);
     client.send(0, 6, SUBSCRIBE);
     client.until(6);
-    let mut waiting = expressions();
-    let give_up = Instant::now() + PATIENCE;
-    while !waiting.is_empty() {
-        assert!(Instant::now() < give_up, "no data for {waiting:#?}");
+    let waiting = expressions("gateway.json");
+    assert!(waiting.len() > 30, "the dashboard has lost its panels");
+    prometheus.answers(waiting, || {
         for _ in 0..10 {
             master.send(0, 8, &update("hello"));
             client.until(8);
             client.send(0, 100, b"to the owner");
             std::thread::sleep(Duration::from_millis(30));
         }
-        waiting.retain(|(_, expression)| {
-            // A quantile of nothing is not a number: that is no data either.
-            !prometheus
-                .query(expression)
-                .iter()
-                .any(|value| value.is_finite())
-        });
+    });
+}
+
+#[test]
+fn every_panel_of_a_worlds_dashboard_has_data() {
+    if !is_there() {
+        return;
     }
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = Gateway::start(&["--chs=channel_settings_hifi.json"]);
+    let export = free_address();
+    let world = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(["world", "single", "--players=5", "--for=10min", "--no-html"])
+        .arg(format!("--gateway={}", gateway.clients))
+        .arg(format!("--servers={}", gateway.servers))
+        .arg(format!("--metrics={}", gateway.web))
+        .arg(format!("--export={export}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let world = Killed(world);
+    let targets = [
+        ("gateway", gateway.web.to_string()),
+        ("world", export.to_string()),
+    ];
+    let prometheus = Prometheus::start(folder.path(), &targets);
+    let waiting = expressions("world.json");
+    assert!(waiting.len() > 15, "the dashboard has lost its panels");
+    prometheus.answers(waiting, || std::thread::sleep(Duration::from_millis(250)));
+    drop(world);
 }
 
 #[test]
