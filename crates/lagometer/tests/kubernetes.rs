@@ -21,16 +21,78 @@ fn every_field_is_known_and_pods_are_harmless() {
     if !has_kubectl() {
         return;
     }
-    let written = kubectl(&["annotate", "--overwrite"], "checked=yes");
+    let written = known_and_harmless("lagometer.yaml");
     let kinds: Vec<&str> = written.iter().map(|it| text(it, "/kind")).collect();
     assert_eq!(kinds, ["Service", "Deployment", "Job"]);
-    let understood = kubectl(&["set", "env"], "CHECKED=yes");
-    for (wrote, read) in written[1..].iter().zip(&understood) {
+    let serve = &written[1]["spec"]["template"]["spec"]["containers"][0];
+    assert!(serve["readinessProbe"].is_object() && serve["livenessProbe"].is_object());
+    let labels = &written[1]["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(&apart_from(&written[2]), labels);
+    assert_eq!(&written[0]["spec"]["selector"], labels);
+}
+
+#[test]
+fn a_world_and_what_watches_it_are_known_and_harmless() {
+    if !has_kubectl() {
+        return;
+    }
+    let written = known_and_harmless("world.yaml");
+    let named = |kind: &str, name: &str| {
+        let found = written
+            .iter()
+            .find(|it| text(it, "/kind") == kind && text(it, "/metadata/name") == name);
+        found.unwrap_or_else(|| panic!("no {kind} {name}"))
+    };
+    for (kind, name) in [
+        ("Deployment", "gateway"),
+        ("Job", "world"),
+        ("Deployment", "prometheus"),
+        ("Deployment", "grafana"),
+    ] {
+        let workload = named(kind, name);
+        let labels = &workload["spec"]["template"]["metadata"]["labels"];
+        assert_eq!(&named("Service", name)["spec"]["selector"], labels);
+        for container in containers(&workload["spec"]["template"]["spec"]) {
+            for probe in ["readinessProbe", "livenessProbe"] {
+                assert!(container[probe].is_object(), "{name} has no {probe}");
+            }
+        }
+    }
+    let gateway = &named("Deployment", "gateway")["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(&apart_from(named("Job", "world")), gateway);
+    // The configuration and the dashboards are the files of this repository,
+    // and everything that is mounted exists.
+    let built = Command::new("kubectl")
+        .arg("kustomize")
+        .arg(deploy(""))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{errors}");
+    let text = String::from_utf8(built.stdout).unwrap();
+    for map in text.split("configMap:").skip(1) {
+        let name = map.split("name: ").nth(1).unwrap();
+        let name = name.lines().next().unwrap();
+        assert!(text.contains(&format!("\n  name: {name}\n")), "{name}");
+    }
+    for title in ["Lagometer gateway", "Lagometer world"] {
+        assert!(text.contains(title), "the dashboard {title} is missing");
+    }
+}
+
+/// The objects of a manifest, after Kubernetes' own types have been found to
+/// know every field, and its pods to be allowed nothing they do not need.
+fn known_and_harmless(file: &str) -> Vec<Value> {
+    let written = changed(file, &["annotate", "--overwrite"], "checked=yes");
+    let understood = changed(file, &["set", "env"], "CHECKED=yes");
+    let workloads = written.iter().filter(|it| text(it, "/kind") != "Service");
+    assert_eq!(workloads.clone().count(), understood.len());
+    for (wrote, read) in workloads.clone().zip(&understood) {
         let mut lost = Vec::new();
         losses(wrote, read, text(wrote, "/kind"), &mut lost);
         assert!(lost.is_empty(), "not known to Kubernetes: {lost:#?}");
     }
-    for workload in &written[1..] {
+    for workload in workloads {
         let pod = &workload["spec"]["template"]["spec"];
         assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
         assert_eq!(pod["automountServiceAccountToken"], false);
@@ -46,15 +108,19 @@ fn every_field_is_known_and_pods_are_harmless() {
             }
         }
     }
-    let serve = &written[1]["spec"]["template"]["spec"]["containers"][0];
-    assert!(serve["readinessProbe"].is_object() && serve["livenessProbe"].is_object());
-    let apart = "/spec/template/spec/affinity/podAntiAffinity/\
-                 requiredDuringSchedulingIgnoredDuringExecution/0";
-    let rule = written[2].pointer(apart).unwrap();
+    written
+}
+
+/// The labels of the pods that those of `workload` never share a node with.
+fn apart_from(workload: &Value) -> Value {
+    let rule = workload
+        .pointer(
+            "/spec/template/spec/affinity/podAntiAffinity/\
+             requiredDuringSchedulingIgnoredDuringExecution/0",
+        )
+        .unwrap();
     assert_eq!(rule["topologyKey"], "kubernetes.io/hostname");
-    let labels = &written[1]["spec"]["template"]["metadata"]["labels"];
-    assert_eq!(&rule["labelSelector"]["matchLabels"], labels);
-    assert_eq!(&written[0]["spec"]["selector"], labels);
+    rule["labelSelector"]["matchLabels"].clone()
 }
 
 #[test]
@@ -214,10 +280,21 @@ fn ip(arguments: &[&str]) {
     assert!(output.status.success(), "ip {arguments:?}: {errors}");
 }
 
-/// The manifests after a change of no consequence, as JSON.
+/// What is under `deploy`.
+fn deploy(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../deploy")
+        .join(path)
+}
+
+/// The far end's manifest, as JSON.
 fn kubectl(change: &[&str], value: &str) -> Vec<Value> {
-    let manifests =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/lagometer.yaml");
+    changed("lagometer.yaml", change, value)
+}
+
+/// The objects of a manifest after a change of no consequence, as JSON.
+fn changed(file: &str, change: &[&str], value: &str) -> Vec<Value> {
+    let manifests = deploy("kubernetes").join(file);
     let output = Command::new("kubectl")
         .args(change)
         .args(["--local", "--dry-run=client", "-o", "json", "-f"])
@@ -226,7 +303,9 @@ fn kubectl(change: &[&str], value: &str) -> Vec<Value> {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     // A service has no environment, which is said and is no fault.
-    let is_known = errors.lines().all(|line| line.contains("service/"));
+    let is_known = errors
+        .lines()
+        .all(|line| line.is_empty() || line.contains("service/"));
     assert!(output.status.success() || is_known, "{errors}");
     serde_json::Deserializer::from_slice(&output.stdout)
         .into_iter()

@@ -27,6 +27,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/client/src/blocking",
     "crates/client/src/swarm",
     "crates/udt/tests/",
+    "crates/web/",
     "crates/world/src/real",
     "crates/transport/src/origin.rs",
     "/benches/",
