@@ -135,10 +135,10 @@ impl Carrier {
             Self::Tcp(stream) => write_tcp(stream, session, traffic),
             Self::WebSocket(carrier) => {
                 let outbox = session.outbox();
-                let before = outbox.waiting_bytes();
+                let before = outbox.pending().len();
                 let all_went = carrier.write(outbox)?;
                 traffic.writes += 1;
-                traffic.sent_bytes += (before - outbox.waiting_bytes()) as u64;
+                traffic.sent_bytes += (before - outbox.pending().len()) as u64;
                 Ok(all_went)
             }
             Self::Kcp(conversation) => {

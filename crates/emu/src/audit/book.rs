@@ -76,6 +76,11 @@ impl Books {
         }
     }
 
+    /// They begin at `now`: packets that came before are in others.
+    pub(crate) const fn begin(&mut self, now: Time) {
+        self.began = now;
+    }
+
     /// A packet that was due `at` has been taken by the host at `now`, or has
     /// not been.
     pub(crate) fn released(&mut self, held: &Held, at: Time, now: Time, was_taken: bool) {

@@ -232,9 +232,12 @@ impl Engine {
                 Command::Stop => return Ok(true),
                 Command::Begin {
                     links,
-                    books,
+                    mut books,
                     old_books,
                 } => {
+                    // Not when they were made: what came in between is in the
+                    // old ones.
+                    books.begin(self.clock.now());
                     for (lane, link) in self.lanes.iter_mut().zip(links) {
                         lane.set_link(link);
                     }

@@ -4,7 +4,8 @@ use lagometer_emu::{Audit, Figures, Spread, WayAudit};
 use lagometer_stats as document;
 
 /// The audit, without what only the emulator's own tests ask for.
-pub(super) fn of(audit: &Audit) -> document::Audit {
+#[must_use]
+pub fn audit_of(audit: &Audit) -> document::Audit {
     document::Audit {
         valid: audit.valid,
         faults: audit.faults.clone(),

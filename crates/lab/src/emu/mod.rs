@@ -25,6 +25,7 @@ use crate::live::{LaneStage, guarded, play_client, play_server};
 use crate::plan::Plan;
 use crate::resolve::Resolved;
 use crate::runner::SeedRun;
+pub use audit::audit_of;
 use lane::{OpenLane, Played};
 use road::Road;
 
@@ -99,7 +100,7 @@ pub fn play_emulated(
         let (run, outcome) = play_seed(resolved, options, &settings, seed, progress, stop)?;
         found.seeds.push(run);
         found.log = found.log.or(outcome.log);
-        let audit = audit::of(&outcome.audit);
+        let audit = audit_of(&outcome.audit);
         match &found.audit {
             Some(before) if audit.valid || !before.valid => {}
             _ => found.audit = Some(audit),

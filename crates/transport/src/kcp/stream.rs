@@ -139,6 +139,8 @@ impl ByteStream for Stream {
         if self.engine.next_work() == Work::Never {
             return None;
         }
+        // The engine counts from the clock last set, which may be long ago.
+        self.engine.set_clock(millis(now));
         let wait = self.engine.next_flush().unwrap_or(0);
         Some(now + Duration::from_millis(u64::from(wait.max(1))))
     }
@@ -216,6 +218,14 @@ mod tests {
         let bytes = vec![0; segment * 40];
         assert_eq!(side.write(&bytes), segment * 32);
         assert_eq!(side.write(&bytes), 0);
+    }
+
+    #[test]
+    fn asking_again_does_not_put_a_deadline_off() {
+        let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
+        side.write(b"x");
+        let deadlines = [1, 20, 60, 99].map(|ms| side.next_deadline(Time::from_millis(ms)));
+        assert_eq!(deadlines, [Some(Time::from_millis(100)); 4]);
     }
 
     #[test]

@@ -129,6 +129,18 @@ impl Config {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+
+    /// What a connection side is told, for whoever drives the core itself.
+    #[must_use]
+    pub fn connection_settings(&self) -> &ConnectionSettings {
+        &self.connections
+    }
+
+    /// The same of the channel side.
+    #[must_use]
+    pub fn channel_settings(&self) -> &ChannelSettings {
+        &self.channels
+    }
 }
 
 impl FileConfig {
