@@ -36,7 +36,8 @@ pub use spread::{Resamples, SeedFigures};
 pub use sweep::{Cell, Sweep};
 pub use weather::{DirectionWeather, Disturbance, Weather};
 pub use world::{
-    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldTier,
+    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldRoad,
+    WorldTier, WorldWay,
 };
 
 /// The schema's name, as written in every document.
@@ -85,6 +86,10 @@ pub struct Document {
     /// What `world` found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world: Option<World>,
+    /// What `world` found where it played several: one for each transport of
+    /// players on each network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worlds: Vec<World>,
     /// Budgets and whether they were met.
     #[serde(default)]
     pub budgets: Vec<BudgetResult>,

@@ -57,6 +57,11 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         },
         gateway_metrics: outcome.gateway.map(gateway_metrics),
         handovers: handovers(scenario, outcome, seconds),
+        // Whoever lays the road between players and gateway says what it is.
+        transport: None,
+        network: None,
+        road: None,
+        digest: None,
         bend: None,
         timeline: outcome.timeline.iter().map(moment).collect(),
     };

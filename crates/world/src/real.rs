@@ -3,13 +3,14 @@
 mod metrics;
 
 use std::cell::Cell;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use lagometer_client::swarm::{MemberId, Swarm};
+use lagometer_client::swarm::{MemberId, Swarm, Wire};
 use lagometer_client::{Event, Handler, Outbox, Settings};
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
@@ -31,6 +32,38 @@ pub struct Venue {
     pub metrics: Option<SocketAddr>,
 }
 
+/// Where the sockets of servers and players come from, where they are not just
+/// this machine's.
+pub trait Roads {
+    /// A connection of a game server to the gateway's place for servers.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn connect_server(&mut self) -> io::Result<Wire>;
+
+    /// A connection of the player of that number to the gateway's place for
+    /// players; one that does not wait may still be on its way.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn connect_player(&mut self, number: u32) -> io::Result<Wire>;
+
+    /// Where the gateway is, for whoever reads what went wrong.
+    fn place(&self) -> String;
+
+    /// Everybody is in: whatever weather there is begins.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn begin_weather(&mut self) -> io::Result<()>;
+
+    /// See [`Wires::patience`].
+    fn patience(&self) -> Duration;
+}
+
 /// Plays `scenario` on the gateway at `venue`, in real time: see [`play_on`].
 ///
 /// # Errors
@@ -43,14 +76,63 @@ pub fn play(
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
+    play_over(scenario, &mut Plain(*venue), venue.metrics, progress, stop)
+}
+
+/// Plays `scenario` over sockets that come from `roads`; `metrics` is where the
+/// gateway is asked what it costs.
+///
+/// # Errors
+///
+/// As [`play`].
+pub fn play_over(
+    scenario: &Arc<Scenario>,
+    roads: &mut dyn Roads,
+    metrics: Option<SocketAddr>,
+    progress: &mut dyn FnMut(&Moment),
+    stop: &AtomicBool,
+) -> Result<Outcome, PlayError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
-    let sockets = Sockets::new(*venue, &clock)?;
+    let sockets = Sockets {
+        roads,
+        metrics,
+        swarm: Swarm::new()?,
+        origin: Rc::new(Cell::new(Instant::now())),
+        clock: Rc::clone(&clock),
+        watch: None,
+    };
     play_on(scenario, sockets, &clock, progress, stop)
 }
 
+/// This machine's own sockets, TCP throughout.
+struct Plain(Venue);
+
+impl Roads for Plain {
+    fn connect_server(&mut self) -> io::Result<Wire> {
+        TcpStream::connect(self.0.servers).map(Wire::Tcp)
+    }
+
+    fn connect_player(&mut self, _number: u32) -> io::Result<Wire> {
+        TcpStream::connect(self.0.clients).map(Wire::Tcp)
+    }
+
+    fn place(&self) -> String {
+        self.0.clients.to_string()
+    }
+
+    fn begin_weather(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
 /// Sockets to a gateway.
-struct Sockets {
-    venue: Venue,
+struct Sockets<'a> {
+    roads: &'a mut dyn Roads,
+    metrics: Option<SocketAddr>,
     swarm: Swarm<Timed>,
     origin: Rc<Cell<Instant>>,
     clock: Rc<Cell<Time>>,
@@ -76,19 +158,7 @@ fn since(origin: Instant) -> Time {
     Time::from_nanos(origin.elapsed().as_nanos() as u64)
 }
 
-impl Sockets {
-    fn new(venue: Venue, clock: &Rc<Cell<Time>>) -> Result<Self, PlayError> {
-        Ok(Self {
-            venue,
-            swarm: Swarm::new()?,
-            origin: Rc::new(Cell::new(Instant::now())),
-            clock: Rc::clone(clock),
-            watch: None,
-        })
-    }
-}
-
-impl Wires for Sockets {
+impl Wires for Sockets<'_> {
     fn start(&mut self) {
         self.origin.set(Instant::now());
     }
@@ -98,20 +168,19 @@ impl Wires for Sockets {
     }
 
     fn connect(&mut self, end: End, settings: Settings, peer: Peer) -> Result<PeerId, PlayError> {
-        let address = match end {
-            End::Server => self.venue.servers,
-            End::Player(_) => self.venue.clients,
+        let wire = match end {
+            End::Server => self.roads.connect_server(),
+            End::Player(number) => self.roads.connect_player(number),
         };
         let timed = Timed {
             peer,
             origin: Rc::clone(&self.origin),
             clock: Rc::clone(&self.clock),
         };
-        let MemberId(id) = self
-            .swarm
-            .connect(address, settings, timed)
+        let MemberId(id) = wire
+            .and_then(|wire| self.swarm.add(wire, settings, timed))
             .map_err(|source| PlayError::Connect {
-                at: address.to_string(),
+                at: self.roads.place(),
                 source,
             })?;
         Ok(PeerId(id))
@@ -158,14 +227,18 @@ impl Wires for Sockets {
     }
 
     fn begin_measuring(&mut self) -> Result<(), PlayError> {
-        self.watch = match self.venue.metrics {
+        self.watch = match self.metrics {
             Some(metrics) => Some(Watch::start(metrics)?),
             None => None,
         };
-        Ok(())
+        Ok(self.roads.begin_weather()?)
     }
 
     fn end_measuring(&mut self) -> Option<GatewayFigures> {
         self.watch.take().and_then(Watch::finish)
+    }
+
+    fn patience(&self) -> Duration {
+        self.roads.patience()
     }
 }

@@ -8,7 +8,7 @@ use super::{
     Audit, AuditFigures, AuditSpread, BudgetResult, Cell, DirectionWeather, Disturbance, Document,
     Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles, Parity,
     Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, Warning, WayAudit, Weather, Wire, World,
-    WorldMoment, WorldTier,
+    WorldMoment, WorldRoad, WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -113,6 +113,7 @@ pub(crate) fn sample_document() -> Document {
         sweep: Some(sample_sweep()),
         audit: Some(sample_audit()),
         world: Some(sample_world()),
+        worlds: vec![sample_world()],
         budgets: vec![BudgetResult {
             lane: "kcp".to_owned(),
             metric: "within_150ms".to_owned(),
@@ -262,6 +263,17 @@ fn sample_world() -> World {
             cpu_pct: Some(11.0),
             ..GatewayMetrics::default()
         }),
+        transport: Some("kcp".to_owned()),
+        network: Some("cable".to_owned()),
+        road: Some(WorldRoad {
+            up: WorldWay {
+                packets_per_s: 10.0,
+                bytes_per_s: 1000.0,
+                lost_share: 0.01,
+            },
+            down: WorldWay::default(),
+        }),
+        digest: Some("0123456789abcdef".to_owned()),
         bend: Some("the gateway is full".to_owned()),
         timeline: vec![WorldMoment {
             players: 5,

@@ -11,6 +11,13 @@ use super::Quantiles;
 pub struct World {
     /// The gateway's address for players; `own` where this program started it.
     pub gateway: String,
+    /// How players reached the gateway: `tcp`, `kcp`, `kcp-tuned`,
+    /// `websocket`; absent in documents from before there was a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// The network between players and gateway; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     /// Seconds that were measured, with every player in the game.
     pub measured_s: f64,
     /// Players, and what became of them.
@@ -31,6 +38,13 @@ pub struct World {
     /// one server has the world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handovers: Option<Handovers>,
+    /// What went over the links of all players; absent without links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub road: Option<WorldRoad>,
+    /// The fingerprint of all this where it was played in virtual time: equal
+    /// for equal seeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// What gave way first, in a sentence; absent where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bend: Option<String>,
@@ -187,6 +201,28 @@ pub struct GatewayMetrics {
     pub messages_in_per_s: Option<f64>,
     /// Messages that it sent each second.
     pub messages_out_per_s: Option<f64>,
+}
+
+/// What went over the links of all players while a world was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldRoad {
+    /// From players to the gateway.
+    pub up: WorldWay,
+    /// From the gateway to players.
+    pub down: WorldWay,
+}
+
+/// One direction of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldWay {
+    /// IP packets sent each second.
+    pub packets_per_s: f64,
+    /// Their bytes, headers included.
+    pub bytes_per_s: f64,
+    /// Share of the packets that never arrived.
+    pub lost_share: f64,
 }
 
 /// A moment of a played world.

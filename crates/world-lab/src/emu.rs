@@ -1,0 +1,219 @@
+//! A world over real sockets: all players on one host, gateway and game server
+//! on the other, and between them an emulated link for each player, with
+//! addresses of its own.
+//!
+//! Until everybody is in, links are calm; then the weather begins, the same
+//! that each player meets in virtual time.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lagometer_client::swarm::Wire;
+use lagometer_emu::{Clock, Error, Host, LaneAddresses, LaneSetup, Network, Settings};
+use lagometer_lab::emu::audit_of;
+use lagometer_link::Profile;
+use lagometer_stats::{Audit, World};
+use lagometer_transport::kcp::StreamProfile;
+use lagometer_units::Time;
+use lagometer_world::real::{Roads, play_over};
+use lagometer_world::{Moment, PlayError, Scenario, assemble};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use thiserror::Error as ThisError;
+
+use crate::{PlayerTransport, player_link};
+
+/// How long a view may take to become right beyond what a calm road takes:
+/// several of a kernel's longest waits before it sends again.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why a world could not be played over real sockets.
+#[derive(Debug, ThisError)]
+pub enum EmuError {
+    /// The hosts or the road between them.
+    #[error(transparent)]
+    Network(#[from] Error),
+    /// The course of the world broke off.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+}
+
+/// Where the gateway listens on its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// For game servers, which are on its host.
+    pub servers: SocketAddr,
+    /// The port for players, at every address of the host.
+    pub clients_port: u16,
+}
+
+/// Two hosts with a road for each player, before anybody is on it.
+#[derive(Debug)]
+pub struct Landscape {
+    network: Network,
+    profile: Profile,
+    seed: u64,
+    players: u32,
+}
+
+/// What was found over real sockets.
+#[derive(Debug)]
+pub struct Emulated {
+    /// The world as the document has it.
+    pub world: World,
+    /// What the emulator says of its own work.
+    pub audit: Audit,
+    /// It was stopped before its time.
+    pub partial: bool,
+}
+
+impl Landscape {
+    /// Makes the hosts and a calm road for each player.
+    ///
+    /// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before
+    /// the process has a second thread.
+    ///
+    /// # Errors
+    ///
+    /// What the system refuses; [`Error::TooManyLanes`] for more players than
+    /// there are addresses.
+    pub fn build(scenario: &Scenario, profile: &Profile) -> Result<Self, EmuError> {
+        let lanes = (0..scenario.players)
+            .map(|player| LaneSetup {
+                name: format!("player {player}"),
+                link: player_link(profile, scenario.seed, player, Time::MAX),
+            })
+            .collect();
+        Ok(Self {
+            network: Network::start(&Settings::default(), Clock::start(), lanes)?,
+            profile: profile.clone(),
+            seed: scenario.seed,
+            players: scenario.players,
+        })
+    }
+
+    /// The host that the gateway and the game server are on.
+    #[must_use]
+    pub const fn far(&self) -> &Host {
+        self.network.far()
+    }
+
+    /// Plays `scenario` on the gateway, which runs on the far host by now.
+    ///
+    /// # Errors
+    ///
+    /// [`EmuError`].
+    pub fn play(
+        self,
+        scenario: &Arc<Scenario>,
+        gateway: Gateway,
+        transport: PlayerTransport,
+        progress: &mut dyn FnMut(&Moment),
+        stop: &AtomicBool,
+    ) -> Result<Emulated, EmuError> {
+        let mut roads = Emulator {
+            landscape: self,
+            gateway,
+            transport,
+        };
+        let outcome = play_over(scenario, &mut roads, None, progress, stop)?;
+        let ended = roads.landscape.network.stop()?;
+        let mut world = assemble(scenario, "own".to_owned(), &outcome);
+        world.transport = Some(transport.name().to_owned());
+        Ok(Emulated {
+            world,
+            audit: audit_of(&ended.audit),
+            partial: outcome.partial,
+        })
+    }
+}
+
+/// Sockets in the hosts.
+struct Emulator {
+    landscape: Landscape,
+    gateway: Gateway,
+    transport: PlayerTransport,
+}
+
+impl Emulator {
+    /// Does something on one of the hosts' own threads.
+    fn on<T: Send + 'static>(
+        host: &Host,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        host.run(work).map_err(io::Error::other)?
+    }
+}
+
+impl Roads for Emulator {
+    fn connect_server(&mut self) -> io::Result<Wire> {
+        let servers = self.gateway.servers;
+        let far = self.landscape.network.far();
+        Self::on(far, move || TcpStream::connect(servers)).map(Wire::Tcp)
+    }
+
+    fn connect_player(&mut self, number: u32) -> io::Result<Wire> {
+        // There is a lane for each player, and a number for each lane.
+        let lane = u8::try_from(number).map_err(io::Error::other)?;
+        let LaneAddresses {
+            near_v4, far_v4, ..
+        } = LaneAddresses::of(lane);
+        let to = SocketAddrV4::new(far_v4, self.gateway.clients_port);
+        let near = self.landscape.network.near();
+        let kcp = |profile| {
+            let socket = Self::on(near, move || udp(near_v4, to))?;
+            Ok(Wire::Kcp(socket, profile))
+        };
+        let tcp = || Self::on(near, move || tcp_on_its_way(near_v4, to));
+        match self.transport {
+            PlayerTransport::Tcp => tcp().map(Wire::Tcp),
+            PlayerTransport::WebSocket => tcp().map(Wire::WebSocket),
+            PlayerTransport::Kcp => kcp(StreamProfile::KcpGo),
+            PlayerTransport::KcpTuned => kcp(StreamProfile::Tuned),
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("port {} of the far host", self.gateway.clients_port)
+    }
+
+    fn begin_weather(&mut self) -> io::Result<()> {
+        let Landscape {
+            network,
+            profile,
+            seed,
+            players,
+        } = &mut self.landscape;
+        let now = network.clock().now();
+        let links = (0..*players)
+            .map(|player| player_link(profile, *seed, player, now))
+            .collect();
+        network.begin(links).map_err(io::Error::other)
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+}
+
+/// A TCP connection that may still be on its way: a player that waits would
+/// hold up all the others.
+fn tcp_on_its_way(from: Ipv4Addr, to: SocketAddrV4) -> io::Result<TcpStream> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket: OwnedFd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    bind(&socket, &SocketAddrV4::new(from, 0))?;
+    match connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn udp(from: Ipv4Addr, to: SocketAddrV4) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddrV4::new(from, 0))?;
+    socket.connect(to)?;
+    Ok(socket)
+}

@@ -1,0 +1,221 @@
+//! Several transports on several networks, each a world of its own in virtual
+//! time, on as many threads as asked for. How many there are changes nothing
+//! of what is found: the worlds share nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lagometer_link::Profile;
+use lagometer_stats::{World, WorldRoad, WorldWay};
+use lagometer_units::Time;
+use lagometer_world::{Moment, Scenario, assemble};
+
+use crate::sim::{RoadTally, SimError, Simulated, WayTally, play};
+use crate::{PlayerTransport, digest, player_link};
+
+/// One world of a matrix.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// How its players reach the gateway.
+    pub transport: PlayerTransport,
+    /// The network's name.
+    pub network: String,
+    /// The network between.
+    pub profile: Profile,
+}
+
+/// What one of them found.
+#[derive(Debug)]
+pub struct Found {
+    /// The world as the document has it.
+    pub world: World,
+    /// It was stopped before its time.
+    pub partial: bool,
+    /// How long was played, in virtual time.
+    pub played: Time,
+}
+
+/// Plays `scenario` once for each of `cells` and returns what each found, in
+/// their order. `progress` hears of every half second of each. When `stop`
+/// becomes true all end where they are.
+///
+/// # Errors
+///
+/// The first [`SimError`] in the order of the cells.
+pub fn play_all(
+    scenario: &Arc<Scenario>,
+    cells: &[Cell],
+    threads: usize,
+    progress: &(dyn Fn(&Cell, &Moment) + Sync),
+    stop: &AtomicBool,
+) -> Result<Vec<Found>, SimError> {
+    let next = AtomicUsize::new(0);
+    let found: Vec<Mutex<Option<Result<Found, SimError>>>> =
+        cells.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, cells.len().max(1)) {
+            scope.spawn(|| {
+                while let Some((cell, place)) = {
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    cells.get(nth).zip(found.get(nth))
+                } {
+                    let played = play_cell(scenario, cell, progress, stop);
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(played);
+                }
+            });
+        }
+    });
+    found
+        .into_iter()
+        .filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect()
+}
+
+fn play_cell(
+    scenario: &Arc<Scenario>,
+    cell: &Cell,
+    progress: &(dyn Fn(&Cell, &Moment) + Sync),
+    stop: &AtomicBool,
+) -> Result<Found, SimError> {
+    let link = |player, starts| player_link(&cell.profile, scenario.seed, player, starts);
+    let Simulated {
+        outcome,
+        road,
+        played,
+    } = play(
+        scenario,
+        cell.transport,
+        &link,
+        &mut |moment| progress(cell, moment),
+        stop,
+    )?;
+    let mut world = assemble(scenario, "in virtual time".to_owned(), &outcome);
+    world.transport = Some(cell.transport.name().to_owned());
+    world.network = Some(cell.network.clone());
+    world.road = Some(told(&road, world.measured_s));
+    world.digest = Some(digest(&world));
+    Ok(Found {
+        world,
+        partial: outcome.partial,
+        played,
+    })
+}
+
+fn told(road: &RoadTally, seconds: f64) -> WorldRoad {
+    let way = |way: &WayTally| WorldWay {
+        packets_per_s: way.packets as f64 / seconds.max(1e-9),
+        bytes_per_s: way.bytes as f64 / seconds.max(1e-9),
+        lost_share: way.lost as f64 / (way.packets as f64).max(1.0),
+    };
+    WorldRoad {
+        up: way(&road.up),
+        down: way(&road.down),
+    }
+}
+
+/// Samples below which a tier's p99 says nothing.
+const SAMPLES: u64 = 1000;
+
+/// Ages that differ by less than this factor are as good as equal.
+const EQUAL: f64 = 1.02;
+
+/// What the worlds say, side by side, in one sentence: how old the nearest
+/// others are that enough was seen of. `None` where nobody saw anything.
+#[must_use]
+pub fn verdict(worlds: &[World]) -> Option<String> {
+    let tier = (0..worlds.iter().map(|world| world.tiers.len()).max()?).find(|&tier| {
+        let mut seen = worlds.iter().map(|world| &world.tiers[tier]);
+        seen.all(|tier| tier.samples >= SAMPLES)
+    })?;
+    let within = worlds[0].tiers[tier]
+        .within_m
+        .map_or_else(String::new, |metres| format!(" within {metres} m"));
+    let mut networks: Vec<(&str, Vec<(&str, f64)>)> = Vec::new();
+    for world in worlds {
+        let (network, transport) = (
+            world.network.as_deref().unwrap_or_default(),
+            world.transport.as_deref().unwrap_or_default(),
+        );
+        let age = (transport, world.tiers[tier].age_ms.p99);
+        match networks.iter_mut().find(|(known, _)| *known == network) {
+            Some((_, ages)) => ages.push(age),
+            None => networks.push((network, vec![age])),
+        }
+    }
+    let told: Vec<String> = networks
+        .into_iter()
+        .map(|(network, mut ages)| {
+            ages.sort_by(|a, b| a.1.total_cmp(&b.1));
+            if let [(_, least), .., (_, most)] = ages[..]
+                && most <= least * EQUAL
+            {
+                return format!("on {network} {least:.0} ms whatever carries it");
+            }
+            let ages: Vec<String> = ages
+                .into_iter()
+                .map(|(transport, p99_ms)| format!("{transport} {p99_ms:.0} ms"))
+                .collect();
+            format!("on {network} {}", ages.join(", "))
+        })
+        .collect();
+    Some(format!(
+        "What {} players see of others{within} is, at p99, so old: {}.",
+        worlds[0].players.asked,
+        told.join("; ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use lagometer_stats::{Players, Quantiles, WorldTier};
+
+    use super::*;
+
+    fn world(transport: &str, network: &str, tiers: &[(u64, f64)]) -> World {
+        World {
+            transport: Some(transport.to_owned()),
+            network: Some(network.to_owned()),
+            players: Players {
+                asked: 20,
+                ..Players::default()
+            },
+            tiers: tiers
+                .iter()
+                .zip([Some(10.0), None])
+                .map(|(&(samples, p99), within_m)| WorldTier {
+                    within_m,
+                    samples,
+                    age_ms: Quantiles {
+                        p99,
+                        ..Quantiles::default()
+                    },
+                    ..WorldTier::default()
+                })
+                .collect(),
+            ..World::default()
+        }
+    }
+
+    #[test]
+    fn networks_are_told_in_order_and_transports_by_their_ages() {
+        let worlds = [
+            world("tcp", "lan", &[(5000, 70.0)]),
+            world("kcp", "lan", &[(5000, 60.0)]),
+            world("tcp", "3g", &[(5000, 700.0)]),
+            world("tcp", "cable", &[(5000, 90.5)]),
+            world("kcp", "cable", &[(5000, 90.0)]),
+        ];
+        assert_eq!(
+            verdict(&worlds).unwrap(),
+            "What 20 players see of others within 10 m is, at p99, so old: on lan kcp 60 ms, tcp 70 ms; on 3g tcp 700 ms; on cable 90 ms whatever carries it."
+        );
+    }
+
+    #[test]
+    fn a_tier_that_nobody_was_seen_at_is_passed_over() {
+        let worlds = [world("tcp", "lan", &[(3, 70.0), (5000, 80.0)])];
+        assert!(verdict(&worlds).unwrap().contains("80 ms"));
+        assert_eq!(verdict(&[world("tcp", "lan", &[(3, 70.0)])]), None);
+        assert_eq!(verdict(&[]), None);
+    }
+}

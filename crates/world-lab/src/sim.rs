@@ -1,0 +1,105 @@
+//! A world in virtual time.
+//!
+//! Time jumps from event to event: a packet arrives, a transport or the
+//! gateway is due, a server or a player begins a frame. Nothing takes processor
+//! time, so all that ages what players see is the fan-out's cadence, the
+//! transport and the link.
+//!
+//! The gateway is its core as it is, driven as its server drives it; what lies
+//! between it and a player are both ends of a transport and the player's own
+//! link. Game servers are beside the gateway, with no road between.
+
+mod flight;
+mod gateway;
+mod half;
+mod road;
+mod socket;
+mod wires;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lagometer_link::Link;
+use lagometer_units::Time;
+use lagometer_world::{Moment, Outcome, PlayError, Scenario, play_on};
+use thiserror::Error;
+
+use crate::PlayerTransport;
+pub use gateway::GatewayError;
+use road::Tally;
+use wires::SimWires;
+
+/// Why a world could not be played in virtual time.
+#[derive(Debug, Error)]
+pub enum SimError {
+    /// The gateway cannot be set up.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+    /// The course of the world broke off.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+}
+
+/// What was found in virtual time.
+#[derive(Debug)]
+pub struct Simulated {
+    /// What was found of the world.
+    pub outcome: Outcome,
+    /// What went over the players' links while it was measured.
+    pub road: RoadTally,
+    /// How long was played, from the first player's coming to the end.
+    pub played: Time,
+}
+
+/// What went over all players' links while a world was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoadTally {
+    /// From players to the gateway.
+    pub up: WayTally,
+    /// From the gateway to players.
+    pub down: WayTally,
+}
+
+/// One direction of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WayTally {
+    /// IP packets that were sent.
+    pub packets: u64,
+    /// Their bytes, IP headers included.
+    pub bytes: u64,
+    /// How many of the packets never arrived.
+    pub lost: u64,
+}
+
+/// Plays `scenario` in virtual time, its players on `transport` and on the
+/// links that `link` gives: asked for a player's number and for the instant at
+/// which the weather starts.
+///
+/// # Errors
+///
+/// [`SimError`] where the scenario asks for a gateway that cannot be.
+pub fn play(
+    scenario: &Arc<Scenario>,
+    transport: PlayerTransport,
+    link: &dyn Fn(u32, Time) -> Link,
+    progress: &mut dyn FnMut(&Moment),
+    stop: &AtomicBool,
+) -> Result<Simulated, SimError> {
+    let clock = Rc::new(Cell::new(Time::ZERO));
+    let tally = Rc::new(Cell::new(Tally::default()));
+    let wires = SimWires::new(
+        transport,
+        scenario,
+        link,
+        Rc::clone(&clock),
+        Rc::clone(&tally),
+    )?;
+    let outcome = play_on(scenario, wires, &clock, progress, stop)?;
+    Ok(Simulated {
+        outcome,
+        road: tally.get().measured,
+        played: clock.get(),
+    })
+}

@@ -1,0 +1,185 @@
+//! Both ends of a player's transport.
+
+use lagometer_client::carrier::{self as peers, CarrierError};
+use lagometer_client::{Outbox, Session};
+use lagometer_gateway::carrier::{self as gateways, Reading, Writing};
+use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionSide};
+use lagometer_transport::kcp::{Stream, StreamProfile};
+use lagometer_transport::tcp_smoltcp::{Connection, Settings};
+use lagometer_transport::{ByteStream, State};
+use lagometer_units::{Size, Time};
+use lagometer_world::Peer;
+
+use super::socket::SimSocket;
+use crate::PlayerTransport;
+
+/// What each side's kernel holds of a TCP connection: as much as the gateway's
+/// server lets its kernel hold unsent, and a window that no player fills.
+const TCP: Settings = Settings {
+    send_buffer: Size(128 << 10),
+    receive_buffer: Size(64 << 10),
+    ..Settings::CUBIC
+};
+
+/// The player's end.
+pub(super) enum Near {
+    Tcp(Box<Connection>),
+    Kcp(Box<Stream>),
+    WebSocket(Box<peers::WebSocketCarrier<SimSocket<Connection>>>),
+}
+
+/// The gateway's end.
+pub(super) enum Far {
+    Tcp(Box<Connection>),
+    Kcp(Box<Stream>),
+    WebSocket(Box<gateways::WebSocketCarrier<SimSocket<Connection>>>),
+}
+
+/// Both ends of a connection that begins at `now`. `number` is the
+/// conversation's where there are any, and follows no other connection's.
+///
+/// # Errors
+///
+/// [`CarrierError`] where a handshake cannot begin.
+pub(super) fn pair(
+    transport: PlayerTransport,
+    seed: u64,
+    number: u32,
+    now: Time,
+) -> Result<(Near, Far), CarrierError> {
+    let client = || Connection::client(&TCP, seed, now);
+    let server = || Connection::server(&TCP, seed, now);
+    let conversation = |profile| {
+        let side = || Box::new(Stream::new(number, profile, now));
+        (Near::Kcp(side()), Far::Kcp(side()))
+    };
+    Ok(match transport {
+        PlayerTransport::Tcp => (Near::Tcp(Box::new(client())), Far::Tcp(Box::new(server()))),
+        PlayerTransport::Kcp => conversation(StreamProfile::KcpGo),
+        PlayerTransport::KcpTuned => conversation(StreamProfile::Tuned),
+        PlayerTransport::WebSocket => {
+            let near = peers::WebSocketCarrier::connect(SimSocket::new(client()), "gateway")?;
+            let far = gateways::WebSocketCarrier::accept(SimSocket::new(server()));
+            (
+                Near::WebSocket(Box::new(near)),
+                Far::WebSocket(Box::new(far)),
+            )
+        }
+    })
+}
+
+impl Near {
+    /// The stream beneath; none once a handshake has failed.
+    pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
+        Some(match self {
+            Self::Tcp(stream) => &mut **stream,
+            Self::Kcp(stream) => &mut **stream,
+            Self::WebSocket(carrier) => &mut carrier.stream_mut()?.stream,
+        })
+    }
+
+    /// Hands what has arrived to the player. Why there will be no more, if
+    /// there will not.
+    pub(super) fn read(&mut self, session: &mut Session, peer: &mut Peer) -> Result<u64, String> {
+        let mut bytes_read = 0;
+        let mut received = Ok(());
+        let mut take = |bytes: &[u8]| {
+            bytes_read += bytes.len() as u64;
+            if received.is_ok() {
+                received = session.receive(bytes, peer);
+            }
+        };
+        match self {
+            Self::Tcp(stream) => stream.read(&mut take),
+            Self::Kcp(stream) => stream.read(&mut take),
+            Self::WebSocket(carrier) => {
+                while carrier.read(&mut take).map_err(|error| error.to_string())? {}
+            }
+        }
+        received.map_err(|error| error.to_string())?;
+        match self.stream().map(|stream| stream.state()) {
+            Some(State::Closed(why)) => Err(why.to_string()),
+            None => Err("the handshake failed".to_owned()),
+            _ => Ok(bytes_read),
+        }
+    }
+
+    /// Moves what the player has to say into the stream.
+    pub(super) fn write(&mut self, outbox: &mut Outbox) -> Result<u64, String> {
+        let taken = match self {
+            Self::Tcp(stream) => peers::fill(&mut **stream, outbox),
+            Self::Kcp(stream) => peers::fill(&mut **stream, outbox),
+            Self::WebSocket(carrier) => {
+                let before = outbox.pending().len();
+                carrier.write(outbox).map_err(|error| error.to_string())?;
+                before - outbox.pending().len()
+            }
+        };
+        Ok(taken as u64)
+    }
+
+    /// Whether reading may have made it write: a handshake, an answer to a
+    /// ping.
+    pub(super) const fn speaks_by_itself(&self) -> bool {
+        matches!(self, Self::WebSocket(_))
+    }
+}
+
+impl Far {
+    /// The stream beneath; none once a handshake has failed.
+    pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
+        Some(match self {
+            Self::Tcp(stream) => &mut **stream,
+            Self::Kcp(stream) => &mut **stream,
+            Self::WebSocket(carrier) => &mut carrier.stream_mut()?.stream,
+        })
+    }
+
+    /// Hands what has arrived to the gateway. Why there will be no more, if
+    /// there will not.
+    pub(super) fn read(
+        &mut self,
+        now: Time,
+        side: &mut ConnectionSide,
+        key: ConnKey,
+    ) -> Option<CloseReason> {
+        match self {
+            Self::Tcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
+            Self::Kcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
+            Self::WebSocket(carrier) => loop {
+                match carrier.read_once(|bytes| side.receive(now, key, bytes)).0 {
+                    Reading::More => {}
+                    Reading::Done => break,
+                    Reading::Ended(why) => return Some(why),
+                }
+            },
+        }
+        match self.stream().map(|stream| stream.state()) {
+            Some(State::Closed(_)) | None => Some(CloseReason::TransportFailed),
+            _ => None,
+        }
+    }
+
+    /// Moves what waits for the player into the stream. Whether anything has
+    /// to be sent now.
+    pub(super) fn write(
+        &mut self,
+        now: Time,
+        side: &mut ConnectionSide,
+        key: ConnKey,
+        scratch: &mut Vec<u8>,
+    ) -> (bool, Writing) {
+        let (bytes, writing) = match self {
+            Self::Tcp(stream) => gateways::fill(&mut **stream, now, side, key),
+            Self::Kcp(stream) => gateways::fill(&mut **stream, now, side, key),
+            Self::WebSocket(carrier) => return (true, carrier.write(now, side, key, scratch)),
+        };
+        (bytes > 0, writing)
+    }
+
+    /// Whether reading may have made it write: a handshake, an answer to a
+    /// ping.
+    pub(super) const fn speaks_by_itself(&self) -> bool {
+        matches!(self, Self::WebSocket(_))
+    }
+}

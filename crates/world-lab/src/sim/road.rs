@@ -1,0 +1,277 @@
+//! One player's way to the gateway: both ends of its transport, and its link.
+
+use std::ops::Sub;
+
+use lagometer_client::{Outbox, Session};
+use lagometer_gateway::carrier::Writing;
+use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionSide};
+use lagometer_link::{Arrival, Direction, Fate, Link};
+use lagometer_transport::{ByteStream, Carrier};
+use lagometer_units::Time;
+use lagometer_world::Peer;
+
+use super::flight::{Flight, Flights};
+use super::half::{Far, Near};
+use super::{RoadTally, WayTally};
+
+/// A player's road.
+pub(super) struct Road {
+    /// Whose it is.
+    seat: usize,
+    pub(super) link: Link,
+    near: Near,
+    far: Far,
+    /// The gateway could not write all that waits for the player.
+    is_blocked: bool,
+    /// When each end is due, the player's first.
+    pub(super) noted: [Option<Time>; 2],
+}
+
+/// What a road is played with: the rest of the world.
+pub(super) struct Weather<'a> {
+    pub(super) now: Time,
+    pub(super) flights: &'a mut Flights,
+    pub(super) tally: &'a mut Tally,
+}
+
+/// What all roads together carried.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    so_far: RoadTally,
+    before: RoadTally,
+    pub(super) measured: RoadTally,
+}
+
+impl Tally {
+    /// What comes from now on is measured.
+    pub(super) fn begin(&mut self) {
+        self.before = self.so_far;
+    }
+
+    /// What was measured ends here.
+    pub(super) fn end(&mut self) {
+        self.measured = RoadTally {
+            up: self.so_far.up - self.before.up,
+            down: self.so_far.down - self.before.down,
+        };
+    }
+}
+
+impl Sub for WayTally {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
+            lost: self.lost - before.lost,
+        }
+    }
+}
+
+impl Road {
+    pub(super) fn new(seat: usize, link: Link, (near, far): (Near, Far)) -> Self {
+        Self {
+            seat,
+            link,
+            near,
+            far,
+            is_blocked: false,
+            noted: [None; 2],
+        }
+    }
+
+    /// Takes in a packet that has arrived. Whether the end it came to can have
+    /// something to read.
+    pub(super) fn arrive(&mut self, flight: &Flight, weather: &mut Weather<'_>) -> bool {
+        let Self {
+            seat,
+            link,
+            near,
+            far,
+            ..
+        } = self;
+        let (stream, back) = match flight.direction {
+            Direction::Up => (far.stream(), Direction::Down),
+            Direction::Down => (near.stream(), Direction::Up),
+        };
+        let Some(stream) = stream else {
+            return true;
+        };
+        // A kernel checks the UDP checksum and drops what fails it; TCP checks
+        // its own.
+        if flight.damaged && stream.carrier() == Carrier::Udp {
+            return false;
+        }
+        let overhead = overhead(stream);
+        let now = weather.now;
+        stream.input(now, &flight.bytes, &mut |packet| {
+            weather.send(link, *seat, back, overhead, packet);
+        });
+        true
+    }
+
+    /// Does what is due at one end.
+    pub(super) fn tick(&mut self, direction: Direction, weather: &mut Weather<'_>) {
+        self.drive(direction, weather, |stream, now, output| {
+            stream.tick(now, output);
+        });
+    }
+
+    /// Sends what one end has written.
+    pub(super) fn send(&mut self, direction: Direction, weather: &mut Weather<'_>) {
+        self.drive(direction, weather, |stream, now, output| {
+            stream.send(now, output);
+        });
+    }
+
+    /// Hands the player what has arrived, and sends what it says to it. How
+    /// many bytes it was, and how many it said.
+    pub(super) fn serve_player(
+        &mut self,
+        session: &mut Session,
+        peer: &mut Peer,
+        weather: &mut Weather<'_>,
+    ) -> Result<(u64, u64), String> {
+        let read = self.near.read(session, peer)?;
+        let said = self.write_player(session.outbox(), weather)?;
+        Ok((read, said))
+    }
+
+    /// Sends what the player says, as far as there is room.
+    pub(super) fn write_player(
+        &mut self,
+        outbox: &mut Outbox,
+        weather: &mut Weather<'_>,
+    ) -> Result<u64, String> {
+        let said = self.near.write(outbox)?;
+        if said > 0 || self.near.speaks_by_itself() {
+            self.send(Direction::Up, weather);
+        }
+        Ok(said)
+    }
+
+    /// Hands the gateway what has arrived, and goes on writing where there was
+    /// no room before. Why the connection is over, if it is.
+    pub(super) fn serve_gateway(
+        &mut self,
+        side: &mut ConnectionSide,
+        key: ConnKey,
+        scratch: &mut Vec<u8>,
+        weather: &mut Weather<'_>,
+    ) -> Option<CloseReason> {
+        if let Some(why) = self.far.read(weather.now, side, key) {
+            return Some(why);
+        }
+        if self.is_blocked {
+            return self.write_on(side, key, scratch, weather);
+        }
+        if self.far.speaks_by_itself() {
+            self.send(Direction::Down, weather);
+        }
+        None
+    }
+
+    /// Writes what waits for the player, unless it waits for room.
+    pub(super) fn write_gateway(
+        &mut self,
+        side: &mut ConnectionSide,
+        key: ConnKey,
+        scratch: &mut Vec<u8>,
+        weather: &mut Weather<'_>,
+    ) -> Option<CloseReason> {
+        if self.is_blocked {
+            return None;
+        }
+        self.write_on(side, key, scratch, weather)
+    }
+
+    fn write_on(
+        &mut self,
+        side: &mut ConnectionSide,
+        key: ConnKey,
+        scratch: &mut Vec<u8>,
+        weather: &mut Weather<'_>,
+    ) -> Option<CloseReason> {
+        let (written, writing) = self.far.write(weather.now, side, key, scratch);
+        self.is_blocked = writing == Writing::Blocked;
+        if written {
+            self.send(Direction::Down, weather);
+        }
+        (writing == Writing::Broken).then_some(CloseReason::TransportFailed)
+    }
+
+    /// When one end is due.
+    pub(super) fn next_deadline(&mut self, direction: Direction, now: Time) -> Option<Time> {
+        let stream = match direction {
+            Direction::Up => self.near.stream(),
+            Direction::Down => self.far.stream(),
+        };
+        stream?.next_deadline(now)
+    }
+
+    /// Lets the end that sends in `direction` do something that may send.
+    fn drive(
+        &mut self,
+        direction: Direction,
+        weather: &mut Weather<'_>,
+        act: impl FnOnce(&mut dyn ByteStream, Time, &mut dyn FnMut(&[u8])),
+    ) {
+        let Self {
+            seat,
+            link,
+            near,
+            far,
+            ..
+        } = self;
+        let stream = match direction {
+            Direction::Up => near.stream(),
+            Direction::Down => far.stream(),
+        };
+        let Some(stream) = stream else {
+            return;
+        };
+        let overhead = overhead(stream);
+        let now = weather.now;
+        act(stream, now, &mut |packet| {
+            weather.send(link, *seat, direction, overhead, packet);
+        });
+    }
+}
+
+/// Bytes of headers below what the stream hands out.
+fn overhead(stream: &dyn ByteStream) -> usize {
+    stream.carrier().header_bytes() as usize
+}
+
+impl Weather<'_> {
+    /// Puts a packet on a player's link.
+    fn send(
+        &mut self,
+        link: &mut Link,
+        seat: usize,
+        direction: Direction,
+        overhead: usize,
+        packet: &[u8],
+    ) {
+        let bytes = packet.len() + overhead;
+        let way = match direction {
+            Direction::Up => &mut self.tally.so_far.up,
+            Direction::Down => &mut self.tally.so_far.down,
+        };
+        way.packets += 1;
+        way.bytes += bytes as u64;
+        let fate = link.offer(direction, self.now, bytes);
+        if !matches!(fate, Fate::Delivered { .. }) {
+            way.lost += 1;
+        }
+        for Arrival { at, damage } in fate.arrivals() {
+            let mut buffer = self.flights.buffer(packet);
+            if let Some(damage) = damage {
+                damage.apply(&mut buffer);
+            }
+            self.flights
+                .push(at, seat, direction, damage.is_some(), buffer);
+        }
+    }
+}

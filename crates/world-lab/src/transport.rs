@@ -1,0 +1,81 @@
+//! How players reach the gateway.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// What carries a player's bytes to the gateway and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlayerTransport {
+    /// TCP without delay, the frames as they are.
+    Tcp,
+    /// KCP as channeld's peers have it: a flush every 100 ms, windows of 32.
+    Kcp,
+    /// KCP for play: a flush every 10 ms, resends after two skips, windows of
+    /// 256, no congestion control.
+    KcpTuned,
+    /// A WebSocket over TCP.
+    WebSocket,
+}
+
+/// There is no such transport.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no transport of players is called `{0}`; there are tcp, kcp, kcp-tuned and websocket")]
+pub struct UnknownTransport(String);
+
+impl PlayerTransport {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tcp, Self::Kcp, Self::KcpTuned, Self::WebSocket];
+
+    /// Its name on the command line and in documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Kcp => "kcp",
+            Self::KcpTuned => "kcp-tuned",
+            Self::WebSocket => "websocket",
+        }
+    }
+
+    /// What a gateway's address for it begins with, as in `kcp://`.
+    #[must_use]
+    pub const fn scheme(self) -> &'static str {
+        match self {
+            Self::WebSocket => "ws",
+            other => other.name(),
+        }
+    }
+}
+
+impl fmt::Display for PlayerTransport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for PlayerTransport {
+    type Err = UnknownTransport;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTransport> {
+        Self::ALL
+            .into_iter()
+            .find(|transport| transport.name() == text)
+            .ok_or_else(|| UnknownTransport(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for transport in PlayerTransport::ALL {
+            assert_eq!(transport.to_string().parse(), Ok(transport));
+        }
+        let error = "quic".parse::<PlayerTransport>().unwrap_err();
+        assert!(error.to_string().contains("kcp-tuned"), "{error}");
+    }
+}

@@ -1,0 +1,209 @@
+//! Worlds in virtual time: equal seeds, equal findings; and links that come
+//! and go.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lagometer_link::{Link, Profile, catalogue};
+use lagometer_units::Time;
+use lagometer_world::{BUILT_IN, Scenario};
+use lagometer_world_lab::matrix::{Cell, Found, play_all};
+use lagometer_world_lab::{PlayerTransport, player_link, sim};
+
+/// A small one of the built-in scenarios.
+fn scenario(name: &str, players: u32, seconds: u32) -> Arc<Scenario> {
+    let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name).unwrap();
+    let mut scenario = Scenario::parse(name, text).unwrap();
+    scenario.players = players;
+    scenario.observers = players;
+    scenario.duration = format!("{seconds} s").parse().unwrap();
+    scenario.join_every = "5 ms".parse().unwrap();
+    Arc::new(scenario)
+}
+
+fn cells(networks: &[&str]) -> Vec<Cell> {
+    let of_network = |network: &&str| {
+        let profile = catalogue::named(network).unwrap();
+        PlayerTransport::ALL.map(|transport| Cell {
+            transport,
+            network: (*network).to_owned(),
+            profile: profile.clone(),
+        })
+    };
+    networks.iter().flat_map(of_network).collect()
+}
+
+fn found(scenario: &Arc<Scenario>, cells: &[Cell], threads: usize) -> Vec<Found> {
+    play_all(
+        scenario,
+        cells,
+        threads,
+        &|_, _| {},
+        &AtomicBool::new(false),
+    )
+    .unwrap()
+}
+
+fn digests(scenario: &Arc<Scenario>, threads: usize) -> Vec<String> {
+    found(scenario, &cells(&["busy-wifi"]), threads)
+        .into_iter()
+        .map(|found| found.world.digest.unwrap())
+        .collect()
+}
+
+#[test]
+fn a_seed_finds_the_same_again_on_any_number_of_threads() {
+    let scenario = scenario("lod", 12, 3);
+    let once = digests(&scenario, 1);
+    assert_eq!(once, digests(&scenario, 1));
+    assert_eq!(once, digests(&scenario, 3));
+    let mut distinct = once.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), PlayerTransport::ALL.len(), "{once:?}");
+    let other = Arc::new(Scenario {
+        seed: 2,
+        ..(*scenario).clone()
+    });
+    assert_ne!(once, digests(&other, 2));
+}
+
+#[test]
+fn every_transport_carries_both_scenarios_through_calm_weather() {
+    for name in ["single", "lod"] {
+        for found in found(&scenario(name, 12, 3), &cells(&["lan"]), 2) {
+            let world = found.world;
+            let told = format!("{name} over {:?}: {world:#?}", world.transport);
+            assert_eq!(world.players.in_game, 12, "{told}");
+            assert_eq!(world.players.lost, 0, "{told}");
+            assert_eq!(world.sight.missing, 0, "{told}");
+            assert_eq!(world.sight.views_right, 12, "{told}");
+            assert!(world.tiers.iter().any(|tier| tier.samples > 500), "{told}");
+            let road = world.road.unwrap();
+            assert!(road.up.packets_per_s > 12.0 * 5.0, "{told}");
+            assert!(road.down.bytes_per_s > road.up.bytes_per_s, "{told}");
+        }
+    }
+}
+
+#[test]
+fn servers_of_a_grid_hand_characters_over_in_virtual_time() {
+    let scenario = scenario("spatial", 12, 5);
+    let found = found(&scenario, &cells(&["home-wifi"])[..1], 1);
+    let world = &found[0].world;
+    assert_eq!(world.players.in_game, 12, "{world:#?}");
+    assert_eq!(world.sight.views_right, world.sight.views_compared);
+    assert!(world.tiers.iter().any(|tier| tier.samples > 100));
+    assert!(world.handovers.is_some());
+}
+
+#[test]
+fn what_is_seen_is_no_younger_than_the_road_is_long() {
+    let slow =
+        Profile::from_text("slow", "summary = \"far\"\n[both]\ndelay = \"80 ms\"\n").unwrap();
+    let scenario = scenario("single", 6, 3);
+    for transport in PlayerTransport::ALL {
+        let link = |player, starts| player_link(&slow, 1, player, starts);
+        let stop = AtomicBool::new(false);
+        let played = sim::play(&scenario, transport, &link, &mut |_| {}, &stop).unwrap();
+        let age = played.outcome.age[0].quantiles_ms();
+        assert!(age.min >= 80.0, "{transport}: {age:?}");
+        // The window waited for, a frame, and KCP's slowest flush.
+        assert!(
+            age.max <= 80.0 + 20.0 + 34.0 + 110.0,
+            "{transport}: {age:?}"
+        );
+        assert_eq!(played.outcome.right_views, (6, 6), "{transport}");
+    }
+}
+
+/// A link that is down for four seconds of the time that is measured.
+fn cut() -> Profile {
+    Profile::from_text(
+        "cut",
+        "summary = \"cut off\"\n[both]\ndelay = \"10 ms\"\n\
+         [[both.outages]]\nat = \"1 s\"\nfor = \"4 s\"\n",
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_player_whose_link_is_cut_sees_old_things_and_then_the_truth_again() {
+    let (cut, calm) = (cut(), catalogue::named("lan").unwrap());
+    let scenario = scenario("lod", 8, 6);
+    for transport in PlayerTransport::ALL {
+        let link = |player: u32, starts: Time| -> Link {
+            let profile = if player == 0 { &cut } else { &calm };
+            player_link(profile, 1, player, starts)
+        };
+        let stop = AtomicBool::new(false);
+        let played = sim::play(&scenario, transport, &link, &mut |_| {}, &stop).unwrap();
+        let outcome = played.outcome;
+        assert_eq!(outcome.lost, Vec::<String>::new(), "{transport}");
+        assert_eq!(outcome.players, 8, "{transport}");
+        assert_eq!(outcome.right_views, (8, 8), "{transport}");
+        let oldest = outcome
+            .age
+            .iter()
+            .map(|age| age.quantiles_ms().max)
+            .fold(0.0, f64::max);
+        assert!(
+            (4_000.0..12_000.0).contains(&oldest),
+            "{transport}: {oldest}"
+        );
+        assert!(outcome.stale > 0, "{transport}");
+        assert!(played.road.down.lost > 0, "{transport}");
+    }
+}
+
+#[test]
+fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
+    let down = Profile::from_text(
+        "down",
+        "summary = \"gone\"\n[both]\ndelay = \"10 ms\"\n\
+         [[both.outages]]\nat = \"1 s\"\nfor = \"1 h\"\n",
+    )
+    .unwrap();
+    let calm = catalogue::named("lan").unwrap();
+    // Its window of 32 segments is soon full, and then nothing is read.
+    let scenario = scenario("single", 6, 15);
+    let link = |player: u32, starts: Time| -> Link {
+        let profile = if player == 0 { &down } else { &calm };
+        player_link(profile, 1, player, starts)
+    };
+    let stop = AtomicBool::new(false);
+    let played = sim::play(&scenario, PlayerTransport::Kcp, &link, &mut |_| {}, &stop).unwrap();
+    assert_eq!(played.outcome.lost.len(), 1);
+    assert!(
+        played.outcome.lost[0].contains("read nothing"),
+        "{:?}",
+        played.outcome.lost
+    );
+    assert_eq!(played.outcome.players, 5);
+    assert_eq!(played.outcome.right_views, (5, 5));
+}
+
+#[test]
+fn a_play_that_is_stopped_returns_what_it_has() {
+    let scenario = scenario("single", 4, 1000);
+    let stop = AtomicBool::new(false);
+    let found = play_all(
+        &scenario,
+        &cells(&["lan"])[..1],
+        1,
+        &|_, moment| {
+            if moment.at_s > 8.0 {
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+        },
+        &stop,
+    )
+    .unwrap();
+    assert!(found[0].partial);
+    assert!(
+        found[0].world.measured_s < 20.0,
+        "{}",
+        found[0].world.measured_s
+    );
+    assert!(found[0].world.tiers[0].samples > 0);
+}
