@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lagometer_units::{Size, Span};
+use lagometer_world_lab::PlayerTransport;
 
 use crate::far_end;
 
@@ -384,12 +385,38 @@ pub(crate) struct WorldArguments {
     /// the table
     #[arg(long, value_name = "PATH")]
     pub(crate) json: Option<PathBuf>,
+    /// Where players and gateway are; on this machine's loopback device by
+    /// default, or in virtual time with --network or --transport
+    #[arg(long, value_enum)]
+    pub(crate) testbed: Option<WorldTestbed>,
+    /// The networks between players and gateway: built-in ones' names or TOML
+    /// files, separated by commas; each player has a link of its own
+    #[arg(long, value_delimiter = ',', value_name = "NAME|FILE,…")]
+    pub(crate) network: Vec<String>,
+    /// How players reach the gateway: tcp, kcp, kcp-tuned, websocket,
+    /// separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    pub(crate) transport: Vec<PlayerTransport>,
+    /// Worlds in virtual time that are played at once; as many as there are
+    /// processors by default
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Write the page here; `lagometer-world-SCENARIO.html` by default
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub(crate) no_html: bool,
+}
+
+/// Where players and gateway of a world are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorldTestbed {
+    /// Virtual time: deterministic, faster than real time
+    Sim,
+    /// Real sockets and real kernels behind an emulated link for each player,
+    /// in real time
+    Emu,
 }
 
 #[derive(Debug, Args)]

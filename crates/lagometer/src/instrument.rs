@@ -37,6 +37,7 @@ pub(crate) fn document(
         sweep: None,
         audit: None,
         world: None,
+        worlds: Vec::new(),
         budgets: Vec::new(),
         verdict: None,
         warnings: Vec::new(),

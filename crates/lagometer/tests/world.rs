@@ -73,6 +73,71 @@ fn the_farther_away_the_older() {
     assert!(ages.is_sorted(), "{ages:?}");
 }
 
+/// Plays in virtual time and reads the document.
+fn simulate(arguments: &[&str]) -> Value {
+    let mut all = vec!["world", "lod", "--testbed", "sim", "--players", "20"];
+    all.extend([
+        "--join-every",
+        "5ms",
+        "--for",
+        "2s",
+        "--json",
+        "-",
+        "--no-html",
+    ]);
+    all.extend(arguments);
+    let output = lagometer(&all);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("times real time"), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn virtual_time_finds_the_same_again() {
+    let arguments = ["--network", "home-wifi", "--transport", "kcp"];
+    let document = simulate(&arguments);
+    is_carried(&document);
+    assert_eq!(document["testbed"], "sim");
+    let world = &document["world"];
+    assert_eq!(world["transport"], "kcp");
+    assert_eq!(world["network"], "home-wifi");
+    assert!(world["digest"].is_string());
+    assert!(world["road"]["down"]["bytes_per_s"].as_f64().unwrap() > 0.0);
+    assert!(world["generator"]["cpu_pct"].is_null());
+    assert_eq!(world["digest"], simulate(&arguments)["world"]["digest"]);
+}
+
+#[test]
+fn transports_and_networks_are_set_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("world.html");
+    let output = lagometer(&[
+        "world",
+        "single",
+        "--players",
+        "10",
+        "--join-every",
+        "5ms",
+        "--for",
+        "2s",
+        "--transport",
+        "tcp,kcp-tuned,websocket",
+        "--network",
+        "lan,cable",
+        "--html",
+        page.to_str().unwrap(),
+    ]);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    let html = std::fs::read_to_string(page).unwrap();
+    for word in ["on lan", "on cable", "kcp-tuned", "websocket", "p99.9"] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    assert_eq!(html.matches("class=\"age-panel\"").count(), 2);
+    assert_eq!(html.matches("class=\"curve ").count(), 6);
+}
+
 #[test]
 fn servers_of_a_grid_hand_characters_over() {
     let document = play("spatial");
@@ -116,6 +181,14 @@ fn mistakes_are_said_in_one_line() {
         (
             &["world", "single", "--gateway", "nowhere"],
             "write HOST:PORT",
+        ),
+        (
+            &["world", "lod", "--network", "busy-wify"],
+            "did you mean `busy-wifi`",
+        ),
+        (
+            &["world", "lod", "--testbed", "sim", "--gateway", "h:1"],
+            "leave out `--gateway`",
         ),
     ] {
         let output = lagometer(arguments);

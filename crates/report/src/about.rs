@@ -220,6 +220,7 @@ mod tests {
             sweep: None,
             audit: None,
             world: None,
+            worlds: Vec::new(),
             budgets: Vec::new(),
             verdict: None,
             warnings: Vec::new(),

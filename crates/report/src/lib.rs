@@ -15,6 +15,7 @@ macro_rules! append {
 
 mod about;
 mod budget;
+mod by_weather;
 mod compare;
 mod figure;
 mod instruments;

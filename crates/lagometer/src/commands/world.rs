@@ -1,9 +1,11 @@
 //! `lagometer world`: simulated game servers and players on a gateway.
 
+mod emulated;
 mod exporter;
 mod own_gateway;
+mod weather;
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use lagometer_world::{BUILT_IN, Moment, PlayError, Scenario, assemble, verdict};
 
 use self::exporter::Exporter;
 use self::own_gateway::OwnGateway;
-use crate::cli::WorldArguments;
+use crate::cli::{WorldArguments, WorldTestbed};
 use crate::failure::{Failure, read};
 use crate::{instrument, interrupt, output};
 
@@ -25,10 +27,50 @@ const SERVERS_PORT: u16 = 11_288;
 /// Plays a scenario and shows what was found.
 pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
     let scenario = Arc::new(prepare(arguments)?);
+    match testbed(arguments)? {
+        Some(WorldTestbed::Sim) => weather::simulate(&scenario, arguments),
+        Some(WorldTestbed::Emu) => emulated::emulate(&scenario, arguments),
+        None => on_sockets(&scenario, arguments),
+    }
+}
+
+/// Where the world is played: over sockets of this machine where neither a
+/// testbed nor a network is asked for.
+fn testbed(arguments: &WorldArguments) -> Result<Option<WorldTestbed>, Failure> {
+    let is_weather = !arguments.network.is_empty() || !arguments.transport.is_empty();
+    let testbed = arguments
+        .testbed
+        .or_else(|| is_weather.then_some(WorldTestbed::Sim));
+    if testbed.is_some() && arguments.export.is_some() {
+        return Err(Failure::Input(
+            "a world behind links is not watched while it is played: leave out `--export`"
+                .to_owned(),
+        ));
+    }
+    if testbed.is_some() && arguments.gateway.is_some() {
+        return Err(Failure::Input(
+            "a world behind links has a gateway of its own: leave out `--gateway`, or \
+             `--testbed`, `--network` and `--transport`"
+                .to_owned(),
+        ));
+    }
+    Ok(testbed)
+}
+
+/// The page's place, where one is to be written.
+fn page_path(scenario: &Scenario, arguments: &WorldArguments) -> Option<PathBuf> {
+    arguments.html.clone().or_else(|| {
+        (!arguments.no_html)
+            .then(|| PathBuf::from(format!("lagometer-world-{}.html", scenario.name)))
+    })
+}
+
+/// Plays on a gateway over plain sockets.
+fn on_sockets(scenario: &Arc<Scenario>, arguments: &WorldArguments) -> Result<ExitCode, Failure> {
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_machine::measured();
-    let (venue, own) = venue(arguments, &scenario)?;
+    let (venue, own) = venue(arguments, scenario)?;
     let place = own
         .as_ref()
         .map_or_else(|| venue.clients.to_string(), |_| "own".to_owned());
@@ -37,7 +79,7 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
         scenario.name, scenario.players, scenario.join_every, scenario.duration
     );
     let exporter = match &arguments.export {
-        Some(at) => Some(Exporter::start(address(at, "--export")?, &scenario)?),
+        Some(at) => Some(Exporter::start(address(at, "--export")?, scenario)?),
         None => None,
     };
     let mut line = Progress::default();
@@ -47,21 +89,18 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
             exporter.tell(moment);
         }
     };
-    let played = play(&scenario, &venue, &mut tell, stop);
+    let played = play(scenario, &venue, &mut tell, stop);
     let outcome = played.map_err(|error| failure(&error))?;
     drop(own);
-    let found = assemble(&scenario, place, &outcome);
-    let asked = serde_json::to_value(&*scenario).map_err(Failure::input)?;
+    let found = assemble(scenario, place, &outcome);
+    let asked = serde_json::to_value(&**scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.seed = scenario.seed;
     document.seeds = vec![scenario.seed];
     document.partial = outcome.partial;
     document.verdict = Some(verdict(&found));
     document.world = Some(found);
-    let html = arguments.html.clone().or_else(|| {
-        (!arguments.no_html)
-            .then(|| PathBuf::from(format!("lagometer-world-{}.html", scenario.name)))
-    });
+    let html = page_path(scenario, arguments);
     output::show(&document, arguments.json.as_ref(), html.as_ref())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -109,7 +148,7 @@ fn venue(
     scenario: &Scenario,
 ) -> Result<(Venue, Option<OwnGateway>), Failure> {
     let Some(gateway) = &arguments.gateway else {
-        let own = OwnGateway::start(scenario.space.as_ref())?;
+        let own = OwnGateway::start(scenario.space.as_ref(), "tcp", Ipv4Addr::LOCALHOST)?;
         return Ok((own.venue(), Some(own)));
     };
     let clients = address(gateway, "--gateway")?;

@@ -28,6 +28,7 @@ mod truth;
 mod view;
 mod within_bars;
 mod world;
+mod worlds;
 
 use base64::Engine;
 use lagometer_stats::Document;

@@ -6,7 +6,7 @@ use super::percentile_curves::{self, Curve};
 use super::view::View;
 use super::{
     bulk, details, echo, embedded, lane_table, parity, ribbon, scatter, sweep, trust, within_bars,
-    world,
+    world, worlds,
 };
 use crate::budget;
 use crate::trust::invalid;
@@ -32,6 +32,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     if let Some(played) = &view.document.world {
         world::render(view, played, out);
     }
+    worlds::render(view, &view.document.worlds, out);
     if view.document.lanes.is_empty() && is_laneless(view) {
         // There are no lanes to speak of.
     } else if view.document.lanes.iter().any(|lane| lane.bulk.is_some()) {
@@ -60,7 +61,10 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
 /// Whether the run was not one of lanes.
 fn is_laneless(view: &View<'_>) -> bool {
     let document = view.document;
-    document.echo.is_some() || document.sweep.is_some() || document.world.is_some()
+    document.echo.is_some()
+        || document.sweep.is_some()
+        || document.world.is_some()
+        || !document.worlds.is_empty()
 }
 
 /// The graph that gave the project its name: good, late and lost moments.

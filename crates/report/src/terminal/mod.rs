@@ -13,6 +13,7 @@ mod paint;
 mod parity;
 mod sweep;
 mod world;
+mod worlds;
 
 pub(crate) use self::world::{facts, reach};
 
@@ -84,6 +85,7 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
     if let Some(found) = &document.world {
         world::render(found, paint, &mut out);
     }
+    worlds::render(&document.worlds, paint, &mut out);
     if document.lanes.iter().any(|lane| lane.bulk.is_some()) {
         bulk::render(document, paint, room, &mut out);
     } else if !document.lanes.is_empty() {

@@ -28,8 +28,13 @@ impl OwnGateway {
     /// Starts a gateway as the published tests had theirs: ticks and windows
     /// of 20 ms, and clients that may do what players do. With a `space` it
     /// has that grid, and servers that break off may come back for what they
-    /// had.
-    pub(super) fn start(space: Option<&Space>) -> Result<Self, Failure> {
+    /// had. Players speak `scheme`, as in `kcp`, and connect to `clients_at`,
+    /// which may be every address; all else is on loopback.
+    pub(super) fn start(
+        space: Option<&Space>,
+        scheme: &str,
+        clients_at: Ipv4Addr,
+    ) -> Result<Self, Failure> {
         let lacks = |what: &str, why: std::io::Error| {
             Failure::Environment(format!("no gateway of our own: {what}: {why}"))
         };
@@ -47,7 +52,11 @@ impl OwnGateway {
             ])
             .args(["--chs", "channel_settings_hifi.json"])
             .args(["--cfsm", "client_authoratative_fsm.json"])
-            .args(["--sa", &servers.to_string(), "--ca", &clients.to_string()])
+            .args(["--sa", &servers.to_string()])
+            .args([
+                "--ca",
+                &format!("{scheme}://{clients_at}:{}", clients.port()),
+            ])
             .args(["--web", &metrics.to_string()])
             // Ctrl-C is for this program, which then ends the gateway.
             .process_group(0)
@@ -66,7 +75,8 @@ impl OwnGateway {
                 .map_err(|why| lacks("its grid", why))?;
         }
         let began = Instant::now();
-        while TcpStream::connect(clients).is_err() {
+        // Both places are taken before either is served.
+        while TcpStream::connect(servers).is_err() {
             if let Ok(Some(status)) = child.try_wait() {
                 return Err(Failure::Environment(format!(
                     "no gateway of our own: it ended at once with {status}"
@@ -76,7 +86,7 @@ impl OwnGateway {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Failure::Environment(format!(
-                    "no gateway of our own: it did not listen on {clients}"
+                    "no gateway of our own: it did not listen on {servers}"
                 )));
             }
             std::thread::sleep(POLL);

@@ -241,6 +241,7 @@ pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document 
         sweep: None,
         audit: None,
         world: None,
+        worlds: Vec::new(),
         budgets: Vec::new(),
         verdict: None,
         warnings: Vec::new(),

@@ -1,0 +1,94 @@
+//! Worlds over real sockets, with an emulated link for each player.
+
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use lagometer_world::Scenario;
+use lagometer_world_lab::emu::{EmuError, Emulated, Gateway, Landscape};
+use lagometer_world_lab::matrix::Cell;
+
+use super::own_gateway::OwnGateway;
+use super::{Progress, weather};
+use crate::cli::WorldArguments;
+use crate::commands::emulated;
+use crate::failure::Failure;
+use crate::{instrument, interrupt};
+
+/// Plays the scenario in real time, one cell after the other, and shows what
+/// was found.
+pub(super) fn emulate(
+    scenario: &Arc<Scenario>,
+    arguments: &WorldArguments,
+) -> Result<ExitCode, Failure> {
+    let cells = weather::cells(arguments)?;
+    emulated::acquire_permission()?;
+    let stop = interrupt::listen()?;
+    let (started, began) = (SystemTime::now(), Instant::now());
+    let host = lagometer_machine::measured();
+    let (mut worlds, mut audit, mut partial) = (Vec::new(), None, false);
+    for cell in &cells {
+        if stop.load(Ordering::Relaxed) && !worlds.is_empty() {
+            partial = true;
+            break;
+        }
+        let found = play(scenario, cell, stop)?;
+        worlds.push(found.world);
+        partial |= found.partial;
+        // The first, or the first that failed.
+        match &audit {
+            Some(lagometer_stats::Audit { valid, .. }) if found.audit.valid || !valid => {}
+            _ => audit = Some(found.audit),
+        }
+    }
+    let asked = serde_json::to_value(&**scenario).map_err(Failure::input)?;
+    let mut document = instrument::document("world", asked, started, began.elapsed(), host);
+    document.testbed = Some("emu".to_owned());
+    document.partial = partial;
+    document.audit = audit;
+    weather::finish(scenario, arguments, document, worlds)
+}
+
+fn play(scenario: &Arc<Scenario>, cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
+    eprintln!(
+        "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
+        scenario.name,
+        scenario.players,
+        cell.transport,
+        cell.network,
+        scenario.join_every,
+        scenario.duration
+    );
+    let landscape = Landscape::build(scenario, &cell.profile).map_err(failure)?;
+    let (scheme, space) = (cell.transport.scheme(), scenario.space);
+    let own = landscape
+        .far()
+        .run(move || OwnGateway::start(space.as_ref(), scheme, Ipv4Addr::UNSPECIFIED))
+        .map_err(emulated::failure)??;
+    let venue = own.venue();
+    let gateway = Gateway {
+        servers: venue.servers,
+        clients_port: venue.clients.port(),
+    };
+    let mut line = Progress::default();
+    let played = landscape.play(
+        scenario,
+        gateway,
+        cell.transport,
+        &mut |moment| line.tell(moment),
+        stop,
+    );
+    drop(own);
+    let mut found = played.map_err(failure)?;
+    found.world.network = Some(cell.network.clone());
+    Ok(found)
+}
+
+fn failure(error: EmuError) -> Failure {
+    match error {
+        EmuError::Network(error) => emulated::failure(error),
+        EmuError::Play(error) => Failure::Environment(error.to_string()),
+    }
+}

@@ -1,0 +1,152 @@
+//! Worlds whose players reach the gateway over links, in virtual time.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use lagometer_stats::{Warning, World};
+use lagometer_world::{Scenario, verdict};
+use lagometer_world_lab::PlayerTransport;
+use lagometer_world_lab::matrix::{self, Cell, Found, play_all};
+
+use crate::cli::WorldArguments;
+use crate::commands::named::find_network;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{instrument, interrupt, output};
+
+/// The network of a world in virtual time where none is named.
+const NO_WEATHER: &str = "perfect";
+
+/// What a world takes besides its joins and the time that is measured, about:
+/// the first windows and the comparison at the end.
+const AROUND: Duration = Duration::from_secs(6);
+
+/// Every transport asked for on every network asked for, network by network.
+pub(super) fn cells(arguments: &WorldArguments) -> Result<Vec<Cell>, Failure> {
+    let mut networks = arguments.network.clone();
+    if networks.is_empty() {
+        networks.push(NO_WEATHER.to_owned());
+    }
+    let mut cells = Vec::new();
+    for network in networks {
+        let profile = find_network(&network, None)?;
+        for transport in transports(arguments) {
+            cells.push(Cell {
+                transport,
+                network: network.clone(),
+                profile: profile.clone(),
+            });
+        }
+    }
+    Ok(cells)
+}
+
+/// The transports asked for; TCP where none is.
+pub(super) fn transports(arguments: &WorldArguments) -> Vec<PlayerTransport> {
+    match arguments.transport.as_slice() {
+        [] => vec![PlayerTransport::Tcp],
+        asked => asked.to_vec(),
+    }
+}
+
+/// Plays the scenario in virtual time, once for each cell, and shows what was
+/// found.
+pub(super) fn simulate(
+    scenario: &Arc<Scenario>,
+    arguments: &WorldArguments,
+) -> Result<ExitCode, Failure> {
+    let cells = cells(arguments)?;
+    let stop = interrupt::listen()?;
+    let (started, began) = (SystemTime::now(), Instant::now());
+    let host = lagometer_machine::measured();
+    let threads = arguments.threads.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        usize::from,
+    );
+    eprintln!(
+        "lagometer: `{}` with {} players in virtual time, {} on {} threads",
+        scenario.name,
+        scenario.players,
+        told(cells.len()),
+        threads.min(cells.len())
+    );
+    let each = scenario.join_every.0 * scenario.players + scenario.duration.0 + AROUND;
+    let progress = Progress::new(each * cells.len() as u32);
+    let playing = Instant::now();
+    let found = play_all(
+        scenario,
+        &cells,
+        threads,
+        &|_, moment| {
+            // Told every half second, and counted in whole ones.
+            if ((2.0 * moment.at_s).round() as u64).is_multiple_of(2) {
+                progress.played(Duration::from_secs(1));
+            }
+        },
+        stop,
+    )
+    .map_err(|error| Failure::Environment(error.to_string()))?;
+    progress.finish();
+    tell_pace(&found, playing.elapsed());
+    let asked = serde_json::to_value(&**scenario).map_err(Failure::input)?;
+    let mut document = instrument::document("world", asked, started, began.elapsed(), host);
+    document.testbed = Some("sim".to_owned());
+    document.partial = found.iter().any(|found| found.partial);
+    let is_tcp = |transport| !matches!(transport, PlayerTransport::Kcp | PlayerTransport::KcpTuned);
+    if cells.iter().any(|cell| is_tcp(cell.transport)) {
+        document.warnings.push(stand_in());
+    }
+    let worlds = found.into_iter().map(|found| found.world).collect();
+    finish(scenario, arguments, document, worlds)
+}
+
+/// Puts one world or several into the document and shows it.
+pub(super) fn finish(
+    scenario: &Scenario,
+    arguments: &WorldArguments,
+    mut document: lagometer_stats::Document,
+    mut worlds: Vec<World>,
+) -> Result<ExitCode, Failure> {
+    document.seed = scenario.seed;
+    document.seeds = vec![scenario.seed];
+    if worlds.len() == 1 {
+        document.world = worlds.pop();
+        document.verdict = document.world.as_ref().map(verdict);
+    } else {
+        document.verdict = matrix::verdict(&worlds);
+        document.worlds = worlds;
+    }
+    let html = super::page_path(scenario, arguments);
+    output::show(&document, arguments.json.as_ref(), html.as_ref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be known of TCP, and so of WebSocket, in virtual time.
+fn stand_in() -> Warning {
+    Warning {
+        what: "TCP in virtual time is a stand-in.".to_owned(),
+        why: "It is smoltcp's: a lost last segment waits a second, where Linux sends it again \
+              after two round trips, and one hole is repaired in each round trip. On lossy \
+              networks its tail is longer than a kernel's."
+            .to_owned(),
+        mend: "play with `--testbed emu` for the kernel's own".to_owned(),
+    }
+}
+
+fn told(worlds: usize) -> String {
+    match worlds {
+        1 => "one world".to_owned(),
+        many => format!("{many} worlds"),
+    }
+}
+
+/// How much faster than real time it went.
+fn tell_pace(found: &[Found], wall: Duration) {
+    let played: f64 = found.iter().map(|found| found.played.as_secs_f64()).sum();
+    let seconds = wall.as_secs_f64().max(1e-9);
+    eprintln!(
+        "lagometer: {played:.0} s of play in {seconds:.1} s, {:.1} times real time",
+        played / seconds
+    );
+}
