@@ -48,6 +48,10 @@ const CHANNELS_BUSY: Duration = Duration::from_millis(5);
 /// accepted.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
+/// A shorter rest is not worth two system calls: the system's timers are later
+/// than this anyway.
+const SHORTEST_REST: Duration = Duration::from_micros(50);
+
 /// What one turn reads into.
 const READ_BUFFER_BYTES: usize = 128 << 10;
 
@@ -76,6 +80,8 @@ pub(super) struct ConnectionLoop {
     look_over_at: Option<Time>,
     accept_again_at: Option<Time>,
     drain: Option<Drain>,
+    /// When the last turn began.
+    turned_at: Time,
     buffer: Vec<u8>,
     scratch: Vec<u8>,
     answered: u64,
@@ -122,6 +128,7 @@ impl ConnectionLoop {
             look_over_at: None,
             accept_again_at: None,
             drain: None,
+            turned_at: Time::ZERO,
             buffer: vec![0; READ_BUFFER_BYTES],
             scratch: Vec::new(),
             answered: 0,
@@ -141,6 +148,7 @@ impl ConnectionLoop {
         loop {
             self.wait(&mut events)?;
             let now = self.shared.clock.now();
+            self.turned_at = now;
             if self.turn(now, &events)? {
                 return Ok(());
             }
@@ -156,24 +164,30 @@ impl ConnectionLoop {
             self.waker.wait(CHANNELS_BUSY)?;
             return self.poller.wait(Some(Duration::ZERO), events);
         }
-        let now = self.shared.clock.now();
-        let timeout = if self.unread.is_empty() {
-            [
-                self.side.next_deadline(),
-                self.link.next_deadline(),
-                self.kcp_due.first().map(|(due, _)| *due),
-                self.look_over_at,
-                self.accept_again_at,
-                self.drain.as_ref().map(Drain::next_deadline),
-            ]
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|due| due.since(now))
-        } else {
-            Some(Duration::ZERO)
-        };
-        self.poller.wait(timeout, events)
+        if !self.unread.is_empty() {
+            return self.poller.wait(Some(Duration::ZERO), events);
+        }
+        let due = [
+            self.side.next_deadline(),
+            self.link.next_deadline(),
+            self.kcp_due.first().map(|(due, _)| *due),
+            self.look_over_at,
+            self.accept_again_at,
+            self.drain.as_ref().map(Drain::next_deadline),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
+        let mut now = self.shared.clock.now();
+        // Being woken for each message costs more than the message: while much
+        // comes, it is let gather. The bell is heard all the same.
+        let rested = self.turned_at + self.config.threads.gather;
+        let rest = due.map_or(rested, |due| due.min(rested)).since(now);
+        if rest >= SHORTEST_REST {
+            self.waker.wait(rest)?;
+            now = self.shared.clock.now();
+        }
+        self.poller.wait(due.map(|due| due.since(now)), events)
     }
 
     /// One turn. Returns whether it was the last.

@@ -79,6 +79,10 @@ pub(in crate::server) struct Limits {
     pub(in crate::server) banned: Vec<NetworkRange>,
 }
 
+/// The longest that what arrives may be left lying: a tenth of a second is
+/// already more than a player puts up with.
+const GATHER_AT_MOST: Duration = Duration::from_millis(100);
+
 /// Which threads there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) struct ThreadPlan {
@@ -86,6 +90,7 @@ pub(in crate::server) struct ThreadPlan {
     pub(in crate::server) connections: u16,
     pub(in crate::server) pin: bool,
     pub(in crate::server) queue: usize,
+    pub(in crate::server) gather: Duration,
 }
 
 /// Why a gateway cannot be started as it is configured: the input is wrong.
@@ -189,6 +194,7 @@ impl FileConfig {
                     .unwrap_or_else(|| (processors.saturating_sub(1) as u16).min(64)),
                 pin: self.threads.pin,
                 queue: self.threads.queue as usize,
+                gather: self.threads.gather.duration(),
             },
             grace: self.shutdown.grace.duration(),
             drain_within: self.shutdown.within.duration(),
@@ -237,6 +243,11 @@ impl FileConfig {
                 self.threads.queue > 0,
                 "threads.queue",
                 "must be at least 1",
+            ),
+            (
+                self.threads.gather.duration() <= GATHER_AT_MOST,
+                "threads.gather",
+                "must be at most \"100 ms\"",
             ),
         ];
         match conditions.into_iter().find(|(holds, ..)| !holds) {
