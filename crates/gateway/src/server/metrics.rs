@@ -15,6 +15,7 @@ use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::MetricFamily;
 use prometheus::{Encoder, TextEncoder};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{
     COUNTED_TYPES, ChannelCounters, ConnectionCounters, Peer, PeerCounters, TypeCounters,
@@ -28,6 +29,9 @@ use families::{Families, Kind};
 
 /// How long a loop may take to tell its numbers.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The processor time of the process, under the name that is usual.
+const CPU_SECONDS: &str = "process_cpu_seconds_total";
 
 /// Gathers the numbers of all loops.
 pub(super) struct Metrics {
@@ -74,8 +78,17 @@ impl Metrics {
             of_channels(&mut families, channels, *beat_ms);
         }
         self.of_loops(&mut families, &numbers);
+        families.add(
+            Kind::Counter,
+            CPU_SECONDS,
+            "Processor time of the process, user's and system's",
+            &[],
+            cpu_seconds(),
+        );
         let mut all: Vec<MetricFamily> = families.into_families();
-        all.extend(self.process.collect());
+        // The collector knows only whole seconds of processor time.
+        let of_process = self.process.collect();
+        all.extend(of_process.into_iter().filter(|it| it.name() != CPU_SECONDS));
         let mut text = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&all, &mut text) {
             tracing::error!(%error, "metrics cannot be written");
@@ -144,6 +157,12 @@ impl Metrics {
             f64::from(u8::from(draining)),
         );
     }
+}
+
+/// The processor time this process has used.
+fn cpu_seconds() -> f64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
 }
 
 /// A metric of one kind of peer: its name, what it means, and where it is.
@@ -305,7 +324,7 @@ fn of_channels(families: &mut Families, channels: &ChannelCounters, beat_ms: f64
         ),
         (
             "gateway_too_long_total",
-            "Messages too long to be sent",
+            "Messages, and fields of channel data, too long to be sent",
             channels.too_long,
         ),
         (
