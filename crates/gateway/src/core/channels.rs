@@ -11,6 +11,7 @@ mod admission;
 mod auth;
 mod beats;
 mod channel;
+mod cut;
 mod dispatch;
 mod entity;
 mod fan_out;

@@ -100,7 +100,7 @@ pub struct ChannelCounters {
     pub types: [TypeCounters; 6],
     /// Messages dropped, whatever the reason.
     pub dropped: u64,
-    /// Messages too long to be sent.
+    /// Messages, and fields of channel data, too long to be sent.
     pub too_long: u64,
     /// User-space messages passed on, once for each recipient.
     pub forwarded: u64,

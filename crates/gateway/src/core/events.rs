@@ -80,8 +80,9 @@ pub enum Event {
         /// Why.
         why: &'static str,
     },
-    /// A message was too long to be sent.
-    #[error("message of {size_bytes} bytes from {channel} not sent: longer than a frame")]
+    /// A message, or a single field or entry of a channel's data, was too long
+    /// to be sent.
+    #[error("{size_bytes} bytes of {channel} that cannot be cut not sent: longer than a frame")]
     TooLong {
         /// Whose it was.
         channel: ChannelId,

@@ -10,7 +10,7 @@ use crate::core::bus::{Member, Recipients, ToConnections, Window};
 use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
 
 use super::ChannelSide;
-use super::channel::Channel;
+use super::channel::{Channel, WholeState};
 use super::people::People;
 use super::subscription::Place;
 use super::timers::Due;
@@ -86,7 +86,7 @@ impl ChannelSide {
             out: &mut self.to_connections,
             windows: 0,
             bytes: 0,
-            too_long: 0,
+            too_long: Vec::new(),
         };
         if !sides.is_empty() {
             sending.group(from, &sides);
@@ -98,8 +98,7 @@ impl ChannelSide {
         for (cursor, ids) in by_cursor {
             sending.these(cursor, &ids);
         }
-        let (windows, bytes) = (sending.windows, sending.bytes);
-        self.counters.too_long += sending.too_long;
+        let (windows, bytes, too_long) = (sending.windows, sending.bytes, sending.too_long);
         let oldest = channel
             .fan_out
             .since(from, None)
@@ -110,6 +109,9 @@ impl ChannelSide {
         counters.bytes += bytes as u64;
         if let Some(oldest) = oldest {
             counters.age.add(now.since(oldest));
+        }
+        for size_bytes in too_long {
+            self.tell_too_long(id, size_bytes);
         }
         for &member in joining.keys() {
             self.enter_group(id, member, number);
@@ -148,7 +150,7 @@ impl ChannelSide {
             .state
             .data_type()
             .and_then(|data_type| Mask::new(data_type.clone(), masks.iter().map(String::as_str)));
-        let messages = content.messages(id, mask.as_ref());
+        let WholeState { messages, too_long } = content.whole_state(id, mask.as_ref());
         let counters = self.counters.of_mut(channel.kind);
         counters.states += 1;
         counters.bytes += messages
@@ -162,6 +164,9 @@ impl ChannelSide {
                 messages,
             };
             self.to_connections.push_back((person.side, state));
+        }
+        for size_bytes in too_long {
+            self.tell_too_long(id, size_bytes);
         }
         self.join(now, id, member, head);
     }
@@ -295,8 +300,8 @@ struct Sending<'a> {
     out: &'a mut VecDeque<(SideId, ToConnections)>,
     windows: u64,
     bytes: usize,
-    /// Windows that no message can hold.
-    too_long: u64,
+    /// The sizes of fields that no message can hold.
+    too_long: Vec<usize>,
 }
 
 impl Sending<'_> {
@@ -368,15 +373,13 @@ impl Sending<'_> {
 
     fn windows(&mut self, cursor: u64, without: Option<ConnId>) -> Vec<Built> {
         let updates = self.channel.fan_out.since(cursor, without);
-        let mut windows = build(&updates, self.recipe);
+        let mut windows = build(&updates, self.recipe, &mut self.too_long);
         if let Some(mask) = &self.mask {
             for built in &mut windows {
                 *built = masked(built, mask);
             }
         }
-        let fits = |built: &Built| built.value.len() <= self.recipe.max_value_bytes;
-        self.too_long += windows.iter().filter(|built| !fits(built)).count() as u64;
-        windows.retain(|built| !built.value.is_empty() && fits(built));
+        windows.retain(|built| !built.value.is_empty());
         windows
     }
 

@@ -8,11 +8,11 @@ use lagometer_protocol::any::{type_name, type_url};
 use lagometer_protocol::merge::{MergeLimits, MergeOptions, State};
 use lagometer_protocol::messages::channeldpb::ChannelType;
 use lagometer_protocol::schema::Schema;
-use lagometer_protocol::wire::Reader;
 use lagometer_protocol::{AnyView, MAX_MESSAGE_LEN, Mask, encode_update_head_in_packet};
 
 use crate::core::ids::{ChannelId, ConnId};
 
+use super::cut::cut;
 use super::entity::Entity;
 use super::fan_out::FanOut;
 use super::subscription::Subscription;
@@ -59,8 +59,17 @@ pub(super) struct Data {
 pub(super) struct Content {
     pub(super) type_url: Arc<str>,
     pub(super) state: State,
-    /// The messages that are the whole state, while it does not change.
-    encoded: Option<Vec<Bytes>>,
+    /// The whole state, while it does not change.
+    encoded: Option<WholeState>,
+}
+
+/// All of a channel's data, as it is sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WholeState {
+    /// The messages, each encoded as one of a packet's.
+    pub(super) messages: Vec<Bytes>,
+    /// The sizes of fields that no message can hold: they are not sent.
+    pub(super) too_long: Vec<usize>,
 }
 
 impl Channel {
@@ -131,8 +140,8 @@ impl Content {
         MAX_MESSAGE_LEN - HEAD_BYTES - self.type_url.len().min(MAX_MESSAGE_LEN / 2)
     }
 
-    /// The messages that are the whole state, or what a mask keeps of it.
-    pub(super) fn messages(&mut self, channel: ChannelId, mask: Option<&Mask>) -> Vec<Bytes> {
+    /// The whole state, or what a mask keeps of it, as messages.
+    pub(super) fn whole_state(&mut self, channel: ChannelId, mask: Option<&Mask>) -> WholeState {
         let max_value_bytes = self.max_value_bytes();
         if mask.is_none()
             && let Some(encoded) = &self.encoded
@@ -140,9 +149,12 @@ impl Content {
             return encoded.clone();
         }
         let mut parts: Vec<Vec<u8>> = Vec::new();
+        let mut too_long = Vec::new();
         for part in self.state.to_parts(max_value_bytes) {
             if part.len() > max_value_bytes {
-                split(&part, max_value_bytes, &mut parts);
+                let cut = cut(&part, max_value_bytes);
+                parts.extend(cut.parts.into_iter().map(|range| part[range].to_vec()));
+                too_long.extend(cut.too_long);
             } else {
                 parts.push(part);
             }
@@ -164,27 +176,10 @@ impl Content {
                 Bytes::from(message)
             })
             .collect();
+        let whole = WholeState { messages, too_long };
         if mask.is_none() {
-            self.encoded = Some(messages.clone());
+            self.encoded = Some(whole.clone());
         }
-        messages
-    }
-}
-
-/// Cuts encoded data between its fields, where a list is too long for one
-/// message. A single field that is too long finds no place.
-fn split(data: &[u8], max_bytes: usize, parts: &mut Vec<Vec<u8>>) {
-    let mut part = Vec::new();
-    let mut reader = Reader::new(data);
-    while let Ok(Some(field)) = reader.next_field() {
-        if part.len() + field.raw.len() > max_bytes && !part.is_empty() {
-            parts.push(std::mem::take(&mut part));
-        }
-        if field.raw.len() <= max_bytes {
-            part.extend_from_slice(field.raw);
-        }
-    }
-    if !part.is_empty() {
-        parts.push(part);
+        whole
     }
 }

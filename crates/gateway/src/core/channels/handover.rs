@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use lagometer_protocol::FromGateway;
 use lagometer_protocol::merge::State;
 use lagometer_protocol::merge::{Key, Removal};
 use lagometer_protocol::messages::channeldpb::{
@@ -13,6 +12,7 @@ use lagometer_protocol::messages::unrealpb::{
     SpatialChannelData, SpatialEntityState, UnrealObjectRef,
 };
 use lagometer_protocol::wire::{Value, find};
+use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN};
 use lagometer_units::Time;
 use prost::Message;
 use prost_types::Any;
@@ -22,6 +22,7 @@ use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::Place;
 
 use super::ChannelSide;
+use super::channel::Channel;
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
 use super::unreal::{ENTITIES, OBJ_REF};
@@ -38,6 +39,15 @@ const LOCATIONS: [&[&str]; 2] = [
 /// The components of a location that lie on the ground. The game's y is the
 /// ground's z.
 const GROUND: [u32; 2] = [1, 2];
+
+/// What a handover's message has beside its entities, and an entity beside its
+/// state: their keys, lengths and numbers, and the URL above.
+const ENVELOPE_BYTES: usize = 128;
+const ENTRY_BYTES: usize = 16;
+
+/// The longest data of an entity that goes into a handover: with it go the
+/// reference to its object and the URL of its type.
+const MAX_DATA_BYTES: usize = MAX_MESSAGE_LEN - 4096;
 
 /// An entity's move, as an update tells of it.
 #[derive(Clone, Copy, Debug)]
@@ -177,8 +187,9 @@ impl ChannelSide {
             .subscribers(from)
             .filter(|member| !there.contains(member))
             .collect();
-        let plain = handover.message(&BTreeMap::new());
-        self.send_to_all(only_here, to, &plain);
+        for plain in handover.messages(&BTreeMap::new()) {
+            self.send_to_all(only_here.iter().copied(), to, &plain);
+        }
         self.show_to(now, &handover, there);
     }
 
@@ -205,7 +216,17 @@ impl ChannelSide {
     /// Subscribes those in the cell to the entities that come, and tells them.
     fn show_to(&mut self, now: Time, handover: &Handover<'_>, there: BTreeSet<ConnId>) {
         // Members to whom the same entities are new get the same message.
-        let mut messages: BTreeMap<Vec<ChannelId>, Bytes> = BTreeMap::new();
+        let mut messages: BTreeMap<Vec<ChannelId>, Vec<Bytes>> = BTreeMap::new();
+        // Data that no one message can hold comes as a whole state instead.
+        let too_long: BTreeSet<ChannelId> = handover
+            .objects
+            .keys()
+            .copied()
+            .filter(|&id| {
+                let content = self.channels.get(&id).and_then(Channel::content);
+                content.is_some_and(|content| content.state.encoded_len() > MAX_DATA_BYTES)
+            })
+            .collect();
         for member in there {
             let mut new = Vec::new();
             for &id in handover.objects.keys() {
@@ -217,15 +238,17 @@ impl ChannelSide {
                 let options = ChannelSubscriptionOptions {
                     data_access: Some(access as i32),
                     skip_self_update_fan_out: Some(true),
-                    skip_first_fan_out: Some(true),
+                    skip_first_fan_out: Some(!too_long.contains(&id)),
                     ..ChannelSubscriptionOptions::default()
                 };
                 if self.subscribe(now, id, member, &options) {
                     self.send_subscribed(member, Envelope::from(id), id, member);
-                    new.push(id);
+                    if !too_long.contains(&id) {
+                        new.push(id);
+                    }
                 }
             }
-            let message = messages.entry(new).or_insert_with_key(|new| {
+            let messages = messages.entry(new).or_insert_with_key(|new| {
                 let data = new
                     .iter()
                     .filter_map(|&id| {
@@ -237,10 +260,11 @@ impl ChannelSide {
                         Some((id, data))
                     })
                     .collect();
-                handover.message(&data)
+                handover.messages(&data)
             });
-            let message = message.clone();
-            self.send_encoded(member, handover.to, message);
+            for message in messages {
+                self.send_encoded(member, handover.to, message.clone());
+            }
         }
     }
 
@@ -268,27 +292,38 @@ struct Handover<'a> {
 }
 
 impl Handover<'_> {
-    /// The message, with the data of some of the entities.
-    fn message(&self, data: &BTreeMap<ChannelId, Any>) -> Bytes {
-        let entities = self
-            .objects
-            .iter()
-            .map(|(id, obj)| {
-                let state = SpatialEntityState {
-                    obj_ref: Some(obj.clone()),
-                    removed: false,
-                    entity_data: data.get(id).cloned(),
-                };
-                (id.0, state)
-            })
-            .collect();
+    /// The messages, with the data of some of the entities: one if it can hold
+    /// them all.
+    fn messages(&self, data: &BTreeMap<ChannelId, Any>) -> Vec<Bytes> {
+        let mut messages = Vec::new();
+        let mut together = SpatialChannelData::default();
+        let mut bytes = 0;
+        for (id, obj) in self.objects {
+            let state = SpatialEntityState {
+                obj_ref: Some(obj.clone()),
+                removed: false,
+                entity_data: data.get(id).cloned(),
+            };
+            let more = state.encoded_len() + ENTRY_BYTES;
+            if bytes + more > MAX_MESSAGE_LEN - ENVELOPE_BYTES && bytes > 0 {
+                messages.push(self.message(&std::mem::take(&mut together)));
+                bytes = 0;
+            }
+            bytes += more;
+            together.entities.insert(id.0, state);
+        }
+        messages.push(self.message(&together));
+        messages
+    }
+
+    fn message(&self, together: &SpatialChannelData) -> Bytes {
         let message = FromGateway::ChannelDataHandover(ChannelDataHandoverMessage {
             src_channel_id: self.from.0,
             dst_channel_id: self.to.0,
             context_conn_id: self.context,
             data: Some(Any {
                 type_url: SPATIAL_DATA_URL.to_owned(),
-                value: SpatialChannelData { entities }.encode_to_vec(),
+                value: together.encode_to_vec(),
             }),
         });
         encode(Envelope::from(self.to), &message).into()

@@ -13,6 +13,8 @@ use lagometer_units::Time;
 use crate::core::bus::Own;
 use crate::core::ids::ConnId;
 
+use super::cut::cut;
+
 /// One update as it came.
 #[derive(Clone, Debug)]
 pub(super) struct Update {
@@ -43,19 +45,40 @@ pub(super) struct Recipe {
 
 /// Merges updates into as few windows as can be, in order: mostly one. More
 /// where an update brings back what another removed, or where one message
-/// cannot hold all.
-pub(super) fn build(updates: &[&Update], recipe: &Recipe) -> Vec<Built> {
+/// cannot hold all. A field that no message can hold is left out, and its size
+/// put into `too_long`.
+pub(super) fn build(
+    updates: &[&Update],
+    recipe: &Recipe,
+    too_long: &mut Vec<usize>,
+) -> Vec<Built> {
     match updates {
         [] => Vec::new(),
-        [one] => vec![Built {
-            value: one.value.clone(),
-            own: Arc::new([Own {
-                id: one.sender,
-                range: 0..one.value.len(),
-            }]),
-            contested: Vec::new(),
-        }],
-        _ => merge(updates, recipe),
+        [one] if one.value.len() <= recipe.max_value_bytes => {
+            vec![of_one(one, one.value.clone())]
+        }
+        // What comes compressed may be longer than what goes out.
+        [one] => {
+            let cut = cut(&one.value, recipe.max_value_bytes);
+            too_long.extend(cut.too_long);
+            let parts = cut.parts.into_iter();
+            parts
+                .map(|part| of_one(one, one.value.slice(part)))
+                .collect()
+        }
+        _ => merge(updates, recipe, too_long),
+    }
+}
+
+/// A window that is one sender's alone.
+fn of_one(update: &Update, value: Bytes) -> Built {
+    Built {
+        own: Arc::new([Own {
+            id: update.sender,
+            range: 0..value.len(),
+        }]),
+        value,
+        contested: Vec::new(),
     }
 }
 
@@ -90,7 +113,7 @@ pub(super) fn masked(built: &Built, mask: &Mask) -> Built {
     }
 }
 
-fn merge(updates: &[&Update], recipe: &Recipe) -> Vec<Built> {
+fn merge(updates: &[&Update], recipe: &Recipe, too_long: &mut Vec<usize>) -> Vec<Built> {
     let context = MergeContext {
         options: recipe.options,
         now_unix_ms: recipe.now_unix_ms,
@@ -108,35 +131,38 @@ fn merge(updates: &[&Update], recipe: &Recipe) -> Vec<Built> {
         if taken == Ok(Taken::Merged) {
             continue;
         }
-        finish(&window, &updates[first..index], recipe, &mut built);
+        let before = &updates[first..index];
+        built.extend(finish(&window, before, recipe, too_long));
         window.clear();
         first = index;
         if window.merge(update.sender.0, &update.value, &context) != Ok(Taken::Merged) {
-            built.extend(build(&updates[index..=index], recipe));
+            built.extend(build(&updates[index..=index], recipe, too_long));
             first = index + 1;
             window.clear();
         }
     }
-    finish(&window, &updates[first..], recipe, &mut built);
+    built.extend(finish(&window, &updates[first..], recipe, too_long));
     built
 }
 
 /// Encodes a window; if it is too long, each half of its updates instead.
-fn finish(window: &MergedWindow, updates: &[&Update], recipe: &Recipe, built: &mut Vec<Built>) {
-    match updates {
-        [] => {}
-        [_] => built.extend(build(updates, recipe)),
-        _ => {
-            let encoded = window.encode();
-            if encoded.all().len() > recipe.max_value_bytes {
-                let (earlier, later) = updates.split_at(updates.len() / 2);
-                built.extend(build(earlier, recipe));
-                built.extend(build(later, recipe));
-            } else {
-                built.push(of_window(&encoded));
-            }
-        }
+fn finish(
+    window: &MergedWindow,
+    updates: &[&Update],
+    recipe: &Recipe,
+    too_long: &mut Vec<usize>,
+) -> Vec<Built> {
+    if let [] | [_] = updates {
+        return build(updates, recipe, too_long);
     }
+    let encoded = window.encode();
+    if encoded.all().len() <= recipe.max_value_bytes {
+        return vec![of_window(&encoded)];
+    }
+    let (earlier, later) = updates.split_at(updates.len() / 2);
+    let mut built = build(earlier, recipe, too_long);
+    built.extend(build(later, recipe, too_long));
+    built
 }
 
 fn of_window(encoded: &WindowBytes) -> Built {
