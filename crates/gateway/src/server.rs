@@ -157,9 +157,10 @@ impl Server {
     /// [`ServerError`] when the system lacks something.
     pub fn start(config: Config) -> Result<Self, ServerError> {
         raise_limits(&config)?;
-        let listeners = open_all(&config)?;
+        let loops = usize::from(config.threads.connections).max(1);
+        let listeners = open_all(&config, loops)?;
         let of = |peer| {
-            let of_peer = listeners
+            let of_peer = listeners[0]
                 .iter()
                 .filter(move |listener| listener.peer == peer);
             of_peer.map(|listener| listener.address).collect()
@@ -177,7 +178,6 @@ impl Server {
             None => None,
         };
         let clock = Clock::start();
-        let loops = usize::from(config.threads.connections).max(1);
         let shared = Arc::new(Shared {
             clock,
             gatekeeper: Gatekeeper::new(config.limits.clone()),
@@ -205,9 +205,10 @@ impl Server {
         }
 
         let places = places(&config, loops + usize::from(channel_loop.is_some()));
-        let mut listeners = Some(listeners);
         let mut connection_loops = Vec::new();
-        for (number, (ends, link)) in ends.into_iter().zip(links).enumerate() {
+        for (number, ((ends, link), listeners)) in
+            ends.into_iter().zip(links).zip(listeners).enumerate()
+        {
             let parts = Parts {
                 number,
                 poller: ends.poller,
@@ -218,7 +219,7 @@ impl Server {
                 commands: ends.commands,
                 report: ends.report,
                 recordings: recordings.clone(),
-                listeners: listeners.take().unwrap_or_default(),
+                listeners,
             };
             let place = places.get(number).copied();
             let connection_loop = ConnectionLoop::new(parts);
@@ -381,10 +382,11 @@ fn raise_limits(config: &Config) -> Result<(), ServerError> {
 }
 
 /// All addresses taken, and those opened that need not wait for an owner of
-/// GLOBAL: whoever reads that the gateway runs may connect at once.
-fn open_all(config: &Config) -> Result<Vec<Listener>, ServerError> {
-    let mut listeners = bind_all(config)?;
-    for listener in &mut listeners {
+/// GLOBAL: whoever reads that the gateway runs may connect at once. The
+/// listeners of each loop; the first has one for each address.
+fn open_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerError> {
+    let mut listeners = bind_all(config, loops)?;
+    for listener in listeners.iter_mut().flatten() {
         if listener.peer == Peer::Server || !config.wait_for_owner {
             listener.open().map_err(|why| ServerError::Listen {
                 address: listener.address.to_string(),
@@ -395,19 +397,20 @@ fn open_all(config: &Config) -> Result<Vec<Listener>, ServerError> {
     Ok(listeners)
 }
 
-fn bind_all(config: &Config) -> Result<Vec<Listener>, ServerError> {
-    let of = |peer, addresses: &[config::ListenAddress]| {
-        let listeners = addresses.iter().map(|at| {
-            Listener::bind(*at, peer).map_err(|why| ServerError::Listen {
-                address: at.to_string(),
-                why,
-            })
-        });
-        listeners.collect::<Result<Vec<_>, _>>()
-    };
-    let mut all = of(Peer::Server, &config.servers)?;
-    all.extend(of(Peer::Client, &config.clients)?);
-    Ok(all)
+fn bind_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerError> {
+    let mut of_loops: Vec<Vec<Listener>> = (0..loops).map(|_| Vec::new()).collect();
+    let servers = config.servers.iter().map(|at| (at, Peer::Server));
+    let clients = config.clients.iter().map(|at| (at, Peer::Client));
+    for (at, peer) in servers.chain(clients) {
+        let bound = Listener::bind(*at, peer, loops).map_err(|why| ServerError::Listen {
+            address: at.to_string(),
+            why,
+        })?;
+        for (of_loop, listener) in of_loops.iter_mut().zip(bound) {
+            of_loop.push(listener);
+        }
+    }
+    Ok(of_loops)
 }
 
 /// A processor for each thread, if there are enough.

@@ -21,12 +21,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
 
 fn start(wire: &str) -> Server {
+    start_with(wire, "[web]\nenabled = false\n[threads]\nconnections = 0\n")
+}
+
+fn start_with(wire: &str, sections: &str) -> Server {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let text = format!(
         "dev = true\n\
          [servers]\nlisten = [\"tcp://127.0.0.1:0\"]\n\
          [clients]\nlisten = [\"{wire}://127.0.0.1:0\"]\nwait_for_owner = false\n\
-         [web]\nenabled = false\n[threads]\nconnections = 0\n\
+         {sections}\
          [tls]\ncertificate = \"{data}/certificate.pem\"\nkey = \"{data}/key.pem\"\n",
         data = data.display()
     );
@@ -246,18 +250,24 @@ impl Wire for Kcp {
     }
 }
 
+impl Kcp {
+    fn to(gateway: SocketAddr, config: &Config) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(gateway).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(2)))
+            .unwrap();
+        Self {
+            engine: Engine::new(0x1234_5678, config),
+            socket,
+            begun: Instant::now(),
+        }
+    }
+}
+
 fn speak_kcp(wire: &str, config: &Config) {
     let server = start(wire);
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(server.clients()[0]).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_millis(2)))
-        .unwrap();
-    let mut kcp = Kcp {
-        engine: Engine::new(0x1234_5678, config),
-        socket,
-        begun: Instant::now(),
-    };
+    let mut kcp = Kcp::to(server.clients()[0], config);
     converse(&server, &mut kcp);
     server.handle().drain();
     server.join().unwrap();
@@ -284,4 +294,37 @@ fn kcp_is_spoken_tuned() {
         ..Config::default()
     };
     speak_kcp("kcp-tuned", &config);
+}
+
+#[test]
+fn kcp_conversations_are_spread_over_the_threads() {
+    let sections = "[web]\nlisten = \"127.0.0.1:0\"\n[threads]\nconnections = 2\npin = false\n";
+    let server = start_with("kcp-tuned", sections);
+    let address = server.clients()[0];
+    let mut peers: Vec<Kcp> = (0..40)
+        .map(|_| Kcp::to(address, &Config::default()))
+        .collect();
+    for peer in &mut peers {
+        peer.write(LOGIN);
+        let (msg_type, _) = Arrived::default().next(peer);
+        assert_eq!(msg_type, 1);
+    }
+    let mut web = tcp(server.web().unwrap());
+    web.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut page = String::new();
+    Read::read_to_string(&mut web, &mut page).unwrap();
+    let open: Vec<u32> = page
+        .lines()
+        .filter(|line| line.starts_with("gateway_loop_connections{"))
+        .map(|line| line.rsplit_once(' ').unwrap().1.parse().unwrap())
+        .collect();
+    assert_eq!(open.iter().sum::<u32>(), 40, "{page}");
+    // Forty coins that all fall alike are not to be expected.
+    assert!(open.len() == 2 && !open.contains(&0), "{open:?}");
+
+    // Nobody else gets in beside the sockets that share the address.
+    assert!(UdpSocket::bind(address).is_err());
+    server.handle().drain();
+    server.join().unwrap();
 }

@@ -100,7 +100,7 @@ pub(super) struct Parts {
     pub(super) commands: Arc<Commands>,
     pub(super) report: Arc<Report>,
     pub(super) recordings: Option<Sender<Recording>>,
-    /// Only the first loop has any.
+    /// Those of TCP only the first loop has.
     pub(super) listeners: Vec<Listener>,
 }
 

@@ -4,6 +4,10 @@
 //! Those for clients are opened later if clients have to wait for an owner of
 //! GLOBAL: until then the system turns them away, and whoever watches the port
 //! sees when the world is ready.
+//!
+//! TCP connections are accepted in one place and handed on. Datagrams cannot be:
+//! there each loop has a socket of its own at the same address, and the system
+//! sends all datagrams of one peer to one of them.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -41,32 +45,11 @@ enum Place {
 }
 
 impl Listener {
-    /// Takes a place.
-    pub(super) fn bind(at: ListenAddress, peer: Peer) -> io::Result<Self> {
-        let is_udp = matches!(at.wire, Wire::Kcp | Wire::KcpTuned);
-        let (kind, protocol) = if is_udp {
-            (Type::DGRAM, Protocol::UDP)
-        } else {
-            (Type::STREAM, Protocol::TCP)
-        };
+    /// Takes a place: one listener, or for datagrams one for each of `loops`.
+    pub(super) fn bind(at: ListenAddress, peer: Peer, loops: usize) -> io::Result<Vec<Self>> {
+        let is_udp = is_udp(at.wire);
         let mut address = at.socket;
-        let make = |address: SocketAddr| -> io::Result<Socket> {
-            let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
-            if address.is_ipv6() {
-                socket.set_only_v6(false)?;
-            }
-            socket.set_nonblocking(true)?;
-            if is_udp {
-                // What the system does not grant it cuts down itself.
-                socket.set_recv_buffer_size(UDP_BUFFER_BYTES)?;
-                socket.set_send_buffer_size(UDP_BUFFER_BYTES)?;
-            } else {
-                socket.set_reuse_address(true)?;
-            }
-            socket.bind(&address.into())?;
-            Ok(socket)
-        };
-        let socket = match make(address) {
+        let first = match bound(address, is_udp, false) {
             // A system without IPv6 still has an everywhere.
             Err(error)
                 if address.ip() == std::net::Ipv6Addr::UNSPECIFIED
@@ -74,16 +57,28 @@ impl Listener {
                     && error.kind() != io::ErrorKind::PermissionDenied =>
             {
                 address = SocketAddr::from(([0, 0, 0, 0], address.port()));
-                make(address)
+                bound(address, is_udp, false)
             }
             other => other,
         }?;
-        Ok(Self {
+        // The port may have been left to the system.
+        address = first.local_addr()?.as_socket().unwrap_or(address);
+        let mut sockets = vec![first];
+        if is_udp && loops > 1 {
+            // Only now that it is ours alone is the place shared: a second
+            // gateway must not slip in beside this one.
+            sockets[0].set_reuse_port(true)?;
+            for _ in 1..loops {
+                sockets.push(bound(address, is_udp, true)?);
+            }
+        }
+        let of = |socket| Self {
             peer,
             wire: at.wire,
-            address: socket.local_addr()?.as_socket().unwrap_or(address),
+            address,
             socket: Place::Bound(socket),
-        })
+        };
+        Ok(sockets.into_iter().map(of).collect())
     }
 
     /// Lets connections come; nothing changes where they may already.
@@ -96,7 +91,7 @@ impl Listener {
             }
         };
         self.socket = match self.wire {
-            Wire::Kcp | Wire::KcpTuned => {
+            wire if is_udp(wire) => {
                 let socket = UdpSocket::from(socket);
                 // What came before the place was open is nobody's.
                 while socket.recv_from(&mut [0; 1]).is_ok() {}
@@ -150,4 +145,32 @@ impl Listener {
             }
         }
     }
+}
+
+fn is_udp(wire: Wire) -> bool {
+    matches!(wire, Wire::Kcp | Wire::KcpTuned)
+}
+
+/// A socket at an address, which others may have too if it is `shared`.
+fn bound(address: SocketAddr, is_udp: bool, shared: bool) -> io::Result<Socket> {
+    let (kind, protocol) = if is_udp {
+        (Type::DGRAM, Protocol::UDP)
+    } else {
+        (Type::STREAM, Protocol::TCP)
+    };
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_nonblocking(true)?;
+    if is_udp {
+        // What the system does not grant it cuts down itself.
+        socket.set_recv_buffer_size(UDP_BUFFER_BYTES)?;
+        socket.set_send_buffer_size(UDP_BUFFER_BYTES)?;
+        socket.set_reuse_port(shared)?;
+    } else {
+        socket.set_reuse_address(true)?;
+    }
+    socket.bind(&address.into())?;
+    Ok(socket)
 }

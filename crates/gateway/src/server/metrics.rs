@@ -124,6 +124,15 @@ impl Metrics {
                 "Time in which a loop did not wait",
                 numbers.busy_ns as f64 / 1e9,
             );
+            if let Some(of_loop) = &numbers.connections {
+                families.add(
+                    Kind::Gauge,
+                    "gateway_loop_connections",
+                    "Open connections of a loop",
+                    labels,
+                    of_loop.peers.iter().map(|peer| peer.open).sum::<u64>() as f64,
+                );
+            }
             families.add(
                 Kind::Gauge,
                 "gateway_queue_depth",

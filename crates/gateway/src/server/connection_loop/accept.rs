@@ -36,7 +36,9 @@ impl ConnectionLoop {
                 error!(address = %listener.address, %error, "cannot listen");
                 return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
             }
-            info!(address = %listener.address, wire = ?listener.wire, %peer, "listening");
+            if self.number == 0 {
+                info!(address = %listener.address, wire = ?listener.wire, %peer, "listening");
+            }
             if let Some((socket, profile)) = listener.take_udp() {
                 let token = KCP_PORTS | self.kcp_ports.len() as u64;
                 self.poller.add(&socket, token, Interest::Read)?;
@@ -51,7 +53,7 @@ impl ConnectionLoop {
 
     /// Opens the listeners for clients once they may come.
     pub(super) fn open_client_listeners_if_owned(&mut self) -> Result<(), Errno> {
-        if self.clients_may_come || self.drain.is_some() || self.number != 0 {
+        if self.clients_may_come || self.drain.is_some() {
             return Ok(());
         }
         if self.link.has_owner() {
