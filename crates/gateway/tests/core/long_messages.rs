@@ -57,9 +57,9 @@ fn update_packed(world: &mut World, who: Who, type_name: &str, value: Vec<u8>) {
     }
     .encode_in_packet(&mut packet);
     let mut compressor = Compressor::new();
-    let packed = compressor.compress(&packet).expect("compresses");
-    let len = u16::try_from(packed.len()).expect("fits a frame once compressed");
-    let frame = [&frame_header(len, Compression::Snappy), packed].concat();
+    let payload = compressor.compress(&packet).expect("compresses");
+    let len = u16::try_from(payload.len()).expect("fits a frame once compressed");
+    let frame = [&frame_header(len, Compression::Snappy), payload].concat();
     world.send_bytes(who, &frame);
 }
 
@@ -107,7 +107,7 @@ fn a_field_longer_than_a_frame_is_left_out_counted_and_told_of() {
     let (mut world, master, client) = with_data(UNKNOWN);
     let mut value = Vec::new();
     put_bytes_field(&mut value, 1, b"before");
-    put_bytes_field(&mut value, 2, &[0; 70_000]);
+    put_bytes_field(&mut value, 2, &vec![0; 70_000]);
     put_bytes_field(&mut value, 3, b"after");
     while world.channels.poll_event().is_some() {}
     update_packed(&mut world, master, UNKNOWN, value);
