@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand};
 use lagometer_units::Span;
 
+use crate::churn::Crush;
 use crate::crowd::{Mode, Plan};
 use crate::entities::World;
 use crate::raw::{self, RawLoop};
@@ -64,6 +65,13 @@ enum Command {
         setup: Setup,
         #[command(flatten)]
         world: World,
+    },
+    /// People who come, log in and go as fast as they can, beside one who stays.
+    Churn {
+        #[command(flatten)]
+        setup: Setup,
+        #[command(flatten)]
+        crush: Crush,
     },
     /// The loop that `bytes` compares with.
     #[command(hide = true)]
@@ -218,6 +226,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), BenchError> {
             players,
         } => compare::bytes(&setup, &play, &players)?,
         Command::Entities { setup, world } => compare::entities(&setup, &world)?,
+        Command::Churn { setup, crush } => compare::churn(&setup, &crush)?,
         Command::RawLoop(raw) => return raw::serve(&raw),
         Command::Summary { files } => compare::read(&files)?,
     };

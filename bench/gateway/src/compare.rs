@@ -12,7 +12,7 @@ use crate::cli::{NamedCommand, Play, Range, Setup};
 use crate::crowd::{self, Plan};
 use crate::outcome::Outcome;
 use crate::process::Gateway;
-use crate::{entities, raw, table};
+use crate::{churn, entities, raw, table};
 
 /// One run, or one limit found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub(crate) enum What {
     },
     /// Many entities' figures.
     Entities(Box<entities::Seen>),
+    /// Figures of people who come and go.
+    Churn(Box<churn::Seen>),
     /// The most players that were carried.
     Limit {
         /// Who updates.
@@ -154,6 +156,25 @@ pub(crate) fn entities(setup: &Setup, world: &entities::World) -> Result<Vec<Run
             record.add(Run {
                 gateway: gateway.name.clone(),
                 what: What::Entities(Box::new(seen)),
+            })?;
+        }
+    }
+    Ok(record.runs)
+}
+
+/// Every gateway with people who come and go, again and again.
+///
+/// # Errors
+///
+/// [`BenchError`].
+pub(crate) fn churn(setup: &Setup, crush: &churn::Crush) -> Result<Vec<Run>, BenchError> {
+    let mut record = Record::new(setup)?;
+    for _ in 0..setup.repeat {
+        for gateway in &setup.gateways {
+            let seen = churn::run(setup, &gateway.command, crush)?;
+            record.add(Run {
+                gateway: gateway.name.clone(),
+                what: What::Churn(Box::new(seen)),
             })?;
         }
     }

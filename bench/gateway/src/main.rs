@@ -14,6 +14,7 @@ use lagometer_client::SendError;
 use lagometer_client::swarm::EndReason;
 use thiserror::Error;
 
+mod churn;
 mod cli;
 mod compare;
 mod crowd;

@@ -72,6 +72,17 @@ pub(crate) fn line(run: &Run) -> String {
             seen.generator_cpu_pct,
             of(&seen.generator_late_ms),
         ),
+        What::Churn(seen) => format!(
+            "{}: {} came and went, {:.0} a second; who stayed was answered after p50/p99/max ms {}; \
+             cpu {:.1} %; RSS {:.1} MB, {:.1} after a tenth of them",
+            run.gateway,
+            seen.people,
+            seen.per_s,
+            of(&seen.answer_ms),
+            seen.gateway_cpu_pct,
+            seen.gateway_rss_mb,
+            seen.early_rss_mb,
+        ),
         What::Crowd(outcome) => {
             let mut line = format!(
                 "{}: {:?} {} players, {}",
@@ -125,7 +136,7 @@ pub(crate) fn summary(runs: &[Run]) -> String {
                 .entry((format!("{mode:?}"), *players, &run.gateway))
                 .or_default()
                 .push(gateway_bytes_per_cpu_s / raw_bytes_per_cpu_s),
-            What::Entities(_) => {
+            What::Entities(_) | What::Churn(_) => {
                 let _ = writeln!(text, "{}", line(run));
             }
         }
