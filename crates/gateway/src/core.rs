@@ -90,6 +90,7 @@
 //! - **Shutting down**: stop accepting, [`ConnectionSide::close_all`], drive on
 //!   until every connection is closed or patience ends.
 
+mod arena;
 pub mod bus;
 mod channels;
 mod connections;

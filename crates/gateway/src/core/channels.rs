@@ -34,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lagometer_units::Time;
 
+use super::arena::Arena;
 use super::bus::{ToChannels, ToConnections};
 use super::counters::ChannelCounters;
 use super::events::{Event, Events};
@@ -71,6 +72,9 @@ pub struct ChannelSide {
     sides: BTreeSet<SideId>,
     to_connections: VecDeque<(SideId, ToConnections)>,
     scratch: Vec<u8>,
+    head: Vec<u8>,
+    /// Messages of the game's own are copied into this.
+    arena: Arena,
     counters: ChannelCounters,
     events: Events,
 }
@@ -95,6 +99,8 @@ impl ChannelSide {
             sides: BTreeSet::new(),
             to_connections: VecDeque::new(),
             scratch: Vec::new(),
+            head: Vec::new(),
+            arena: Arena::default(),
             counters: ChannelCounters::default(),
             events: Events::default(),
         };

@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use lagometer_protocol::Compressor;
 use lagometer_units::Time;
 
+use super::arena::Arena;
 use super::bus::{CloseReason, ToChannels};
 use super::counters::ConnectionCounters;
 use super::events::{Event, Events};
@@ -62,7 +62,7 @@ pub struct ConnectionSide {
     spare: Vec<Vec<u8>>,
     compressor: Compressor,
     /// Messages on their way to the channel side are copied into this.
-    arena: BytesMut,
+    arena: Arena,
     scratch: Vec<u8>,
     unpacked: Vec<u8>,
     counters: ConnectionCounters,
@@ -101,7 +101,7 @@ impl ConnectionSide {
             look_over_at: None,
             spare: Vec::new(),
             compressor: Compressor::new(),
-            arena: BytesMut::new(),
+            arena: Arena::default(),
             scratch: Vec::new(),
             unpacked: Vec::new(),
             counters: ConnectionCounters::default(),

@@ -11,7 +11,6 @@ use crate::core::ids::{ChannelId, ConnId, Peer};
 
 use super::ChannelSide;
 use super::dispatch::Request;
-use super::outgoing::encode_pack;
 
 impl ChannelSide {
     pub(super) fn user_space(&mut self, request: &Request, body: &[u8]) {
@@ -41,9 +40,9 @@ impl ChannelSide {
             payload: body,
         }
         .encode(&mut forward);
-        let message = encode_pack(request.envelope, request.msg_type, &forward);
+        let message = self.keep_message(request.envelope, request.msg_type, &forward);
         self.scratch = forward;
-        self.forward(request, [owner], message);
+        self.forward_to(request, owner, message);
     }
 
     fn pass_down(&mut self, request: &Request, body: &[u8]) {
@@ -78,36 +77,41 @@ impl ChannelSide {
     }
 
     fn pass_on(&mut self, request: &Request, forward: ServerForward<'_>, body: &[u8]) {
-        let message = encode_pack(request.envelope, request.msg_type, body);
+        let message = self.keep_message(request.envelope, request.msg_type, body);
         let addressee = ConnId(forward.client_conn_id);
         let owner = self.owner(request.channel);
         match Broadcast(request.envelope.broadcast).audience() {
             Audience::SingleConnection if addressee != ConnId(0) => {
-                self.forward(request, [addressee], message);
+                self.forward_to(request, addressee, message);
             }
             Audience::Owner | Audience::SingleConnection => match owner {
-                Some(owner) => self.forward(request, [owner], message),
+                Some(owner) => self.forward_to(request, owner, message),
                 None => self.drop_message(request, "the channel has no owner to get it"),
             },
             Audience::Subscribers(excluded) => {
                 let to = self.audience(request, excluded, owner);
-                self.forward(request, to, message);
+                self.forward(request, to, &message);
             }
             Audience::Adjacent(excluded) => {
                 let to = self.adjacent(request, excluded, addressee);
-                self.forward(request, to, message);
+                self.forward(request, to, &message);
             }
             Audience::Nobody => self.drop_message(request, "its broadcast flags mean nothing"),
         }
+    }
+
+    fn forward_to(&mut self, request: &Request, to: ConnId, message: Bytes) {
+        let is_sent = self.send_encoded(to, request.channel, message);
+        self.counters.forwarded += u64::from(is_sent);
     }
 
     fn forward(
         &mut self,
         request: &Request,
         to: impl IntoIterator<Item = ConnId>,
-        message: Vec<u8>,
+        message: &Bytes,
     ) {
-        let count = self.send_to_all(to, request.channel, &Bytes::from(message));
+        let count = self.send_to_all(to, request.channel, message);
         self.counters.forwarded += count as u64;
     }
 

@@ -43,12 +43,12 @@ impl Envelope {
 pub(super) fn encode(envelope: Envelope, message: &FromGateway) -> Vec<u8> {
     let mut body = Vec::new();
     message.encode_body(&mut body);
-    encode_pack(envelope, message.msg_type() as u32, &body)
+    let mut out = Vec::with_capacity(body.len() + 32);
+    pack(envelope, message.msg_type() as u32, &body).encode_in_packet(&mut out);
+    out
 }
 
-/// Encodes a message of any type as one of a packet's.
-pub(super) fn encode_pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(body.len() + 32);
+fn pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> MessagePack<'_> {
     MessagePack {
         channel_id: envelope.channel.0,
         broadcast: envelope.broadcast,
@@ -56,14 +56,19 @@ pub(super) fn encode_pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> Vec
         msg_type,
         body,
     }
-    .encode_in_packet(&mut out);
-    out
 }
 
 impl ChannelSide {
     /// Sends a message to one connection, if it is there.
     pub(super) fn send(&mut self, to: ConnId, envelope: Envelope, message: &FromGateway) {
         self.send_encoded(to, envelope.channel, Bytes::from(encode(envelope, message)));
+    }
+
+    /// Encodes a message of the game's own as one of a packet's.
+    pub(super) fn keep_message(&mut self, envelope: Envelope, msg_type: u32, body: &[u8]) -> Bytes {
+        self.head.clear();
+        pack(envelope, msg_type, &[]).encode_head_in_packet(body.len(), &mut self.head);
+        self.arena.keep(&[&self.head, body])
     }
 
     /// Sends one message to several connections.

@@ -47,11 +47,7 @@ pub(super) struct Recipe {
 /// where an update brings back what another removed, or where one message
 /// cannot hold all. A field that no message can hold is left out, and its size
 /// put into `too_long`.
-pub(super) fn build(
-    updates: &[&Update],
-    recipe: &Recipe,
-    too_long: &mut Vec<usize>,
-) -> Vec<Built> {
+pub(super) fn build(updates: &[&Update], recipe: &Recipe, too_long: &mut Vec<usize>) -> Vec<Built> {
     match updates {
         [] => Vec::new(),
         [one] if one.value.len() <= recipe.max_value_bytes => {

@@ -11,9 +11,6 @@ use crate::core::ids::{ConnKey, Peer};
 use super::ConnectionSide;
 use super::connection::fsm;
 
-/// The messages of so many bytes share one allocation.
-const ARENA_BYTES: usize = 64 << 10;
-
 impl ConnectionSide {
     /// Bytes have come from the peer, in pieces of any size. What they ask for
     /// comes out of [`poll_bus`](Self::poll_bus) and
@@ -95,11 +92,7 @@ impl ConnectionSide {
         if !self.scratch.is_empty()
             && let Some(from) = self.table.get(key).and_then(|connection| connection.id)
         {
-            if self.arena.capacity() < self.scratch.len() {
-                self.arena.reserve(ARENA_BYTES.max(self.scratch.len()));
-            }
-            self.arena.extend_from_slice(&self.scratch);
-            let packet = self.arena.split().freeze();
+            let packet = self.arena.keep(&[&self.scratch]);
             self.to_channels
                 .push_back(ToChannels::Messages { from, packet });
         }

@@ -1,0 +1,225 @@
+//! A message that is delivered costs no memory of its own: what the gateway
+//! allocates in the steady state depends on what is said, not on how many hear
+//! it, and what a game's own messages take is taken many at a time.
+
+use std::io::{IoSlice, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use allocation_counter::measure;
+use lagometer_gateway::core::{
+    AuthPolicy, ChannelSettings, ChannelSide, ConnKey, ConnectionSettings, ConnectionSide, Fsm,
+    Peer, SideId,
+};
+use lagometer_protocol::messages::channeldpb::{
+    AuthMessage, ChannelSubscriptionOptions, CreateChannelMessage, SubscribedToChannelMessage,
+    TransformState, Vector3f,
+};
+use lagometer_protocol::messages::tankspb::TankGameChannelData;
+use lagometer_protocol::{FrameBuilder, MessagePack, update_body};
+use lagometer_units::Time;
+use prost::Message;
+
+const URL: &str = "type.googleapis.com/tankspb.TankGameChannelData";
+const TICK: Duration = Duration::from_millis(20);
+
+/// Rounds before what is kept for use again is there.
+const WARM_UP: u32 = 50;
+
+/// Rounds that count.
+const ROUNDS: u32 = 100;
+
+/// A server and players in one channel, in virtual time, over sockets that take
+/// everything.
+struct Room {
+    connections: ConnectionSide,
+    channels: ChannelSide,
+    now: Time,
+    wire: UnixStream,
+    far_end: UnixStream,
+    heard: Vec<u8>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let (wire, far_end) = UnixStream::pair().unwrap();
+        far_end.set_nonblocking(true).unwrap();
+        Self {
+            connections: ConnectionSide::new(ConnectionSettings {
+                client_fsm: Fsm::authoritative_client(),
+                ..ConnectionSettings::default()
+            }),
+            channels: ChannelSide::new(ChannelSettings {
+                auth: AuthPolicy::AdmitAll,
+                ..ChannelSettings::default()
+            }),
+            now: Time::ZERO,
+            wire,
+            far_end,
+            heard: vec![0; 1 << 20],
+        }
+    }
+
+    /// The server, then the players, all subscribed.
+    fn fill(&mut self, players: usize) -> Vec<ConnKey> {
+        let server = self.join(Peer::Server);
+        let create = CreateChannelMessage {
+            channel_type: 1,
+            ..CreateChannelMessage::default()
+        };
+        self.hear(server, &frame(3, &create.encode_to_vec()));
+        let mut all = vec![server];
+        for _ in 0..players {
+            let player = self.join(Peer::Client);
+            let subscribe = SubscribedToChannelMessage {
+                conn_id: self.connections.id(player).unwrap().0,
+                sub_options: Some(ChannelSubscriptionOptions {
+                    data_access: Some(2),
+                    fan_out_interval_ms: Some(20),
+                    ..ChannelSubscriptionOptions::default()
+                }),
+            };
+            self.hear(player, &frame(6, &subscribe.encode_to_vec()));
+            all.push(player);
+        }
+        self.tick();
+        all
+    }
+
+    fn join(&mut self, peer: Peer) -> ConnKey {
+        let key = self.connections.open(self.now, peer, None).unwrap();
+        self.hear(key, &frame(1, &AuthMessage::default().encode_to_vec()));
+        key
+    }
+
+    fn hear(&mut self, key: ConnKey, frame: &[u8]) {
+        self.connections.receive(self.now, key, frame);
+        while let Some(message) = self.connections.poll_bus() {
+            self.channels.handle(self.now, SideId(0), message);
+        }
+        self.carry();
+    }
+
+    fn carry(&mut self) {
+        while let Some((_, message)) = self.channels.poll_bus() {
+            self.connections.handle(self.now, message);
+        }
+    }
+
+    /// One beat, and one vectored write to each who is to hear of it.
+    fn tick(&mut self) {
+        self.now += TICK;
+        self.channels.handle_deadline(self.now);
+        self.carry();
+        while let Some(key) = self.connections.poll_writable() {
+            let mut slices = [IoSlice::new(&[]); 8];
+            let mut used = 0;
+            for slice in self.connections.output(key).take(slices.len()) {
+                slices[used] = IoSlice::new(slice);
+                used += 1;
+            }
+            let written = self.wire.write_vectored(&slices[..used]).unwrap();
+            self.connections.wrote(self.now, key, written);
+            assert_eq!(self.connections.waiting(key), 0);
+            while self.far_end.read(&mut self.heard).is_ok() {}
+        }
+    }
+
+    fn delivered(&self) -> u64 {
+        self.connections.counters().of(Peer::Client).messages_out
+    }
+}
+
+fn frame(msg_type: u32, body: &[u8]) -> Vec<u8> {
+    let mut builder = FrameBuilder::new();
+    let message = MessagePack {
+        msg_type,
+        body,
+        ..MessagePack::default()
+    };
+    builder.push(&message).unwrap();
+    builder.finish().unwrap().to_vec()
+}
+
+/// The states of some tanks, as an update.
+fn states(ids: impl Iterator<Item = u32>) -> Vec<u8> {
+    let at = |id| {
+        let position = Some(Vector3f {
+            x: 1.0,
+            y: 2.0,
+            z: 3.0,
+        });
+        let state = TransformState {
+            position,
+            ..TransformState::default()
+        };
+        (id, state)
+    };
+    let data = TankGameChannelData {
+        transform_states: ids.map(at).collect(),
+        ..TankGameChannelData::default()
+    };
+    frame(8, &update_body(URL, &data.encode_to_vec()))
+}
+
+/// Allocations and messages delivered to players in the rounds that count.
+fn rounds(players: usize, updates: &[(usize, Vec<u8>)]) -> (u64, u64) {
+    let mut room = Room::new();
+    let all = room.fill(players);
+    let mut play = |rounds: u32| {
+        for _ in 0..rounds {
+            for (who, update) in updates {
+                room.hear(all[*who], update);
+            }
+            room.tick();
+        }
+        room.delivered()
+    };
+    let before = play(WARM_UP);
+    let mut after = 0;
+    let counted = measure(|| after = play(ROUNDS));
+    (counted.count_total, after - before)
+}
+
+#[test]
+fn a_window_costs_the_same_however_many_get_it() {
+    let update = [(0, states(0..100))];
+    let (for_few, delivered) = rounds(10, &update);
+    assert_eq!(delivered, 10 * u64::from(ROUNDS));
+    let (for_many, delivered) = rounds(500, &update);
+    assert_eq!(delivered, 500 * u64::from(ROUNDS));
+    assert!(for_few > 0, "nothing is counted");
+    assert_eq!(for_many, for_few);
+}
+
+#[test]
+fn a_window_costs_the_same_where_each_is_sent_all_but_his_own() {
+    let updates: Vec<(usize, Vec<u8>)> = (1..=8)
+        .map(|who| (who, states(std::iter::once(who as u32))))
+        .collect();
+    let (for_few, delivered) = rounds(10, &updates);
+    assert_eq!(delivered, 10 * u64::from(ROUNDS));
+    let (for_many, delivered) = rounds(500, &updates);
+    assert_eq!(delivered, 500 * u64::from(ROUNDS));
+    assert_eq!(for_many, for_few);
+}
+
+#[test]
+fn a_games_own_messages_share_their_memory() {
+    let mut room = Room::new();
+    let all = room.fill(2);
+    let says = frame(100, &[7; 60]);
+    let mut say = |times: u32| {
+        for _ in 0..times {
+            room.hear(all[1], &says);
+            room.tick();
+        }
+        room.connections.counters().of(Peer::Server).messages_out
+    };
+    let before = say(WARM_UP);
+    let mut after = 0;
+    let counted = measure(|| after = say(4000));
+    assert_eq!(after - before, 4000);
+    let share = counted.count_total as f64 / 4000.0;
+    assert!(share < 0.05, "{share} allocations for each message");
+}
