@@ -264,6 +264,9 @@ pub(crate) struct CompareArguments {
     /// The run to compare
     #[arg(value_name = "B.json")]
     pub(crate) after: PathBuf,
+    /// Write a page with both here
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

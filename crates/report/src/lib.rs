@@ -31,4 +31,4 @@ pub use instruments::echo::verdict as echo_verdict;
 pub use instruments::sweep::verdict as sweep_verdict;
 pub use page::page;
 pub use plot::plot;
-pub use terminal::{Terminal, agreement, comparison, table};
+pub use terminal::{Terminal, agreement, comparison, table, world_comparison};

@@ -31,6 +31,8 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             asked: scenario.players,
             in_game: outcome.players,
             lost: outcome.lost.len() as u32,
+            returned: outcome.returned.players,
+            servers_returned: outcome.returned.servers,
             turned_away: outcome.server.turned_away,
             observers: scenario.observers.min(scenario.players),
         },

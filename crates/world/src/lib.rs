@@ -50,7 +50,7 @@ pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use mind::{Decision, Mind, Temper, Turn};
-pub use outcome::{GatewayFigures, Moment, Outcome};
+pub use outcome::{GatewayFigures, Handovers, Moment, Outcome, Returned};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;
 pub use scenario::{BUILT_IN, Channels, Scenario, Tier};

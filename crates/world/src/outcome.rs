@@ -17,6 +17,8 @@ pub struct Outcome {
     pub players: u32,
     /// Players that lost their connection, with the first reason.
     pub lost: Vec<String>,
+    /// Who came back after the connection had broken off.
+    pub returned: Returned,
     /// What every player sees, how old it is, by tier.
     pub age: Vec<Distribution>,
     /// States received of entities at each tier; only players that look know.
@@ -60,6 +62,15 @@ pub struct Outcome {
     pub timeline: Vec<Moment>,
     /// It was stopped before its time.
     pub partial: bool,
+}
+
+/// Those that came back after their connections had broken off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Returned {
+    /// Players, each time.
+    pub players: u32,
+    /// Servers, each time.
+    pub servers: u32,
 }
 
 /// Characters that went from server to server while it was measured and until

@@ -152,6 +152,12 @@ impl Player {
         }
     }
 
+    /// Its number, by which it plays.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// What it sees.
     #[must_use]
     pub fn view(&self) -> &View {
@@ -205,7 +211,7 @@ impl Player {
     /// broke off or was not there yet.
     fn ask_again(&mut self, now: Time, outbox: &mut Outbox) {
         let waits = self.conn_id.is_some() && now.since(self.asked_at) >= ASK_AGAIN_AFTER;
-        if self.scenario.channels == Channels::Spatial && waits {
+        if waits {
             let listener = self.around.home().unwrap_or(GLOBAL);
             self.ask_to_play(listener, outbox);
         }

@@ -226,6 +226,10 @@ impl Wires for Sockets<'_> {
         ))
     }
 
+    fn may_return(&self) -> bool {
+        true
+    }
+
     fn begin_measuring(&mut self) -> Result<(), PlayError> {
         self.watch = match self.metrics {
             Some(metrics) => Some(Watch::start(metrics)?),

@@ -3,22 +3,23 @@
 
 mod agenda;
 mod peer;
+mod returning;
 mod tally;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lagometer_client::Settings;
 use lagometer_units::Time;
 
 use crate::outcome::{Moment, Outcome};
 use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::{Server, ServerCounts};
-use crate::wires::{End, PeerId, PlayError, Wires};
+use crate::wires::{PeerId, PlayError, Wires};
 use agenda::{Agenda, Duty};
 pub use peer::Peer;
 use tally::{Tally, Truth};
@@ -71,6 +72,12 @@ struct Stage<W> {
     /// simulate.
     servers: Vec<PeerId>,
     players: Vec<PeerId>,
+    /// Servers whose connections have broken off: when, and why.
+    absent: BTreeMap<u32, (Time, String)>,
+    /// What servers did whose connections have broken off.
+    retired: ServerCounts,
+    /// Nobody moves any more.
+    frozen: bool,
     agenda: Agenda,
     clock: Rc<Cell<Time>>,
     tally: Tally,
@@ -85,34 +92,19 @@ impl<W: Wires> Stage<W> {
             wires,
             servers: Vec::new(),
             players: Vec::new(),
+            absent: BTreeMap::new(),
+            retired: ServerCounts::default(),
+            frozen: false,
             agenda: Agenda::default(),
             clock: Rc::clone(clock),
         };
         for server in Server::all(scenario, clock) {
-            stage.open_server(server)?;
+            let id = stage.connect_server(server)?;
+            stage.servers.push(id);
         }
         stage.wait_for_servers()?;
         stage.wires.start();
         Ok(stage)
-    }
-
-    /// Connects one server and lets it begin.
-    fn open_server(&mut self, server: Server) -> Result<(), PlayError> {
-        // Its outbox takes what a second of a large world may need.
-        let roomy = Settings {
-            max_waiting_bytes: 64 << 20,
-            ..Settings::default()
-        };
-        let id = self
-            .wires
-            .connect(End::Server, roomy, Peer::Server(server))?;
-        if let Some((Peer::Server(server), outbox)) = self.wires.peer(id) {
-            let begun = server.begin(outbox);
-            begun.map_err(|error| PlayError::NoWorld(error.to_string()))?;
-        }
-        self.wires.flush(id);
-        self.servers.push(id);
-        Ok(())
     }
 
     /// Waits until all servers have what they are to own.
@@ -197,6 +189,7 @@ impl<W: Wires> Stage<W> {
         progress: &mut dyn FnMut(&Moment),
         stop: &AtomicBool,
     ) -> Result<(), PlayError> {
+        self.frozen = true;
         for &id in &self.servers {
             if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
                 server.freeze();
@@ -260,6 +253,8 @@ impl<W: Wires> Stage<W> {
         match duty {
             Duty::ServerFrame(number) => self.server_frame(due, number),
             Duty::Join(number) => self.join(number)?,
+            Duty::Return(number) => self.come_back(number),
+            Duty::Revive(number) => self.revive(number)?,
             Duty::PlayerFrame(number) => self.player_frame(due, number),
             Duty::Look(number) => {
                 let (now, id) = (self.now(), self.players[number as usize]);
@@ -304,16 +299,7 @@ impl<W: Wires> Stage<W> {
     }
 
     fn join(&mut self, number: u32) -> Result<(), PlayError> {
-        let player = Player::new(number, Arc::clone(&self.scenario), Rc::clone(&self.clock));
-        let peer = Peer::Player(Box::new(player));
-        let id = self
-            .wires
-            .connect(End::Player(number), Settings::default(), peer)?;
-        if let Some((Peer::Player(player), outbox)) = self.wires.peer(id) {
-            // An empty outbox takes a login.
-            let _ = player.begin(outbox);
-        }
-        self.wires.flush(id);
+        let id = self.connect_player(number)?;
         self.players.push(id);
         let now = self.now();
         self.agenda.add(
@@ -359,19 +345,8 @@ impl<W: Wires> Stage<W> {
         }
     }
 
-    /// Notes who has lost the connection.
-    fn bury(&mut self) -> Result<(), PlayError> {
-        while let Some((peer, reason)) = self.wires.take_ended() {
-            if peer.player().is_none() {
-                return Err(PlayError::ServerLost(reason));
-            }
-            self.tally.lose(reason);
-        }
-        Ok(())
-    }
-
     fn server_counts(&self) -> ServerCounts {
-        let mut sum = ServerCounts::default();
+        let mut sum = self.retired;
         for server in self.servers() {
             sum += server.counts();
         }

@@ -114,6 +114,11 @@ pub trait Wires {
     /// What the gateway says of the time since, where it is asked.
     fn end_measuring(&mut self) -> Option<GatewayFigures>;
 
+    /// Whether who loses a connection may open another.
+    fn may_return(&self) -> bool {
+        false
+    }
+
     /// How much longer than on a calm road it may take until what was sent has
     /// arrived: lost packets are sent again, links are down for a while.
     fn patience(&self) -> Duration {

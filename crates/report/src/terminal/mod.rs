@@ -13,6 +13,7 @@ mod paint;
 mod parity;
 mod sweep;
 mod world;
+mod world_pair;
 mod worlds;
 
 pub(crate) use self::world::{facts, reach};
@@ -100,6 +101,16 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
 #[must_use]
 pub fn comparison(comparison: &Comparison, terminal: Terminal) -> String {
     comparison::render(comparison, terminal.paint(), terminal.room())
+}
+
+/// Two played worlds side by side as text for `terminal`, every line ending in
+/// a newline. `None` where either document is of something else.
+#[must_use]
+pub fn world_comparison(first: &Document, second: &Document, terminal: Terminal) -> Option<String> {
+    let documents = [first, second];
+    let worlds = [first.world.as_ref()?, second.world.as_ref()?];
+    let (paint, room) = (terminal.paint(), terminal.room());
+    Some(world_pair::render(documents, worlds, paint, room))
 }
 
 /// The agreement of virtual time and real sockets as text for `terminal`,

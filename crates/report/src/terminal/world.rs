@@ -151,6 +151,11 @@ fn players(world: &World) -> Facts {
     }
     for (name, count) in [
         ("lost their connections", u64::from(players.lost)),
+        ("came back", u64::from(players.returned)),
+        (
+            "servers that came back",
+            u64::from(players.servers_returned),
+        ),
         ("found no place", players.turned_away),
     ] {
         if count > 0 {

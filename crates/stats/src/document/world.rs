@@ -62,6 +62,12 @@ pub struct Players {
     pub in_game: u32,
     /// That lost their connections.
     pub lost: u32,
+    /// That came back after they had lost them.
+    #[serde(default)]
+    pub returned: u32,
+    /// Game servers that came back after they had lost their connections.
+    #[serde(default)]
+    pub servers_returned: u32,
     /// That found no place on the map.
     pub turned_away: u64,
     /// Whose views were looked at; the others only counted what came.

@@ -12,6 +12,10 @@ pub(super) enum Duty {
     ServerFrame(u32),
     /// A player, by its number, arrives.
     Join(u32),
+    /// A server whose connection broke off comes back.
+    Revive(u32),
+    /// A player whose connection broke off comes back.
+    Return(u32),
     /// A player's frame.
     PlayerFrame(u32),
     /// A player's view is looked at.

@@ -8,7 +8,7 @@ use lagometer_units::Time;
 
 use crate::crowd::EntityId;
 use crate::custody::{Claim, Ledger};
-use crate::outcome::{GatewayFigures, Handovers, Moment, Outcome};
+use crate::outcome::{GatewayFigures, Handovers, Moment, Outcome, Returned};
 use crate::player::{Player, PlayerCounts};
 use crate::scenario::Scenario;
 use crate::server::ServerCounts;
@@ -88,6 +88,7 @@ impl Tally {
                 measured: Duration::ZERO,
                 players: 0,
                 lost: Vec::new(),
+                returned: Returned::default(),
                 age: scenario.tiers.iter().map(|_| Distribution::new()).collect(),
                 states: 0,
                 missing: 0,
@@ -185,6 +186,21 @@ impl Tally {
     /// A frame of the server was left out.
     pub(super) fn miss_frame(&mut self) {
         self.outcome.frames_missed += u64::from(self.measuring);
+    }
+
+    /// The server numbered `nth` of those that simulate has broken off.
+    pub(super) fn lose_server(&mut self, nth: u32, now: Time) {
+        self.ledger.lose(nth, now);
+    }
+
+    /// A server has come back.
+    pub(super) fn return_server(&mut self) {
+        self.outcome.returned.servers += 1;
+    }
+
+    /// A player has come back.
+    pub(super) fn return_player(&mut self) {
+        self.outcome.returned.players += 1;
     }
 
     /// A player has lost its connection.

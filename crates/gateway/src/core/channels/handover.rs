@@ -193,17 +193,18 @@ impl ChannelSide {
         self.show_to(now, &handover, there);
     }
 
-    /// Between cells of different servers the entities get another owner.
+    /// Between cells of different servers the entities get another owner, and
+    /// so do those that lost theirs while a server was away.
     fn change_hands(&mut self, from: ChannelId, to: ChannelId, entities: &BTreeSet<ChannelId>) {
         let (old, new) = (self.owner(from), self.owner(to));
-        if old.is_some() && old == new {
-            return;
-        }
+        let stays = old.is_some() && old == new;
         for &id in entities {
-            if !self.is_of_kind(id, ChannelType::Entity) {
+            let is_kept = stays && self.owner(id).is_some();
+            if is_kept || !self.is_of_kind(id, ChannelType::Entity) {
                 continue;
             }
             if let Some(old) = old
+                && !stays
                 && !self.subscribers(to).any(|member| member == old)
                 && self.unsubscribe(id, old)
             {

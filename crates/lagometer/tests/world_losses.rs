@@ -1,0 +1,202 @@
+//! A world that loses its gateway, or one of its servers, in the middle.
+//!
+//! The world is played by the binary on a gateway by the binary; what breaks
+//! is a process killed with SIGKILL, or a connection cut as the kernel cuts
+//! those of a killed process.
+
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The grid of `experiments/world/spatial.toml`.
+const GRID: &str = r#"{"Config": {"WorldOffsetX": -15000, "WorldOffsetZ": -15000,
+  "GridWidth": 2000, "GridHeight": 2000, "GridCols": 15, "GridRows": 15,
+  "ServerCols": 3, "ServerRows": 3, "ServerInterestBorderSize": 0}}"#;
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A gateway in a process of its own, at addresses that it keeps when it is
+/// started again.
+struct Gateway {
+    child: Child,
+    addresses: [SocketAddr; 3],
+    grid: tempfile::TempDir,
+}
+
+impl Gateway {
+    fn start() -> Self {
+        let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let addresses = listeners
+            .each_ref()
+            .map(|listener| listener.local_addr().unwrap());
+        drop(listeners);
+        let grid = tempfile::tempdir().unwrap();
+        std::fs::write(grid.path().join("grid.json"), GRID).unwrap();
+        let child = spawn_gateway(&addresses, grid.path());
+        Self {
+            child,
+            addresses,
+            grid,
+        }
+    }
+
+    /// Kills it without a word and starts another in its place.
+    fn replace(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = spawn_gateway(&self.addresses, self.grid.path());
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn_gateway([servers, clients, web]: &[SocketAddr; 3], folder: &Path) -> Child {
+    let child = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(["gateway", "--dev", "--cwm=false", "--loglevel=2", "--scr"])
+        .args(["--chs", "channel_settings_hifi.json"])
+        .args(["--cfsm", "client_authoratative_fsm.json"])
+        .arg("--scc")
+        .arg(folder.join("grid.json"))
+        .args(["--sa", &servers.to_string(), "--ca", &clients.to_string()])
+        .args(["--web", &web.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while TcpStream::connect(clients).is_err() || TcpStream::connect(servers).is_err() {
+        assert!(began.elapsed() < PATIENCE, "the gateway does not listen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child
+}
+
+/// Plays `spatial` with 20 players on the gateway, breaks something once all
+/// are in, and returns what was found.
+fn play(clients: SocketAddr, servers: SocketAddr, break_it: impl FnOnce()) -> Value {
+    let mut world = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(["world", "spatial", "--players", "20", "--join-every", "5ms"])
+        .args(["--for", "6s", "--json", "-", "--no-html"])
+        .args(["--gateway", &clients.to_string()])
+        .args(["--servers", &servers.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = world.stdout.take().unwrap();
+    let document = std::thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).unwrap();
+        text
+    });
+    let mut errors = String::new();
+    let mut break_it = Some(break_it);
+    for line in BufReader::new(world.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if line.contains(" s  20 players, ")
+            && let Some(break_it) = break_it.take()
+        {
+            break_it();
+        }
+        errors += &line;
+        errors.push('\n');
+    }
+    assert!(world.wait().unwrap().success(), "{errors}");
+    assert!(break_it.is_none(), "nothing was broken: {errors}");
+    serde_json::from_str(&document.join().unwrap()).unwrap()
+}
+
+/// Everybody is in the game, has one server and sees what is there.
+fn is_whole(world: &Value) {
+    assert_eq!(world["players"]["in_game"], 20, "{world:#}");
+    assert_eq!(world["handovers"]["simulated"], 20, "{world:#}");
+    assert_eq!(world["handovers"]["doubled"], 0, "{world:#}");
+    assert_eq!(world["handovers"]["orphans"], 0, "{world:#}");
+    assert_eq!(world["sight"]["views_right"], 20, "{world:#}");
+    assert_eq!(world["sight"]["views_compared"], 20, "{world:#}");
+}
+
+#[test]
+fn players_come_back_to_a_gateway_that_was_killed() {
+    let mut gateway = Gateway::start();
+    let [servers, clients, _] = gateway.addresses;
+    let document = play(clients, servers, || gateway.replace());
+    let world = &document["world"];
+    is_whole(world);
+    let players = &world["players"];
+    assert!(players["returned"].as_u64().unwrap() >= 20, "{players:#}");
+    assert!(players["servers_returned"].as_u64().unwrap() >= 10);
+}
+
+#[test]
+fn a_server_that_was_cut_off_goes_on_where_it_was() {
+    let gateway = Gateway::start();
+    let [servers, clients, _] = gateway.addresses;
+    let road = Road::to(servers);
+    // The master is first; the fifth of the others has the middle.
+    let document = play(clients, road.address, || road.cut(5));
+    let world = &document["world"];
+    is_whole(world);
+    // Players keep their connections and what they see.
+    assert_eq!(world["players"]["lost"], 0, "{world:#}");
+    assert_eq!(world["players"]["servers_returned"], 1, "{world:#}");
+    assert_eq!(world["handovers"]["failed"], 0, "{world:#}");
+}
+
+/// A road to the gateway on which one connection can be cut.
+struct Road {
+    address: SocketAddr,
+    ends: Arc<Mutex<Vec<[TcpStream; 2]>>>,
+}
+
+impl Road {
+    fn to(gateway: SocketAddr) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let ends = Arc::new(Mutex::new(Vec::new()));
+        let known = Arc::clone(&ends);
+        // Ends with the test's process.
+        std::thread::spawn(move || {
+            for near in listener.incoming() {
+                let near = near.unwrap();
+                let far = TcpStream::connect(gateway).unwrap();
+                for end in [&near, &far] {
+                    end.set_nodelay(true).unwrap();
+                }
+                let copy = |stream: &TcpStream| stream.try_clone().unwrap();
+                known.lock().unwrap().push([copy(&near), copy(&far)]);
+                for (from, to) in [(copy(&near), copy(&far)), (far, near)] {
+                    std::thread::spawn(move || carry(from, to));
+                }
+            }
+        });
+        Self { address, ends }
+    }
+
+    fn cut(&self, nth: usize) {
+        for end in &self.ends.lock().unwrap()[nth] {
+            end.shutdown(Shutdown::Both).unwrap();
+        }
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..bytes]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+}
