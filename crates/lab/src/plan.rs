@@ -17,6 +17,11 @@ pub struct Plan {
     pub grace: Duration,
     /// The seed of the weather and of all that is drawn.
     pub seed: u64,
+    /// How long after the weather has begun the first message is due, in
+    /// virtual time. Zero but where the luck of single packets is varied under
+    /// one and the same weather: packets that leave in other milliseconds meet
+    /// other coins.
+    pub offset: Duration,
 }
 
 impl Plan {
@@ -28,8 +33,8 @@ impl Plan {
     /// change nothing of what is measured.
     pub const LEAD_IN: Duration = Duration::from_secs(10);
 
-    /// When measuring starts: the first message's intended time, and the
-    /// instant at which the weather begins.
+    /// When measuring starts: the instant at which the weather begins, and the
+    /// first message's intended time where there is no offset.
     #[must_use]
     pub fn measuring_starts(&self) -> Time {
         Time::ZERO + Self::LEAD_IN
@@ -44,6 +49,6 @@ impl Plan {
     /// When the grace period is over.
     #[must_use]
     pub fn gives_up(&self) -> Time {
-        self.measuring_starts() + self.duration + self.grace
+        self.measuring_starts() + self.offset + self.duration + self.grace
     }
 }

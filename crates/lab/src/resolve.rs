@@ -2,6 +2,7 @@
 //! its lanes, found in the catalogues or in files.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use lagometer_link::{Profile, Regime};
 use thiserror::Error;
@@ -103,6 +104,7 @@ pub fn resolve(
         duration: experiment.duration.duration(),
         grace: experiment.grace.duration(),
         seed: experiment.seed,
+        offset: Duration::ZERO,
     };
     let regime = match experiment.regime {
         RegimeName::Time => Regime::Time,

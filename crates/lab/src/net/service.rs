@@ -204,6 +204,7 @@ fn plan(request: &Request) -> Result<Plan, Refusal> {
         duration: Duration::from_millis(request.lasts_ms),
         grace: Duration::ZERO,
         seed: request.seed,
+        offset: Duration::ZERO,
     };
     let sizes = PacedEcho::SMALLEST..=PacedEcho::LARGEST;
     if !sizes.contains(&request.workload.size)

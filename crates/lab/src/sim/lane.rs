@@ -59,7 +59,7 @@ impl SimLane {
             echo_client: EchoClient::new(
                 plan.workload,
                 payload,
-                plan.measuring_starts(),
+                plan.measuring_starts() + plan.offset,
                 plan.messages(),
             ),
             echo_server: EchoServer::new(payload, plan.messages()),

@@ -2,11 +2,11 @@
 //! sockets, lane by lane.
 
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{RunContext, RunOptions, Testbed, assemble, play};
-use lagometer_stats::{Tolerance, agreement};
+use lagometer_stats::{Document, Tolerance, agreement};
 
 use super::emulated;
 use super::named::{Ask, resolved};
@@ -14,6 +14,14 @@ use crate::cli::AgreeArguments;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, terminal, write};
+
+/// How often virtual time plays the weather, each time with other luck of the
+/// single packet: enough to tell a spread.
+const LUCKS: u32 = 9;
+
+/// From one such play's schedule to the next. A packet's coin is that of its
+/// millisecond, so every packet that sets out on the schedule has another.
+const LUCK_STEP: Duration = Duration::from_millis(1);
 
 /// Plays both and sets one beside the other; exit code 1 where they do not
 /// agree.
@@ -47,14 +55,15 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         arguments.duration,
         sockets.network,
     );
-    let began = Instant::now();
-    let runs = play(&virtual_time, &options, &|_| {}, stop);
-    let sim = assemble(
-        &virtual_time,
-        &options.seeds,
-        runs,
-        context(Testbed::Sim, began, None),
-    );
+    let lucks = (0..LUCKS).map(|luck| {
+        let mut shifted = virtual_time.clone();
+        shifted.plan.offset = LUCK_STEP * luck;
+        let began = Instant::now();
+        let runs = play(&shifted, &options, &|_| {}, stop);
+        let context = context(Testbed::Sim, began, None);
+        assemble(&shifted, &options.seeds, runs, context)
+    });
+    let sims: Vec<Document> = lucks.collect();
     let began = Instant::now();
     let emu_options = EmuOptions {
         seeds: options.seeds.clone(),
@@ -67,16 +76,16 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         runs,
         context(Testbed::Emu, began, audit),
     );
-    if sim.partial || emu.partial {
+    if emu.partial || sims.iter().any(|sim| sim.partial) {
         return Err(Failure::Input(
             "stopped before both were played: nothing can be said".to_owned(),
         ));
     }
     if let Some(folder) = &arguments.keep {
-        write(&folder.join("sim.json"), &sim.to_json())?;
+        write(&folder.join("sim.json"), &sims[0].to_json())?;
         write(&folder.join("emu.json"), &emu.to_json())?;
     }
-    let found = agreement(&sim, &emu, Tolerance::default());
+    let found = agreement(&sims, &emu, Tolerance::default());
     print(&lagometer_report::agreement(&found, terminal()))?;
     Ok(ExitCode::from(u8::from(!found.holds())))
 }

@@ -37,9 +37,11 @@ pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String
     };
     say(
         &format!(
-            "within: the limit at which the two are farthest apart. Permitted: medians {} ms \
-             apart, 99th percentiles {} ms or {} %, shares {} points, or what \
-             chance does in a run so short; {} ms for late wake-ups.",
+            "sim: the mean of {} plays of the same weather that differ in the luck of single \
+             packets. within: the limit at which the two are farthest apart beside that luck. \
+             Permitted: medians {} ms apart, 99th percentiles {} ms or {} %, shares {} points, or \
+             three standard deviations of luck; {} ms for late wake-ups.",
+            agreement.plays,
             milliseconds(permitted.median_ms),
             milliseconds(permitted.p99_ms),
             factor(permitted.p99_share * 100.0),
