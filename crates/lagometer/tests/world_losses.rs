@@ -19,7 +19,7 @@ const GRID: &str = r#"{"Config": {"WorldOffsetX": -15000, "WorldOffsetZ": -15000
   "ServerCols": 3, "ServerRows": 3, "ServerInterestBorderSize": 0}}"#;
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A gateway in a process of its own, at addresses that it keeps when it is
 /// started again.
