@@ -77,8 +77,8 @@ pub struct LaneAgreement {
     pub median_ms: Both,
     /// 99th percentiles, in milliseconds.
     pub p99_ms: Both,
-    /// Of the shares delivered within a limit those that are farthest apart
-    /// beside what luck does, between 0 and 1.
+    /// Of the shares delivered within a limit those that come nearest to what
+    /// is permitted, between 0 and 1.
     pub within: Both,
     /// The limit they are for, in milliseconds.
     pub within_limit_ms: u32,
@@ -144,7 +144,10 @@ fn of_lane(plays: &[&Lane], second: &Lane, tolerance: Tolerance, noise_ms: f64) 
     let (within_limit_ms, within) = WITHIN_LIMITS_MS
         .into_iter()
         .map(|limit| (limit, both(&|lane| share_within(lane, limit))))
-        .max_by(|(_, a), (_, b)| a.beyond_luck().total_cmp(&b.beyond_luck()))
+        .max_by(|(_, a), (_, b)| {
+            let stretch = |figure: &Both| figure.apart() / tolerance.within.max(figure.luck);
+            stretch(a).total_cmp(&stretch(b))
+        })
         .unwrap_or_default();
     let mut lane = LaneAgreement {
         lane: second.lane.clone(),
@@ -203,11 +206,6 @@ impl Both {
     #[must_use]
     pub fn apart(self) -> f64 {
         (self.first - self.second).abs()
-    }
-
-    /// How much farther than luck puts them.
-    fn beyond_luck(self) -> f64 {
-        self.apart() - self.luck
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String
             ("p50", "sim ms"),
             ("p50", "emu ms"),
             ("p99", "sim ms"),
+            ("luck", "± ms"),
             ("p99", "emu ms"),
             ("within", "sim %"),
             ("within", "emu %"),
@@ -38,9 +39,9 @@ pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String
     say(
         &format!(
             "sim: the mean of {} plays of the same weather that differ in the luck of single \
-             packets. within: the limit at which the two are farthest apart beside that luck. \
-             Permitted: medians {} ms apart, 99th percentiles {} ms or {} %, shares {} points, or \
-             three standard deviations of luck; {} ms for late wake-ups.",
+             packets; luck: three standard deviations of them. within: the limit at which the \
+             two come nearest to what is permitted. Permitted: medians {} ms apart, 99th percentiles {} ms or {} %, shares {} points, or \
+             that luck; {} ms for late wake-ups.",
             agreement.plays,
             milliseconds(permitted.median_ms),
             milliseconds(permitted.p99_ms),
@@ -63,15 +64,19 @@ pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String
 
 fn row(lane: &LaneAgreement) -> Row {
     let mut cells = vec![Cell::new(printable(&lane.lane), Style::Plain)];
-    let mut put = |both: Both, write: fn(f64) -> String| {
-        for value in [both.first, both.second] {
-            cells.push(Cell::new(write(value), Style::Plain));
-        }
+    let both = |both: Both| [both.first, both.second];
+    let p99_ms = lane.p99_ms;
+    let mut put = |values: &[f64], write: fn(f64) -> String| {
+        cells.extend(
+            values
+                .iter()
+                .map(|&value| Cell::new(write(value), Style::Plain)),
+        );
     };
-    put(lane.median_ms, milliseconds);
-    put(lane.p99_ms, milliseconds);
-    put(lane.within, share);
-    put(lane.overhead, factor);
+    put(&both(lane.median_ms), milliseconds);
+    put(&[p99_ms.first, p99_ms.luck, p99_ms.second], milliseconds);
+    put(&both(lane.within), share);
+    put(&both(lane.overhead), factor);
     let limit = format!("(≤ {} ms)", lane.within_limit_ms);
     let (word, style) = if lane.beyond.is_empty() {
         (format!("yes {limit}"), Style::Good)
