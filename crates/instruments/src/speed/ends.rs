@@ -7,6 +7,7 @@ use lagometer_far::RemoteJob;
 use lagometer_socket::udp::{Offload, Options, Socket};
 use lagometer_socket::{Opening, SocketSpec};
 use lagometer_transport::Spec;
+use lagometer_units::Time;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::datagrams::{self, Terms};
@@ -34,12 +35,14 @@ pub(super) enum End {
         seed: u64,
     },
     /// A transport that owns its sockets, and where they are to be.
-    Sided {
-        spec: SocketSpec,
-        near: SocketAddr,
-        far: SocketAddr,
-        seed: u64,
-    },
+    Sided { spec: SocketSpec, places: Places },
+}
+
+/// What both ends of a transport that owns its sockets know of each other.
+pub(super) struct Places {
+    pub(super) near: SocketAddr,
+    pub(super) far: SocketAddr,
+    pub(super) seed: u64,
 }
 
 /// What a thread needs to run an end.
@@ -84,9 +87,7 @@ pub(super) fn join(
             let (near, far) = (socket.local_addr()?, socket.peer_addr()?);
             Ok(End::Sided {
                 spec: spec.clone(),
-                near,
-                far,
-                seed,
+                places: Places { near, far, seed },
             })
         }
     }
@@ -126,19 +127,8 @@ impl End {
                 let pump = Pump::new(endpoint, *socket);
                 datagrams::send(pump, run.terms, run.clock, run.gauge, run.signal)
             }
-            Self::Sided {
-                spec,
-                near,
-                far,
-                seed,
-            } => {
-                let opening = Opening {
-                    near,
-                    far,
-                    seed,
-                    now: run.clock.now(),
-                };
-                let side = Sided::new(spec.client(&opening)?);
+            Self::Sided { spec, places } => {
+                let side = Sided::new(spec.client(&places.opening(run.clock.now()))?);
                 datagrams::send(side, run.terms, run.clock, run.gauge, run.signal)
             }
         }
@@ -156,21 +146,21 @@ impl End {
                 let pump = Pump::new(endpoint, *socket);
                 datagrams::receive(pump, run.terms, run.clock, run.gauge, run.signal)
             }
-            Self::Sided {
-                spec,
-                near,
-                far,
-                seed,
-            } => {
-                let opening = Opening {
-                    near,
-                    far,
-                    seed,
-                    now: run.clock.now(),
-                };
-                let side = Sided::new(spec.server(&opening)?);
+            Self::Sided { spec, places } => {
+                let side = Sided::new(spec.server(&places.opening(run.clock.now()))?);
                 datagrams::receive(side, run.terms, run.clock, run.gauge, run.signal)
             }
+        }
+    }
+}
+
+impl Places {
+    const fn opening(&self, now: Time) -> Opening {
+        Opening {
+            near: self.near,
+            far: self.far,
+            seed: self.seed,
+            now,
         }
     }
 }

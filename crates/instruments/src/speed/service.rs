@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::datagrams::Terms;
-use super::ends::{End, Run, options};
+use super::ends::{End, Places, Run, options};
 use super::gauge::{Gauge, Reading};
 use super::lane::{Carriage, LanePlan};
 use super::plan::{LARGEST_CHUNK, SMALLEST_CHUNK, Way};
@@ -110,12 +110,12 @@ impl Service for SpeedService {
                         door.admit(PATIENCE)
                             .map_err(|_| Failed::NoAnswer)
                             .and_then(|socket| {
-                                Ok(End::Sided {
-                                    spec,
+                                let places = Places {
                                     near: socket.peer_addr()?,
                                     far: socket.local_addr()?,
                                     seed: request.seed,
-                                })
+                                };
+                                Ok(End::Sided { spec, places })
                             });
                     receive(end, stop)
                 })?;
