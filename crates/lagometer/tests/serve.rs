@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -296,26 +297,29 @@ fn what_is_wrong_is_said_on_one_line_with_its_exit_code() {
     }
 }
 
+/// Starts a recording into `trace` that would take long, and waits until it is
+/// under way.
+fn record_for_long(serve: &Serve, trace: &Path) -> Child {
+    let recorder = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(["record", "--for", "10min", "--to"])
+        .arg(serve.address.to_string())
+        .arg("-o")
+        .arg(trace)
+        .env("LAGOMETER_SECRET", serve.secret.expose())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    serve.says("opened");
+    recorder
+}
+
 #[test]
 fn a_far_end_killed_on_the_way_is_told_and_nothing_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("cut.trace");
     let mut serve = Serve::start(&[]);
-    let recorder = Command::new(env!("CARGO_BIN_EXE_lagometer"))
-        .args([
-            "record",
-            "--to",
-            &serve.address.to_string(),
-            "--for",
-            "10min",
-            "-o",
-        ])
-        .arg(&trace)
-        .env("LAGOMETER_SECRET", serve.secret.expose())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    serve.says("opened");
+    let recorder = record_for_long(&serve, &trace);
     assert_eq!(serve.ends_on(Signal::KILL), None);
     let output = recorder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -328,22 +332,7 @@ fn what_a_far_end_told_before_it_was_killed_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("cut.trace");
     let mut serve = Serve::start(&[]);
-    let recorder = Command::new(env!("CARGO_BIN_EXE_lagometer"))
-        .args([
-            "record",
-            "--to",
-            &serve.address.to_string(),
-            "--for",
-            "10min",
-            "-o",
-        ])
-        .arg(&trace)
-        .env("LAGOMETER_SECRET", serve.secret.expose())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    serve.says("opened");
+    let recorder = record_for_long(&serve, &trace);
     // What is to be kept, and the moments before the end, which are not.
     thread::sleep(Duration::from_secs(8));
     assert_eq!(serve.ends_on(Signal::KILL), None);
