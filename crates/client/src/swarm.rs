@@ -28,8 +28,11 @@ pub use wire::Wire;
 /// As much as is read at once, from all connections into the same memory.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Events taken from the system at once.
-const EVENTS_AT_ONCE: usize = 1024;
+/// Connections served in one turn. Few, so that a turn is short however many
+/// connections have something to read: whoever polls has deadlines of its own
+/// between turns. The system hands out those that wait one after the other, so
+/// nobody is passed over.
+const EVENTS_AT_ONCE: usize = 64;
 
 /// Epoll's name for the timer; members have smaller ones.
 const TIMER: u64 = u64::MAX;
