@@ -84,12 +84,12 @@ impl Session {
     }
 
     /// Takes bytes that arrived, in pieces of any size, and tells `handler`
-    /// what they mean, in order.
+    /// first that they did and then what they mean, in order.
     ///
     /// # Errors
     ///
     /// [`ReceiveError`] when the stream is broken; further bytes then have no
-    /// meaning.
+    /// meaning. What came before the fault has been told.
     pub fn receive(
         &mut self,
         mut bytes: &[u8],
@@ -102,20 +102,23 @@ impl Session {
             conn_id,
             settings,
         } = self;
+        handler.on_arrival();
         while let Some(frame) = decoder.next(&mut bytes)? {
             let packet = frame.packet_bytes(settings.frames.max_packet_bytes, unpacked)?;
-            let packet = Packet::new_checked(packet).map_err(ReceiveError::Packet)?;
-            for message in packet.messages() {
-                let event = read(&message);
-                let event = match event {
-                    Event::Message {
-                        stub,
-                        message: FromGateway::Auth(result),
-                        ..
-                    } if stub != Stub(0) => login(stub, &result, conn_id, outbox, *settings),
-                    event => event,
-                };
-                handler.on_event(outbox, event);
+            for message in Packet::read(packet) {
+                let event = read(&message.map_err(ReceiveError::Packet)?);
+                if let Event::Message {
+                    stub,
+                    message: FromGateway::Auth(result),
+                    ..
+                } = &event
+                    && *stub != Stub(0)
+                {
+                    let event = login(*stub, result, conn_id, outbox, *settings);
+                    handler.on_event(outbox, event);
+                } else {
+                    handler.on_event(outbox, event);
+                }
             }
         }
         Ok(())

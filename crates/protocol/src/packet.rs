@@ -57,6 +57,15 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
+    /// The messages of a packet that has not been checked, in order, each
+    /// checked as it is read: for whoever need not know of a fault at the end
+    /// before it takes the beginning. After an error nothing more follows that
+    /// has a meaning.
+    pub fn read(bytes: &'a [u8]) -> impl Iterator<Item = Result<MessagePack<'a>, WireError>> {
+        let mut messages = Messages::new(bytes);
+        std::iter::from_fn(move || messages.step().transpose())
+    }
+
     /// The messages, in order.
     #[must_use]
     pub fn messages(&self) -> Messages<'a> {
@@ -278,7 +287,11 @@ mod tests {
         fn read_as_the_library_reads(bytes in mutated(owned_packet().prop_map(|packet| packet.encode_to_vec()))) {
             let theirs = channeldpb::Packet::decode(&*bytes).ok();
             let ours = Packet::new_checked(&bytes).ok().map(channeldpb::Packet::from);
-            prop_assert_eq!(ours, theirs);
+            let at_once: Result<Vec<_>, _> =
+                Packet::read(&bytes).map(|message| message.map(Into::into)).collect();
+            let at_once = at_once.ok().map(|messages| channeldpb::Packet { messages });
+            prop_assert_eq!(&ours, &theirs);
+            prop_assert_eq!(at_once, theirs);
         }
     }
 
