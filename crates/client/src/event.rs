@@ -142,6 +142,10 @@ pub enum OwnedEvent {
 /// Any `FnMut(&mut Outbox, Event<'_>)` is one. What it puts into the outbox
 /// goes out with the driver's next write.
 pub trait Handler {
+    /// Bytes have arrived; what they mean follows, event by event. For whoever
+    /// wants to know when: they all came at once.
+    fn on_arrival(&mut self) {}
+
     /// The gateway said something.
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>);
 }

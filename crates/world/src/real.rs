@@ -148,8 +148,11 @@ struct Timed {
 }
 
 impl Handler for Timed {
-    fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
+    fn on_arrival(&mut self) {
         self.clock.set(since(self.origin.get()));
+    }
+
+    fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
         self.peer.on_event(outbox, event);
     }
 }
