@@ -6,7 +6,7 @@ use crate::crowd::EntityId;
 const FIRST_ENTITY: u32 = 0x8_0000;
 
 /// Entities that belong to each player.
-const EACH: u32 = 3;
+pub(crate) const EACH: u32 = 3;
 
 /// What of a player an entity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

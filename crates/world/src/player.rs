@@ -63,9 +63,8 @@ pub struct Player {
     observes: bool,
     subscribed_at: Option<Time>,
     first_state_after: Option<Duration>,
+    /// The others, and at which tier their channels are subscribed to.
     view: View,
-    /// The tier at which each entity channel is subscribed to.
-    tiers: std::collections::BTreeMap<EntityId, usize>,
     windows: Windows,
     /// The cells it is shown, where the world has cells.
     around: Around,
@@ -93,7 +92,6 @@ impl Player {
             subscribed_at: None,
             first_state_after: None,
             view: View::default(),
-            tiers: std::collections::BTreeMap::new(),
             windows: Windows::default(),
             around: Around::default(),
             asked_at: Time::ZERO,
@@ -145,9 +143,10 @@ impl Player {
     /// Calls `sample` with the tier and the age of the newest state of each
     /// entity that this player sees at `now`, its own left out.
     pub fn ages(&self, now: Time, mut sample: impl FnMut(usize, Duration)) {
-        for (entity, seen) in self.others() {
+        for (_, seen) in self.others() {
             if let Some(place) = seen.place {
-                sample(self.tier_of(entity, place), now.since(seen.at));
+                let tier = seen.tier.unwrap_or_else(|| self.tier_by_distance(place));
+                sample(tier, now.since(seen.at));
             }
         }
     }
@@ -217,19 +216,11 @@ impl Player {
         }
     }
 
-    fn others(&self) -> impl Iterator<Item = (EntityId, &Seen)> {
+    fn others(&self) -> impl Iterator<Item = (EntityId, Seen)> {
         let own = self.pawn;
         self.view
             .entities()
             .filter(move |(entity, _)| Some(*entity) != own)
-    }
-
-    /// The tier at which the player is told of an entity.
-    fn tier_of(&self, entity: EntityId, place: Vector) -> usize {
-        self.tiers
-            .get(&entity)
-            .copied()
-            .unwrap_or_else(|| self.tier_by_distance(place))
     }
 
     fn tier_by_distance(&self, place: Vector) -> usize {
@@ -277,8 +268,8 @@ impl Player {
         if self.observes {
             self.view.learn(entity, self.clock.get());
         }
-        if self.scenario.channels == Channels::Entity && !self.tiers.contains_key(&entity) {
-            self.tiers.insert(entity, 0);
+        if self.scenario.channels == Channels::Entity && self.view.tier(entity).is_none() {
+            self.view.subscribe(entity, 0);
             let options = ChannelSubscriptionOptions {
                 data_access: Some(ChannelDataAccess::ReadAccess.into()),
                 ..self.options(0)
@@ -356,14 +347,17 @@ impl Player {
         if Some(entity) == self.pawn {
             return;
         }
-        let Some(place) = self.view.seen(entity).and_then(|seen| seen.place) else {
+        let Some(seen) = self.view.seen(entity) else {
             return;
         };
-        let tier = self.tier_by_distance(place);
-        if self.tiers.get(&entity) == Some(&tier) {
+        let Some(place) = seen.place else {
+            return;
+        };
+        let (before, tier) = (seen.tier, self.tier_by_distance(place));
+        if before == Some(tier) {
             return;
         }
-        let before = self.tiers.insert(entity, tier);
+        self.view.subscribe(entity, tier);
         let every = |tier: usize| self.scenario.tiers[tier].every;
         if before.is_some_and(|before| every(before) == every(tier)) {
             return;
@@ -412,7 +406,7 @@ impl Handler for Player {
             } => {
                 let entity = EntityId(channel_id);
                 self.view.forget(entity);
-                self.tiers.remove(&entity);
+                self.view.unsubscribe(entity);
                 self.around.forget(entity);
                 if self.pawn == Some(entity) {
                     self.pawn = None;

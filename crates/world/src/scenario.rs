@@ -28,6 +28,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 /// first entity channel and the end of the gateway's numbers.
 const MOST_PLAYERS: u32 = 100_000;
 
+/// The most tiers a scenario may have: more than anybody can tell apart, and
+/// a byte counts them.
+pub(crate) const MOST_TIERS: usize = 100;
+
 /// What is played.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -179,6 +183,13 @@ impl Scenario {
         let Some((last, nearer)) = self.tiers.split_last() else {
             return Err(("tier", "a `[[tier]]` is needed to say how often".into()));
         };
+        if self.tiers.len() > MOST_TIERS {
+            let why = format!(
+                "{} of `[[tier]]`; 1 to {MOST_TIERS} are possible",
+                self.tiers.len()
+            );
+            return Err(("tier", why));
+        }
         if self.channels == Channels::Single && !nearer.is_empty() {
             return Err(("tier", "one channel has one `[[tier]]`".into()));
         }

@@ -6,7 +6,6 @@
 use lagometer_protocol::wire::{Reader, Value, WireError};
 
 use crate::crowd::EntityId;
-use crate::vector::Vector;
 
 /// Field numbers of the messages that are read: `tpspb.TestRepChannelData`,
 /// `tpspb.EntityChannelData` and what of `unrealpb` they hold.
@@ -37,18 +36,6 @@ pub(crate) struct Sighting {
     pub(crate) at_s: Option<f64>,
     /// The number of the server that simulates it, where it says so.
     pub(crate) by: Option<u32>,
-}
-
-impl Sighting {
-    /// Moves `place` to where the update says.
-    pub(crate) fn apply(&self, place: &mut Vector) {
-        let [x, y, z] = self.place;
-        for (told, coordinate) in [(x, &mut place.x), (y, &mut place.y), (z, &mut place.z)] {
-            if let Some(told) = told {
-                *coordinate = f64::from(told);
-            }
-        }
-    }
 }
 
 /// Reads GLOBAL's data: tells `seen` of each entity in it and returns the
@@ -245,15 +232,6 @@ mod tests {
         };
         let sighting = read_entity(&data.encode_to_vec()).unwrap();
         assert_eq!((sighting.at_s, sighting.by), (Some(12.5), Some(4)));
-        let mut place = Vector::on_ground(7.0, 8.0);
-        sighting.apply(&mut place);
-        assert_eq!(
-            place,
-            Vector {
-                x: 1.0,
-                y: 8.0,
-                z: 3.0
-            }
-        );
+        assert_eq!(sighting.place, [Some(1.0), None, Some(3.0)]);
     }
 }

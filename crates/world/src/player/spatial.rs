@@ -83,7 +83,7 @@ impl Player {
             data_access: Some(ChannelDataAccess::ReadAccess.into()),
             ..self.options(0)
         };
-        self.tiers.insert(pawn, 0);
+        self.view.subscribe(pawn, 0);
         let conn_id = self.conn_id.unwrap_or(0);
         let asked = outbox.subscribe(pawn.0, conn_id, Some(options));
         self.note(asked.map(drop));
@@ -96,7 +96,7 @@ impl Player {
             return;
         }
         self.view.forget(pawn);
-        self.tiers.remove(&pawn);
+        self.view.unsubscribe(pawn);
         let conn_id = self.conn_id.unwrap_or(0);
         for entity in self.around.disappear(pawn) {
             let asked = outbox.unsubscribe(entity.0, conn_id);
