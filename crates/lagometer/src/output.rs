@@ -40,6 +40,25 @@ pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {
         .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
 }
 
+/// What to call each of several documents: its file's name without an
+/// extension, or the whole path where that does not tell them apart.
+pub(crate) fn names_of(paths: &[PathBuf]) -> Vec<String> {
+    let stem = |path: &Path| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    paths
+        .iter()
+        .map(|path| {
+            let alike = paths.iter().filter(|other| stem(other) == stem(path));
+            match stem(path) {
+                Some(stem) if alike.count() == 1 => stem,
+                _ => path.display().to_string(),
+            }
+        })
+        .collect()
+}
+
 /// What standard output is.
 pub(crate) fn terminal() -> lagometer_report::Terminal {
     let is_terminal = std::io::stdout().is_terminal();

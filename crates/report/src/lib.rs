@@ -29,6 +29,6 @@ mod written;
 pub use compare::{CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare};
 pub use instruments::echo::verdict as echo_verdict;
 pub use instruments::sweep::verdict as sweep_verdict;
-pub use page::page;
+pub use page::{named_page, page};
 pub use plot::plot;
 pub use terminal::{Terminal, agreement, comparison, table, world_comparison};

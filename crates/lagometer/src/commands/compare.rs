@@ -4,21 +4,24 @@ use std::process::ExitCode;
 
 use crate::cli::CompareArguments;
 use crate::failure::Failure;
-use crate::output::{print, read_document, terminal, write};
+use crate::output::{names_of, print, read_document, terminal, write};
 
 /// Sets the second document beside the first, lane by lane; two worlds figure
 /// by figure.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
     let before = read_document(&arguments.before)?;
     let after = read_document(&arguments.after)?;
+    let names = names_of(&[arguments.before.clone(), arguments.after.clone()]);
+    let [name, other_name] = [&names[0], &names[1]].map(String::as_str);
     if let Some(html) = &arguments.html {
-        write(
-            html,
-            &lagometer_report::page(&[before.clone(), after.clone()]),
-        )?;
+        let page = lagometer_report::named_page(&[(name, &before), (other_name, &after)]);
+        write(html, &page)?;
         eprintln!("lagometer: the page is {}", html.display());
     }
-    if let Some(text) = lagometer_report::world_comparison(&before, &after, terminal()) {
+    let documents = [&before, &after];
+    if let Some(text) =
+        lagometer_report::world_comparison([name, other_name], documents, terminal())
+    {
         print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }

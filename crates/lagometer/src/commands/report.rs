@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::ReportArguments;
 use crate::failure::Failure;
-use crate::output::{print, read_document, terminal, write};
+use crate::output::{names_of, print, read_document, terminal, write};
 
 /// Shows each document as a table, and all of them on one page or in one plot
 /// where asked.
@@ -19,7 +19,14 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
         print(&lagometer_report::table(document, terminal))?;
     }
     if let Some(path) = &arguments.html {
-        write(path, &lagometer_report::page(&documents))?;
+        let page = if let [only] = documents.as_slice() {
+            lagometer_report::page(std::slice::from_ref(only))
+        } else {
+            let names = names_of(&arguments.documents);
+            let names = names.iter().map(String::as_str);
+            lagometer_report::named_page(&names.zip(&documents).collect::<Vec<_>>())
+        };
+        write(path, &page)?;
         eprintln!("lagometer: the page is {}", path.display());
     }
     if let Some(path) = &arguments.plot {

@@ -57,10 +57,23 @@ const SCRIPT: &str = concat!(
 /// security policy pins by hash; every text of a document is escaped.
 #[must_use]
 pub fn page(documents: &[Document]) -> String {
+    page_of(documents.iter().map(|document| (None, document)))
+}
+
+/// As [`page`], each document with a name that tells it from the others.
+#[must_use]
+pub fn named_page(documents: &[(&str, &Document)]) -> String {
+    page_of(
+        documents
+            .iter()
+            .map(|&(name, document)| (Some(name), document)),
+    )
+}
+
+fn page_of<'a>(documents: impl Iterator<Item = (Option<&'a str>, &'a Document)>) -> String {
     let views: Vec<View<'_>> = documents
-        .iter()
         .enumerate()
-        .map(|(index, document)| View::of(document, index))
+        .map(|(index, (name, document))| View::of(document, index, name))
         .collect();
     let title = match views.as_slice() {
         [only] => only.about.title(),
@@ -119,7 +132,7 @@ fn contents(views: &[View<'_>], out: &mut String) {
             out,
             r##"<li><a href="#{}">{}</a> <span>{}</span><p>{}</p></li>"##,
             view.id("top"),
-            esc(&view.about.title()),
+            esc(&view.title()),
             esc(&view.about.conditions.join(" · ")),
             esc(view.document.verdict.as_deref().unwrap_or(""))
         );

@@ -80,10 +80,13 @@ fn header(view: &View<'_>, out: &mut String) {
         ),
         None => esc(&about.experiment).to_string(),
     };
+    let name = view
+        .name
+        .map_or_else(String::new, |name| format!("<span>{}: </span>", esc(name)));
     let lanes = view.document.lanes.len();
     append!(
         out,
-        r#"<header><p class="brand">{MARK} Lagometer</p><h1>{heading}</h1>"#
+        r#"<header><p class="brand">{MARK} Lagometer</p><h1>{name}{heading}</h1>"#
     );
     if let Some(summary) = &about.summary {
         append!(out, r#"<p class="summary">{}</p>"#, esc(summary));

@@ -13,6 +13,8 @@ use crate::ranking::{self, Group};
 pub(crate) struct View<'a> {
     /// Place of the run on the page, from 0.
     pub(crate) index: usize,
+    /// What tells it from the others, if they were given names.
+    pub(crate) name: Option<&'a str>,
     /// The document.
     pub(crate) document: &'a Document,
     /// What it says of itself.
@@ -28,7 +30,7 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     /// The view of `document`, the `index`-th of the page.
-    pub(crate) fn of(document: &'a Document, index: usize) -> Self {
+    pub(crate) fn of(document: &'a Document, index: usize, name: Option<&'a str>) -> Self {
         let about = About::of(document);
         let measured = document
             .lanes
@@ -37,12 +39,22 @@ impl<'a> View<'a> {
         let extremes = measured.flat_map(|lane| [lane.rtt_ms.min, lane.rtt_ms.max]);
         Self {
             index,
+            name,
             groups: ranking::groups(document, about.limit_ms),
             rtt: LogScale::covering(extremes, 10.0),
             span_s: about::played_s(document).unwrap_or(1.0),
             looks: palette::looks(&document.lanes),
             about,
             document,
+        }
+    }
+
+    /// What the run is called on a page of several.
+    pub(crate) fn title(&self) -> String {
+        let title = self.about.title();
+        match self.name {
+            Some(name) => format!("{name}: {title}"),
+            None => title,
         }
     }
 

@@ -106,11 +106,15 @@ pub fn comparison(comparison: &Comparison, terminal: Terminal) -> String {
 /// Two played worlds side by side as text for `terminal`, every line ending in
 /// a newline. `None` where either document is of something else.
 #[must_use]
-pub fn world_comparison(first: &Document, second: &Document, terminal: Terminal) -> Option<String> {
-    let documents = [first, second];
+pub fn world_comparison(
+    names: [&str; 2],
+    documents: [&Document; 2],
+    terminal: Terminal,
+) -> Option<String> {
+    let [first, second] = documents;
     let worlds = [first.world.as_ref()?, second.world.as_ref()?];
     let (paint, room) = (terminal.paint(), terminal.room());
-    Some(world_pair::render(documents, worlds, paint, room))
+    Some(world_pair::render(names, documents, worlds, paint, room))
 }
 
 /// The agreement of virtual time and real sockets as text for `terminal`,

@@ -14,6 +14,7 @@ const WIDEST: usize = 34;
 
 /// The two as text, every line ending in a newline.
 pub(crate) fn render(
+    names: [&str; 2],
     documents: [&Document; 2],
     worlds: [&World; 2],
     paint: Paint,
@@ -25,20 +26,20 @@ pub(crate) fn render(
             line_of(&mut out, &paint.apply(Style::Notice, &line));
         }
     }
-    for (which, document) in ["First", "Second"].into_iter().zip(documents) {
+    for (name, document) in names.into_iter().zip(documents) {
         let verdict = document.verdict.as_deref().unwrap_or("no verdict");
-        for line in wrap(&printable(&format!("{which}: {verdict}")), room) {
+        for line in wrap(&printable(&format!("{name}: {verdict}")), room) {
             line_of(&mut out, &paint.apply(Style::Bold, &line));
         }
     }
     out.push('\n');
-    let word = |heading: &str| Column {
+    let word = |name: &str| Column {
         widest: WIDEST,
-        ..Column::words(heading)
+        ..Column::words(&printable(name))
     };
     let rows = rows(worlds);
     Grid {
-        columns: vec![Column::words(""), word("first"), word("second")],
+        columns: vec![Column::words(""), word(names[0]), word(names[1])],
         rows,
     }
     .render(paint, &mut out);

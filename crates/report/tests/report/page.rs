@@ -1,6 +1,6 @@
 //! The page's structure, without a browser.
 
-use lagometer_report::page;
+use lagometer_report::{named_page, page};
 use lagometer_stats::Episode;
 
 use crate::synthetic::{LANES, document, failed_lane, full};
@@ -78,6 +78,15 @@ fn ten_minutes_of_fourteen_lanes_stay_under_two_megabytes() {
 fn the_same_document_makes_the_same_page() {
     let document = document(&LANES[..3], 20, &[7]);
     assert_eq!(page(std::slice::from_ref(&document)), page(&[document]));
+}
+
+#[test]
+fn runs_of_one_experiment_are_told_apart_by_name() {
+    let run = document(&LANES[..2], 10, &[1]);
+    let html = named_page(&[("before", &run), ("after <b>", &run)]);
+    for name in ["before: ", "after &lt;b&gt;: "] {
+        assert_eq!(count(&html, name), 2, "in the contents and above the run");
+    }
 }
 
 #[test]
