@@ -5,9 +5,10 @@ mod reference;
 use std::sync::LazyLock;
 
 use lagometer_protocol::merge::{
-    Delta, MergeContext, MergeLimits, MergeOptions, State, Taken, Window,
+    Delta, MergeContext, MergeLimits, MergeOptions, State, Taken, Window, WindowBytes,
 };
 use lagometer_protocol::schema::Schema;
+use lagometer_protocol::wire::Reader;
 use proptest::prelude::*;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
@@ -53,6 +54,16 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 
 fn descriptor(name: &str) -> MessageDescriptor {
     POOL.get_message_by_name(name).unwrap()
+}
+
+/// The fields of an update, each as it lies.
+fn fields(update: &[u8]) -> Vec<Vec<u8>> {
+    let mut reader = Reader::new(update);
+    let mut fields = Vec::new();
+    while let Some(field) = reader.next_field().expect("a message") {
+        fields.push(field.raw.to_vec());
+    }
+    fields
 }
 
 fn state(name: &str) -> State {
@@ -199,6 +210,45 @@ proptest! {
             prop_assert_eq!(delta.merge(update, &context), Ok(Taken::Merged));
         }
         prop_assert!(decoded(name, encoded.all()) == decoded(name, &delta.to_bytes()));
+    }
+
+    #[test]
+    fn what_lies_side_by_side_is_what_would_be_merged(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        pieces in proptest::collection::vec(0usize..3, 1..6),
+        context in context(),
+    ) {
+        let data_type = SCHEMA.find(name).unwrap();
+        let base = updates(name, seed, 1).remove(0).encode_to_vec();
+        // Few fields of each, so that they do not all have some in common.
+        let sent: Vec<(u32, Vec<u8>)> = updates(name, !seed, pieces.len())
+            .iter()
+            .zip(&pieces)
+            .zip((0..).map(|sender| sender ^ 2))
+            .map(|((update, &piece), sender)| {
+                let update = update.encode_to_vec();
+                (sender, fields(&update).into_iter().skip(piece).take(2).flatten().collect())
+            })
+            .collect();
+        let borrowed: Vec<(u32, &[u8])> =
+            sent.iter().map(|(sender, update)| (*sender, &**update)).collect();
+        let Some(laid) = WindowBytes::side_by_side(&data_type, &borrowed) else {
+            return Ok(());
+        };
+        for subscriber in 0..8 {
+            let mut one_by_one = state(name);
+            one_by_one.load(&base).unwrap();
+            let mut at_once = one_by_one.clone();
+            for (_, update) in sent.iter().filter(|(sender, _)| *sender != subscriber) {
+                one_by_one.merge(update, &context).unwrap();
+            }
+            let stretches = laid.without(subscriber).expect("nothing is contested");
+            at_once.merge(&stretches.concat(), &context).unwrap();
+            let at_once = decoded(name, &at_once.to_bytes());
+            let one_by_one = decoded(name, &one_by_one.to_bytes());
+            prop_assert!(at_once == one_by_one, "{}\n{}", text(&at_once), text(&one_by_one));
+        }
     }
 
     #[test]

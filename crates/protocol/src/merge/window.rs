@@ -14,7 +14,7 @@ use super::fields::entry_key;
 use super::key::Key;
 use super::node::{Slot, UNKNOWN, Value};
 use super::tree::Tree;
-use super::{MergeContext, MergeError, MergeLimits};
+use super::{MergeContext, MergeError, MergeLimits, side_by_side};
 
 /// The updates of a window of time, merged, with the knowledge of who sent
 /// what.
@@ -60,7 +60,7 @@ enum Senders {
 /// What is cut out whole: an entry of a map, or a field that is no map. The
 /// members of a oneof are one field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Piece {
+pub(super) struct Piece {
     field: u32,
     key: Option<Key>,
 }
@@ -74,9 +74,10 @@ enum Owner {
 /// A [`Window`], encoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowBytes {
-    bytes: Vec<u8>,
-    /// What each sender sent; `None` where that cannot be cut out.
-    own: BTreeMap<u32, Option<Range<usize>>>,
+    pub(super) bytes: Vec<u8>,
+    /// What each sender sent, in order of the senders; `None` where that
+    /// cannot be cut out.
+    pub(super) own: Vec<(u32, Option<Range<usize>>)>,
 }
 
 impl Window {
@@ -156,13 +157,14 @@ impl Window {
             (Senders::One(sender), _) => {
                 self.delta.encode(&mut encoded.bytes);
                 let all = 0..encoded.bytes.len();
-                encoded.own.insert(*sender, Some(all));
+                encoded.own.push((*sender, Some(all)));
             }
             (Senders::Many { contested, .. }, None) => {
                 self.delta.encode(&mut encoded.bytes);
                 encoded.own = contested.iter().map(|&sender| (sender, None)).collect();
             }
             (Senders::Many { owners, contested }, Some(tree)) => {
+                let mut own = BTreeMap::new();
                 let mut by_owner: Vec<(Owner, &Piece)> = owners
                     .iter()
                     .map(|(piece, &owner)| (owner, piece))
@@ -173,21 +175,21 @@ impl Window {
                     encode_piece(tree, piece, &mut encoded.bytes);
                     let end = encoded.bytes.len();
                     if let Owner::One(sender) = owner {
-                        match encoded.own.entry(sender) {
+                        match own.entry(sender) {
                             btree_map::Entry::Vacant(vacant) => {
                                 vacant.insert(Some(start..end));
                             }
                             btree_map::Entry::Occupied(occupied) => {
-                                if let Some(range) = occupied.into_mut() {
+                                let range: &mut Option<Range<usize>> = occupied.into_mut();
+                                if let Some(range) = range {
                                     range.end = end;
                                 }
                             }
                         }
                     }
                 }
-                for &sender in contested {
-                    encoded.own.insert(sender, None);
-                }
+                own.extend(contested.iter().map(|&sender| (sender, None)));
+                encoded.own = own.into_iter().collect();
             }
         }
         encoded
@@ -275,6 +277,14 @@ impl Window {
 }
 
 impl WindowBytes {
+    /// The window of updates, each of another sender, that need not be merged
+    /// because no two of them touch the same thing and none removes anything.
+    /// `None` where they do, or are malformed: [`Window`] knows what to do.
+    #[must_use]
+    pub fn side_by_side(data_type: &DataType, updates: &[(u32, &[u8])]) -> Option<Self> {
+        side_by_side::lay(data_type, updates).ok().flatten()
+    }
+
     /// The update for a subscriber who sent none of it, or wants to hear his
     /// own too.
     #[must_use]
@@ -289,25 +299,37 @@ impl WindowBytes {
     /// again without him.
     #[must_use]
     pub fn without(&self, sender: u32) -> Option<[&[u8]; 2]> {
-        match self.own.get(&sender) {
-            None => Some([&self.bytes, &[]]),
-            Some(None) => None,
-            Some(Some(own)) => Some([&self.bytes[..own.start], &self.bytes[own.end..]]),
-        }
+        let Ok(place) = self.own.binary_search_by_key(&sender, |(id, _)| *id) else {
+            return Some([&self.bytes, &[]]);
+        };
+        let own = self.own[place].1.as_ref()?;
+        Some([&self.bytes[..own.start], &self.bytes[own.end..]])
     }
 
     /// The senders of what is in it, in order.
     pub fn senders(&self) -> impl Iterator<Item = u32> {
-        self.own.keys().copied()
+        self.own.iter().map(|(sender, _)| *sender)
+    }
+
+    /// The senders, in order, each with the range of [`all`](Self::all) that
+    /// is his own; without one where that cannot be cut out.
+    pub fn own(&self) -> impl Iterator<Item = (u32, Option<Range<usize>>)> {
+        self.own.iter().cloned()
+    }
+
+    /// [`all`](Self::all), to be kept.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 }
 
 impl Piece {
-    fn field(field: u32) -> Self {
+    pub(super) fn field(field: u32) -> Self {
         Self { field, key: None }
     }
 
-    fn entry(field: u32, key: Key) -> Self {
+    pub(super) fn entry(field: u32, key: Key) -> Self {
         Self {
             field,
             key: Some(key),
@@ -330,7 +352,7 @@ fn contest(owner: &mut Owner, sender: u32, contested: &mut BTreeSet<u32>) {
 
 /// The field that stands for a field's oneof; the field itself if it is in
 /// none.
-fn oneof_field(layout: &Layout, number: u32) -> u32 {
+pub(super) fn oneof_field(layout: &Layout, number: u32) -> u32 {
     let Some(oneof) = layout.field(number).and_then(|known| known.oneof) else {
         return number;
     };

@@ -110,6 +110,9 @@ pub(super) fn masked(built: &Built, mask: &Mask) -> Built {
 }
 
 fn merge(updates: &[&Update], recipe: &Recipe, too_long: &mut Vec<usize>) -> Vec<Built> {
+    if let Some(built) = side_by_side(updates, recipe) {
+        return vec![built];
+    }
     let context = MergeContext {
         options: recipe.options,
         now_unix_ms: recipe.now_unix_ms,
@@ -153,7 +156,7 @@ fn finish(
     }
     let encoded = window.encode();
     if encoded.all().len() <= recipe.max_value_bytes {
-        return vec![of_window(&encoded)];
+        return vec![of_window(encoded)];
     }
     let (earlier, later) = updates.split_at(updates.len() / 2);
     let mut built = build(earlier, recipe, too_long);
@@ -161,21 +164,39 @@ fn finish(
     built
 }
 
-fn of_window(encoded: &WindowBytes) -> Built {
-    let all = encoded.all();
+/// One window of updates that have nothing in common, if one message can hold
+/// it.
+fn side_by_side(updates: &[&Update], recipe: &Recipe) -> Option<Built> {
+    let len: usize = updates.iter().map(|update| update.value.len()).sum();
+    if len > recipe.max_value_bytes {
+        return None;
+    }
+    let data_type = recipe.data_type.as_ref()?;
+    let of_one = |update: &&Update| update.sender == updates[0].sender;
+    if updates.iter().skip(1).any(of_one) {
+        return None;
+    }
+    let updates: Vec<(u32, &[u8])> = updates
+        .iter()
+        .map(|update| (update.sender.0, &*update.value))
+        .collect();
+    WindowBytes::side_by_side(data_type, &updates).map(of_window)
+}
+
+fn of_window(encoded: WindowBytes) -> Built {
     let mut own = Vec::new();
     let mut contested = Vec::new();
-    for sender in encoded.senders() {
-        match encoded.without(sender) {
-            Some([before, after]) => own.push(Own {
+    for (sender, range) in encoded.own() {
+        match range {
+            Some(range) => own.push(Own {
                 id: ConnId(sender),
-                range: before.len()..all.len() - after.len(),
+                range,
             }),
             None => contested.push(ConnId(sender)),
         }
     }
     Built {
-        value: Bytes::copy_from_slice(all),
+        value: Bytes::from(encoded.into_bytes()),
         own: own.into(),
         contested,
     }
