@@ -45,7 +45,10 @@ impl ChannelLoop {
                 .flatten()
                 .map(|due| due.since(before));
             self.poller.wait(timeout, &mut ready)?;
-            self.waker.silence();
+            // The bell is all that it waits for.
+            if ready.iter().next().is_some() {
+                self.waker.silence();
+            }
             let now = self.shared.clock.now();
             while let Some(command) = self.commands.take() {
                 match command {

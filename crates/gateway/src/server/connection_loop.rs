@@ -52,6 +52,10 @@ const NO_ROOM: Duration = Duration::from_millis(100);
 /// than this anyway.
 const SHORTEST_REST: Duration = Duration::from_micros(50);
 
+/// So long before a tick of the channels a loop that rests looks at what has
+/// arrived: time enough to take it in.
+const LOOK_BEFORE_TICK: Duration = Duration::from_micros(300);
+
 /// What one turn reads into.
 const READ_BUFFER_BYTES: usize = 128 << 10;
 
@@ -82,6 +86,8 @@ pub(super) struct ConnectionLoop {
     drain: Option<Drain>,
     /// When the last turn began.
     turned_at: Time,
+    /// The shortest tick that channels have.
+    tick: Duration,
     buffer: Vec<u8>,
     scratch: Vec<u8>,
     answered: u64,
@@ -114,6 +120,7 @@ impl ConnectionLoop {
             waker: parts.waker,
             shared: parts.shared,
             side,
+            tick: parts.config.channels.types.shortest_tick(),
             config: parts.config,
             link: parts.link,
             commands: parts.commands,
@@ -181,7 +188,7 @@ impl ConnectionLoop {
         let mut now = self.shared.clock.now();
         // Being woken for each message costs more than the message: while much
         // comes, it is let gather. The bell is heard all the same.
-        let rested = self.turned_at + self.config.threads.gather;
+        let rested = self.rested(now);
         let rest = due.map_or(rested, |due| due.min(rested)).since(now);
         if rest >= SHORTEST_REST {
             self.waker.wait(rest)?;
@@ -190,9 +197,23 @@ impl ConnectionLoop {
         self.poller.wait(due.map(|due| due.since(now)), events)
     }
 
+    /// Until when nothing need be looked at that has only arrived.
+    fn rested(&self, now: Time) -> Time {
+        let rested = self.turned_at + self.config.threads.gather;
+        // What came before a tick belongs into that tick's windows, even where
+        // it is the first that anybody waits for.
+        let tick = now.round_up_to(self.tick);
+        if rested >= tick && now + LOOK_BEFORE_TICK < tick {
+            return tick - LOOK_BEFORE_TICK;
+        }
+        rested
+    }
+
     /// One turn. Returns whether it was the last.
     fn turn(&mut self, now: Time, events: &Events) -> Result<bool, Errno> {
-        self.waker.silence();
+        if events.iter().any(|event| event.token == WAKER) {
+            self.waker.silence();
+        }
         while let Some(command) = self.commands.take() {
             match command {
                 Command::Adopt(accepted) => self.adopt(now, accepted),
@@ -249,6 +270,7 @@ impl ConnectionLoop {
     fn reload(&mut self, config: Arc<Config>) {
         self.side.set_settings(config.connections.clone());
         self.link.reload(&config, &self.waker);
+        self.tick = config.channels.types.shortest_tick();
         self.config = config;
     }
 

@@ -177,7 +177,7 @@ impl Waker {
         }
     }
 
-    /// The thread has woken and looks around after this call.
+    /// The thread has been woken and looks around after this call.
     pub(super) fn silence(&self) {
         let mut count = [0; 8];
         let _ = read(&self.inner.event, &mut count);

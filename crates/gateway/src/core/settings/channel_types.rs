@@ -87,6 +87,13 @@ impl ChannelTypes {
         self.types.get(&channel_type).unwrap_or(&self.of_others)
     }
 
+    /// The shortest tick that channels of any type have.
+    #[must_use]
+    pub fn shortest_tick(&self) -> Duration {
+        let of_all = self.types.values().chain([&self.of_others]);
+        of_all.map(|one| one.tick).min().unwrap_or_default()
+    }
+
     fn new(mut types: BTreeMap<i32, ChannelTypeSettings>) -> Self {
         let global =
             types

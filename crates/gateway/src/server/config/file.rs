@@ -334,9 +334,9 @@ pub struct ThreadsSection {
     pub pin: bool,
     /// Messages that may wait between two threads.
     pub queue: u32,
-    /// A connection thread looks for what has arrived no more often than this,
-    /// so that much of it is taken at once under load; after a rest it is
-    /// awake at once. What is due is not held up.
+    /// A connection thread looks for what has arrived no more often than this
+    /// and before ticks, so that much of it is taken at once under load; after
+    /// a rest it is awake at once. What is due is not held up.
     pub gather: Span,
 }
 
@@ -346,7 +346,7 @@ impl Default for ThreadsSection {
             connections: None,
             pin: true,
             queue: 16_384,
-            gather: Span::from_millis(1),
+            gather: Span::from_millis(2),
         }
     }
 }
