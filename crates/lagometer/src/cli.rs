@@ -1,5 +1,6 @@
 //! The command line's words.
 
+mod crew;
 mod gateway;
 mod instruments;
 
@@ -15,6 +16,7 @@ use lagometer_world_lab::PlayerTransport;
 use crate::far_end;
 
 pub(crate) use self::instruments::{EchoArguments, SweepArguments};
+pub(crate) use crew::CrewArguments;
 pub(crate) use gateway::{GatewayArguments, with_two_dashes};
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
@@ -404,6 +406,8 @@ pub(crate) struct WorldArguments {
     /// processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) crew: CrewArguments,
     /// Write the page here; `lagometer-world-SCENARIO.html` by default
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,

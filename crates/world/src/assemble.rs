@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use lagometer_stats::{
-    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldTier,
+    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldProcess,
+    WorldTier,
 };
 
-use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::deeds;
+use crate::outcome::{Fellow, GatewayFigures, Moment, Outcome};
 use crate::scenario::Scenario;
 
 /// A core that is busier than this is full: the rest is the machine's.
@@ -64,6 +66,13 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         network: None,
         road: None,
         digest: None,
+        // Who was stopped has not made all of it.
+        inputs: (!outcome.partial).then(|| format!("{:016x}", deeds::of_all(&outcome.deeds))),
+        processes: outcome
+            .fellows
+            .iter()
+            .map(|fellow| process(fellow, seconds))
+            .collect(),
         bend: None,
         timeline: outcome.timeline.iter().map(moment).collect(),
     };
@@ -175,11 +184,7 @@ fn handovers(scenario: &Scenario, outcome: &Outcome, seconds: f64) -> Option<Han
 /// generator that is full measures itself, and whatever else is late is its
 /// doing.
 fn bend(world: &World, every: &[Duration]) -> Option<String> {
-    if let Some(generator) = world
-        .generator
-        .cpu_pct
-        .filter(|cpu_pct| *cpu_pct > FULL_PCT)
-    {
+    if let Some(generator) = busiest_pct(world).filter(|cpu_pct| *cpu_pct > FULL_PCT) {
         return Some(format!(
             "the generator itself is full, {generator:.0} % of a core"
         ));
@@ -220,6 +225,27 @@ fn bend(world: &World, every: &[Duration]) -> Option<String> {
         .worst_gap_p99_ms
         .filter(|gap_ms| *gap_ms > allowed_ms)?;
     Some(format!("windows come up to {gap_ms:.0} ms apart at p99"))
+}
+
+/// The processor time of the thread that plays; of the busiest, where several
+/// do.
+fn busiest_pct(world: &World) -> Option<f64> {
+    world
+        .processes
+        .iter()
+        .filter_map(|process| process.cpu_pct)
+        .reduce(f64::max)
+        .or(world.generator.cpu_pct)
+}
+
+fn process(fellow: &Fellow, seconds: f64) -> WorldProcess {
+    WorldProcess {
+        at: fellow.at.clone(),
+        servers: fellow.servers,
+        players: fellow.players,
+        cpu_pct: fellow.cpu.map(|cpu| 100.0 * cpu.as_secs_f64() / seconds),
+        clock_error_us: fellow.clock_error.as_secs_f64() * 1e6,
+    }
 }
 
 fn gateway_metrics(figures: GatewayFigures) -> GatewayMetrics {
@@ -306,5 +332,16 @@ mod tests {
         assert!(named(&world, "the gateway is full"));
         world.generator.cpu_pct = Some(97.0);
         assert!(named(&world, "the generator itself"));
+        // Two that share it evenly have room.
+        world.processes = vec![
+            WorldProcess {
+                cpu_pct: Some(48.5),
+                ..WorldProcess::default()
+            };
+            2
+        ];
+        assert!(named(&world, "the gateway is full"));
+        world.processes[1].cpu_pct = Some(95.0);
+        assert!(named(&world, "the generator itself is full, 95 %"));
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use lagometer_stats::Distribution;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::crowd::EntityId;
 
@@ -53,7 +54,7 @@ pub struct Ledger {
 }
 
 /// Sums of a [`Ledger`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustodySums {
     /// Handovers begun: a server let go of a character for another.
     pub begun: u64,

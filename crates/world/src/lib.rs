@@ -16,17 +16,23 @@
 //!   [`Space`]; the [`Ledger`] holds that each character has one of them
 //! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
 //! - [`play_on`]: the course of a world on any [`Wires`], to an [`Outcome`]
+//! - [`play_part`]: the same for one of several processes, each with its
+//!   [`Part`] and in [`Company`]
 //! - [`real`]: wires that are sockets, in real time
 
 mod assemble;
 mod body;
+mod company;
 mod crowd;
 mod custody;
+mod deeds;
 mod ground;
 mod ids;
 mod intent;
+mod merging;
 mod mind;
 mod outcome;
+mod part;
 mod player;
 #[cfg(target_os = "linux")]
 pub mod real;
@@ -45,18 +51,20 @@ mod words;
 
 pub use assemble::{assemble, verdict};
 pub use body::{Body, Movement, Step};
+pub use company::{Alone, Company, Note, Truth};
 pub use crowd::{Crowd, EntityId};
 pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use mind::{Decision, Mind, Temper, Turn};
-pub use outcome::{GatewayFigures, Handovers, Moment, Outcome, Returned};
+pub use outcome::{Fellow, GatewayFigures, Handovers, Moment, Outcome, Returned};
+pub use part::{Part, Slice};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;
 pub use scenario::{BUILT_IN, Channels, Scenario, Tier};
 pub use server::{GameServer, Master, Region, Server, ServerCounts};
 pub use space::Space;
-pub use stage::{Peer, play_on};
+pub use stage::{Peer, play_on, play_part};
 pub use vector::{Vector, Yaw};
 pub use view::{Seen, View};
 pub use windows::Windows;

@@ -1,15 +1,17 @@
 //! What a played world found.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lagometer_stats::Distribution;
+use serde::{Deserialize, Serialize};
 
 use crate::custody::CustodySums;
 use crate::player::PlayerCounts;
 use crate::server::ServerCounts;
 
 /// What a played world found, over the time that was measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// How long was measured.
     pub measured: Duration,
@@ -49,9 +51,15 @@ pub struct Outcome {
     pub frames_missed: u64,
     /// What all players did together.
     pub sum: PlayerCounts,
+    /// What each player made of the time that was measured, as a fingerprint,
+    /// by its number: a function of the seed and the number alone.
+    pub deeds: BTreeMap<u32, u64>,
     /// Processor time of servers and players together; none where time is not
     /// the processor's.
     pub generator_cpu: Option<Duration>,
+    /// Who played which part and what that cost, where several processes
+    /// shared the world.
+    pub fellows: Vec<Fellow>,
     /// Bytes that went to players and servers, and from them.
     pub wire: (u64, u64),
     /// What the gateway said of itself, where it was asked.
@@ -64,8 +72,23 @@ pub struct Outcome {
     pub partial: bool,
 }
 
+/// One of several processes that played a world together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fellow {
+    /// Where it is: its address, or `here`.
+    pub at: String,
+    /// Game servers that it played.
+    pub servers: u32,
+    /// Players that it played.
+    pub players: u32,
+    /// Processor time it spent on them while it was measured.
+    pub cpu: Option<Duration>,
+    /// How far its clock, as it was set right, may have been off.
+    pub clock_error: Duration,
+}
+
 /// Those that came back after their connections had broken off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Returned {
     /// Players, each time.
     pub players: u32,
@@ -75,7 +98,7 @@ pub struct Returned {
 
 /// Characters that went from server to server while it was measured and until
 /// all stood still.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Handovers {
     /// Whether each character had one server at every instant.
     pub custody: CustodySums,
@@ -103,7 +126,7 @@ impl Default for Handovers {
 }
 
 /// What a gateway's metrics said of the time that was measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayFigures {
     /// Processor time, in per cent of one core.
     pub cpu_pct: Option<f64>,
@@ -118,7 +141,7 @@ pub struct GatewayFigures {
 }
 
 /// One half second of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// Seconds since the first player was asked in.
     pub at_s: f64,

@@ -13,8 +13,10 @@ use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::messages::channeldpb::{ChannelDataAccess, ChannelSubscriptionOptions};
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::crowd::EntityId;
+use crate::deeds::Deeds;
 use crate::ids::Part;
 use crate::intent::Intent;
 use crate::mind::{Mind, Turn};
@@ -30,7 +32,7 @@ use around::Around;
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// What a player has done and been told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlayerCounts {
     /// Data updates received.
     pub updates: u64,
@@ -57,6 +59,7 @@ pub struct Player {
     clock: Rc<Cell<Time>>,
     intent: Intent,
     decisions: u64,
+    deeds: Deeds,
     conn_id: Option<u32>,
     /// Its own pawn, once it has one.
     pawn: Option<EntityId>,
@@ -86,6 +89,7 @@ impl Player {
             mind,
             intent: Intent::default(),
             decisions: mind.decisions_by(clock.get()),
+            deeds: Deeds::new(&mind, &scenario),
             conn_id: None,
             pawn: None,
             observes: number < scenario.observers || scenario.all_look(),
@@ -115,13 +119,12 @@ impl Player {
     /// Decides what the time up to now brings and tells the server.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
         let due = self.mind.decisions_by(now);
-        let Some(pawn) = self.pawn else {
-            self.decisions = due;
-            self.ask_again(now, outbox);
-            return;
-        };
         for nth in self.decisions..due {
             let decision = self.mind.decision(nth);
+            self.deeds.note(nth, decision);
+            if self.pawn.is_none() {
+                continue;
+            }
             self.intent.quarters += match decision.turn {
                 Some(Turn::Left) => 1,
                 Some(Turn::Right) => -1,
@@ -131,6 +134,10 @@ impl Player {
             self.intent.teleports += u32::from(decision.teleport);
         }
         self.decisions = due;
+        let Some(pawn) = self.pawn else {
+            self.ask_again(now, outbox);
+            return;
+        };
         self.intent.sequence += 1;
         self.intent.at_ms = (now.as_nanos() / 1_000_000) as u32;
         let moved = words::move_call(pawn, &self.intent);
@@ -197,6 +204,12 @@ impl Player {
     #[must_use]
     pub fn counts(&self) -> PlayerCounts {
         self.counts
+    }
+
+    /// What it decided while the world was measured, as a fingerprint.
+    #[must_use]
+    pub fn deeds(&self) -> u64 {
+        self.deeds.fingerprint()
     }
 
     /// Forgets the figures of the time before now; what it sees stays.

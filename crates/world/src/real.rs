@@ -15,9 +15,11 @@ use lagometer_client::{Event, Handler, Outbox, Settings};
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::company::{Alone, Company};
 use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::part::Part;
 use crate::scenario::Scenario;
-use crate::stage::{Peer, play_on};
+use crate::stage::{Peer, play_part};
 use crate::wires::{End, Flow, PeerId, PlayError, Wires};
 use metrics::Watch;
 
@@ -30,6 +32,20 @@ pub struct Venue {
     pub servers: SocketAddr,
     /// For whoever asks for metrics, where it is to be asked.
     pub metrics: Option<SocketAddr>,
+}
+
+/// By what a run is timed: this process's clock, or one that several processes
+/// share.
+pub trait RunClock {
+    /// Time counts from here on; where others play too, once all are ready.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`] where they are not.
+    fn start(&self) -> Result<(), PlayError>;
+
+    /// The time since the start. It never goes back.
+    fn now(&self) -> Time;
 }
 
 /// Where the sockets of servers and players come from, where they are not just
@@ -79,6 +95,23 @@ pub fn play(
     play_over(scenario, &mut Plain(*venue), venue.metrics, progress, stop)
 }
 
+/// Plays a part of `scenario` on the gateway at `venue`, by the clock that
+/// `company` shares: see [`play_part`](crate::play_part).
+///
+/// # Errors
+///
+/// As [`play`], and [`PlayError::Company`] where one of the others is gone.
+pub fn play_together(
+    scenario: &Arc<Scenario>,
+    part: Part,
+    venue: &Venue,
+    shared: Rc<dyn RunClock>,
+    company: &mut dyn Company,
+) -> Result<Outcome, PlayError> {
+    let mut roads = Plain(*venue);
+    play_by(scenario, part, &mut roads, venue.metrics, shared, company)
+}
+
 /// Plays `scenario` over sockets that come from `roads`; `metrics` is where the
 /// gateway is asked what it costs.
 ///
@@ -92,16 +125,43 @@ pub fn play_over(
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
+    let own = Rc::new(OwnClock(Cell::new(Instant::now())));
+    let mut alone = Alone::new(progress, stop);
+    play_by(scenario, Part::WHOLE, roads, metrics, own, &mut alone)
+}
+
+fn play_by(
+    scenario: &Arc<Scenario>,
+    part: Part,
+    roads: &mut dyn Roads,
+    metrics: Option<SocketAddr>,
+    time: Rc<dyn RunClock>,
+    company: &mut dyn Company,
+) -> Result<Outcome, PlayError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
     let sockets = Sockets {
         roads,
         metrics,
         swarm: Swarm::new()?,
-        origin: Rc::new(Cell::new(Instant::now())),
+        time,
         clock: Rc::clone(&clock),
         watch: None,
     };
-    play_on(scenario, sockets, &clock, progress, stop)
+    play_part(scenario, part, sockets, &clock, company)
+}
+
+/// A process's own time, from one of its instants on.
+struct OwnClock(Cell<Instant>);
+
+impl RunClock for OwnClock {
+    fn start(&self) -> Result<(), PlayError> {
+        self.0.set(Instant::now());
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        Time::from_nanos(self.0.get().elapsed().as_nanos() as u64)
+    }
 }
 
 /// This machine's own sockets, TCP throughout.
@@ -134,7 +194,7 @@ struct Sockets<'a> {
     roads: &'a mut dyn Roads,
     metrics: Option<SocketAddr>,
     swarm: Swarm<Timed>,
-    origin: Rc<Cell<Instant>>,
+    time: Rc<dyn RunClock>,
     clock: Rc<Cell<Time>>,
     watch: Option<Watch>,
 }
@@ -143,13 +203,13 @@ struct Sockets<'a> {
 /// wait, and one after the other.
 struct Timed {
     peer: Peer,
-    origin: Rc<Cell<Instant>>,
+    time: Rc<dyn RunClock>,
     clock: Rc<Cell<Time>>,
 }
 
 impl Handler for Timed {
     fn on_arrival(&mut self) {
-        self.clock.set(since(self.origin.get()));
+        self.clock.set(self.time.now());
     }
 
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
@@ -157,17 +217,13 @@ impl Handler for Timed {
     }
 }
 
-fn since(origin: Instant) -> Time {
-    Time::from_nanos(origin.elapsed().as_nanos() as u64)
-}
-
 impl Wires for Sockets<'_> {
-    fn start(&mut self) {
-        self.origin.set(Instant::now());
+    fn start(&mut self) -> Result<(), PlayError> {
+        self.time.start()
     }
 
     fn now(&self) -> Time {
-        since(self.origin.get())
+        self.time.now()
     }
 
     fn connect(&mut self, end: End, settings: Settings, peer: Peer) -> Result<PeerId, PlayError> {
@@ -177,7 +233,7 @@ impl Wires for Sockets<'_> {
         };
         let timed = Timed {
             peer,
-            origin: Rc::clone(&self.origin),
+            time: Rc::clone(&self.time),
             clock: Rc::clone(&self.clock),
         };
         let MemberId(id) = wire

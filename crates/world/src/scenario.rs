@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lagometer_units::{BadInput, Span, from_toml};
+use lagometer_units::{BadInput, Span, Time, from_toml};
 use serde::{Deserialize, Serialize};
 
 use crate::body::Movement;
@@ -31,6 +31,10 @@ const MOST_PLAYERS: u32 = 100_000;
 /// The most tiers a scenario may have: more than anybody can tell apart, and
 /// a byte counts them.
 pub(crate) const MOST_TIERS: usize = 100;
+
+/// How long the world settles after the last player's first window, and after
+/// everything has stood still.
+pub(crate) const SETTLE: Duration = Duration::from_secs(1);
 
 /// What is played.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -222,6 +226,27 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    /// When the player of that number comes.
+    #[must_use]
+    pub fn joins_at(&self, player: u32) -> Time {
+        Time::ZERO + self.join_every.0 * player
+    }
+
+    /// When everybody is in and has been told the first of everything, so that
+    /// measuring begins.
+    #[must_use]
+    pub fn filled_at(&self) -> Time {
+        self.joins_at(self.players) + self.fan_out_delay.0 + self.settles_within()
+    }
+
+    /// How long it takes, after nobody moves any more, until everybody knows
+    /// where all are.
+    #[must_use]
+    pub fn settles_within(&self) -> Duration {
+        let slowest = self.tiers.iter().map(|tier| tier.every.0).max();
+        slowest.unwrap_or_default() + SETTLE
     }
 
     /// The time between two frames of a server.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::crowd::Crowd;
 use crate::custody::Claim;
@@ -24,7 +25,7 @@ pub use region::Region;
 pub use whole::GameServer;
 
 /// What a server has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerCounts {
     /// Frames simulated.
     pub frames: u64,
@@ -118,6 +119,15 @@ impl Server {
                 Arc::clone(scenario),
                 Rc::clone(clock),
             )))],
+        }
+    }
+
+    /// How many servers a scenario has.
+    #[must_use]
+    pub fn count(scenario: &Scenario) -> u32 {
+        match (scenario.channels, &scenario.space) {
+            (Channels::Spatial, Some(space)) => 1 + space.server_count(),
+            _ => 1,
         }
     }
 

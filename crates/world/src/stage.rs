@@ -10,29 +10,30 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_units::Time;
 
+use crate::company::{Alone, Company, Truth};
 use crate::outcome::{Moment, Outcome};
+use crate::part::Part;
 use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::{Server, ServerCounts};
 use crate::wires::{PeerId, PlayError, Wires};
 use agenda::{Agenda, Duty};
 pub use peer::Peer;
-use tally::{Tally, Truth};
+use tally::Tally;
 
 /// How long the gateway may take to give the world to the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the world settles after the last player's first window, and after
-/// everything has stood still.
-const SETTLE: Duration = Duration::from_secs(1);
-
 /// How often views are compared again while there is patience for it.
 const COMPARE_AGAIN: Duration = Duration::from_millis(500);
+
+/// How often the others are listened to once there is nothing else to do.
+const HEARING: Duration = Duration::from_millis(10);
 
 /// How often progress is told.
 const NOTE_EVERY: Duration = Duration::from_millis(500);
@@ -57,21 +58,40 @@ pub fn play_on<W: Wires>(
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
-    let mut stage = Stage::open(scenario, wires, clock)?;
-    stage.fill(progress, stop)?;
-    stage.measure(progress, stop)?;
-    stage.compare(progress, stop)?;
-    Ok(stage.close(stop.load(Ordering::Relaxed)))
+    let mut alone = Alone::new(progress, stop);
+    play_part(scenario, Part::WHOLE, wires, clock, &mut alone)
+}
+
+/// Plays a part of `scenario` on `wires`, in `company` of those who play the
+/// others at the same time: see [`play_on`]. What is found is of this part; the
+/// company hears of it before the connections end.
+///
+/// # Errors
+///
+/// As [`play_on`], and [`PlayError::Company`] where one of the others is gone.
+pub fn play_part<W: Wires>(
+    scenario: &Arc<Scenario>,
+    part: Part,
+    wires: W,
+    clock: &Rc<Cell<Time>>,
+    company: &mut dyn Company,
+) -> Result<Outcome, PlayError> {
+    let mut stage = Stage::open(scenario, part, wires, clock, company)?;
+    stage.fill()?;
+    stage.measure()?;
+    stage.compare()?;
+    stage.close()
 }
 
 /// The world while it is played.
-struct Stage<W> {
+struct Stage<'a, W> {
     scenario: Arc<Scenario>,
+    part: Part,
     wires: W,
-    /// In the order of their numbers; all but one that owns GLOBAL alone
-    /// simulate.
-    servers: Vec<PeerId>,
-    players: Vec<PeerId>,
+    company: &'a mut dyn Company,
+    /// By their numbers; all but one that owns GLOBAL alone simulate.
+    servers: BTreeMap<u32, PeerId>,
+    players: BTreeMap<u32, PeerId>,
     /// Servers whose connections have broken off: when, and why.
     absent: BTreeMap<u32, (Time, String)>,
     /// What servers did whose connections have broken off.
@@ -83,27 +103,37 @@ struct Stage<W> {
     tally: Tally,
 }
 
-impl<W: Wires> Stage<W> {
+impl<'a, W: Wires> Stage<'a, W> {
     /// Connects the servers and waits until they have the world.
-    fn open(scenario: &Arc<Scenario>, wires: W, clock: &Rc<Cell<Time>>) -> Result<Self, PlayError> {
+    fn open(
+        scenario: &Arc<Scenario>,
+        part: Part,
+        wires: W,
+        clock: &Rc<Cell<Time>>,
+        company: &'a mut dyn Company,
+    ) -> Result<Self, PlayError> {
         let mut stage = Self {
             tally: Tally::new(scenario, wires.processor_time()),
             scenario: Arc::clone(scenario),
+            part,
             wires,
-            servers: Vec::new(),
-            players: Vec::new(),
+            company,
+            servers: BTreeMap::new(),
+            players: BTreeMap::new(),
             absent: BTreeMap::new(),
             retired: ServerCounts::default(),
             frozen: false,
             agenda: Agenda::default(),
             clock: Rc::clone(clock),
         };
-        for server in Server::all(scenario, clock) {
-            let id = stage.connect_server(server)?;
-            stage.servers.push(id);
+        for (number, server) in (0..).zip(Server::all(scenario, clock)) {
+            if part.servers.has(number) {
+                let id = stage.connect_server(server)?;
+                stage.servers.insert(number, id);
+            }
         }
         stage.wait_for_servers()?;
-        stage.wires.start();
+        stage.wires.start()?;
         Ok(stage)
     }
 
@@ -135,34 +165,24 @@ impl<W: Wires> Stage<W> {
     }
 
     /// Lets the players in, one by one.
-    fn fill(
-        &mut self,
-        progress: &mut dyn FnMut(&Moment),
-        stop: &AtomicBool,
-    ) -> Result<(), PlayError> {
-        let mut at = self.now();
-        let servers = self.servers.len() as u32;
-        for server in 0..servers {
+    fn fill(&mut self) -> Result<(), PlayError> {
+        let servers = Server::count(&self.scenario);
+        for &server in self.servers.keys() {
             // Spread evenly, as those of servers on their own machines are.
             let phase = self.scenario.server_frame() * server / servers;
-            self.agenda.add(at + phase, Duty::ServerFrame(server));
+            self.agenda
+                .add(Time::ZERO + phase, Duty::ServerFrame(server));
         }
-        self.agenda.add(at + NOTE_EVERY, Duty::Note);
-        for player in 0..self.scenario.players {
-            self.agenda.add(at, Duty::Join(player));
-            at += self.scenario.join_every.0;
+        self.agenda.add(Time::ZERO + NOTE_EVERY, Duty::Note);
+        for player in (0..self.scenario.players).filter(|player| self.part.players.has(*player)) {
+            self.agenda
+                .add(self.scenario.joins_at(player), Duty::Join(player));
         }
-        let slowest = self.scenario.tiers.iter().map(|tier| tier.every.0).max();
-        at += self.scenario.fan_out_delay.0 + slowest.unwrap_or_default() + SETTLE;
-        self.run_until(at, progress, stop)
+        self.run_until(self.scenario.filled_at())
     }
 
-    fn measure(
-        &mut self,
-        progress: &mut dyn FnMut(&Moment),
-        stop: &AtomicBool,
-    ) -> Result<(), PlayError> {
-        for &id in &self.players {
+    fn measure(&mut self) -> Result<(), PlayError> {
+        for &id in self.players.values() {
             if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
                 player.begin_measuring();
             }
@@ -173,7 +193,7 @@ impl<W: Wires> Stage<W> {
         let (counts, flow) = (self.server_counts(), self.wires.flow());
         let cpu = self.wires.processor_time();
         self.tally.begin(now, counts, flow, cpu);
-        self.run_until(now + self.scenario.duration.0, progress, stop)?;
+        self.run_until(self.scenario.filled_at() + self.scenario.duration.0)?;
         self.collect();
         let (now, cpu) = (self.now(), self.wires.processor_time());
         self.tally.end(now, players(&self.wires), cpu);
@@ -184,72 +204,92 @@ impl<W: Wires> Stage<W> {
     }
 
     /// Lets everything stand still and compares every view with the truth.
-    fn compare(
-        &mut self,
-        progress: &mut dyn FnMut(&Moment),
-        stop: &AtomicBool,
-    ) -> Result<(), PlayError> {
+    fn compare(&mut self) -> Result<(), PlayError> {
         self.frozen = true;
-        for &id in &self.servers {
+        for &id in self.servers.values() {
             if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
                 server.freeze();
             }
         }
-        let slowest = self.scenario.tiers.iter().map(|tier| tier.every.0).max();
-        let mut until = self.now() + slowest.unwrap_or_default() + SETTLE;
+        let mut until = self.now() + self.scenario.settles_within();
         let give_up = until + self.wires.patience();
         loop {
-            self.run_until(until, progress, stop)?;
-            let truth: Truth = self
+            self.run_until(until)?;
+            let own: Truth = self
                 .servers()
                 .filter_map(Server::crowd)
                 .flat_map(|crowd| crowd.own().map(|(entity, body)| (entity, body.place)))
                 .collect();
+            self.company.stand(own)?;
+            let Some(truth) = self.wait_for_truth()? else {
+                return Ok(());
+            };
             self.collect();
             let now = self.now();
             let all_right = self.tally.compare(&truth, players(&self.wires), now);
-            if all_right || until >= give_up || stop.load(Ordering::Relaxed) {
+            if all_right || until >= give_up || self.company.is_stopped()? {
                 return Ok(());
             }
             until += COMPARE_AGAIN;
         }
     }
 
-    fn close(self, partial: bool) -> Outcome {
-        self.tally.into_outcome(partial)
+    /// Plays on until it is known where all characters are; `None` where all
+    /// are to stop before that.
+    fn wait_for_truth(&mut self) -> Result<Option<Truth>, PlayError> {
+        loop {
+            if let Some(truth) = self.company.truth()? {
+                return Ok(Some(truth));
+            }
+            if self.company.is_stopped()? {
+                return Ok(None);
+            }
+            self.step(self.now() + HEARING)?;
+        }
+    }
+
+    /// Tells what was found, and plays on until nobody needs this part's
+    /// connections any more.
+    fn close(mut self) -> Result<Outcome, PlayError> {
+        self.tally.deeds(players(&self.wires));
+        let partial = self.company.is_stopped()?;
+        let outcome = self.tally.take_outcome(partial);
+        self.company.found(&outcome)?;
+        while !self.company.is_over()? {
+            self.step(self.now() + HEARING)?;
+        }
+        Ok(outcome)
     }
 
     /// Does what is due and serves the connections until `end`.
-    fn run_until(
-        &mut self,
-        end: Time,
-        progress: &mut dyn FnMut(&Moment),
-        stop: &AtomicBool,
-    ) -> Result<(), PlayError> {
-        while !stop.load(Ordering::Relaxed) {
+    fn run_until(&mut self, end: Time) -> Result<(), PlayError> {
+        while !self.company.is_stopped()? {
             let now = self.now();
             self.clock.set(now);
             if now >= end {
                 break;
             }
-            while let Some((due, duty)) = self.agenda.take(now) {
-                self.perform(due, duty, progress)?;
-            }
-            let now = self.now();
-            let next = self.agenda.next_at().map_or(end, |next| next.min(end));
-            self.wires.poll(next.since(now).min(NAP))?;
-            self.clock.set(self.now());
-            self.bury()?;
+            self.step(end)?;
         }
         Ok(())
     }
 
-    fn perform(
-        &mut self,
-        due: Time,
-        duty: Duty,
-        progress: &mut dyn FnMut(&Moment),
-    ) -> Result<(), PlayError> {
+    /// Does what is due and serves the connections once, but for no longer
+    /// than until `end`.
+    fn step(&mut self, end: Time) -> Result<(), PlayError> {
+        let now = self.now();
+        self.clock.set(now);
+        while let Some((due, duty)) = self.agenda.take(now) {
+            self.perform(due, duty)?;
+        }
+        let now = self.now();
+        let next = self.agenda.next_at().map_or(end, |next| next.min(end));
+        self.wires.poll(next.since(now).min(NAP))?;
+        self.clock.set(self.now());
+        self.bury()
+    }
+
+    fn perform(&mut self, due: Time, duty: Duty) -> Result<(), PlayError> {
         match duty {
             Duty::ServerFrame(number) => self.server_frame(due, number),
             Duty::Join(number) => self.join(number)?,
@@ -257,7 +297,7 @@ impl<W: Wires> Stage<W> {
             Duty::Revive(number) => self.revive(number)?,
             Duty::PlayerFrame(number) => self.player_frame(due, number),
             Duty::Look(number) => {
-                let (now, id) = (self.now(), self.players[number as usize]);
+                let (now, id) = (self.now(), self.players[&number]);
                 if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
                     self.tally.look(player, now);
                 }
@@ -268,8 +308,8 @@ impl<W: Wires> Stage<W> {
                 self.collect();
                 let (flow, cpu) = (self.wires.flow(), self.wires.processor_time());
                 let now = self.now();
-                let moment = self.tally.note(now, players(&self.wires), flow, cpu);
-                progress(&moment);
+                let note = self.tally.note(now, players(&self.wires), flow, cpu);
+                self.company.note(note)?;
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
         }
@@ -277,7 +317,7 @@ impl<W: Wires> Stage<W> {
     }
 
     fn server_frame(&mut self, due: Time, number: u32) {
-        let (began, id) = (self.now(), self.servers[number as usize]);
+        let (began, id) = (self.now(), self.servers[&number]);
         self.clock.set(began);
         match self.wires.peer(id) {
             Some((Peer::Server(server), outbox)) if server.simulates() => {
@@ -300,7 +340,7 @@ impl<W: Wires> Stage<W> {
 
     fn join(&mut self, number: u32) -> Result<(), PlayError> {
         let id = self.connect_player(number)?;
-        self.players.push(id);
+        self.players.insert(number, id);
         let now = self.now();
         self.agenda.add(
             now + self.scenario.player_frame(),
@@ -315,7 +355,7 @@ impl<W: Wires> Stage<W> {
     }
 
     fn player_frame(&mut self, due: Time, number: u32) {
-        let (now, id) = (self.now(), self.players[number as usize]);
+        let (now, id) = (self.now(), self.players[&number]);
         let Some((Peer::Player(player), outbox)) = self.wires.peer(id) else {
             return;
         };
@@ -330,14 +370,14 @@ impl<W: Wires> Stage<W> {
     /// Asks servers and players for what they noted since the last time.
     fn collect(&mut self) {
         let mut claims = Vec::new();
-        for &id in &self.servers {
+        for &id in self.servers.values() {
             if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
                 claims.append(&mut server.take_claims());
             }
         }
         self.tally.claims(claims);
         if self.scenario.space.is_some() {
-            for &id in &self.players {
+            for &id in self.players.values() {
                 if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
                     self.tally.handover_gaps(&player.take_handover_gaps());
                 }

@@ -51,6 +51,9 @@ pub enum PlayError {
     /// The server's connection ended in the middle.
     #[error("the gateway closed the game server's connection: {0}")]
     ServerLost(String),
+    /// Others play parts of the world, and one of them is gone.
+    #[error("{0}")]
+    Company(String),
     /// The system refused something.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -62,8 +65,12 @@ pub enum PlayError {
 /// The shared clock that peers read (see [`play_on`](crate::play_on)) is set
 /// by whoever plays; wires that know the instant of each arrival set it too.
 pub trait Wires {
-    /// Time counts from here on.
-    fn start(&mut self);
+    /// Time counts from here on; where others play too, once all are ready.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`] where they are not.
+    fn start(&mut self) -> Result<(), PlayError>;
 
     /// The time since the start.
     fn now(&self) -> Time;

@@ -1,5 +1,6 @@
 //! `lagometer world`: simulated game servers and players on a gateway.
 
+mod crew;
 mod emulated;
 mod exporter;
 mod own_gateway;
@@ -26,6 +27,9 @@ const SERVERS_PORT: u16 = 11_288;
 
 /// Plays a scenario and shows what was found.
 pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
+    if let Some(coordinator) = &arguments.crew.join {
+        return crew::work(coordinator, &arguments.crew);
+    }
     let scenario = Arc::new(prepare(arguments)?);
     match testbed(arguments)? {
         Some(WorldTestbed::Sim) => weather::simulate(&scenario, arguments),
@@ -89,8 +93,10 @@ fn on_sockets(scenario: &Arc<Scenario>, arguments: &WorldArguments) -> Result<Ex
             exporter.tell(moment);
         }
     };
-    let played = play(scenario, &venue, &mut tell, stop);
-    let outcome = played.map_err(|error| failure(&error))?;
+    let outcome = match arguments.crew.workers {
+        Some(workers) => crew::play(scenario, &venue, workers, arguments, &mut tell, stop)?,
+        None => play(scenario, &venue, &mut tell, stop).map_err(|error| failure(&error))?,
+    };
     drop(own);
     let found = assemble(scenario, place, &outcome);
     let asked = serde_json::to_value(&**scenario).map_err(Failure::input)?;

@@ -69,6 +69,7 @@ pub(crate) fn facts(world: &World) -> Vec<Facts> {
     let mut all = vec![players(world), server(world)];
     all.extend(world.handovers.as_ref().map(handovers));
     all.push(generator(world));
+    all.extend(processes(world));
     if let Some(metrics) = &world.gateway_metrics {
         let number = |value: Option<f64>, unit: &str| {
             value.map_or(written::NOTHING.to_owned(), |value| {
@@ -265,4 +266,28 @@ fn generator(world: &World) -> Facts {
         facts.insert(0, ("processor time", used));
     }
     ("Generator (server and players)", facts)
+}
+
+/// Who played it together, where several processes did.
+fn processes(world: &World) -> Option<Facts> {
+    let (servers, workers) = world.processes.split_first()?;
+    let busy: Vec<f64> = workers.iter().filter_map(|worker| worker.cpu_pct).collect();
+    let clock_error_us = workers
+        .iter()
+        .map(|worker| worker.clock_error_us)
+        .fold(0.0, f64::max);
+    let players: Vec<String> = workers
+        .iter()
+        .map(|worker| worker.players.to_string())
+        .collect();
+    let mut facts = vec![
+        ("workers", written::count(workers.len() as u64)),
+        ("players of each", players.join(", ")),
+        ("clocks right to", format!("{clock_error_us:.0} us")),
+    ];
+    if let (Some(own), Some(most)) = (servers.cpu_pct, busy.iter().copied().reduce(f64::max)) {
+        let each = format!("servers {own:.0} % of a core, the busiest worker {most:.0} %");
+        facts.push(("processor time", each));
+    }
+    Some(("Processes", facts))
 }

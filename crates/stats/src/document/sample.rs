@@ -8,7 +8,7 @@ use super::{
     Audit, AuditFigures, AuditSpread, BudgetResult, Cell, DirectionWeather, Disturbance, Document,
     Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles, Parity,
     Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, Warning, WayAudit, Weather, Wire, World,
-    WorldMoment, WorldRoad, WorldTier, WorldWay,
+    WorldMoment, WorldProcess, WorldRoad, WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -274,6 +274,12 @@ fn sample_world() -> World {
             down: WorldWay::default(),
         }),
         digest: Some("0123456789abcdef".to_owned()),
+        inputs: Some("fedcba9876543210".to_owned()),
+        processes: vec![WorldProcess {
+            at: "here".to_owned(),
+            servers: 1,
+            ..WorldProcess::default()
+        }],
         bend: Some("the gateway is full".to_owned()),
         timeline: vec![WorldMoment {
             players: 5,

@@ -29,7 +29,7 @@ pub struct World {
     pub sight: Sight,
     /// The frames of the game server.
     pub frames: Frames,
-    /// What servers and players cost, which share one thread.
+    /// What servers and players cost.
     pub generator: Generator,
     /// What the gateway said of itself, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,6 +45,15 @@ pub struct World {
     /// for equal seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The fingerprint of what players decided while it was measured: equal
+    /// for equal seeds, wherever the players were and on whatever gateway;
+    /// absent in documents from before there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
+    /// The processes that played it together, the servers' first; none where
+    /// one played all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<WorldProcess>,
     /// What gave way first, in a sentence; absent where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bend: Option<String>,
@@ -140,11 +149,13 @@ pub struct Frames {
     pub refused: u64,
 }
 
-/// What servers and players cost, which share one thread.
+/// What servers and players cost, all processes together; in each they share
+/// one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Generator {
-    /// Processor time in per cent of one core; null in virtual time.
+    /// Processor time in per cent of one core; of several processes, the sum;
+    /// null in virtual time.
     pub cpu_pct: Option<f64>,
     /// The same for each update that a player received, microseconds.
     pub cpu_us_per_update: Option<f64>,
@@ -152,6 +163,23 @@ pub struct Generator {
     pub received_bytes_per_s: f64,
     /// Bytes a second that they sent.
     pub sent_bytes_per_s: f64,
+}
+
+/// One of several processes that played a world together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldProcess {
+    /// Its address; `here` for the one that has the game servers.
+    pub at: String,
+    /// Game servers that it played.
+    pub servers: u32,
+    /// Players that it played.
+    pub players: u32,
+    /// Processor time that it spent on them, in per cent of one core.
+    pub cpu_pct: Option<f64>,
+    /// How far its clock may have been off the servers' after it was set
+    /// right, microseconds.
+    pub clock_error_us: f64,
 }
 
 /// What became of characters that went from server to server, from the

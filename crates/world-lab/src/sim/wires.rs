@@ -345,9 +345,10 @@ impl<'a> SimWires<'a> {
 }
 
 impl Wires for SimWires<'_> {
-    fn start(&mut self) {
+    fn start(&mut self) -> Result<(), PlayError> {
         self.zero = self.now;
         self.tell_time();
+        Ok(())
     }
 
     fn now(&self) -> Time {

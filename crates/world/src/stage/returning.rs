@@ -14,6 +14,7 @@ use lagometer_units::Time;
 
 use super::agenda::Duty;
 use super::{PATIENCE, Peer, Stage, players};
+use crate::part::Slice;
 use crate::player::Player;
 use crate::server::Server;
 use crate::wires::{End, PeerId, PlayError, Wires};
@@ -21,7 +22,7 @@ use crate::wires::{End, PeerId, PlayError, Wires};
 /// From a connection's end to the attempt to open another.
 const RETURN_AFTER: Duration = Duration::from_millis(500);
 
-impl<W: Wires> Stage<W> {
+impl<W: Wires> Stage<'_, W> {
     /// Notes who has lost the connection, and lets them come back.
     pub(super) fn bury(&mut self) -> Result<(), PlayError> {
         while let Some((peer, reason)) = self.wires.take_ended() {
@@ -44,12 +45,15 @@ impl<W: Wires> Stage<W> {
     }
 
     fn lose_server(&mut self, mut server: Server, reason: String, now: Time) {
-        let many = self.servers.len() as u32;
-        let gone = (0..many).find(|nth| {
-            let id = self.servers[*nth as usize];
-            self.wires.peer(id).is_none() && !self.absent.contains_key(nth)
-        });
-        let Some(number) = gone else {
+        let Self {
+            servers,
+            wires,
+            absent,
+            ..
+        } = self;
+        let is_gone =
+            |(nth, id): &(&u32, &PeerId)| wires.peer(**id).is_none() && !absent.contains_key(*nth);
+        let Some(number) = servers.iter().find(is_gone).map(|(nth, _)| *nth) else {
             return;
         };
         self.retired += server.counts();
@@ -71,7 +75,8 @@ impl<W: Wires> Stage<W> {
         // Who plays on in a world whose only server has forgotten them would
         // wait for ever.
         let is_alone = self.scenario.space.is_none();
-        if is_alone && players(&self.wires).next().is_some() {
+        let others_play = self.part.players != Slice::ALL;
+        if is_alone && (others_play || players(&self.wires).next().is_some()) {
             return Err(PlayError::ServerLost(reason));
         }
         let mut all = Server::all(&self.scenario, &self.clock).into_iter();
@@ -84,7 +89,7 @@ impl<W: Wires> Stage<W> {
         let simulates = server.simulates();
         match self.connect_server(server) {
             Ok(id) => {
-                self.servers[number as usize] = id;
+                self.servers.insert(number, id);
                 self.absent.remove(&number);
                 self.tally.return_server();
                 if simulates {
@@ -104,7 +109,7 @@ impl<W: Wires> Stage<W> {
     pub(super) fn come_back(&mut self, number: u32) {
         let now = self.now();
         if let Ok(id) = self.connect_player(number) {
-            self.players[number as usize] = id;
+            self.players.insert(number, id);
             self.tally.return_player();
             let frame = self.scenario.player_frame();
             self.agenda.add(now + frame, Duty::PlayerFrame(number));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
-use crate::crowd::EntityId;
+use crate::company::{Note, Truth};
 use crate::custody::{Claim, Ledger};
 use crate::outcome::{GatewayFigures, Handovers, Moment, Outcome, Returned};
 use crate::player::{Player, PlayerCounts};
@@ -29,9 +29,6 @@ const MISSING_AFTER: Duration = Duration::from_secs(2);
 /// Centimetres by which a view may differ from the truth: what is not sent
 /// because it is too small.
 const TOLERANCE_CM: f64 = 0.01;
-
-/// Where everybody is.
-pub(super) type Truth = BTreeMap<EntityId, Vector>;
 
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -57,6 +54,7 @@ pub(super) struct Tally {
 /// What the last note saw.
 #[derive(Clone, Copy, Debug, Default)]
 struct Noted {
+    nth: u32,
     at: Time,
     updates: u64,
     frames: u64,
@@ -102,7 +100,9 @@ impl Tally {
                 frame_late: Distribution::new(),
                 frames_missed: 0,
                 sum: PlayerCounts::default(),
+                deeds: BTreeMap::new(),
                 generator_cpu: None,
+                fellows: Vec::new(),
                 wire: (0, 0),
                 gateway: None,
                 handovers: scenario.space.map(|_| Handovers::default()),
@@ -215,7 +215,7 @@ impl Tally {
         players: impl Iterator<Item = &'a Player>,
         flow: Flow,
         cpu: Option<Duration>,
-    ) -> Moment {
+    ) -> Note {
         let (mut in_game, mut updates) = (0, 0);
         for player in players {
             in_game += u32::from(player.is_in_game());
@@ -223,22 +223,22 @@ impl Tally {
         }
         let noted = self.noted;
         let seconds = now.since(noted.at).as_secs_f64().max(1e-9);
-        let ages = &self.ages_since;
-        let age = |share| (!ages.is_empty()).then(|| ages.at_share(share).as_secs_f64() * 1e3);
-        let moment = Moment {
+        let ages = std::mem::take(&mut self.ages_since);
+        let mut moment = Moment {
             at_s: now.as_secs_f64(),
             players: in_game,
             updates_per_s: updates.saturating_sub(noted.updates) as f64 / seconds,
             bytes_per_s: (flow.received_bytes - noted.received_bytes) as f64 / seconds,
             frames_per_s: noted.frames as f64 / seconds / f64::from(self.simulating),
             frame_late_ms: noted.late_ms,
-            age_p50_ms: age(0.5),
-            age_p99_ms: age(0.99),
+            age_p50_ms: None,
+            age_p99_ms: None,
             generator_cpu_pct: used(noted.cpu, cpu)
                 .map(|used| 100.0 * used.as_secs_f64() / seconds),
         };
-        self.ages_since = Distribution::new();
+        moment.set_ages(&ages);
         self.noted = Noted {
+            nth: noted.nth + 1,
             at: now,
             updates,
             frames: 0,
@@ -247,7 +247,11 @@ impl Tally {
             cpu,
         };
         self.outcome.timeline.push(moment);
-        moment
+        Note {
+            nth: noted.nth,
+            moment,
+            ages,
+        }
     }
 
     /// The time that counts is over.
@@ -272,7 +276,7 @@ impl Tally {
             if let Some(after) = player.first_state_after() {
                 outcome.first_state.record(after);
             }
-            add(&mut outcome.sum, counts);
+            outcome.sum += counts;
         }
     }
 
@@ -309,11 +313,18 @@ impl Tally {
         right == looked_at
     }
 
-    pub(super) fn into_outcome(self, partial: bool) -> Outcome {
+    /// Notes what each player made of the measured time.
+    pub(super) fn deeds<'a>(&mut self, players: impl Iterator<Item = &'a Player>) {
+        let deeds = players.map(|player| (player.number(), player.deeds()));
+        self.outcome.deeds = deeds.collect();
+    }
+
+    /// What was found; nothing is counted after it.
+    pub(super) fn take_outcome(&mut self, partial: bool) -> Outcome {
         Outcome {
             partial,
             gateway: self.gateway,
-            ..self.outcome
+            ..self.outcome.clone()
         }
     }
 }
@@ -339,16 +350,6 @@ fn near(one: Vector, other: Vector) -> bool {
     [apart.x, apart.y, apart.z]
         .iter()
         .all(|apart| apart.abs() <= TOLERANCE_CM)
-}
-
-fn add(sum: &mut PlayerCounts, counts: PlayerCounts) {
-    sum.updates += counts.updates;
-    sum.states += counts.states;
-    sum.moves += counts.moves;
-    sum.answers += counts.answers;
-    sum.tier_changes += counts.tier_changes;
-    sum.bad_updates += counts.bad_updates;
-    sum.refused += counts.refused;
 }
 
 /// Processor time between two readings.

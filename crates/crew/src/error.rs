@@ -1,0 +1,39 @@
+//! Why a world is not played together.
+
+use lagometer_world::PlayError;
+use thiserror::Error;
+
+/// Why a world is not played together.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Nobody waits for workers there.
+    #[error("no coordinator at {address}: {why}")]
+    NoCoordinator {
+        /// Where it should be.
+        address: String,
+        /// What there was instead.
+        why: String,
+    },
+    /// Workers did not come in time.
+    #[error("{came} of {asked} workers came within {within_s} s")]
+    Missing {
+        /// How many were ready.
+        came: u32,
+        /// How many were asked for.
+        asked: u32,
+        /// How long they were waited for, seconds.
+        within_s: u64,
+    },
+    /// The two ends do not understand each other.
+    #[error("the coordinator said what this release does not understand: {0}")]
+    NotUnderstood(String),
+    /// The coordinator's clock is not known.
+    #[error("the coordinator does not tell its time")]
+    NoClock,
+    /// The world could not be played.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// The road to the other end, or the place to listen at.
+    #[error(transparent)]
+    Far(#[from] lagometer_far::Error),
+}

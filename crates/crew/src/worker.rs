@@ -1,0 +1,359 @@
+//! The side that has players.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use lagometer_far::{Clock, Far, Line, RemoteJob, Secret};
+use lagometer_units::Time;
+use lagometer_world::real::{RunClock, Venue, play_together};
+use lagometer_world::{Company, Note, Outcome, PlayError, Scenario, Truth};
+
+use crate::error::Error;
+use crate::roll::written;
+use crate::words::{FromCoordinator, FromWorker, Request, SERVICE, Task, places};
+
+/// How often a coordinator that is not there yet is tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(250);
+
+/// Exchanges of time before a worker is ready, and how long they may take.
+const FIRST_PROBES: u64 = 8;
+const PROBES_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often the clock is set right: as often as there are new probes.
+const SET_EVERY: Duration = Duration::from_millis(500);
+
+/// How long nothing is listened to while the start is waited for.
+const NAP: Duration = Duration::from_millis(50);
+
+/// A worker that has its part and has not begun.
+pub struct Joined {
+    far: Far,
+    job: Arc<RemoteJob>,
+    task: Task,
+}
+
+/// Joins the coordinator at `address` as the worker numbered `index`, counted
+/// from 0, or any. One that is not there yet is waited for, but no longer than
+/// `patience`; when `stop` becomes true, no longer at all.
+///
+/// # Errors
+///
+/// [`Error`], which says what there was instead.
+pub fn join(
+    address: &str,
+    secret: &Secret,
+    index: Option<u32>,
+    patience: Duration,
+    stop: &AtomicBool,
+) -> Result<Joined, Error> {
+    let began = Instant::now();
+    let far = loop {
+        match Far::connect(address, secret) {
+            Ok(far) => break far,
+            Err(
+                lagometer_far::Error::Unreachable { source, .. }
+                | lagometer_far::Error::Address { source, .. },
+            ) => {
+                if began.elapsed() >= patience || stop.load(Ordering::Relaxed) {
+                    return Err(Error::NoCoordinator {
+                        address: address.to_owned(),
+                        why: source.to_string(),
+                    });
+                }
+                thread::sleep(TRY_AGAIN);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let job = far.open(SERVICE, &written(&Request { index }))?;
+    let task: Task = serde_json::from_value(job.reply().clone())
+        .map_err(|error| Error::NotUnderstood(error.to_string()))?;
+    let probed = far.offset_after(FIRST_PROBES, PROBES_WITHIN);
+    probed.ok_or(Error::NoClock)?;
+    Ok(Joined {
+        far,
+        job: Arc::new(job),
+        task,
+    })
+}
+
+impl Joined {
+    /// What is played.
+    #[must_use]
+    pub const fn scenario(&self) -> &Scenario {
+        &self.task.scenario
+    }
+
+    /// Which of the workers this is, counted from 1, and how many there are.
+    #[must_use]
+    pub const fn place(&self) -> (u32, u32) {
+        (self.task.index + 1, self.task.workers)
+    }
+
+    /// How many of the players are this worker's.
+    #[must_use]
+    pub const fn players(&self) -> u32 {
+        self.task.part.players.of(self.task.scenario.players)
+    }
+
+    /// The gateway's address for players.
+    #[must_use]
+    pub fn gateway(&self) -> &str {
+        &self.task.gateway
+    }
+
+    /// Tells the coordinator that this worker cannot play.
+    pub fn give_up(&self, why: &str) {
+        let why = why.to_owned();
+        // A coordinator that is gone need not be told.
+        let _ = self.job.ask(&written(&FromWorker::Failed { why }));
+    }
+
+    /// Waits for the start and plays this worker's part on the gateway at
+    /// `venue`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Play`], of which the coordinator is told too.
+    pub fn play(self, venue: &Venue, stop: &'static AtomicBool) -> Result<(), Error> {
+        let Self { far, job, task } = self;
+        let line = far.offset().ok_or(Error::NoClock)?;
+        let here = Rc::new(Here {
+            clock: far.clock(),
+            line: Cell::new(line),
+            set_at: Cell::new(far.clock().now()),
+            start: Cell::new(Time::MAX),
+            last: Cell::new(Time::ZERO),
+            poster: Poster::start(Arc::clone(&job))?,
+            job: Arc::clone(&job),
+            far,
+            stop,
+        });
+        here.poster.say(FromWorker::Ready);
+        let shared = Rc::new(SharedTime(Rc::clone(&here)));
+        let mut coordinator = TheOthers {
+            here,
+            heard: Truth::new(),
+            truth: None,
+            is_stopped: false,
+            is_over: false,
+        };
+        let scenario = Arc::new(task.scenario);
+        play_together(&scenario, task.part, venue, shared, &mut coordinator)
+            .map(drop)
+            .map_err(|error| {
+                // A coordinator that is gone need not be told.
+                let why = error.to_string();
+                let _ = job.ask(&written(&FromWorker::Failed { why }));
+                error.into()
+            })
+    }
+}
+
+/// What the worker's clock and its stage share.
+struct Here {
+    far: Far,
+    job: Arc<RemoteJob>,
+    clock: Clock,
+    /// From this clock to the coordinator's, as far as is known by now.
+    line: Cell<Line>,
+    /// When that was looked at last.
+    set_at: Cell<Time>,
+    /// The start, by the coordinator's clock.
+    start: Cell<Time>,
+    /// The latest time that was told.
+    last: Cell<Time>,
+    poster: Poster,
+    stop: &'static AtomicBool,
+}
+
+impl Here {
+    /// The next thing that the coordinator says, if it comes within `patience`.
+    fn hear(&self, patience: Duration) -> Result<Option<FromCoordinator>, PlayError> {
+        let gone = self.far.gone();
+        if let Some(said) = self.job.next_event(patience) {
+            return serde_json::from_value(said).map(Some).map_err(|error| {
+                PlayError::Company(Error::NotUnderstood(error.to_string()).to_string())
+            });
+        }
+        // What was said before it went has been heard.
+        match gone {
+            Some(why) => Err(PlayError::Company(format!(
+                "the coordinator is gone: {why}"
+            ))),
+            None if self.stop.load(Ordering::Relaxed) => {
+                Err(PlayError::Company("it was stopped".to_owned()))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The clocks drift apart, and more is known of that with every probe.
+    fn set_clock(&self) {
+        let now = self.clock.now();
+        if now.since(self.set_at.get()) >= SET_EVERY {
+            self.set_at.set(now);
+            self.line.set(self.far.offset().unwrap_or(self.line.get()));
+        }
+    }
+
+    fn now(&self) -> Time {
+        let there = self.line.get().to_far(self.clock.now());
+        let now = Time::ZERO + there.since(self.start.get());
+        // A better line may say that it is earlier than was thought.
+        let now = now.max(self.last.get());
+        self.last.set(now);
+        now
+    }
+}
+
+/// The run's time, which the coordinator's clock tells.
+struct SharedTime(Rc<Here>);
+
+impl RunClock for SharedTime {
+    fn start(&self) -> Result<(), PlayError> {
+        let here = &self.0;
+        loop {
+            match here.hear(NAP)? {
+                Some(FromCoordinator::Start { at_ns }) => {
+                    here.start.set(Time::from_nanos(at_ns));
+                    break;
+                }
+                Some(FromCoordinator::Stop) => {
+                    return Err(PlayError::Company("it was stopped".to_owned()));
+                }
+                _ => {}
+            }
+        }
+        here.line.set(here.far.offset().unwrap_or(here.line.get()));
+        let there = here.line.get().to_far(here.clock.now());
+        thread::sleep(here.start.get().since(there));
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+}
+
+/// The coordinator, as a worker's stage sees it.
+struct TheOthers {
+    here: Rc<Here>,
+    /// What of the truth has come.
+    heard: Truth,
+    truth: Option<Truth>,
+    is_stopped: bool,
+    is_over: bool,
+}
+
+impl TheOthers {
+    fn listen(&mut self) -> Result<(), PlayError> {
+        // Who is over needs nobody any more.
+        while !self.is_over {
+            let Some(said) = self.here.hear(Duration::ZERO)? else {
+                return Ok(());
+            };
+            match said {
+                FromCoordinator::Truth { characters, is_all } => {
+                    self.heard.extend(places(characters));
+                    if is_all {
+                        self.truth = Some(std::mem::take(&mut self.heard));
+                    }
+                }
+                FromCoordinator::Stop => self.is_stopped = true,
+                FromCoordinator::Over => self.is_over = true,
+                FromCoordinator::Start { .. } => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Company for TheOthers {
+    fn is_stopped(&mut self) -> Result<bool, PlayError> {
+        self.here.set_clock();
+        self.listen()?;
+        Ok(self.is_stopped)
+    }
+
+    fn note(&mut self, note: Note) -> Result<(), PlayError> {
+        self.here.poster.say(FromWorker::Note(note));
+        Ok(())
+    }
+
+    fn stand(&mut self, _own: Truth) -> Result<(), PlayError> {
+        Ok(())
+    }
+
+    fn truth(&mut self) -> Result<Option<Truth>, PlayError> {
+        self.listen()?;
+        Ok(self.truth.take())
+    }
+
+    fn found(&mut self, outcome: &Outcome) -> Result<(), PlayError> {
+        self.here.poster.say(FromWorker::Found {
+            outcome: Box::new(outcome.clone()),
+            clock_error: self.here.line.get().error(),
+        });
+        Ok(())
+    }
+
+    fn is_over(&mut self) -> Result<bool, PlayError> {
+        self.listen()?;
+        Ok(self.is_over)
+    }
+}
+
+/// Says things to the coordinator, each of which it answers: on a thread of its
+/// own, since players do not wait for that.
+struct Poster {
+    letters: Option<Sender<FromWorker>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Poster {
+    fn start(job: Arc<RemoteJob>) -> Result<Self, PlayError> {
+        let (letters, posted) = channel();
+        let thread = thread::Builder::new()
+            .name("world-post".to_owned())
+            .spawn(move || post(&job, &posted))?;
+        Ok(Self {
+            letters: Some(letters),
+            thread: Some(thread),
+        })
+    }
+
+    fn say(&self, letter: FromWorker) {
+        if let Some(letters) = &self.letters {
+            // Whoever listens learns by itself that the coordinator is gone.
+            let _ = letters.send(letter);
+        }
+    }
+}
+
+impl Drop for Poster {
+    fn drop(&mut self) {
+        self.letters = None;
+        if let Some(thread) = self.thread.take() {
+            // It ends with the letters, or with the conversation.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn post(job: &RemoteJob, letters: &Receiver<FromWorker>) {
+    for letter in letters {
+        if let Err(error) = job.ask(&written(&letter)) {
+            // What was not taken cannot be made good; that it was not is to be
+            // known.
+            let why = error.to_string();
+            let _ = job.ask(&written(&FromWorker::Failed { why }));
+            return;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The words by which several processes play one world.
+
+use clap::Args;
+use lagometer_units::Span;
+
+use super::SecretArguments;
+
+#[derive(Debug, Args)]
+pub(crate) struct CrewArguments {
+    /// Share the players among so many processes; this one keeps the game
+    /// servers
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+        conflicts_with_all = ["testbed", "network", "transport"]
+    )]
+    pub(crate) workers: Option<u32>,
+    /// Wait here for the workers, which other machines start with --join,
+    /// instead of starting them
+    #[arg(long, value_name = "HOST:PORT", requires_all = ["workers", "gateway"])]
+    pub(crate) coordinate: Option<String>,
+    /// Be one of the workers of the world that is coordinated there
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        conflicts_with_all = [
+            "scenario", "gateway", "servers", "metrics", "export", "players", "join_every",
+            "duration", "seed", "observers", "json", "testbed", "network", "transport",
+            "threads", "html", "no_html", "workers", "coordinate"
+        ]
+    )]
+    pub(crate) join: Option<String>,
+    /// Which of the workers, counted from 0, as for the pods of an indexed
+    /// job; any that has not come yet by default
+    #[arg(long, value_name = "N", requires = "join")]
+    pub(crate) index: Option<u32>,
+    /// How long workers wait for their coordinator, and it for them
+    #[arg(long, value_name = "TIME", default_value = "1min")]
+    pub(crate) wait: Span,
+    #[command(flatten)]
+    pub(crate) secret: SecretArguments,
+}

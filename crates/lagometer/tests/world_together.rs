@@ -1,0 +1,248 @@
+//! One world played by several processes: the players do the same as if one
+//! process had played them, and who is missed is named.
+
+use std::io::Read as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn world(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));
+    command
+        .arg("world")
+        .args(arguments)
+        .env_remove("LAGOMETER_SECRET");
+    command
+}
+
+/// Plays `single` with 20 players.
+fn play(arguments: &[&str]) -> Value {
+    let output = world(&[
+        "single",
+        "--players",
+        "20",
+        "--join-every",
+        "5ms",
+        "--for",
+        "1s",
+    ])
+    .args(["--seed", "7", "--json", "-", "--no-html"])
+    .args(arguments)
+    .output()
+    .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn players_do_the_same_wherever_they_are_played() {
+    let placements: [&[&str]; 3] = [&[], &["--workers", "1"], &["--workers", "3"]];
+    let documents = placements.map(|placement| thread::spawn(move || play(placement)));
+    let [alone, one, three] = documents.map(|played| played.join().unwrap()["world"].clone());
+    for world in [&alone, &one, &three] {
+        assert!(world["inputs"].is_string(), "{world:#}");
+        assert_eq!(world["inputs"], alone["inputs"], "{world:#}");
+        // Whatever one process reports, several do.
+        assert_eq!(world["players"]["in_game"], 20, "{world:#}");
+        assert_eq!(world["players"]["lost"], 0, "{world:#}");
+        let sight = &world["sight"];
+        assert_eq!(sight["missing"], 0, "{world:#}");
+        assert_eq!(sight["views_compared"], 16, "{world:#}");
+        assert_eq!(sight["views_right"], 16, "{world:#}");
+        assert!(number(&sight["states_per_s"]) > 0.0, "{world:#}");
+        assert!(number(&sight["first_state_ms"]["max"]) > 0.0, "{world:#}");
+        assert!(number(&world["frames"]["moves_per_s"]) > 0.0, "{world:#}");
+        assert!(number(&world["gateway_metrics"]["messages_out_per_s"]) > 0.0);
+        // A clock that is not set right is off by what the processes began
+        // apart, before or after; ages are never negative, so that the one is
+        // a pile at nothing and the other seconds.
+        let tier = &world["tiers"][0];
+        let age = &tier["age_ms"];
+        assert!(number(&tier["samples"]) > 100.0, "{world:#}");
+        assert!(
+            number(&age["p50"]) > 1.0 && number(&age["p50"]) < 1000.0,
+            "{age:#}"
+        );
+        let last = world["timeline"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["players"], 20, "{world:#}");
+        assert!(number(&last["age_p50_ms"]) > 0.0, "{last:#}");
+    }
+    assert!(alone["processes"].is_null(), "{alone:#}");
+    let shares = |world: &Value| -> Vec<u64> {
+        let processes = world["processes"].as_array().unwrap();
+        assert_eq!(processes[0]["at"], "here");
+        assert_eq!(processes[0]["servers"], 1);
+        let players = processes
+            .iter()
+            .map(|each| each["players"].as_u64().unwrap());
+        players.collect()
+    };
+    assert_eq!(shares(&one), [0, 20]);
+    assert_eq!(shares(&three), [0, 7, 7, 6]);
+}
+
+#[test]
+fn a_worker_that_is_killed_is_named_and_nobody_waits() {
+    let mut coordinator = Running::start(world(&["single", "--players", "8"]).args([
+        "--join-every",
+        "5ms",
+        "--for",
+        "10min",
+        "--workers",
+        "2",
+        "--no-html",
+    ]));
+    let workers = coordinator.children("--join", 2);
+    let [gateway] = coordinator.children("gateway", 1)[..] else {
+        unreachable!("one was asked for");
+    };
+    coordinator.wait_for(" s  8 players");
+    kill(workers[0]);
+    let (status, errors) = coordinator.end();
+    assert_eq!(status, Some(3), "{errors}");
+    let last = errors.lines().last().unwrap();
+    assert!(last.starts_with("lagometer: worker 1 "), "{errors}");
+    assert!(last.ends_with("left before it was done"), "{errors}");
+    for other in [workers[1], gateway] {
+        let began = Instant::now();
+        while is_running(other) {
+            assert!(began.elapsed() < PATIENCE, "{other} is left over");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn who_never_comes_is_not_waited_for() {
+    let coordinator = world(&["single", "--workers", "2", "--coordinate", "127.0.0.1:0"])
+        .args(["--gateway", "127.0.0.1:1", "--wait", "300ms", "--no-html"])
+        .output()
+        .unwrap();
+    fails(&coordinator, 3, "0 of 2 workers came within");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let worker = world(&["--join", &address, "--wait", "300ms"])
+        .env("LAGOMETER_SECRET", "0123456789abcdef")
+        .output()
+        .unwrap();
+    fails(&worker, 3, &format!("no coordinator at {address}"));
+}
+
+#[test]
+fn mistakes_are_said_in_one_line() {
+    let worker = world(&["--join", "127.0.0.1:1"]).output().unwrap();
+    fails(&worker, 2, "needs the secret");
+    let crowded = world(&["single", "--players", "2", "--workers", "3", "--no-html"])
+        .output()
+        .unwrap();
+    fails(&crowded, 2, "3 workers have 2 players");
+    let behind_links = world(&["lod", "--workers", "2", "--network", "lan"])
+        .output()
+        .unwrap();
+    assert_eq!(behind_links.status.code(), Some(2));
+}
+
+/// Fails with that exit code, and says why in its last line.
+fn fails(output: &Output, code: i32, why: &str) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    let last = errors.lines().last().unwrap_or_default();
+    assert!(last.contains(why), "{errors}");
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// A world under way, ended with the value.
+struct Running {
+    child: Child,
+    errors: String,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            errors: String::new(),
+        }
+    }
+
+    /// The processes that it has started with that word, once there are
+    /// `many`.
+    fn children(&self, word: &str, many: usize) -> Vec<u32> {
+        let own = self.child.id();
+        let began = Instant::now();
+        loop {
+            let listed = format!("/proc/{own}/task/{own}/children");
+            let listed = std::fs::read_to_string(listed).unwrap();
+            let found: Vec<u32> = listed
+                .split_whitespace()
+                .map(|child| child.parse().unwrap())
+                .filter(|child: &u32| {
+                    let words = std::fs::read(format!("/proc/{child}/cmdline"));
+                    let words = words.unwrap_or_default();
+                    words
+                        .split(|byte| *byte == 0)
+                        .any(|one| one == word.as_bytes())
+                })
+                .collect();
+            if found.len() == many {
+                return found;
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{} of {many} {word}",
+                found.len()
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Reads what it tells until a line has that in it.
+    fn wait_for(&mut self, what: &str) {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let mut byte = [0];
+        while !self.errors.contains(what) {
+            let length = stderr.read(&mut byte).unwrap();
+            assert_ne!(length, 0, "it ended: {}", self.errors);
+            self.errors.push(char::from(byte[0]));
+        }
+    }
+
+    /// Waits for its end; its exit code, and all that it told.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut self.errors).unwrap();
+        let status = self.child.wait().unwrap();
+        (status.code(), std::mem::take(&mut self.errors))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn kill(process: u32) {
+    let process = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+}
+
+fn is_running(process: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{process}")).exists()
+}

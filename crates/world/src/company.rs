@@ -1,0 +1,147 @@
+//! Those who play a world together, each in a process of its own.
+//!
+//! Every process goes through the course of the world by the same clock, with
+//! the part it plays ([`Part`](crate::Part)). What it must learn of the others
+//! it learns from its [`Company`]; a process that plays the whole world keeps
+//! its own.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lagometer_stats::Distribution;
+use serde::{Deserialize, Serialize};
+
+use crate::crowd::EntityId;
+use crate::outcome::{Moment, Outcome};
+use crate::vector::Vector;
+use crate::wires::PlayError;
+
+/// Where everybody is.
+pub type Truth = BTreeMap<EntityId, Vector>;
+
+/// What happened in one part in half a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// Counted from 0; the same half second at all who play.
+    pub nth: u32,
+    /// How it went there.
+    pub moment: Moment,
+    /// The ages that were sampled there.
+    pub ages: Distribution,
+}
+
+impl Note {
+    /// Adds what happened in another part at the same time.
+    pub fn absorb(&mut self, other: &Self) {
+        let (mine, theirs) = (&mut self.moment, &other.moment);
+        mine.at_s = mine.at_s.max(theirs.at_s);
+        mine.players += theirs.players;
+        mine.updates_per_s += theirs.updates_per_s;
+        mine.bytes_per_s += theirs.bytes_per_s;
+        mine.frames_per_s += theirs.frames_per_s;
+        mine.frame_late_ms = mine.frame_late_ms.max(theirs.frame_late_ms);
+        mine.generator_cpu_pct = match (mine.generator_cpu_pct, theirs.generator_cpu_pct) {
+            (Some(mine), Some(theirs)) => Some(mine + theirs),
+            (mine, theirs) => mine.or(theirs),
+        };
+        // A half second never holds 2^62 samples.
+        let _ = self.ages.merge(&other.ages);
+        self.moment.set_ages(&self.ages);
+    }
+}
+
+/// Those who play a world together, as one of them sees them.
+pub trait Company {
+    /// Whether all are to stop where they are. Asked often.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`] where one of the others is gone, as in all that
+    /// follows.
+    fn is_stopped(&mut self) -> Result<bool, PlayError>;
+
+    /// Takes what happened here in half a second.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`].
+    fn note(&mut self, note: Note) -> Result<(), PlayError>;
+
+    /// Takes where the characters of this part's servers are, after nobody has
+    /// moved for a while. May be told again.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`].
+    fn stand(&mut self, own: Truth) -> Result<(), PlayError>;
+
+    /// Where the characters of all servers are; `None` while that is not
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`].
+    fn truth(&mut self) -> Result<Option<Truth>, PlayError>;
+
+    /// Takes what was found here.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`].
+    fn found(&mut self, outcome: &Outcome) -> Result<(), PlayError>;
+
+    /// Whether this part's connections may end: nobody looks at them any more.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`].
+    fn is_over(&mut self) -> Result<bool, PlayError>;
+}
+
+/// Nobody else: this process plays the whole world.
+pub struct Alone<'a> {
+    progress: &'a mut dyn FnMut(&Moment),
+    stop: &'a AtomicBool,
+    truth: Option<Truth>,
+}
+
+impl<'a> Alone<'a> {
+    /// `progress` hears of every half second; when `stop` becomes true, the
+    /// world stops where it is.
+    #[must_use]
+    pub fn new(progress: &'a mut dyn FnMut(&Moment), stop: &'a AtomicBool) -> Self {
+        Self {
+            progress,
+            stop,
+            truth: None,
+        }
+    }
+}
+
+impl Company for Alone<'_> {
+    fn is_stopped(&mut self) -> Result<bool, PlayError> {
+        Ok(self.stop.load(Ordering::Relaxed))
+    }
+
+    fn note(&mut self, note: Note) -> Result<(), PlayError> {
+        (self.progress)(&note.moment);
+        Ok(())
+    }
+
+    fn stand(&mut self, own: Truth) -> Result<(), PlayError> {
+        self.truth = Some(own);
+        Ok(())
+    }
+
+    fn truth(&mut self) -> Result<Option<Truth>, PlayError> {
+        Ok(self.truth.take())
+    }
+
+    fn found(&mut self, _outcome: &Outcome) -> Result<(), PlayError> {
+        Ok(())
+    }
+
+    fn is_over(&mut self) -> Result<bool, PlayError> {
+        Ok(true)
+    }
+}
