@@ -7,14 +7,14 @@
 //! with what was written. The two hosts are network namespaces, for which root
 //! is needed.
 
-use std::fs;
-use std::io::{BufRead as _, BufReader};
+mod hosts;
+
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-const SECRET: &str = "0123456789abcdef0123456789abcdef";
+use hosts::Hosts;
 
 #[test]
 fn every_field_is_known_and_pods_are_harmless() {
@@ -111,6 +111,37 @@ fn known_and_harmless(file: &str) -> Vec<Value> {
     written
 }
 
+#[test]
+fn a_world_on_many_nodes_is_known_and_harmless() {
+    if !has_kubectl() {
+        return;
+    }
+    let written = known_and_harmless("world-workers.yaml");
+    let kinds: Vec<&str> = written.iter().map(|it| text(it, "/kind")).collect();
+    assert_eq!(kinds, ["Service", "Job", "Job"]);
+    let coordinator = &written[1]["spec"]["template"];
+    assert_eq!(
+        &written[0]["spec"]["selector"],
+        &coordinator["metadata"]["labels"]
+    );
+    let gateway = json!({
+        "app.kubernetes.io/name": "lagometer", "app.kubernetes.io/component": "gateway"
+    });
+    for job in &written[1..] {
+        assert_eq!(apart_from(job), gateway);
+    }
+    let coordinator = containers(&coordinator["spec"])[0];
+    for probe in ["readinessProbe", "livenessProbe"] {
+        assert!(coordinator[probe].is_object(), "no {probe}");
+    }
+    // A share for each pod, and a pod for each share.
+    let workers = &written[2]["spec"];
+    assert_eq!(workers["completionMode"], "Indexed");
+    assert_eq!(workers["completions"], workers["parallelism"]);
+    let asked = format!("--workers={}", workers["completions"]);
+    assert!(arguments(coordinator).contains(&asked), "{asked}");
+}
+
 /// The labels of the pods that those of `workload` never share a node with.
 fn apart_from(workload: &Value) -> Value {
     let rule = workload
@@ -134,8 +165,9 @@ fn the_commands_of_the_pods_measure_from_host_to_host() {
     }
     let written = kubectl(&["annotate", "--overwrite"], "checked=yes");
     let pod = |index: usize| &written[index]["spec"]["template"]["spec"];
-    let hosts = Hosts::make(text(&written[0], "/metadata/name"));
-    let _server = hosts.serve(&arguments(containers(pod(1))[0]));
+    let name = text(&written[0], "/metadata/name");
+    let hosts = Hosts::make(&[("client", "client"), ("server", name)]);
+    let _server = hosts.serve("server", &arguments(containers(pod(1))[0]), 7711);
     let mut commands = Vec::new();
     for container in containers(pod(2)) {
         // As written, but shorter.
@@ -176,108 +208,86 @@ fn the_commands_of_the_pods_measure_from_host_to_host() {
     assert_eq!(commands, ["echo", "sweep", "speed"]);
 }
 
-/// Two hosts joined by a cable, which know each other by name. Gone with the
-/// value.
-struct Hosts {
-    tag: String,
-    folders: Vec<PathBuf>,
-}
-
-impl Hosts {
-    fn make(server_name: &str) -> Self {
-        let tag = format!("lgm{}", std::process::id());
-        let mut hosts = Self {
-            tag,
-            folders: Vec::new(),
-        };
-        let (client, server) = (hosts.name("client"), hosts.name("server"));
-        for host in [&client, &server] {
-            ip(&["netns", "add", host]);
-            ip(&["-n", host, "link", "set", "lo", "up"]);
-            // `ip netns exec` puts these files in place of those of `/etc`.
-            let folder = Path::new("/etc/netns").join(host);
-            fs::create_dir_all(&folder).unwrap();
-            let names = format!("127.0.0.1 localhost\n10.79.0.2 {server_name}\n");
-            fs::write(folder.join("hosts"), names).unwrap();
-            hosts.folders.push(folder);
+/// A gateway, the coordinator and the workers of a world, each on a host of its
+/// own.
+#[test]
+fn the_commands_of_the_pods_play_a_world_together() {
+    if !has_kubectl() {
+        return;
+    }
+    if !is_root() {
+        eprintln!("skipped: network namespaces with names need root");
+        return;
+    }
+    let command = |file: &str, name: &str, shortened: &[(&str, &str)]| {
+        let written = changed(file, &["annotate", "--overwrite"], "checked=yes");
+        let workload = written
+            .iter()
+            .find(|it| text(it, "/kind") != "Service" && text(it, "/metadata/name") == name);
+        let pod = &workload.unwrap()["spec"]["template"]["spec"];
+        let mut arguments = arguments(containers(pod)[0]);
+        for (written, instead) in shortened {
+            let word = arguments.iter_mut().find(|word| word.as_str() == *written);
+            *word.unwrap_or_else(|| panic!("{name} has no {written}")) = (*instead).to_owned();
         }
-        ip(&[
-            "link", "add", "eth0", "netns", &client, "type", "veth", "peer", "name", "eth0",
-            "netns", &server,
-        ]);
-        for (host, address) in [(&client, "10.79.0.1/24"), (&server, "10.79.0.2/24")] {
-            ip(&["-n", host, "address", "add", address, "dev", "eth0"]);
-            ip(&["-n", host, "link", "set", "eth0", "up"]);
-        }
-        hosts
-    }
-
-    fn name(&self, host: &str) -> String {
-        format!("{}-{host}", self.tag)
-    }
-
-    /// The binary on a host, as the container's entry point has it.
-    fn command(&self, host: &str, arguments: &[String]) -> Command {
-        let mut command = Command::new("ip");
-        command
-            .args([
-                "netns",
-                "exec",
-                &self.name(host),
-                env!("CARGO_BIN_EXE_lagometer"),
-            ])
-            .args(arguments)
-            .env("LAGOMETER_SECRET", SECRET)
-            .env("NO_COLOR", "1");
-        command
-    }
-
-    /// Starts the far end and waits until it serves.
-    fn serve(&self, arguments: &[String]) -> Served {
-        let mut child = self
-            .command("server", arguments)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("`ip netns exec` runs");
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        assert!(first.contains("serving at"), "{first}");
-        // Whatever else it says must have somewhere to go.
-        std::thread::spawn(move || lines.for_each(drop));
-        Served(child)
-    }
-}
-
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for host in ["client", "server"] {
-            let _ = Command::new("ip")
-                .args(["netns", "delete", &self.name(host)])
-                .status();
-        }
-        for folder in &self.folders {
-            let _ = fs::remove_dir_all(folder);
-        }
-    }
-}
-
-/// A far end that serves until the value is gone.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn ip(arguments: &[&str]) {
-    let output = Command::new("ip")
-        .args(arguments)
-        .output()
-        .expect("iproute2 is there");
+        arguments
+    };
+    let hosts = Hosts::make(&[
+        ("gateway", "gateway"),
+        ("world", "world"),
+        ("workers", "workers"),
+    ]);
+    let gateway = command("world.yaml", "gateway", &[]);
+    let _gateway = hosts.serve("gateway", &gateway, 12108);
+    let short = [
+        ("--players=1000", "--players=20"),
+        ("--for=10min", "--for=1s"),
+    ];
+    let mut coordinator = command("world-workers.yaml", "world", &short);
+    coordinator.extend(["--join-every=5ms", "--json=-"].map(str::to_owned));
+    let coordinator = hosts
+        .command("world", &coordinator)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let workers: Vec<_> = (0..3)
+        .map(|index: u32| {
+            let index = format!("--index={index}");
+            let worker = command(
+                "world-workers.yaml",
+                "world-workers",
+                &[("--index=$(INDEX)", &index)],
+            );
+            hosts
+                .command("workers", &worker)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let output = coordinator.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {arguments:?}: {errors}");
+    assert!(output.status.success(), "{errors}");
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let world = &document["world"];
+    assert_eq!(world["players"]["in_game"], 20, "{world:#}");
+    assert_eq!(
+        world["sight"]["views_right"],
+        world["sight"]["views_compared"]
+    );
+    let processes = world["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 4, "{processes:#?}");
+    for worker in &processes[1..] {
+        // By the network between them.
+        assert!(text(worker, "/at").starts_with("10.79.0.3:"), "{worker}");
+    }
 }
 
 /// What is under `deploy`.
