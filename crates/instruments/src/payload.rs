@@ -16,6 +16,8 @@ mod stream;
 
 use std::time::SystemTime;
 
+use lagometer_socket::MidPageBuffer;
+
 pub use stream::StreamCheck;
 
 /// Bytes of number and check before the pattern begins.
@@ -40,7 +42,7 @@ pub struct Payload {
     /// What the rest of a message holds, from its place on.
     pattern: Vec<u8>,
     /// As `pattern`, with the header of the last messages written over it.
-    buffer: Vec<u8>,
+    buffer: MidPageBuffer,
 }
 
 /// An arrival that is no message of the run: its length or its content is
@@ -69,7 +71,7 @@ impl Payload {
             key,
             size,
             rotation,
-            buffer: pattern.clone(),
+            buffer: MidPageBuffer::from(pattern.as_slice()),
             pattern,
         }
     }

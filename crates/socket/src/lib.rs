@@ -30,6 +30,7 @@
 //! - [`srt`]: SRT, where the feature of that name brings it
 //! - `framing`: messages on a stream
 //! - `transport`, `spec`, `catalogue`: settings, and what is made of them
+//! - `mid_page_buffer`: memory that the kernel is fast to fill and to read
 //! - `sleep`: waiting for a file
 //! - `thread`: the thread that a side is played on
 //! - [`udp`]: datagrams in bulk, by the fewest system calls
@@ -42,6 +43,7 @@
 mod catalogue;
 mod endpoint_side;
 mod framing;
+mod mid_page_buffer;
 mod side;
 mod sleep;
 mod spec;
@@ -54,6 +56,7 @@ pub mod udt;
 
 pub use catalogue::{SocketPreset, presets};
 pub use endpoint_side::EndpointSide;
+pub use mid_page_buffer::MidPageBuffer;
 pub use side::{BoxedSide, Counters, Side};
 pub use spec::{BadSocketSpec, SocketSpec};
 pub use thread::{be_punctual, used_cpu};

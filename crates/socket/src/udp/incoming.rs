@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::sys::{Name, Reception};
+use crate::mid_page_buffer::MidPageBuffer;
 
 /// Bytes that the kernel may hand over in one piece.
 pub(super) const PIECE_BYTES: usize = 1 << 16;
@@ -10,7 +11,7 @@ pub(super) const PIECE_BYTES: usize = 1 << 16;
 /// Room for what one call receives, and what it received.
 #[derive(Debug)]
 pub struct Incoming {
-    memory: Vec<u8>,
+    memory: MidPageBuffer,
     pieces: Vec<Piece>,
     /// How many pieces the last call filled.
     filled: usize,
@@ -43,7 +44,7 @@ impl Incoming {
     pub fn new(reads: usize) -> Self {
         let reads = reads.clamp(1, 1024);
         Self {
-            memory: vec![0; reads * PIECE_BYTES],
+            memory: MidPageBuffer::new(reads * PIECE_BYTES),
             pieces: Vec::with_capacity(reads),
             filled: 0,
             reception: Reception::new(reads),
