@@ -12,6 +12,7 @@
 //! - [`placement`]: where both ends run
 //! - [`wire`]: one message out, one message in, over UDP and TCP
 
+mod calls;
 mod choice;
 mod clock;
 pub mod echo;

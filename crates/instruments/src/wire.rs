@@ -117,7 +117,8 @@ fn spin<T>(waiting: Waiting, mut attempt: impl FnMut() -> io::Result<T>) -> io::
         match attempt() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => match waiting {
                 Waiting::Asleep => return Err(error),
-                Waiting::Spinning => std::hint::spin_loop(),
+                // The call itself is pause enough.
+                Waiting::Spinning => {}
                 Waiting::Yielding => std::thread::yield_now(),
             },
             other => return other,

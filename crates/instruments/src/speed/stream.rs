@@ -4,6 +4,8 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
+use lagometer_socket::MidPageBuffer;
+use lagometer_socket::tcp::gather;
 use rustix::net::sockopt;
 
 use super::datagrams::Terms;
@@ -19,8 +21,12 @@ use crate::clock::Clock;
 /// which itself stays in the caches.
 const WRITE_BYTES: usize = 1 << 20;
 /// Bytes of one read, few enough that they are compared where the system's
-/// copy left them, in the nearest cache: with 128 KiB the rate is two thirds.
-const READ_BYTES: usize = 32 << 10;
+/// copy left them, in the nearer caches.
+const READ_BYTES: usize = 64 << 10;
+/// Bytes that a sleeping reader waits for: several reads. Woken for each
+/// segment it would sleep again at once, and its waking costs the sender more
+/// than the segment.
+const WAKE_BYTES: usize = 512 << 10;
 /// How long a write or a read may block before the order is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Waits shorter than this are spent looking at the clock: a sleep would end
@@ -118,10 +124,11 @@ pub(super) fn receive(
     signal: &Signal,
 ) -> Result<Ended, Failed> {
     stream.set_read_timeout(Some(LOOK))?;
+    gather(&stream, WAKE_BYTES)?;
     let payload = Payload::new(terms.seed);
     let mut cpu = CpuGauge::start(clock.now());
     let mut ledger = Ledger::default();
-    let mut memory = vec![0; READ_BYTES];
+    let mut memory = MidPageBuffer::new(READ_BYTES);
     let (mut position, mut calls) = (0_u64, 0);
     while signal.order() != Order::Stop {
         calls += 1;

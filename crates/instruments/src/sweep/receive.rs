@@ -1,16 +1,19 @@
 //! The far end's loops of the bandwidth tests: take what comes, check every
 //! byte, count.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::net::{TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lagometer_far::Stop;
+use lagometer_socket::MidPageBuffer;
+use lagometer_socket::tcp::gather;
 use lagometer_socket::udp::{Incoming, Options, Socket};
 use rustix::net::sockopt;
 
 use super::ledger::{Found, Ledger};
+use crate::calls;
 use crate::payload::{Payload, StreamCheck};
 
 /// Datagrams between two looks at the clock, where each takes a system call.
@@ -23,8 +26,12 @@ const LOOK: Duration = Duration::from_millis(50);
 const READS: usize = 8;
 
 /// Bytes that one read of a stream asks for at most: few enough that they are
-/// compared where the system's copy left them, in the nearest cache.
-const STREAM_BYTES: usize = 32 << 10;
+/// compared where the system's copy left them, in the nearer caches.
+const STREAM_BYTES: usize = 64 << 10;
+
+/// Bytes of a stream that the receiver sleeps for: several reads. Woken for
+/// each message it would cost the sender more than the message does.
+const WAKE_BYTES: usize = 256 << 10;
 
 /// Bytes that may wait in a socket for datagrams, as the system counts them:
 /// a sender on the same processor fills it for a whole time slice before the
@@ -44,11 +51,11 @@ pub(super) fn datagrams(
     arrivals: &AtomicU64,
 ) -> io::Result<Found> {
     make_room(socket);
-    let mut buffer = vec![0; (payload.size() + 1).max(64)];
+    let mut buffer = MidPageBuffer::new((payload.size() + 1).max(64));
     let mut ledger = Ledger::new(payload);
     let mut span = Seen::default();
     while !stop.is_raised() {
-        match socket.recv(&mut buffer) {
+        match calls::receive(socket, &mut buffer) {
             Ok(length) if !stop.is_raised() => ledger.take(&buffer[..length]),
             Err(error) if !is_passing(&error) => return Err(error),
             _ => continue,
@@ -96,13 +103,14 @@ pub(super) fn batches(
 /// # Errors
 ///
 /// What the system says.
-pub(super) fn stream(mut stream: &TcpStream, payload: Payload) -> io::Result<Found> {
-    let mut buffer = vec![0; STREAM_BYTES];
+pub(super) fn stream(stream: &TcpStream, payload: Payload) -> io::Result<Found> {
+    gather(stream, WAKE_BYTES)?;
+    let mut buffer = MidPageBuffer::new(STREAM_BYTES);
     let mut check = StreamCheck::new(payload);
     let mut span = Seen::default();
     let mut corrupt = 0;
     loop {
-        let length = match stream.read(&mut buffer) {
+        let length = match calls::receive(stream, &mut buffer) {
             Ok(0) => break,
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

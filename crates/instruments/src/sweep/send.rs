@@ -1,13 +1,14 @@
 //! The near end's loops of the bandwidth tests: send as fast as the system
 //! takes it.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lagometer_socket::udp::{Options, Outgoing, Socket};
 
+use crate::calls;
 use crate::payload::Payload;
 
 /// Messages between two looks at the clock, where each takes a system call.
@@ -71,7 +72,7 @@ pub(super) fn datagrams(
     let mut messages = 0;
     // A message keeps its number until the system takes one.
     loop {
-        match socket.send(payload.message(messages)) {
+        match calls::send(socket, payload.message(messages)) {
             Ok(_) => messages += 1,
             Err(error) if is_passing(&error) => {}
             Err(error) => return Err(error),
@@ -148,7 +149,7 @@ pub(super) fn batches(
 ///
 /// What the system says.
 pub(super) fn stream(
-    mut stream: &TcpStream,
+    stream: &TcpStream,
     payload: &mut Payload,
     together: usize,
     span: Duration,
@@ -158,7 +159,7 @@ pub(super) fn stream(
     let mut number = 0_u64;
     if together <= 1 {
         loop {
-            stream.write_all(payload.message(number))?;
+            write_whole(stream, payload.message(number))?;
             number += 1;
             if number.is_multiple_of(MESSAGES) && is_over(began, span, over) {
                 break;
@@ -175,7 +176,7 @@ pub(super) fn stream(
                 payload.renumber(number, message);
                 number += 1;
             }
-            stream.write_all(&bytes)?;
+            write_whole(stream, &bytes)?;
         }
     }
     Ok(Sent {
@@ -187,6 +188,19 @@ pub(super) fn stream(
             format!("{together} in a write")
         },
     })
+}
+
+/// Writes all of `bytes`, in as many calls as the system takes.
+#[inline]
+fn write_whole(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match calls::send(stream, bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[inline]

@@ -3,7 +3,10 @@
 use std::io;
 use std::net::UdpSocket;
 
+use lagometer_socket::MidPageBuffer;
+
 use super::{Waiting, Wire, spin};
+use crate::calls;
 
 /// Longer than any datagram.
 const LONGEST: usize = 1 << 16;
@@ -13,7 +16,7 @@ const LONGEST: usize = 1 << 16;
 pub struct Datagrams {
     socket: UdpSocket,
     waiting: Waiting,
-    buffer: Vec<u8>,
+    buffer: MidPageBuffer,
     /// Bytes of the datagram received last.
     filled: usize,
 }
@@ -29,7 +32,7 @@ impl Datagrams {
         Ok(Self {
             socket,
             waiting,
-            buffer: vec![0; LONGEST],
+            buffer: MidPageBuffer::new(LONGEST),
             filled: 0,
         })
     }
@@ -45,9 +48,11 @@ impl Wire for Datagrams {
     fn receive(&mut self) -> io::Result<&[u8]> {
         self.filled = 0;
         self.filled = if self.waiting == Waiting::Asleep {
-            self.socket.recv(&mut self.buffer)?
+            calls::receive(&self.socket, &mut self.buffer)?
         } else {
-            spin(self.waiting, || self.socket.recv(&mut self.buffer))?
+            spin(self.waiting, || {
+                calls::receive(&self.socket, &mut self.buffer)
+            })?
         };
         Ok(&self.buffer[..self.filled])
     }
@@ -61,7 +66,7 @@ impl Wire for Datagrams {
 #[inline]
 fn send(socket: &UdpSocket, datagram: &[u8]) -> io::Result<()> {
     loop {
-        match socket.send(datagram) {
+        match calls::send(socket, datagram) {
             Ok(_) => return Ok(()),
             // A full buffer empties by itself.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),

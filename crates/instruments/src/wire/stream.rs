@@ -1,9 +1,12 @@
 //! Messages of one known size on a TCP stream.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::TcpStream;
 
+use lagometer_socket::MidPageBuffer;
+
 use super::{Waiting, Wire, spin};
+use crate::calls;
 
 /// A TCP stream on which every message has the same size. Small messages are
 /// sent at once (`TCP_NODELAY`).
@@ -12,7 +15,7 @@ pub struct Messages {
     stream: TcpStream,
     waiting: Waiting,
     /// One message.
-    buffer: Vec<u8>,
+    buffer: MidPageBuffer,
     filled: usize,
 }
 
@@ -28,7 +31,7 @@ impl Messages {
         Ok(Self {
             stream,
             waiting,
-            buffer: vec![0; size],
+            buffer: MidPageBuffer::new(size),
             filled: 0,
         })
     }
@@ -45,9 +48,9 @@ impl Wire for Messages {
         while self.filled < self.buffer.len() {
             let rest = &mut self.buffer[self.filled..];
             let length = if self.waiting == Waiting::Asleep {
-                self.stream.read(rest)?
+                calls::receive(&self.stream, rest)?
             } else {
-                spin(self.waiting, || self.stream.read(rest))?
+                spin(self.waiting, || calls::receive(&self.stream, rest))?
             };
             if length == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -65,9 +68,9 @@ impl Wire for Messages {
 }
 
 #[inline]
-fn send(mut stream: &TcpStream, mut message: &[u8]) -> io::Result<()> {
+fn send(stream: &TcpStream, mut message: &[u8]) -> io::Result<()> {
     while !message.is_empty() {
-        match stream.write(message) {
+        match calls::send(stream, message) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => message = &message[written..],
             // The peer reads on, and the buffer empties.
