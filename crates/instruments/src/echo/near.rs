@@ -15,7 +15,7 @@ use lagometer_units::Time;
 
 use super::flights::{Arrival, Flights};
 use super::tally::Tally;
-use crate::payload::Payload;
+use crate::payload::{Corrupt, Payload};
 use crate::placement::pin_this_thread;
 use crate::wire::{Unblock, Wire};
 
@@ -178,8 +178,20 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
     let mut now = Time::ZERO;
     let mut ended = Ended::OnTime;
     let mut refused_since = None;
+    let mut arrival = None;
     loop {
-        if let Err(error) = fill(wire, payload, plan, &mut flights, (now, end), &clock) {
+        let filled = fill(wire, payload, plan, &mut flights, (now, end), &clock);
+        // Entered once the next message has left, so that the book is kept
+        // while that is on its way.
+        if let Some((now, arrival)) = arrival.take() {
+            enter(&mut tally, now, arrival);
+            let counts = &tally.counts;
+            let arrivals = counts.echoed + counts.late + counts.corrupt;
+            pulse.echoed.store(counts.echoed, Ordering::Relaxed);
+            pulse.arrivals.store(arrivals, Ordering::Relaxed);
+            pulse.oldest.store(flights.oldest(), Ordering::Relaxed);
+        }
+        if let Err(error) = filled {
             ended = Ended::Gone(error.to_string());
             break;
         }
@@ -197,17 +209,7 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
                 // An echo that took longer than it may is late, even where
                 // nothing has woken this loop in between.
                 give_up(&mut flights, &mut tally, now, plan.patience);
-                match checked.map(|number| flights.arrived(number)) {
-                    Ok(Arrival::Awaited(sent)) => {
-                        tally.echoed(now, now.since(sent));
-                        pulse.echoed.store(tally.counts.echoed, Ordering::Relaxed);
-                    }
-                    Ok(Arrival::Late) => tally.counts.late += 1,
-                    Ok(Arrival::Unsent) | Err(_) => tally.counts.corrupt += 1,
-                }
-                let arrivals = tally.counts.echoed + tally.counts.late + tally.counts.corrupt;
-                pulse.arrivals.store(arrivals, Ordering::Relaxed);
-                pulse.oldest.store(flights.oldest(), Ordering::Relaxed);
+                arrival = Some((now, checked.map(|number| flights.arrived(number))));
             }
             Err(error) => {
                 now = clock();
@@ -238,6 +240,16 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
         tally,
         measured: measured.since(Time::ZERO),
         ended,
+    }
+}
+
+/// Counts and times what came at `now`.
+#[inline]
+fn enter(tally: &mut Tally, now: Time, arrival: Result<Arrival, Corrupt>) {
+    match arrival {
+        Ok(Arrival::Awaited(sent)) => tally.echoed(now, now.since(sent)),
+        Ok(Arrival::Late) => tally.counts.late += 1,
+        Ok(Arrival::Unsent) | Err(Corrupt) => tally.counts.corrupt += 1,
     }
 }
 
