@@ -80,7 +80,7 @@ pub trait Roads {
     fn patience(&self) -> Duration;
 }
 
-/// Plays `scenario` on the gateway at `venue`, in real time: see [`play_on`].
+/// Plays `scenario` on the gateway at `venue`, in real time: see [`play_on`](crate::play_on).
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn play(
 }
 
 /// Plays a part of `scenario` on the gateway at `venue`, by the clock that
-/// `company` shares: see [`play_part`](crate::play_part).
+/// `company` shares: see [`play_part`].
 ///
 /// # Errors
 ///
