@@ -162,6 +162,27 @@ fn who_teleports_is_handed_over_and_sees_what_is_there() {
     assert!(begun.as_u64().unwrap() >= 5, "{begun}");
 }
 
+/// A ground that is crossed in five seconds: everybody comes to its edge and
+/// turns round. Who left it would be in no cell, and nobody's.
+#[test]
+fn nobody_leaves_the_map_over_its_edge() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut small = include_str!("../../../experiments/world/spatial.toml").to_owned();
+    for (written, instead) in [
+        ("cells = [15, 15]", "cells = [3, 3]"),
+        ("cell-m = 20", "cell-m = 10"),
+        ("side-m = 300", "side-m = 30"),
+    ] {
+        assert!(small.contains(written), "{written}");
+        small = small.replace(written, instead);
+    }
+    let path = folder.path().join("edge.toml");
+    std::fs::write(&path, small).unwrap();
+    let document = play(path.to_str().unwrap());
+    is_carried(&document);
+    each_has_one_server(&document);
+}
+
 /// Every character had exactly one server at every instant, a handover's
 /// flight excepted, and every handover was completed.
 fn each_has_one_server(document: &Value) {
