@@ -1,4 +1,5 @@
-//! A world that loses its gateway, or one of its servers, in the middle.
+//! A world that loses its gateway, or one of its servers, in the middle, or has
+//! somebody who does not listen.
 //!
 //! The world is played by the binary on a gateway by the binary; what breaks
 //! is a process killed with SIGKILL, or a connection cut as the kernel cuts
@@ -11,6 +12,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use lagometer_protocol::messages::channeldpb::{
+    AuthMessage, ChannelDataAccess, ChannelSubscriptionOptions, SubscribedToChannelMessage,
+};
+use lagometer_protocol::{FrameBuilder, MessagePack, ToGateway};
 use serde_json::Value;
 
 /// The grid of `experiments/world/spatial.toml`.
@@ -31,6 +36,11 @@ struct Gateway {
 
 impl Gateway {
     fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// One with settings of its own.
+    fn start_with(settings: &str) -> Self {
         let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         let addresses = listeners
             .each_ref()
@@ -38,6 +48,7 @@ impl Gateway {
         drop(listeners);
         let grid = tempfile::tempdir().unwrap();
         std::fs::write(grid.path().join("grid.json"), GRID).unwrap();
+        std::fs::write(grid.path().join("gateway.toml"), settings).unwrap();
         let child = spawn_gateway(&addresses, grid.path());
         Self {
             child,
@@ -66,6 +77,8 @@ fn spawn_gateway([servers, clients, web]: &[SocketAddr; 3], folder: &Path) -> Ch
         .args(["gateway", "--dev", "--cwm=false", "--loglevel=2", "--scr"])
         .args(["--chs", "channel_settings_hifi.json"])
         .args(["--cfsm", "client_authoratative_fsm.json"])
+        .arg("--config")
+        .arg(folder.join("gateway.toml"))
         .arg("--scc")
         .arg(folder.join("grid.json"))
         .args(["--sa", &servers.to_string(), "--ca", &clients.to_string()])
@@ -85,8 +98,18 @@ fn spawn_gateway([servers, clients, web]: &[SocketAddr; 3], folder: &Path) -> Ch
 /// Plays `spatial` with 20 players on the gateway, breaks something once all
 /// are in, and returns what was found.
 fn play(clients: SocketAddr, servers: SocketAddr, break_it: impl FnOnce()) -> Value {
+    play_one("spatial", clients, servers, break_it)
+}
+
+/// The same with any scenario.
+fn play_one(
+    scenario: &str,
+    clients: SocketAddr,
+    servers: SocketAddr,
+    break_it: impl FnOnce(),
+) -> Value {
     let mut world = Command::new(env!("CARGO_BIN_EXE_lagometer"))
-        .args(["world", "spatial", "--players", "20", "--join-every", "5ms"])
+        .args(["world", scenario, "--players", "20", "--join-every", "5ms"])
         .args(["--for", "6s", "--json", "-", "--no-html"])
         .args(["--gateway", &clients.to_string()])
         .args(["--servers", &servers.to_string()])
@@ -152,6 +175,83 @@ fn a_server_that_was_cut_off_goes_on_where_it_was() {
     assert_eq!(world["players"]["lost"], 0, "{world:#}");
     assert_eq!(world["players"]["servers_returned"], 1, "{world:#}");
     assert_eq!(world["handovers"]["failed"], 0, "{world:#}");
+}
+
+/// It subscribes to everything, as players do, and takes nothing of it. The
+/// gateway says so, and nobody else is worse off.
+#[test]
+fn a_player_that_never_reads_harms_nobody_else() {
+    // What few players are told in seconds is to be too much already.
+    let gateway =
+        Gateway::start_with("[slow_readers]\nresume_at = \"4 KiB\"\nmerge_from = \"16 KiB\"\n");
+    let [servers, clients, web] = gateway.addresses;
+    let mut silent = None;
+    let document = play_one("single", clients, servers, || {
+        silent = Some(subscribe_and_never_read(clients));
+    });
+    let world = &document["world"];
+    assert_eq!(world["players"]["in_game"], 20, "{world:#}");
+    assert_eq!(world["players"]["lost"], 0, "{world:#}");
+    assert_eq!(world["sight"]["missing"], 0, "{world:#}");
+    assert_eq!(world["sight"]["views_right"], 16, "{world:#}");
+    assert_eq!(world["sight"]["views_compared"], 16, "{world:#}");
+    let slow = metric(web, "gateway_slow_readers_total{connType=\"CLIENT\"}");
+    assert!(slow >= 1.0, "nobody was slow");
+    let merged = metric(web, "gateway_updates_merged_total{connType=\"CLIENT\"}");
+    assert!(merged > 0.0, "nothing was merged for it");
+}
+
+/// A client that logs in, subscribes to GLOBAL and never reads. It has next to
+/// no room for what it is told.
+fn subscribe_and_never_read(clients: SocketAddr) -> socket2::Socket {
+    let kind = (socket2::Domain::IPV4, socket2::Type::STREAM);
+    let mut stream = socket2::Socket::new(kind.0, kind.1, None).unwrap();
+    stream.set_recv_buffer_size(1).unwrap();
+    // The kernel at the other end keeps more for it the larger its segments.
+    stream.set_tcp_mss(536).unwrap();
+    stream.connect(&clients.into()).unwrap();
+    let requests = [
+        ToGateway::Auth(AuthMessage {
+            player_identifier_token: "silent".to_owned(),
+            login_token: "test_lt".to_owned(),
+        }),
+        ToGateway::SubToChannel(SubscribedToChannelMessage {
+            conn_id: 0,
+            sub_options: Some(ChannelSubscriptionOptions {
+                data_access: Some(ChannelDataAccess::ReadAccess.into()),
+                fan_out_interval_ms: Some(20),
+                ..ChannelSubscriptionOptions::default()
+            }),
+        }),
+    ];
+    for request in requests {
+        let mut body = Vec::new();
+        request.encode_body(&mut body);
+        let mut frame = FrameBuilder::new();
+        frame
+            .push(&MessagePack {
+                msg_type: request.msg_type() as u32,
+                body: &body,
+                ..MessagePack::default()
+            })
+            .unwrap();
+        stream.write_all(frame.finish().unwrap()).unwrap();
+        if matches!(request, ToGateway::Auth(_)) {
+            // It is let in once the first byte of the answer is here.
+            stream.read_exact(&mut [0]).unwrap();
+        }
+    }
+    stream
+}
+
+/// What the gateway's metrics say under a name; 0 before they have it.
+fn metric(web: SocketAddr, name: &str) -> f64 {
+    let mut stream = TcpStream::connect(web).unwrap();
+    write!(stream, "GET /metrics HTTP/1.0\r\nHost: {web}\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.map_or(0.0, |value| value.trim().parse().unwrap())
 }
 
 /// A road to the gateway on which one connection can be cut.
