@@ -182,6 +182,7 @@ impl<'a, W: Wires> Stage<'a, W> {
     }
 
     fn measure(&mut self) -> Result<(), PlayError> {
+        self.tally.forget(players(&self.wires));
         for &id in self.players.values() {
             if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
                 player.begin_measuring();
@@ -296,6 +297,9 @@ impl<'a, W: Wires> Stage<'a, W> {
             Duty::Return(number) => self.come_back(number),
             Duty::Revive(number) => self.revive(number)?,
             Duty::PlayerFrame(number) => self.player_frame(due, number),
+            // Of those who stand still nothing new is told: what is seen of
+            // them only looks old.
+            Duty::Look(_) if self.frozen => {}
             Duty::Look(number) => {
                 let (now, id) = (self.now(), self.players[&number]);
                 if let Some((Peer::Player(player), _)) = self.wires.peer(id) {

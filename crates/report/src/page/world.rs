@@ -80,7 +80,7 @@ fn course(view: &View<'_>, world: &World, out: &mut String) {
     append!(
         out,
         r#"<section class="course" aria-labelledby="{id}"><h2 id="{id}">How it went</h2>
-<p class="note">From the first player's coming on: first the players come in, then everything is measured, and at the end all stand still. Where a curve leaves the one of the players is where the world bends.{}</p><div class="trends">"#,
+<p class="note">From the first player's coming on: first the players come in, then everything is measured, and at the end all stand still, of which no age is taken. Where a curve leaves the one of the players is where the world bends.{}</p><div class="trends">"#,
         match &world.bend {
             Some(bend) => format!(" Here <em>{}</em>.", esc(bend)),
             None => " Here none does.".to_owned(),

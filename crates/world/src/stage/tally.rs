@@ -57,6 +57,8 @@ struct Noted {
     nth: u32,
     at: Time,
     updates: u64,
+    /// Updates since then that players have forgotten.
+    forgotten: u64,
     frames: u64,
     late_ms: f64,
     received_bytes: u64,
@@ -134,6 +136,13 @@ impl Tally {
         self.look_every
     }
 
+    /// Players are about to count from nothing.
+    pub(super) fn forget<'a>(&mut self, players: impl Iterator<Item = &'a Player>) {
+        let updates: u64 = players.map(|player| player.counts().updates).sum();
+        self.noted.forgotten += updates.saturating_sub(self.noted.updates);
+        self.noted.updates = 0;
+    }
+
     /// From now on what happens counts.
     pub(super) fn begin(
         &mut self,
@@ -147,7 +156,6 @@ impl Tally {
         self.cpu_before = cpu;
         self.server_before = server;
         self.flow_before = flow;
-        self.noted.updates = 0;
         self.ledger.begin_counting();
     }
 
@@ -222,12 +230,13 @@ impl Tally {
             updates += player.counts().updates;
         }
         let noted = self.noted;
+        let updates_since = updates.saturating_sub(noted.updates) + noted.forgotten;
         let seconds = now.since(noted.at).as_secs_f64().max(1e-9);
         let ages = std::mem::take(&mut self.ages_since);
         let mut moment = Moment {
             at_s: now.as_secs_f64(),
             players: in_game,
-            updates_per_s: updates.saturating_sub(noted.updates) as f64 / seconds,
+            updates_per_s: updates_since as f64 / seconds,
             bytes_per_s: (flow.received_bytes - noted.received_bytes) as f64 / seconds,
             frames_per_s: noted.frames as f64 / seconds / f64::from(self.simulating),
             frame_late_ms: noted.late_ms,
@@ -241,6 +250,7 @@ impl Tally {
             nth: noted.nth + 1,
             at: now,
             updates,
+            forgotten: 0,
             frames: 0,
             late_ms: 0.0,
             received_bytes: flow.received_bytes,
