@@ -14,8 +14,8 @@ use crate::instrument;
 pub(crate) struct EchoArguments {
     #[command(flatten)]
     pub(crate) far: FarArguments,
-    /// Bytes of a message
-    #[arg(long, default_value_t = 8, value_name = "BYTES")]
+    /// Bytes of a message; `k` is 1024
+    #[arg(long, default_value = "8", value_name = "BYTES", value_parser = instrument::parse_size)]
     pub(crate) size: usize,
     /// How long to measure, as in `10s`
     #[arg(long = "for", default_value = "10s", value_name = "TIME")]

@@ -90,18 +90,21 @@ fn row(view: &View<'_>, place: usize, lane: &Lane, bulk: &Bulk, is_most: bool, o
 /// A lane's rates as a curve over time.
 fn drawing(view: &View<'_>, place: usize, lane: &Lane, bulk: &Bulk, top: f64, out: &mut String) {
     let end = bulk.series.last().map_or(1.0, |sample| sample.t_s);
+    let across = |t_s: f64| coordinate(WIDTH * (t_s / end).clamp(0.0, 1.0));
     let mut path = String::new();
+    // Each sample is the mean since the one before, so the curve goes in steps.
+    let mut since_s = 0.0;
     for sample in &bulk.series {
-        let x = WIDTH * (sample.t_s / end).clamp(0.0, 1.0);
         let share = (sample.recv_mbit_per_s / top).clamp(0.0, 1.0);
-        let y = HEIGHT - MARGIN - (HEIGHT - 2.0 * MARGIN) * share;
+        let y = coordinate(HEIGHT - MARGIN - (HEIGHT - 2.0 * MARGIN) * share);
         append!(
             path,
-            "{}{} {}",
+            "{}{} {y}L{} {y}",
             if path.is_empty() { 'M' } else { 'L' },
-            coordinate(x),
-            coordinate(y)
+            across(since_s),
+            across(sample.t_s)
         );
+        since_s = sample.t_s;
     }
     let in_short = format!(
         "{} over {}",

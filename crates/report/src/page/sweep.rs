@@ -171,11 +171,14 @@ fn lines(
         );
     }
     for (index, &bytes) in sizes.iter().enumerate() {
+        // A narrow page has no room for half a label beside the last size.
+        let is_last = index > 0 && index + 1 == sizes.len();
         append!(
             out,
-            r#"<text class="tick" x="{}" y="{}" text-anchor="middle">{}</text>"#,
+            r#"<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>"#,
             per_cent(x_of(index)),
             BOTTOM + 18.0,
+            if is_last { "end" } else { "middle" },
             size(bytes)
         );
     }
