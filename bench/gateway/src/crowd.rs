@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
 use crate::outcome::{Outcome, Seen};
-use crate::peer::{Peer, Progress, Shared};
+use crate::peer::{CONNECTIONS_A_TURN, Peer, Progress, Shared};
 use crate::process::Usage;
 use crate::states::{TYPE_URL, put_state};
 use crate::tally::Tally;
@@ -165,7 +165,7 @@ impl Crowd {
             tally: RefCell::new(Tally::default()),
             origin: Instant::now(),
         });
-        let mut swarm = Swarm::new()?;
+        let mut swarm = Swarm::new()?.with_turns_of(CONNECTIONS_A_TURN);
         let server = swarm.connect(
             plan.servers,
             Settings::default(),

@@ -10,6 +10,10 @@ use lagometer_protocol::FromGateway;
 use crate::states::{EXACT, for_each_state};
 use crate::tally::Tally;
 
+/// Of thousands of players all who have something to read are served before
+/// anything else is looked after.
+pub(crate) const CONNECTIONS_A_TURN: usize = 1024;
+
 /// What all peers of a run share.
 #[derive(Debug)]
 pub(crate) struct Shared {

@@ -15,7 +15,7 @@ use lagometer_protocol::{FrameBuilder, MessagePack, update_body};
 use crate::BenchError;
 use crate::cli::Setup;
 use crate::outcome::Outcome;
-use crate::peer::{Peer, Shared};
+use crate::peer::{CONNECTIONS_A_TURN, Peer, Shared};
 use crate::process::{Gateway, Usage};
 use crate::states::{TYPE_URL, put_state};
 use crate::tally::Tally;
@@ -98,7 +98,7 @@ pub(crate) fn bytes_per_cpu_s(setup: &Setup, outcome: &Outcome) -> Result<f64, B
         tally: RefCell::new(Tally::default()),
         origin: Instant::now(),
     });
-    let mut swarm = Swarm::new()?;
+    let mut swarm = Swarm::new()?.with_turns_of(CONNECTIONS_A_TURN);
     for _ in 0..outcome.players {
         let player = Peer::player(Rc::clone(&shared), 0, false);
         swarm.connect(setup.clients, Settings::default(), player)?;

@@ -28,10 +28,8 @@ pub use wire::Wire;
 /// As much as is read at once, from all connections into the same memory.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Connections served in one turn. Few, so that a turn is short however many
-/// connections have something to read: whoever polls has deadlines of its own
-/// between turns. The system hands out those that wait one after the other, so
-/// nobody is passed over.
+/// Connections served in one turn, unless told otherwise: few, so that a turn
+/// is short however many connections have something to read.
 const EVENTS_AT_ONCE: usize = 64;
 
 /// Epoll's name for the timer; members have smaller ones.
@@ -148,6 +146,16 @@ impl<H: Handler> Swarm<H> {
             origin: Instant::now(),
             due: BTreeSet::new(),
         })
+    }
+
+    /// Serves up to `connections` in one turn: many where nothing but the
+    /// connections has to be looked after, few where whoever polls has
+    /// deadlines of its own between turns. The system hands out those that
+    /// wait one after the other, so that nobody is passed over.
+    #[must_use]
+    pub fn with_turns_of(mut self, connections: usize) -> Self {
+        self.ready = Vec::with_capacity(connections.max(1));
+        self
     }
 
     /// Opens a TCP connection and waits until it stands.
