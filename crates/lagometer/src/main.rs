@@ -20,6 +20,11 @@ use clap::Parser as _;
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 
+/// The gateway's channels allocate what its connections free, on another
+/// thread: glibc's arenas then hold several times what is in use.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse_from(cli::with_two_dashes(std::env::args_os()));
     match dispatch(cli.command) {
