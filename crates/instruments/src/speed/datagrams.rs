@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lagometer_socket::MidPageBuffer;
 use lagometer_transport::Refused;
 use lagometer_units::Time;
 
@@ -9,7 +10,7 @@ use super::gauge::{CpuGauge, Gauge};
 use super::ledger::{Counts, Ledger};
 use super::mover::{Drained, Mover};
 use super::pace::Pace;
-use super::payload::Payload;
+use super::payload::{NUMBER_BYTES, Payload};
 use super::signal::{Order, Signal};
 use super::{Ended, Failed};
 use crate::clock::Clock;
@@ -52,7 +53,9 @@ pub(super) fn send(
     let mut cpu = CpuGauge::start(clock.now());
     let start = clock.now();
     let pace = Pace::new(terms.every, start, start + terms.duration);
-    let mut message = Vec::new();
+    // Engines copy it behind a header of theirs: see MidPageBuffer on where
+    // that must not lie.
+    let mut message = MidPageBuffer::new(terms.chunk_bytes.max(NUMBER_BYTES));
     let mut backlog = Backlog::new(terms.header_bytes);
     let mut counts = Counts::default();
     let mut refused = 0;
@@ -73,7 +76,7 @@ pub(super) fn send(
                 && backlog.has_room(terms.chunk_bytes)
                 && pace.permits(now, counts.messages)
             {
-                payload.write(counts.messages, terms.chunk_bytes, &mut message);
+                payload.write(counts.messages, &mut message);
                 match pump.offer(now, &message) {
                     Ok(()) => {}
                     Err(Refused::BufferFull | Refused::NotOpen) => {

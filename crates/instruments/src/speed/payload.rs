@@ -53,17 +53,17 @@ impl Payload {
         Self { block }
     }
 
-    /// Puts message `number` of `bytes` bytes in place of what `message`
-    /// holds. It has at least the number.
-    pub(super) fn write(&self, number: u64, bytes: usize, message: &mut Vec<u8>) {
-        message.clear();
-        message.extend_from_slice(&number.to_le_bytes());
-        let mut left = bytes.saturating_sub(NUMBER_BYTES);
+    /// Puts message `number` in place of what `message` holds, which has room
+    /// for at least the number.
+    pub(super) fn write(&self, number: u64, message: &mut [u8]) {
+        let (head, mut rest) = message.split_at_mut(NUMBER_BYTES);
+        head.copy_from_slice(&number.to_le_bytes());
         let mut at = place(number);
-        while left > 0 {
-            let piece = left.min(BLOCK_BYTES - at);
-            message.extend_from_slice(&self.block[at..at + piece]);
-            left -= piece;
+        while !rest.is_empty() {
+            let piece = rest.len().min(BLOCK_BYTES - at);
+            let (now, later) = rest.split_at_mut(piece);
+            now.copy_from_slice(&self.block[at..at + piece]);
+            rest = later;
             at = 0;
         }
     }
@@ -149,8 +149,8 @@ mod tests {
             change in 1_u8..,
         ) {
             let payload = Payload::new(7);
-            let mut message = Vec::new();
-            payload.write(number, bytes, &mut message);
+            let mut message = vec![0; bytes];
+            payload.write(number, &mut message);
             prop_assert_eq!(message.len(), bytes);
             prop_assert_eq!(payload.check(&message, bytes), Ok(number));
             prop_assert_eq!(payload.check(&message, bytes + 1), Err(Damage::Length));
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn other_seeds_make_other_bytes() {
-        let (mut one, mut other) = (Vec::new(), Vec::new());
-        Payload::new(1).write(0, 100, &mut one);
-        Payload::new(2).write(0, 100, &mut other);
+        let (mut one, mut other) = ([0; 100], [0; 100]);
+        Payload::new(1).write(0, &mut one);
+        Payload::new(2).write(0, &mut other);
         assert_ne!(one, other);
         assert_eq!(Payload::new(1).check(&[1, 2, 3], 100), Err(Damage::Length));
     }
