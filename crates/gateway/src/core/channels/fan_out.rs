@@ -241,7 +241,9 @@ fn next_beat(now: Time, interval_ms: u32, tick: Duration, channel: ChannelId) ->
     };
     // The last multiple at or before now; its tick may be still to come.
     let passed = (now.as_nanos() + interval - offset) / interval;
-    let mut beat = (passed * interval + offset).saturating_sub(interval);
+    // Before the first there is none: the grid begins at the offset.
+    let next = passed * interval + offset;
+    let mut beat = next.checked_sub(interval).unwrap_or(offset);
     loop {
         let at = Time::from_nanos(beat).round_up_to(tick);
         if at > now {
@@ -285,6 +287,14 @@ mod tests {
                 prop_assert!((taken - asked).abs() <= slack, "{taken} {asked}");
             }
         }
+    }
+
+    #[test]
+    fn the_first_beats_keep_their_interval_too() {
+        let tick = Duration::from_millis(1);
+        let first = next_beat(Time::ZERO, 387, tick, ChannelId(1));
+        let second = next_beat(first, 387, tick, ChannelId(1));
+        assert_eq!(second.since(first), Duration::from_millis(387));
     }
 
     #[test]
