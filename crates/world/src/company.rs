@@ -12,6 +12,7 @@ use lagometer_stats::Distribution;
 use serde::{Deserialize, Serialize};
 
 use crate::crowd::EntityId;
+use crate::merging::{merge, sum};
 use crate::outcome::{Moment, Outcome};
 use crate::vector::Vector;
 use crate::wires::PlayError;
@@ -40,12 +41,8 @@ impl Note {
         mine.bytes_per_s += theirs.bytes_per_s;
         mine.frames_per_s += theirs.frames_per_s;
         mine.frame_late_ms = mine.frame_late_ms.max(theirs.frame_late_ms);
-        mine.generator_cpu_pct = match (mine.generator_cpu_pct, theirs.generator_cpu_pct) {
-            (Some(mine), Some(theirs)) => Some(mine + theirs),
-            (mine, theirs) => mine.or(theirs),
-        };
-        // A half second never holds 2^62 samples.
-        let _ = self.ages.merge(&other.ages);
+        mine.generator_cpu_pct = sum(mine.generator_cpu_pct, theirs.generator_cpu_pct);
+        merge(&mut self.ages, &other.ages);
         self.moment.set_ages(&self.ages);
     }
 }

@@ -1,6 +1,6 @@
 //! What several processes found of one world, as if one had found it.
 
-use std::time::Duration;
+use std::ops::Add;
 
 use lagometer_stats::Distribution;
 
@@ -44,12 +44,13 @@ impl Outcome {
     }
 }
 
-fn merge(mine: &mut Distribution, theirs: &Distribution) {
+pub(crate) fn merge(mine: &mut Distribution, theirs: &Distribution) {
     // No run has 2^62 of anything.
     let _ = mine.merge(theirs);
 }
 
-fn sum(mine: Option<Duration>, theirs: Option<Duration>) -> Option<Duration> {
+/// Both together, as far as they are known.
+pub(crate) fn sum<T: Add<Output = T>>(mine: Option<T>, theirs: Option<T>) -> Option<T> {
     match (mine, theirs) {
         (Some(mine), Some(theirs)) => Some(mine + theirs),
         (mine, theirs) => mine.or(theirs),
