@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lagometer_far::{Accepted, Clock, Job, Refusal, Service, Session};
+use lagometer_far::{Accepted, Clock, Job, Refusal, Service, Session, understand};
 use lagometer_units::Time;
 use lagometer_world::{Fellow, Note, Outcome, Part, PlayError, Scenario, Slice};
 use serde::Serialize;
@@ -255,20 +255,13 @@ impl Service for Door {
     }
 
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
-        let request = Request::deserialize_from(request)?;
+        let request: Request = understand("what was asked", request)?;
         let task = self.0.seat(request, session)?;
         let guest = Guest {
             roll: Arc::clone(&self.0),
             index: task.index,
         };
         Ok(Accepted::new(written(&task), guest))
-    }
-}
-
-impl Request {
-    fn deserialize_from(body: &Value) -> Result<Self, Refusal> {
-        serde_json::from_value(body.clone())
-            .map_err(|error| Refusal::new(format!("what was asked is not understood: {error}")))
     }
 }
 
@@ -280,8 +273,7 @@ struct Guest {
 
 impl Job for Guest {
     fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
-        let said = serde_json::from_value(body.clone())
-            .map_err(|error| Refusal::new(format!("what was said is not understood: {error}")))?;
+        let said = understand("what was said", body)?;
         self.roll.hear(self.index, said);
         Ok(Value::Null)
     }

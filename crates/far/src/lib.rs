@@ -71,7 +71,7 @@ pub use near::{Far, RemoteJob};
 pub use offset::{Line, Offset, OffsetEstimator, Probe};
 pub use secret::{BadSecret, Secret};
 pub use server::{Event, Limits, Server, ServerSettings};
-pub use service::{Accepted, Job, Refusal, Registry, Service};
+pub use service::{Accepted, Job, Refusal, Registry, Service, understand};
 pub use session::{Session, Stop, Worker};
 
 /// The port of the control conversation where none is said.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -86,6 +87,16 @@ impl Refusal {
     pub fn new(why: impl Into<String>) -> Self {
         Self { why: why.into() }
     }
+}
+
+/// What the other end said, as `what` it is called where it is not
+/// understood.
+///
+/// # Errors
+///
+/// A [`Refusal`] that says so.
+pub fn understand<'a, T: Deserialize<'a>>(what: &str, said: &'a Value) -> Result<T, Refusal> {
+    T::deserialize(said).map_err(|error| Refusal::new(format!("{what} is not understood: {error}")))
 }
 
 /// The services of a far end, by name.

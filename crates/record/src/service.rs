@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lagometer_far::{Accepted, Job, NobodyCame, Refusal, Service, Session, Worker};
+use lagometer_far::{Accepted, Job, NobodyCame, Refusal, Service, Session, Worker, understand};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -96,8 +96,7 @@ impl Service for RecordService {
     }
 
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
-        let request: Request = serde_json::from_value(request.clone())
-            .map_err(|error| Refusal::new(format!("the request is not understood: {error}")))?;
+        let request: Request = understand("the request", request)?;
         let score = request.score()?;
         let door = session.udp()?;
         let port = door.port();
@@ -124,8 +123,7 @@ impl Service for RecordService {
 
 impl Job for RecordJob {
     fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
-        let question: Question = serde_json::from_value(body.clone())
-            .map_err(|error| Refusal::new(format!("the question is not understood: {error}")))?;
+        let question: Question = understand("the question", body)?;
         if let Question::End = question {
             if let Some(worker) = self.worker.take() {
                 worker

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_far::{Accepted, Job, Refusal, Service, Session, UdpDoor, Worker};
+use lagometer_far::{Accepted, Job, Refusal, Service, Session, UdpDoor, Worker, understand};
 use lagometer_socket::{Counters, Opening, SocketSpec};
 use lagometer_transport::{Closed, State};
 use lagometer_units::Time;
@@ -106,8 +106,7 @@ impl Service for LaneService {
     }
 
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
-        let request: Request = serde_json::from_value(request.clone())
-            .map_err(|error| Refusal::new(format!("the request is not understood: {error}")))?;
+        let request: Request = understand("the request", request)?;
         let spec = spec_of(&request.transport, &request.settings)?;
         let plan = plan(&request)?;
         let door = session.udp()?;
@@ -147,8 +146,7 @@ impl Service for LaneService {
 
 impl Job for LaneJob {
     fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
-        let word: Word = serde_json::from_value(body.clone())
-            .map_err(|error| Refusal::new(format!("the word is not understood: {error}")))?;
+        let word: Word = understand("the word", body)?;
         match word {
             Word::Start(nanos) => {
                 self.stage.cue.start(Time::from_nanos(nanos));
