@@ -35,11 +35,15 @@ fn lagometer(folder: &Path, arguments: &[&str]) -> Output {
 /// Runs `command` in one host and a far end in another, behind [`NETWORK`];
 /// `None` where the system permits no namespaces.
 fn behind_a_link(folder: &Path, command: &str) -> Option<Output> {
+    behind(NETWORK, folder, command)
+}
+
+fn behind(network: &str, folder: &Path, command: &str) -> Option<Output> {
     if let Err(refusal) = Permission::probe() {
         eprintln!("skipped: {refusal}");
         return None;
     }
-    fs::write(folder.join("link.toml"), NETWORK).unwrap();
+    fs::write(folder.join("link.toml"), network).unwrap();
     let serve = format!("{} serve --bind 0.0.0.0", binary());
     Some(lagometer(
         folder,
@@ -131,6 +135,7 @@ fn over_a_path_the_figures_are_the_paths() {
     let document = document(&folder.path().join("net.json"));
     assert!(document["partial"].is_null());
     let udp = lane(&document, "udp");
+    assert!(udp["failure"].is_null(), "{udp}");
     let lost = number(&udp["messages"]["lost"]) / number(&udp["messages"]["intended"]);
     assert!((0.005..0.15).contains(&lost), "{lost} of 5 % are lost");
     // Two ways of 20 to 30 ms; beyond that is the machine.
@@ -144,6 +149,29 @@ fn over_a_path_the_figures_are_the_paths() {
     assert_eq!(kcp["messages"]["lost"], 0, "{kcp}");
     let error = number(&document["experiment"]["far_end"]["clocks"]["error_ms"]);
     assert!(error > 0.0 && error < 40.0, "{error} ms");
+}
+
+#[test]
+fn over_a_long_path_lanes_open_too() {
+    // The far end says how a lane stands before the near end's first packet
+    // can have reached it.
+    const LONG: &str = "summary = \"half way round the earth\"\n\
+                        [both]\ndelay = \"200 ms\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    let command = format!(
+        "{} run --to $LAGOMETER_FAR --lanes udp,kcp --for 1s --json net.json --no-html",
+        binary()
+    );
+    let Some(output) = behind(LONG, folder.path(), &command) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document = document(&folder.path().join("net.json"));
+    for name in ["udp", "kcp"] {
+        let lane = lane(&document, name);
+        assert!(lane["failure"].is_null(), "{lane}");
+        assert_eq!(lane["messages"]["delivered"], 20, "{lane}");
+    }
 }
 
 #[test]

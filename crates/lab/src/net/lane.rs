@@ -1,7 +1,7 @@
 //! One lane over a real path: its sockets before, its outcome after.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lagometer_far::{Error, Far, Line, RemoteJob};
 use lagometer_socket::{BoxedSide, Opening};
@@ -66,20 +66,7 @@ pub(super) fn open(
     let open = || -> Result<OpenLane, Error> {
         let job = far.open("lane", &json!(request))?;
         let socket = job.udp(job.port("port")?)?;
-        match job.next_event(PATIENCE).map(serde_json::from_value) {
-            Some(Ok(News::Opened(Ok(())))) => {}
-            Some(Ok(News::Opened(Err(why)))) => {
-                return Err(Error::Refused {
-                    service: "lane".to_owned(),
-                    why,
-                });
-            }
-            _ => {
-                return Err(Error::Gone {
-                    why: "it did not open its side of the lane".to_owned(),
-                });
-            }
-        }
+        await_opened(&job)?;
         let addresses = socket
             .local_addr()
             .and_then(|near| Ok((near, socket.peer_addr()?)));
@@ -99,6 +86,30 @@ pub(super) fn open(
         Ok(OpenLane { job, side })
     };
     open().map_err(|error| error.to_string())
+}
+
+/// Waits until the far end has opened its side. Where that takes it a while,
+/// as on a long or lossy path, it first says how the lane stands.
+fn await_opened(job: &RemoteJob) -> Result<(), Error> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let patience = until.saturating_duration_since(Instant::now());
+        match job.next_event(patience).map(serde_json::from_value) {
+            Some(Ok(News::Opened(Ok(())))) => return Ok(()),
+            Some(Ok(News::Opened(Err(why)))) => {
+                return Err(Error::Refused {
+                    service: "lane".to_owned(),
+                    why,
+                });
+            }
+            Some(Ok(News::Stands { .. })) => {}
+            Some(Err(_)) | None => {
+                return Err(Error::Gone {
+                    why: "it did not open its side of the lane".to_owned(),
+                });
+            }
+        }
+    }
 }
 
 /// Tells a lane's far end when measuring starts, by its own clock.
