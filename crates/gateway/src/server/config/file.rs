@@ -346,7 +346,7 @@ impl Default for ThreadsSection {
             connections: None,
             pin: true,
             queue: 16_384,
-            gather: Span::from_millis(2),
+            gather: Span::from_millis(4),
         }
     }
 }
