@@ -13,13 +13,13 @@ use lagometer_far::{Clock, Limits, Registry, Secret, Server, ServerSettings};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
-    Company, Fellow, Moment, Note, Outcome, Part, PlayError, Scenario, Server as GameServer, Slice,
-    Truth,
+    Company, Fellow, Moment, Note, Outcome, Part, PlayError, Report, Scenario,
+    Server as GameServer, Slice, Truth,
 };
 
 use crate::error::Error;
-use crate::roll::{Door, Roll};
-use crate::words::{FromCoordinator, tell_truth};
+use crate::roll::{Door, Event, Roll};
+use crate::words::FromCoordinator;
 
 /// From the word to the start: a message's way to the farthest worker.
 const LEAD: Duration = Duration::from_millis(500);
@@ -27,6 +27,10 @@ const LEAD: Duration = Duration::from_millis(500);
 /// A worker that says nothing for so long is gone. It asks for the time twice
 /// a second.
 const SILENCE: Duration = Duration::from_secs(10);
+
+/// How long the gateway may take to give game servers what they are to own,
+/// and their workers to say so.
+const OPEN_WITHIN: Duration = Duration::from_secs(15);
 
 /// How long the workers may take to tell what they found, once it is known
 /// where everybody is.
@@ -43,8 +47,16 @@ pub struct Settings<'a> {
     pub scenario: &'a Scenario,
     /// The gateway's address for players as workers are to find it.
     pub gateway: String,
-    /// How many there are to be.
+    /// Its address for game servers, likewise.
+    pub servers: String,
+    /// How many workers share the players; where there is none, they are played
+    /// here.
     pub workers: u32,
+    /// How many share the game servers that simulate a part of the world each;
+    /// where there is none, they are played here.
+    pub server_workers: u32,
+    /// How long workers may take to come, and to be replaced.
+    pub patience: Duration,
 }
 
 /// Waits for workers, and plays a world with them.
@@ -53,7 +65,11 @@ pub struct Coordinator {
     server: Server,
     roll: Arc<Roll>,
     scenario: Arc<Scenario>,
+    /// What is played here.
+    part: Part,
+    /// How many there are to be.
     workers: u32,
+    patience: Duration,
 }
 
 impl Coordinator {
@@ -61,14 +77,14 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Far`] where it cannot listen.
+    /// [`Error::Far`] where it cannot listen, and [`Error::TooFewServers`] where
+    /// workers would have none.
     pub fn start(settings: Settings<'_>) -> Result<Self, Error> {
         let scenario = as_told(settings.scenario)?;
-        let roll = Arc::new(Roll::new(
-            scenario.clone(),
-            settings.gateway,
-            settings.workers,
-        ));
+        let (part, parts) = parts(&scenario, settings.workers, settings.server_workers)?;
+        let workers = parts.len() as u32;
+        let addresses = [settings.gateway, settings.servers];
+        let roll = Arc::new(Roll::new(scenario.clone(), addresses, parts));
         let server = Server::start(ServerSettings {
             bind: settings.bind,
             secret: settings.secret.clone(),
@@ -84,7 +100,9 @@ impl Coordinator {
             server,
             roll,
             scenario: Arc::new(scenario),
-            workers: settings.workers,
+            part,
+            workers,
+            patience: settings.patience,
         })
     }
 
@@ -94,7 +112,7 @@ impl Coordinator {
         self.server.address()
     }
 
-    /// Waits until all workers are ready, but no longer than `patience`.
+    /// Waits until all workers are ready, as long as there is patience.
     /// `meanwhile` is told often how many are, and may end the waiting.
     ///
     /// # Errors
@@ -102,10 +120,9 @@ impl Coordinator {
     /// [`Error::Missing`], or what `meanwhile` says.
     pub fn gather<E: From<Error>>(
         &self,
-        patience: Duration,
         mut meanwhile: impl FnMut(u32) -> Result<(), E>,
     ) -> Result<(), E> {
-        let began = Instant::now();
+        let (began, patience) = (Instant::now(), self.patience);
         let mut came = 0;
         loop {
             meanwhile(came)?;
@@ -126,25 +143,23 @@ impl Coordinator {
     }
 
     /// Plays the world with the workers, who are all ready, on the gateway at
-    /// `venue`: the game servers here, the players there. What is found is as
-    /// if one process had found it. `progress` hears of every half second of
-    /// all together; when `stop` becomes true, all stop where they are.
+    /// `venue`: what they have not, here. What is found is as if one process
+    /// had found it. `progress` hears of every half second of all together, and
+    /// `on_event` of workers that are missed; when `stop` becomes true, all stop
+    /// where they are.
     ///
     /// # Errors
     ///
     /// [`Error::Play`] where the gateway is not there or leaves, or a worker
-    /// does.
+    /// does and is not replaced.
     pub fn play(
         &self,
         venue: &Venue,
         progress: &mut dyn FnMut(&Moment),
+        on_event: &mut dyn FnMut(Event),
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
         let clock = self.roll.clock().ok_or(Error::NoClock)?;
-        let part = Part {
-            servers: Slice::ALL,
-            players: Slice::NONE,
-        };
         let shared = Rc::new(OwnTime {
             roll: Arc::clone(&self.roll),
             clock,
@@ -152,26 +167,27 @@ impl Coordinator {
         });
         let mut company = Workers {
             roll: &self.roll,
+            patience: self.patience,
             progress,
+            on_event,
             stop,
             told_to_stop: false,
             notes: VecDeque::new(),
             timeline: Vec::new(),
-            truth: None,
+            own: Truth::new(),
             waits_until: None,
         };
-        let mut outcome = play_together(&self.scenario, part, venue, shared, &mut company)?;
+        let mut outcome = play_together(&self.scenario, self.part, venue, shared, &mut company)?;
         outcome.timeline = company.timeline;
         outcome.fellows = vec![Fellow {
             at: "here".to_owned(),
-            servers: GameServer::count(&self.scenario),
-            players: 0,
+            servers: self.part.servers.of(GameServer::count(&self.scenario)),
+            players: self.part.players.of(self.scenario.players),
             cpu: outcome.generator_cpu,
             clock_error: Duration::ZERO,
+            lost: false,
         }];
-        for found in self.roll.take_found() {
-            outcome.absorb(found);
-        }
+        self.roll.add_found(&mut outcome);
         Ok(outcome)
     }
 
@@ -180,6 +196,45 @@ impl Coordinator {
     pub const fn scenario(&self) -> &Arc<Scenario> {
         &self.scenario
     }
+}
+
+/// What is played here, and what by each of the workers.
+fn parts(
+    scenario: &Scenario,
+    workers: u32,
+    server_workers: u32,
+) -> Result<(Part, Vec<Part>), Error> {
+    let all = GameServer::count(scenario);
+    // Servers that share the world; who has it alone stays here, and so does a
+    // master, which comes before them.
+    let first =
+        (0..all).find(|number| *number > 0 && GameServer::simulating(scenario, *number).is_some());
+    let shared = first.map_or(0, |first| all - first);
+    if server_workers > shared {
+        return Err(Error::TooFewServers {
+            asked: server_workers,
+            shared,
+        });
+    }
+    let own = Part {
+        servers: match server_workers {
+            0 => Slice::ALL,
+            _ => Slice::only(0),
+        },
+        players: match workers {
+            0 => Slice::ALL,
+            _ => Slice::NONE,
+        },
+    };
+    let with_players = (0..workers).map(|nth| Part {
+        servers: Slice::NONE,
+        players: Slice::share(nth, workers),
+    });
+    let with_servers = (0..server_workers).map(|nth| Part {
+        servers: Slice::share_from(first.unwrap_or(all), nth, server_workers),
+        players: Slice::NONE,
+    });
+    Ok((own, with_players.chain(with_servers).collect()))
 }
 
 /// The scenario as whoever is told it understands it: quantities are rounded
@@ -199,6 +254,7 @@ struct OwnTime {
 
 impl RunClock for OwnTime {
     fn start(&self) -> Result<(), PlayError> {
+        self.roll.open(OPEN_WITHIN)?;
         let start = self.clock.now() + LEAD;
         self.roll.begin(start)?;
         self.start.set(start);
@@ -218,18 +274,29 @@ impl RunClock for OwnTime {
 /// The workers, as the coordinator's stage sees them.
 struct Workers<'a> {
     roll: &'a Roll,
+    patience: Duration,
     progress: &'a mut dyn FnMut(&Moment),
+    on_event: &'a mut dyn FnMut(Event),
     stop: &'a AtomicBool,
     told_to_stop: bool,
     /// Ours that lack a worker's.
     notes: VecDeque<Note>,
     timeline: Vec<Moment>,
-    truth: Option<Truth>,
+    /// Where the characters of servers here are.
+    own: Truth,
     /// For what the workers found.
     waits_until: Option<Instant>,
 }
 
 impl Workers<'_> {
+    /// Whether all are still there, or were told of.
+    fn attend(&mut self) -> Result<(), PlayError> {
+        for event in self.roll.attend(self.patience)? {
+            (self.on_event)(event);
+        }
+        Ok(())
+    }
+
     /// Puts together what all have noted.
     fn merge_notes(&mut self) {
         while let Some(own) = self.notes.front() {
@@ -250,34 +317,32 @@ impl Workers<'_> {
 
 impl Company for Workers<'_> {
     fn is_stopped(&mut self) -> Result<bool, PlayError> {
-        self.roll.check()?;
+        self.attend()?;
         let is_stopped = self.stop.load(Ordering::Relaxed);
         if is_stopped && !self.told_to_stop {
             self.told_to_stop = true;
-            self.roll.tell(&FromCoordinator::Stop);
+            self.roll.stop();
         }
         Ok(is_stopped)
     }
 
-    fn note(&mut self, note: Note) -> Result<(), PlayError> {
+    fn note(&mut self, note: Note, _so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError> {
         self.notes.push_back(note);
         self.merge_notes();
         Ok(())
     }
 
+    fn report(&mut self, own: Report) -> Result<Report, PlayError> {
+        Ok(self.roll.report(own))
+    }
+
     fn stand(&mut self, own: Truth) -> Result<(), PlayError> {
-        self.truth = Some(own);
+        self.own = own;
         Ok(())
     }
 
     fn truth(&mut self) -> Result<Option<Truth>, PlayError> {
-        let Some(truth) = self.truth.take() else {
-            return Ok(None);
-        };
-        for said in tell_truth(&truth) {
-            self.roll.tell(&said);
-        }
-        Ok(Some(truth))
+        Ok(self.roll.truth(&self.own))
     }
 
     fn found(&mut self, _outcome: &Outcome) -> Result<(), PlayError> {
@@ -286,7 +351,7 @@ impl Company for Workers<'_> {
     }
 
     fn is_over(&mut self) -> Result<bool, PlayError> {
-        self.roll.check()?;
+        self.attend()?;
         self.merge_notes();
         if self.roll.all_found() {
             self.roll.tell(&FromCoordinator::Over);

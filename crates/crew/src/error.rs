@@ -24,6 +24,14 @@ pub enum Error {
         /// How long they were waited for, seconds.
         within_s: u64,
     },
+    /// There are not as many game servers as workers for them.
+    #[error("{asked} workers have {shared} game servers to share")]
+    TooFewServers {
+        /// Workers that were asked for.
+        asked: u32,
+        /// Servers that simulate beside others.
+        shared: u32,
+    },
     /// The two ends do not understand each other.
     #[error("the coordinator said what this release does not understand: {0}")]
     NotUnderstood(String),

@@ -1,9 +1,10 @@
 //! One world played by several processes, on one host or many.
 //!
-//! A *coordinator* has the gateway's address, the scenario and the game
-//! servers; *workers* have the players, cut by their numbers: what a player
-//! does follows from the seed and its number, so that who plays it changes
-//! nothing. Workers reach the coordinator over the control conversation of
+//! A *coordinator* has the gateway's address and the scenario; *workers* have
+//! the players, cut by their numbers: what a player does follows from the seed
+//! and its number, so that who plays it changes nothing. Game servers that
+//! simulate a part of the world each may be workers' too, cut likewise. Workers
+//! reach the coordinator over the control conversation of
 //! `lagometer-far`: both prove that they know the same secret, and the worker
 //! learns how far apart their clocks are. The run's time is the coordinator's;
 //! a worker's is set right by that, so that the stamps of servers and the
@@ -13,30 +14,39 @@
 //! worker                          coordinator
 //!   open "world" ────────────────▶  a seat, if one is free
 //!   ◀──────────────── scenario, part, gateway
-//!   ready (its clock is known) ──▶  once all are: servers connect
+//!   ready (its clock is known) ──▶  once all are: servers here connect
+//!   ◀───────────────── open         who has game servers connects them
+//!   opened ──────────────────────▶  once all are
 //!   ◀──────────────── start, at an instant of the coordinator's clock
 //!   note, every half second ─────▶  merged, shown
+//!   report of its servers' claims▶  held against each other
 //!                                   all stand still
+//!   where its servers' are ──────▶  put together
 //!   ◀──────────────── truth: where everybody is
 //!   what was found ──────────────▶  merged
 //!   ◀──────────────── over, once all have told
 //! ```
 //!
-//! A worker that leaves before it has told what it found ends the run for all;
-//! nobody waits for ever.
+//! A worker with players that leaves before it has told what it found ends the
+//! run for all. One with game servers is replaced: whoever takes its seat is
+//! told the start at once, its servers get from the gateway what they had, and
+//! what the lost one found up to its last note is merged with the rest. Nobody
+//! waits for ever for either.
 //!
 //! # Map
 //!
 //! - `words`: what is said
-//! - `roll`: who has come and what they said
+//! - `roll`: who has come and what they said; `seat`: one worker's place
 //! - [`Coordinator`], [`join`]: the two sides
 
 mod coordinator;
 mod error;
 mod roll;
+mod seat;
 mod words;
 mod worker;
 
 pub use coordinator::{Coordinator, Settings};
 pub use error::Error;
+pub use roll::Event;
 pub use worker::{Joined, join};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use lagometer_world::{EntityId, Note, Outcome, Part, Scenario, Truth, Vector};
+use lagometer_units::Time;
+use lagometer_world::{
+    Claim, Custody, EntityId, Loss, Note, Outcome, Part, Report, Scenario, Truth, Vector,
+};
 use serde::{Deserialize, Serialize};
 
 /// The service by which a worker asks the coordinator for a part.
@@ -31,6 +34,8 @@ pub(crate) struct Task {
     pub(crate) part: Part,
     /// The gateway's address for players, to be resolved where they are.
     pub(crate) gateway: String,
+    /// Its address for game servers, likewise.
+    pub(crate) servers: String,
 }
 
 /// What a worker says.
@@ -39,8 +44,21 @@ pub(crate) struct Task {
 pub(crate) enum FromWorker {
     /// It knows the coordinator's clock and waits for the start.
     Ready,
-    /// What happened in half a second.
-    Note(Note),
+    /// Its game servers have what they are to own.
+    Opened,
+    /// What happened in half a second, and all that a worker with game servers
+    /// found up to then.
+    Note {
+        note: Note,
+        so_far: Option<Box<Outcome>>,
+    },
+    /// What its game servers say of whom they simulate.
+    Report(Claims),
+    /// Where some of its servers' characters are; `is_all` with the last.
+    Stands {
+        characters: Vec<Place>,
+        is_all: bool,
+    },
     /// It is done; this is what it found.
     Found {
         outcome: Box<Outcome>,
@@ -55,11 +73,13 @@ pub(crate) enum FromWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FromCoordinator {
+    /// Who has game servers connects them.
+    Open,
     /// The world's time counts from this instant of the coordinator's clock.
     Start { at_ns: u64 },
     /// Where some of the characters are; `is_all` with the last of them.
     Truth {
-        characters: Vec<(u32, [f64; 3])>,
+        characters: Vec<Place>,
         is_all: bool,
     },
     /// All stop where they are.
@@ -68,29 +88,81 @@ pub(crate) enum FromCoordinator {
     Over,
 }
 
-/// Where everybody is, in messages that are let through.
-pub(crate) fn tell_truth(truth: &Truth) -> Vec<FromCoordinator> {
-    let characters: Vec<(u32, [f64; 3])> = truth
+/// A character, and where it is.
+pub(crate) type Place = (u32, [f64; 3]);
+
+/// What game servers say of whom they simulate, as it is said: instants and
+/// spans in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claims {
+    until_ns: u64,
+    /// How far the clock may be off that told all these instants.
+    within_ns: u64,
+    /// When, which character, which server, what.
+    said: Vec<(u64, u32, u32, Custody)>,
+    /// When, which server.
+    losses: Vec<(u64, u32)>,
+}
+
+impl Claims {
+    /// A report by a clock that may be off by so much.
+    pub(crate) fn of(report: &Report, within: Duration) -> Self {
+        let claim = |it: &Claim| (it.at.as_nanos(), it.entity.0, it.server, it.what);
+        let loss = |it: &Loss| (it.at.as_nanos(), it.server);
+        Self {
+            until_ns: report.until.as_nanos(),
+            within_ns: within.as_nanos() as u64,
+            said: report.claims.iter().map(claim).collect(),
+            losses: report.losses.iter().map(loss).collect(),
+        }
+    }
+
+    /// How far the clock may be off that told the instants.
+    pub(crate) const fn within(&self) -> Duration {
+        Duration::from_nanos(self.within_ns)
+    }
+
+    /// The report, which knows how far its instants may be off.
+    pub(crate) fn report(self) -> Report {
+        let within = self.within();
+        let claim = |(at, entity, server, what)| Claim {
+            at: Time::from_nanos(at),
+            within,
+            entity: EntityId(entity),
+            server,
+            what,
+        };
+        let loss = |(at, server)| Loss {
+            at: Time::from_nanos(at),
+            server,
+        };
+        Report {
+            until: Time::from_nanos(self.until_ns),
+            claims: self.said.into_iter().map(claim).collect(),
+            losses: self.losses.into_iter().map(loss).collect(),
+        }
+    }
+}
+
+/// Where everybody is, in pieces that are let through, with whether each is
+/// the last.
+pub(crate) fn pieces(truth: &Truth) -> Vec<(Vec<Place>, bool)> {
+    let characters: Vec<Place> = truth
         .iter()
         .map(|(entity, at)| (entity.0, [at.x, at.y, at.z]))
         .collect();
-    let mut said: Vec<FromCoordinator> = characters
+    let mut pieces: Vec<(Vec<Place>, bool)> = characters
         .chunks(MOST_CHARACTERS)
-        .map(|some| FromCoordinator::Truth {
-            characters: some.to_vec(),
-            is_all: false,
-        })
+        .map(|some| (some.to_vec(), false))
         .collect();
-    said.push(FromCoordinator::Truth {
-        characters: Vec::new(),
-        is_all: true,
-    });
-    said
+    pieces.push((Vec::new(), true));
+    pieces
 }
 
 /// Some of the characters, as they came.
-pub(crate) fn places(characters: Vec<(u32, [f64; 3])>) -> impl Iterator<Item = (EntityId, Vector)> {
-    let place = |(id, [x, y, z]): (u32, [f64; 3])| (EntityId(id), Vector { x, y, z });
+pub(crate) fn places(characters: Vec<Place>) -> impl Iterator<Item = (EntityId, Vector)> {
+    let place = |(id, [x, y, z]): Place| (EntityId(id), Vector { x, y, z });
     characters.into_iter().map(place)
 }
 
@@ -105,7 +177,8 @@ mod tests {
             .collect();
         let mut heard = Truth::new();
         let mut is_whole = false;
-        for said in tell_truth(&truth) {
+        for (characters, is_all) in pieces(&truth) {
+            let said = FromCoordinator::Truth { characters, is_all };
             let text = serde_json::to_string(&said).unwrap();
             assert!(text.len() < 1 << 20, "{} bytes", text.len());
             let FromCoordinator::Truth { characters, is_all } =
@@ -119,5 +192,29 @@ mod tests {
         }
         assert!(is_whole);
         assert_eq!(heard, truth);
+    }
+
+    #[test]
+    fn claims_are_understood_as_they_were_meant() {
+        let report = Report {
+            until: Time::from_nanos(9_000_000_123),
+            claims: vec![Claim {
+                at: Time::from_nanos(8_999_999_999),
+                within: Duration::ZERO,
+                entity: EntityId(0x8_0003),
+                server: 4,
+                what: Custody::Gave,
+            }],
+            losses: vec![Loss {
+                at: Time::from_nanos(7),
+                server: 2,
+            }],
+        };
+        let within = Duration::from_micros(12);
+        let text = serde_json::to_string(&Claims::of(&report, within)).unwrap();
+        let heard: Claims = serde_json::from_str(&text).unwrap();
+        let mut meant = report;
+        meant.claims[0].within = within;
+        assert_eq!(heard.report(), meant);
     }
 }

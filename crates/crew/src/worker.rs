@@ -1,4 +1,4 @@
-//! The side that has players.
+//! The side that has a part of the players, or of the game servers.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use lagometer_far::{Clock, Far, Line, RemoteJob, Secret};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
-use lagometer_world::{Company, Note, Outcome, PlayError, Scenario, Truth};
+use lagometer_world::{
+    Company, Note, Outcome, Part, PlayError, Report, Scenario, Server, Slice, Truth,
+};
 
 use crate::error::Error;
 use crate::roll::written;
-use crate::words::{FromCoordinator, FromWorker, Request, SERVICE, Task, places};
+use crate::words::{Claims, FromCoordinator, FromWorker, Request, SERVICE, Task, pieces, places};
 
 /// How often a coordinator that is not there yet is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(250);
@@ -101,10 +103,23 @@ impl Joined {
         self.task.part.players.of(self.task.scenario.players)
     }
 
+    /// How many of the game servers are.
+    #[must_use]
+    pub fn servers(&self) -> u32 {
+        let all = Server::count(&self.task.scenario);
+        self.task.part.servers.of(all)
+    }
+
     /// The gateway's address for players.
     #[must_use]
     pub fn gateway(&self) -> &str {
         &self.task.gateway
+    }
+
+    /// Its address for game servers.
+    #[must_use]
+    pub fn gateway_for_servers(&self) -> &str {
+        &self.task.servers
     }
 
     /// Tells the coordinator that this worker cannot play.
@@ -124,6 +139,7 @@ impl Joined {
         let Self { far, job, task } = self;
         let line = far.offset().ok_or(Error::NoClock)?;
         let here = Rc::new(Here {
+            part: task.part,
             clock: far.clock(),
             line: Cell::new(line),
             set_at: Cell::new(far.clock().now()),
@@ -135,16 +151,18 @@ impl Joined {
             stop,
         });
         here.poster.say(FromWorker::Ready);
+        let scenario = Arc::new(task.scenario);
+        let part = task.part;
         let shared = Rc::new(SharedTime(Rc::clone(&here)));
         let mut coordinator = TheOthers {
-            here,
+            here: Rc::clone(&here),
             heard: Truth::new(),
             truth: None,
             is_stopped: false,
             is_over: false,
         };
-        let scenario = Arc::new(task.scenario);
-        play_together(&scenario, task.part, venue, shared, &mut coordinator)
+        here.wait_to_open()
+            .and_then(|()| play_together(&scenario, part, venue, shared, &mut coordinator))
             .map(drop)
             .map_err(|error| {
                 // A coordinator that is gone need not be told.
@@ -157,6 +175,7 @@ impl Joined {
 
 /// What the worker's clock and its stage share.
 struct Here {
+    part: Part,
     far: Far,
     job: Arc<RemoteJob>,
     clock: Clock,
@@ -186,11 +205,44 @@ impl Here {
             Some(why) => Err(PlayError::Company(format!(
                 "the coordinator is gone: {why}"
             ))),
-            None if self.stop.load(Ordering::Relaxed) => {
-                Err(PlayError::Company("it was stopped".to_owned()))
-            }
+            None if self.stop.load(Ordering::Relaxed) => Err(was_stopped()),
             None => Ok(None),
         }
+    }
+
+    /// Whether game servers are played here.
+    fn has_servers(&self) -> bool {
+        self.part.servers != Slice::NONE
+    }
+
+    /// Waits until game servers are to connect: when all workers have come, or
+    /// at once where the world is being played already.
+    fn wait_to_open(&self) -> Result<(), PlayError> {
+        while self.has_servers() {
+            match self.hear(NAP)? {
+                Some(FromCoordinator::Open) => break,
+                Some(FromCoordinator::Start { at_ns }) => {
+                    self.begin(at_ns);
+                    break;
+                }
+                Some(FromCoordinator::Stop) => return Err(was_stopped()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The world's time counts from that instant of the coordinator's clock.
+    fn begin(&self, at_ns: u64) {
+        self.start.set(Time::from_nanos(at_ns));
+        self.line.set(self.far.offset().unwrap_or(self.line.get()));
+    }
+
+    /// Says something that the coordinator has heard when this returns.
+    fn say_now(&self, said: &FromWorker) -> Result<(), PlayError> {
+        let said = self.job.ask(&written(said));
+        said.map(drop)
+            .map_err(|error| PlayError::Company(error.to_string()))
     }
 
     /// The clocks drift apart, and more is known of that with every probe.
@@ -203,6 +255,10 @@ impl Here {
     }
 
     fn now(&self) -> Time {
+        if self.start.get() == Time::MAX {
+            // Servers connect before there is a start.
+            return self.clock.now();
+        }
         let there = self.line.get().to_far(self.clock.now());
         let now = Time::ZERO + there.since(self.start.get());
         // A better line may say that it is earlier than was thought.
@@ -212,25 +268,26 @@ impl Here {
     }
 }
 
+fn was_stopped() -> PlayError {
+    PlayError::Company("it was stopped".to_owned())
+}
+
 /// The run's time, which the coordinator's clock tells.
 struct SharedTime(Rc<Here>);
 
 impl RunClock for SharedTime {
     fn start(&self) -> Result<(), PlayError> {
         let here = &self.0;
-        loop {
+        if here.has_servers() {
+            here.poster.say(FromWorker::Opened);
+        }
+        while here.start.get() == Time::MAX {
             match here.hear(NAP)? {
-                Some(FromCoordinator::Start { at_ns }) => {
-                    here.start.set(Time::from_nanos(at_ns));
-                    break;
-                }
-                Some(FromCoordinator::Stop) => {
-                    return Err(PlayError::Company("it was stopped".to_owned()));
-                }
+                Some(FromCoordinator::Start { at_ns }) => here.begin(at_ns),
+                Some(FromCoordinator::Stop) => return Err(was_stopped()),
                 _ => {}
             }
         }
-        here.line.set(here.far.offset().unwrap_or(here.line.get()));
         let there = here.line.get().to_far(here.clock.now());
         thread::sleep(here.start.get().since(there));
         Ok(())
@@ -267,7 +324,7 @@ impl TheOthers {
                 }
                 FromCoordinator::Stop => self.is_stopped = true,
                 FromCoordinator::Over => self.is_over = true,
-                FromCoordinator::Start { .. } => {}
+                FromCoordinator::Open | FromCoordinator::Start { .. } => {}
             }
         }
         Ok(())
@@ -281,12 +338,34 @@ impl Company for TheOthers {
         Ok(self.is_stopped)
     }
 
-    fn note(&mut self, note: Note) -> Result<(), PlayError> {
-        self.here.poster.say(FromWorker::Note(note));
+    fn note(&mut self, note: Note, so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError> {
+        // Who has players is not replaced.
+        let so_far = self.here.has_servers().then(|| Box::new(so_far()));
+        self.here.poster.say(FromWorker::Note { note, so_far });
         Ok(())
     }
 
-    fn stand(&mut self, _own: Truth) -> Result<(), PlayError> {
+    fn report(&mut self, own: Report) -> Result<Report, PlayError> {
+        let here = &self.here;
+        if here.has_servers() {
+            let said = FromWorker::Report(Claims::of(&own, here.line.get().error()));
+            if own.claims.is_empty() && own.losses.is_empty() {
+                here.poster.say(said);
+            } else {
+                here.say_now(&said)?;
+            }
+        }
+        // The coordinator has the ledger.
+        Ok(Report::default())
+    }
+
+    fn stand(&mut self, own: Truth) -> Result<(), PlayError> {
+        if self.here.has_servers() {
+            for (characters, is_all) in pieces(&own) {
+                let said = FromWorker::Stands { characters, is_all };
+                self.here.poster.say(said);
+            }
+        }
         Ok(())
     }
 

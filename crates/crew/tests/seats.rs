@@ -22,14 +22,26 @@ fn scenario() -> Scenario {
 }
 
 fn coordinator(secret: &Secret) -> Coordinator {
+    start(secret, &scenario(), [2, 0], PATIENCE).unwrap()
+}
+
+/// With so many workers for players and for game servers.
+fn start(
+    secret: &Secret,
+    scenario: &Scenario,
+    [workers, server_workers]: [u32; 2],
+    patience: Duration,
+) -> Result<Coordinator, Error> {
     Coordinator::start(Settings {
         bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         secret,
-        scenario: &scenario(),
+        scenario,
         gateway: "gateway:12108".to_owned(),
-        workers: 2,
+        servers: "gateway:11288".to_owned(),
+        workers,
+        server_workers,
+        patience,
     })
-    .unwrap()
 }
 
 fn come(at: &Coordinator, secret: &Secret, index: Option<u32>) -> Result<Joined, Error> {
@@ -82,16 +94,17 @@ fn a_worker_that_cannot_play_says_why() {
     let coordinator = coordinator(&secret);
     let worker = come(&coordinator, &secret, None).unwrap();
     worker.give_up("it rains");
-    let gathered: Result<(), Error> = coordinator.gather(PATIENCE, |_| Ok(()));
+    let gathered: Result<(), Error> = coordinator.gather(|_| Ok(()));
     assert_eq!(gathered.unwrap_err().to_string(), "worker 1: it rains");
 }
 
 #[test]
 fn those_who_came_and_were_not_ready_do_not_count() {
     let secret = Secret::generate();
-    let coordinator = coordinator(&secret);
+    let patience = Duration::from_millis(50);
+    let coordinator = start(&secret, &scenario(), [2, 0], patience).unwrap();
     let _worker = come(&coordinator, &secret, None).unwrap();
-    let gathered: Result<(), Error> = coordinator.gather(Duration::from_millis(50), |_| Ok(()));
+    let gathered: Result<(), Error> = coordinator.gather(|_| Ok(()));
     let error = gathered.unwrap_err();
     assert!(
         matches!(
@@ -102,6 +115,38 @@ fn those_who_came_and_were_not_ready_do_not_count() {
                 ..
             }
         ),
+        "{error}"
+    );
+}
+
+#[test]
+fn servers_that_share_the_world_are_shared_among_workers() {
+    let (name, text) = BUILT_IN
+        .iter()
+        .find(|(name, _)| *name == "spatial")
+        .unwrap();
+    let scenario = Scenario::parse(name, text).unwrap();
+    let secret = Secret::generate();
+    let coordinator = start(&secret, &scenario, [1, 2], PATIENCE).unwrap();
+    let shares: Vec<[u32; 2]> = (0..3)
+        .map(|index| {
+            let worker = come(&coordinator, &secret, Some(index)).unwrap();
+            assert_eq!(worker.gateway_for_servers(), "gateway:11288");
+            [worker.players(), worker.servers()]
+        })
+        .collect();
+    // The master stays with the coordinator.
+    assert_eq!(shares, [[scenario.players, 0], [0, 5], [0, 4]]);
+    let error = start(&secret, &scenario, [0, 10], PATIENCE).unwrap_err();
+    assert_eq!(error.to_string(), "10 workers have 9 game servers to share");
+}
+
+#[test]
+fn a_server_that_has_the_world_alone_stays() {
+    let error = start(&Secret::generate(), &scenario(), [1, 1], PATIENCE).unwrap_err();
+    let (asked, shared) = (1, 0);
+    assert!(
+        matches!(error, Error::TooFewServers { asked: a, shared: s } if (a, s) == (asked, shared)),
         "{error}"
     );
 }

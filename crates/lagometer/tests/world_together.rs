@@ -1,5 +1,6 @@
 //! One world played by several processes: the players do the same as if one
-//! process had played them, and who is missed is named.
+//! process had played them, who is missed is named, and game servers that were
+//! killed come back for what they had.
 
 use std::io::Read as _;
 use std::process::{Child, Command, Output, Stdio};
@@ -124,6 +125,59 @@ fn a_worker_that_is_killed_is_named_and_nobody_waits() {
     }
 }
 
+/// Players and game servers are in processes of their own, and one of the
+/// latter is killed without a word in the middle of what is measured.
+#[test]
+fn game_servers_that_are_killed_come_back_for_what_they_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("world.json");
+    let mut coordinator = Running::start(
+        world(&["spatial", "--players", "20", "--seed", "7"])
+            .args(["--join-every", "5ms", "--for", "6s", "--no-html"])
+            .args(["--workers", "1", "--server-workers", "3", "--json"])
+            .arg(&json),
+    );
+    let workers = coordinator.children("--join", 4);
+    coordinator.wait_for_second(3);
+    // The first has the players, the second servers 1, 4 and 7.
+    kill(workers[1]);
+    let (status, errors) = coordinator.end();
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(errors.contains("worker 2 is gone"), "{errors}");
+    assert!(
+        errors.contains("worker 2: its game servers are back"),
+        "{errors}"
+    );
+    let document: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let world = &document["world"];
+    let players = &world["players"];
+    assert_eq!(players["servers_lost"], 3, "{world:#}");
+    assert_eq!(players["servers_returned"], 3, "{world:#}");
+    // Players keep their connections and what they see.
+    assert_eq!(players["in_game"], 20, "{world:#}");
+    assert_eq!(players["lost"], 0, "{world:#}");
+    assert!(world["inputs"].is_string(), "{world:#}");
+    let handovers = &world["handovers"];
+    assert_eq!(handovers["doubled"], 0, "{world:#}");
+    assert_eq!(handovers["orphans"], 0, "{world:#}");
+    assert_eq!(handovers["simulated"], 20, "{world:#}");
+    assert_eq!(handovers["failed"], 0, "{world:#}");
+    assert_eq!(world["sight"]["views_right"], 20, "{world:#}");
+    assert_eq!(world["sight"]["views_compared"], 20, "{world:#}");
+    // What the lost process had told is in the sums, and it is named.
+    let processes = world["processes"].as_array().unwrap();
+    let parts: Vec<(u64, u64, bool)> = processes
+        .iter()
+        .map(|each| {
+            let count = |what: &str| each[what].as_u64().unwrap();
+            (count("servers"), count("players"), each["lost"] == true)
+        })
+        .collect();
+    let whole = [(1, 0), (0, 20), (3, 0), (3, 0), (3, 0)].map(|(s, p)| (s, p, false));
+    assert_eq!(parts[..5], whole, "{processes:#?}");
+    assert_eq!(parts[5..], [(3, 0, true)], "{processes:#?}");
+}
+
 #[test]
 fn who_never_comes_is_not_waited_for() {
     let coordinator = world(&["single", "--workers", "2", "--coordinate", "127.0.0.1:0"])
@@ -149,6 +203,18 @@ fn mistakes_are_said_in_one_line() {
         .output()
         .unwrap();
     fails(&crowded, 2, "3 workers have 2 players");
+    let alone = world(&["single", "--server-workers", "1", "--no-html"])
+        .output()
+        .unwrap();
+    fails(
+        &alone,
+        2,
+        "`single` has one game server and nothing to share",
+    );
+    let too_many = world(&["spatial", "--server-workers", "10", "--no-html"])
+        .output()
+        .unwrap();
+    fails(&too_many, 2, "10 workers have 9 game servers");
     let behind_links = world(&["lod", "--workers", "2", "--network", "lan"])
         .output()
         .unwrap();
@@ -219,13 +285,31 @@ impl Running {
 
     /// Reads what it tells until a line has that in it.
     fn wait_for(&mut self, what: &str) {
+        while !self.errors.contains(what) {
+            self.read_one();
+        }
+    }
+
+    /// Reads what it tells until it has told of that second of the world.
+    fn wait_for_second(&mut self, second: u32) {
+        let told = |errors: &str| {
+            let seconds = errors.lines().filter_map(|line| line.split_once(" s  "));
+            seconds
+                .filter_map(|(at, _)| at.trim().parse().ok())
+                .max()
+                .unwrap_or(0)
+        };
+        while told(&self.errors) < second {
+            self.read_one();
+        }
+    }
+
+    fn read_one(&mut self) {
         let stderr = self.child.stderr.as_mut().unwrap();
         let mut byte = [0];
-        while !self.errors.contains(what) {
-            let length = stderr.read(&mut byte).unwrap();
-            assert_ne!(length, 0, "it ended: {}", self.errors);
-            self.errors.push(char::from(byte[0]));
-        }
+        let length = stderr.read(&mut byte).unwrap();
+        assert_ne!(length, 0, "it ended: {}", self.errors);
+        self.errors.push(char::from(byte[0]));
     }
 
     /// Waits for its end; its exit code, and all that it told.

@@ -34,6 +34,7 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             in_game: outcome.players,
             lost: outcome.lost.len() as u32,
             returned: outcome.returned.players,
+            servers_lost: outcome.servers_lost,
             servers_returned: outcome.returned.servers,
             turned_away: outcome.server.turned_away,
             observers: scenario.observers.min(scenario.players),
@@ -42,7 +43,8 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         sight: sight(outcome, seconds),
         frames: Frames {
             asked_per_s: f64::from(scenario.server_frames_per_s),
-            per_s: outcome.server.frames as f64 / seconds,
+            // A server's, on the average.
+            per_s: outcome.server.frames as f64 / f64::from(scenario.simulating()) / seconds,
             missed: outcome.frames_missed,
             work_ms: outcome.frame_work.quantiles_ms(),
             late_ms: outcome.frame_late.quantiles_ms(),
@@ -118,7 +120,20 @@ pub fn verdict(world: &World) -> String {
     let players = world.players.in_game;
     match &world.bend {
         Some(bend) => format!("{players} players are too many: {bend}; {seen}{cost}."),
-        None => format!("{players} players are carried: {seen}{cost}."),
+        None => format!(
+            "{players} players are carried: {seen}{cost}{}.",
+            breaks(world)
+        ),
+    }
+}
+
+/// What became of game servers that broke off, where any did.
+fn breaks(world: &World) -> String {
+    let players = &world.players;
+    match (players.servers_lost, players.servers_returned) {
+        (0, _) => String::new(),
+        (1, 1) => "; a game server broke off and came back".to_owned(),
+        (lost, back) => format!("; {lost} game servers broke off, {back} came back"),
     }
 }
 
@@ -197,7 +212,9 @@ fn bend(world: &World, every: &[Duration]) -> Option<String> {
         return Some(format!("the gateway's tick takes up to {tick_ms:.0} ms"));
     }
     let frames = &world.frames;
-    if frames.per_s < ENOUGH_FRAMES * frames.asked_per_s {
+    // A server that broke off lacks frames for that, and not for want of time.
+    let all_stood = world.players.servers_lost == 0;
+    if all_stood && frames.per_s < ENOUGH_FRAMES * frames.asked_per_s {
         return Some(format!(
             "the game server simulates {:.1} of {:.0} frames a second",
             frames.per_s, frames.asked_per_s
@@ -245,6 +262,7 @@ fn process(fellow: &Fellow, seconds: f64) -> WorldProcess {
         players: fellow.players,
         cpu_pct: fellow.cpu.map(|cpu| 100.0 * cpu.as_secs_f64() / seconds),
         clock_error_us: fellow.clock_error.as_secs_f64() * 1e6,
+        lost: fellow.lost,
     }
 }
 
@@ -314,6 +332,17 @@ mod tests {
             verdict(&world),
             "150 players are carried: what they see of each other is 39 ms old at the median and 68 ms at p99."
         );
+    }
+
+    #[test]
+    fn a_server_that_broke_off_is_not_called_too_slow() {
+        let mut world = carried();
+        world.frames.per_s = 20.0;
+        assert!(bend(&world, &WINDOW).is_some());
+        world.players.servers_lost = 1;
+        world.players.servers_returned = 1;
+        assert_eq!(bend(&world, &WINDOW), None);
+        assert!(verdict(&world).ends_with("; a game server broke off and came back."));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use lagometer_stats::Distribution;
 use serde::{Deserialize, Serialize};
 
 use crate::crowd::EntityId;
+use crate::custody::Report;
 use crate::merging::{merge, sum};
 use crate::outcome::{Moment, Outcome};
 use crate::vector::Vector;
@@ -57,12 +58,23 @@ pub trait Company {
     /// follows.
     fn is_stopped(&mut self) -> Result<bool, PlayError>;
 
-    /// Takes what happened here in half a second.
+    /// Takes what happened here in half a second; `so_far` is all that was
+    /// found here up to now, for whoever keeps it in case this part is lost.
     ///
     /// # Errors
     ///
     /// [`PlayError::Company`].
-    fn note(&mut self, note: Note) -> Result<(), PlayError>;
+    fn note(&mut self, note: Note, so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError>;
+
+    /// Takes what this part's servers say of whom they simulate: where they say
+    /// something, before the gateway hears what follows from it. Returns what
+    /// is to be held against each other here: what all servers say, up to the
+    /// instant that all have told of, or nothing where another has the ledger.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayError::Company`].
+    fn report(&mut self, own: Report) -> Result<Report, PlayError>;
 
     /// Takes where the characters of this part's servers are, after nobody has
     /// moved for a while. May be told again.
@@ -120,9 +132,13 @@ impl Company for Alone<'_> {
         Ok(self.stop.load(Ordering::Relaxed))
     }
 
-    fn note(&mut self, note: Note) -> Result<(), PlayError> {
+    fn note(&mut self, note: Note, _so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError> {
         (self.progress)(&note.moment);
         Ok(())
+    }
+
+    fn report(&mut self, own: Report) -> Result<Report, PlayError> {
+        Ok(own)
     }
 
     fn stand(&mut self, own: Truth) -> Result<(), PlayError> {

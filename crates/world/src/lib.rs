@@ -53,7 +53,7 @@ pub use assemble::{assemble, verdict};
 pub use body::{Body, Movement, Step};
 pub use company::{Alone, Company, Note, Truth};
 pub use crowd::{Crowd, EntityId};
-pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger};
+pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger, Loss, Report};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use mind::{Decision, Mind, Temper, Turn};

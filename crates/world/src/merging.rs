@@ -14,6 +14,7 @@ impl Outcome {
     pub fn absorb(&mut self, other: Self) {
         self.players += other.players;
         self.lost.extend(other.lost);
+        self.servers_lost += other.servers_lost;
         self.returned.players += other.returned.players;
         self.returned.servers += other.returned.servers;
         for (mine, theirs) in self.age.iter_mut().zip(&other.age) {

@@ -19,6 +19,9 @@ pub struct Outcome {
     pub players: u32,
     /// Players that lost their connection, with the first reason.
     pub lost: Vec<String>,
+    /// Servers that broke off, with their connections or their processes, each
+    /// time.
+    pub servers_lost: u32,
     /// Who came back after the connection had broken off.
     pub returned: Returned,
     /// What every player sees, how old it is, by tier.
@@ -41,7 +44,7 @@ pub struct Outcome {
     /// After everything had stood still: views that were complete and right,
     /// and views that were looked at.
     pub right_views: (usize, usize),
-    /// What the server did.
+    /// What the servers did.
     pub server: ServerCounts,
     /// How long the server's frames took.
     pub frame_work: Distribution,
@@ -85,6 +88,9 @@ pub struct Fellow {
     pub cpu: Option<Duration>,
     /// How far its clock, as it was set right, may have been off.
     pub clock_error: Duration,
+    /// It broke off in the middle: of what it did, all up to its last note,
+    /// half a second before at most, is in the sums.
+    pub lost: bool,
 }
 
 /// Those that came back after their connections had broken off.

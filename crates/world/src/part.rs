@@ -27,6 +27,15 @@ impl Slice {
         }
     }
 
+    /// The same of those from `first` on.
+    #[must_use]
+    pub const fn share_from(first: u32, nth: u32, many: u32) -> Self {
+        Self {
+            first: first + nth,
+            step: many,
+        }
+    }
+
     /// One of them alone.
     #[must_use]
     pub const fn only(number: u32) -> Self {
@@ -101,5 +110,7 @@ mod tests {
         assert_eq!(held(Slice::only(3)), [3]);
         assert_eq!(Slice::only(3).of(3), 0);
         assert_eq!(Slice::only(3).of(4), 1);
+        assert_eq!(held(Slice::share_from(1, 0, 2)), [1, 3]);
+        assert_eq!(held(Slice::share_from(1, 1, 2)), [2, 4]);
     }
 }

@@ -249,6 +249,12 @@ impl Scenario {
         slowest.unwrap_or_default() + SETTLE
     }
 
+    /// How many game servers simulate characters.
+    #[must_use]
+    pub fn simulating(&self) -> u32 {
+        self.space.map_or(1, |space| space.server_count())
+    }
+
     /// The time between two frames of a server.
     #[must_use]
     pub fn server_frame(&self) -> Duration {

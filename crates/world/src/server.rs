@@ -126,9 +126,16 @@ impl Server {
     #[must_use]
     pub fn count(scenario: &Scenario) -> u32 {
         match (scenario.channels, &scenario.space) {
-            (Channels::Spatial, Some(space)) => 1 + space.server_count(),
+            (Channels::Spatial, Some(_)) => 1 + scenario.simulating(),
             _ => 1,
         }
+    }
+
+    /// The number among those that simulate of the server of that number; none
+    /// of a master, which comes before them.
+    #[must_use]
+    pub fn simulating(scenario: &Scenario, number: u32) -> Option<u32> {
+        number.checked_sub(Self::count(scenario) - scenario.simulating())
     }
 
     /// Logs in and asks for what it is to own.
@@ -199,6 +206,16 @@ impl Server {
             Self::Whole(server) => server.counts(),
             Self::Master(server) => server.counts(),
             Self::Region(server) => server.counts(),
+        }
+    }
+
+    /// Whether it has begun or ended to simulate somebody since it was last
+    /// asked.
+    #[must_use]
+    pub fn has_claims(&self) -> bool {
+        match self {
+            Self::Region(server) => server.has_claims(),
+            Self::Whole(_) | Self::Master(_) => false,
         }
     }
 

@@ -35,6 +35,9 @@ const COMPARE_AGAIN: Duration = Duration::from_millis(500);
 /// How often the others are listened to once there is nothing else to do.
 const HEARING: Duration = Duration::from_millis(10);
 
+/// How long others may take to say where everybody is once all are to stop.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
 /// How often progress is told.
 const NOTE_EVERY: Duration = Duration::from_millis(500);
 
@@ -167,13 +170,21 @@ impl<'a, W: Wires> Stage<'a, W> {
     /// Lets the players in, one by one.
     fn fill(&mut self) -> Result<(), PlayError> {
         let servers = Server::count(&self.scenario);
+        let (now, each) = (self.now(), self.scenario.server_frame());
         for &server in self.servers.keys() {
             // Spread evenly, as those of servers on their own machines are.
-            let phase = self.scenario.server_frame() * server / servers;
-            self.agenda
-                .add(Time::ZERO + phase, Duty::ServerFrame(server));
+            let phase = each * server / servers;
+            self.agenda.add(
+                due_after(Time::ZERO + phase, each, now),
+                Duty::ServerFrame(server),
+            );
         }
-        self.agenda.add(Time::ZERO + NOTE_EVERY, Duty::Note);
+        // Whoever takes the place of a part that was lost comes later.
+        let first_note = due_after(Time::ZERO + NOTE_EVERY, NOTE_EVERY, now);
+        let noted_from = first_note - NOTE_EVERY;
+        let nth = noted_from.since(Time::ZERO).as_nanos() / NOTE_EVERY.as_nanos();
+        self.tally.begin_notes(nth as u32, noted_from);
+        self.agenda.add(first_note, Duty::Note);
         for player in (0..self.scenario.players).filter(|player| self.part.players.has(*player)) {
             self.agenda
                 .add(self.scenario.joins_at(player), Duty::Join(player));
@@ -189,13 +200,13 @@ impl<'a, W: Wires> Stage<'a, W> {
             }
         }
         self.wires.begin_measuring()?;
-        self.collect();
+        self.collect()?;
         let now = self.now();
         let (counts, flow) = (self.server_counts(), self.wires.flow());
         let cpu = self.wires.processor_time();
         self.tally.begin(now, counts, flow, cpu);
         self.run_until(self.scenario.filled_at() + self.scenario.duration.0)?;
-        self.collect();
+        self.collect()?;
         let (now, cpu) = (self.now(), self.wires.processor_time());
         self.tally.end(now, players(&self.wires), cpu);
         let (counts, flow) = (self.server_counts(), self.wires.flow());
@@ -221,13 +232,14 @@ impl<'a, W: Wires> Stage<'a, W> {
                 .filter_map(Server::crowd)
                 .flat_map(|crowd| crowd.own().map(|(entity, body)| (entity, body.place)))
                 .collect();
+            // Where all are is the last that is said of it.
+            self.collect()?;
             self.company.stand(own)?;
             let Some(truth) = self.wait_for_truth()? else {
                 return Ok(());
             };
-            self.collect();
-            let now = self.now();
-            let all_right = self.tally.compare(&truth, players(&self.wires), now);
+            self.collect()?;
+            let all_right = self.tally.compare(&truth, players(&self.wires));
             if all_right || until >= give_up || self.company.is_stopped()? {
                 return Ok(());
             }
@@ -236,13 +248,14 @@ impl<'a, W: Wires> Stage<'a, W> {
     }
 
     /// Plays on until it is known where all characters are; `None` where all
-    /// are to stop before that.
+    /// are to stop and it is not known soon.
     fn wait_for_truth(&mut self) -> Result<Option<Truth>, PlayError> {
+        let began = self.now();
         loop {
             if let Some(truth) = self.company.truth()? {
                 return Ok(Some(truth));
             }
-            if self.company.is_stopped()? {
+            if self.company.is_stopped()? && self.now().since(began) > LAST_WORD {
                 return Ok(None);
             }
             self.step(self.now() + HEARING)?;
@@ -254,7 +267,7 @@ impl<'a, W: Wires> Stage<'a, W> {
     fn close(mut self) -> Result<Outcome, PlayError> {
         self.tally.deeds(players(&self.wires));
         let partial = self.company.is_stopped()?;
-        let outcome = self.tally.take_outcome(partial);
+        let outcome = self.tally.take_outcome(self.now(), partial);
         self.company.found(&outcome)?;
         while !self.company.is_over()? {
             self.step(self.now() + HEARING)?;
@@ -292,7 +305,7 @@ impl<'a, W: Wires> Stage<'a, W> {
 
     fn perform(&mut self, due: Time, duty: Duty) -> Result<(), PlayError> {
         match duty {
-            Duty::ServerFrame(number) => self.server_frame(due, number),
+            Duty::ServerFrame(number) => self.server_frame(due, number)?,
             Duty::Join(number) => self.join(number)?,
             Duty::Return(number) => self.come_back(number),
             Duty::Revive(number) => self.revive(number)?,
@@ -309,25 +322,33 @@ impl<'a, W: Wires> Stage<'a, W> {
                     .add(due + self.tally.look_every(), Duty::Look(number));
             }
             Duty::Note => {
-                self.collect();
+                self.collect()?;
                 let (flow, cpu) = (self.wires.flow(), self.wires.processor_time());
-                let now = self.now();
+                let (now, counts) = (self.now(), self.server_counts());
                 let note = self.tally.note(now, players(&self.wires), flow, cpu);
-                self.company.note(note)?;
+                let tally = &self.tally;
+                let so_far = || tally.so_far(counts, flow, cpu);
+                self.company.note(note, &so_far)?;
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
         }
         Ok(())
     }
 
-    fn server_frame(&mut self, due: Time, number: u32) {
+    fn server_frame(&mut self, due: Time, number: u32) -> Result<(), PlayError> {
         let (began, id) = (self.now(), self.servers[&number]);
         self.clock.set(began);
-        match self.wires.peer(id) {
+        let has_claims = match self.wires.peer(id) {
             Some((Peer::Server(server), outbox)) if server.simulates() => {
                 server.frame(began, outbox);
+                server.has_claims()
             }
-            _ => return,
+            _ => return Ok(()),
+        };
+        if has_claims {
+            // Whom it lets go of is known before the gateway learns it and
+            // gives them to another, even if this process ends in between.
+            self.report()?;
         }
         self.wires.flush(id);
         let ended = self.now();
@@ -340,6 +361,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             self.tally.miss_frame();
         }
         self.agenda.add(next, Duty::ServerFrame(number));
+        Ok(())
     }
 
     fn join(&mut self, number: u32) -> Result<(), PlayError> {
@@ -371,15 +393,22 @@ impl<'a, W: Wires> Stage<'a, W> {
         );
     }
 
-    /// Asks servers and players for what they noted since the last time.
-    fn collect(&mut self) {
-        let mut claims = Vec::new();
+    /// Has what all servers say of whom they simulate held against each other.
+    fn report(&mut self) -> Result<(), PlayError> {
         for &id in self.servers.values() {
             if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
-                claims.append(&mut server.take_claims());
+                self.tally.claims(server.take_claims());
             }
         }
-        self.tally.claims(claims);
+        let own = self.tally.report(self.wires.now());
+        let said = self.company.report(own)?;
+        self.tally.judge(said);
+        Ok(())
+    }
+
+    /// Asks servers and players for what they noted since the last time.
+    fn collect(&mut self) -> Result<(), PlayError> {
+        self.report()?;
         if self.scenario.space.is_some() {
             for &id in self.players.values() {
                 if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
@@ -387,6 +416,7 @@ impl<'a, W: Wires> Stage<'a, W> {
                 }
             }
         }
+        Ok(())
     }
 
     fn server_counts(&self) -> ServerCounts {
@@ -404,6 +434,13 @@ impl<'a, W: Wires> Stage<'a, W> {
     fn now(&self) -> Time {
         self.wires.now()
     }
+}
+
+/// When something is due that was first due at `first` and then again and
+/// again: what has gone by altogether by `now` is left out.
+fn due_after(first: Time, each: Duration, now: Time) -> Time {
+    let gone = now.since(first).as_nanos() / each.as_nanos();
+    Time::from_nanos((u128::from(first.as_nanos()) + gone * each.as_nanos()) as u64)
 }
 
 /// The players among those who stand.

@@ -1,14 +1,15 @@
 //! The words by which several processes play one world.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use lagometer_units::Span;
 
 use super::SecretArguments;
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("several").multiple(true).args(["workers", "server_workers"]))]
 pub(crate) struct CrewArguments {
     /// Share the players among so many processes; this one keeps the game
-    /// servers
+    /// servers that no other process has
     #[arg(
         long,
         value_name = "N",
@@ -16,9 +17,19 @@ pub(crate) struct CrewArguments {
         conflicts_with_all = ["testbed", "network", "transport"]
     )]
     pub(crate) workers: Option<u32>,
+    /// Share the game servers that simulate a part of the world each, as those
+    /// of `spatial` do, among so many processes more; one that is lost is
+    /// replaced
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+        conflicts_with_all = ["testbed", "network", "transport"]
+    )]
+    pub(crate) server_workers: Option<u32>,
     /// Wait here for the workers, which other machines start with --join,
     /// instead of starting them
-    #[arg(long, value_name = "HOST:PORT", requires_all = ["workers", "gateway"])]
+    #[arg(long, value_name = "HOST:PORT", requires_all = ["several", "gateway"])]
     pub(crate) coordinate: Option<String>,
     /// Be one of the workers of the world that is coordinated there
     #[arg(
@@ -27,15 +38,16 @@ pub(crate) struct CrewArguments {
         conflicts_with_all = [
             "scenario", "gateway", "servers", "metrics", "export", "players", "join_every",
             "duration", "seed", "observers", "json", "testbed", "network", "transport",
-            "threads", "html", "no_html", "workers", "coordinate"
+            "threads", "html", "no_html", "workers", "server_workers", "coordinate"
         ]
     )]
     pub(crate) join: Option<String>,
-    /// Which of the workers, counted from 0, as for the pods of an indexed
-    /// job; any that has not come yet by default
+    /// Which of the workers, counted from 0, those with players first, as for
+    /// the pods of an indexed job; any that has not come yet by default
     #[arg(long, value_name = "N", requires = "join")]
     pub(crate) index: Option<u32>,
-    /// How long workers wait for their coordinator, and it for them
+    /// How long workers wait for their coordinator, and it for them and for
+    /// whoever takes the place of one with game servers
     #[arg(long, value_name = "TIME", default_value = "1min")]
     pub(crate) wait: Span,
     #[command(flatten)]

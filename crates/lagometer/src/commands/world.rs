@@ -93,9 +93,11 @@ fn on_sockets(scenario: &Arc<Scenario>, arguments: &WorldArguments) -> Result<Ex
             exporter.tell(moment);
         }
     };
-    let outcome = match arguments.crew.workers {
-        Some(workers) => crew::play(scenario, &venue, workers, arguments, &mut tell, stop)?,
-        None => play(scenario, &venue, &mut tell, stop).map_err(|error| failure(&error))?,
+    let crew = &arguments.crew;
+    let outcome = if crew.workers.is_some() || crew.server_workers.is_some() {
+        crew::play(scenario, &venue, arguments, &mut tell, stop)?
+    } else {
+        play(scenario, &venue, &mut tell, stop).map_err(|error| failure(&error))?
     };
     drop(own);
     let found = assemble(scenario, place, &outcome);

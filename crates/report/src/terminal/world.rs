@@ -1,7 +1,7 @@
 //! A played world on a terminal: how old what players see is, tier by tier,
 //! what reached them, and what it cost.
 
-use lagometer_stats::{Handovers, World, WorldTier};
+use lagometer_stats::{Handovers, World, WorldProcess, WorldTier};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -153,6 +153,7 @@ fn players(world: &World) -> Facts {
     for (name, count) in [
         ("lost their connections", u64::from(players.lost)),
         ("came back", u64::from(players.returned)),
+        ("servers lost", u64::from(players.servers_lost)),
         (
             "servers that came back",
             u64::from(players.servers_returned),
@@ -270,23 +271,31 @@ fn generator(world: &World) -> Facts {
 
 /// Who played it together, where several processes did.
 fn processes(world: &World) -> Option<Facts> {
-    let (servers, workers) = world.processes.split_first()?;
+    let (own, workers) = world.processes.split_first()?;
     let busy: Vec<f64> = workers.iter().filter_map(|worker| worker.cpu_pct).collect();
     let clock_error_us = workers
         .iter()
         .map(|worker| worker.clock_error_us)
         .fold(0.0, f64::max);
-    let players: Vec<String> = workers
-        .iter()
-        .map(|worker| worker.players.to_string())
-        .collect();
-    let mut facts = vec![
-        ("workers", written::count(workers.len() as u64)),
-        ("players of each", players.join(", ")),
-        ("clocks right to", format!("{clock_error_us:.0} us")),
-    ];
-    if let (Some(own), Some(most)) = (servers.cpu_pct, busy.iter().copied().reduce(f64::max)) {
-        let each = format!("servers {own:.0} % of a core, the busiest worker {most:.0} %");
+    let shares = |count: fn(&WorldProcess) -> u32| -> Option<String> {
+        let is_any = workers.iter().any(|worker| count(worker) > 0);
+        let each: Vec<String> = workers
+            .iter()
+            .map(|worker| count(worker).to_string())
+            .collect();
+        is_any.then(|| each.join(", "))
+    };
+    let mut facts = vec![("workers", written::count(workers.len() as u64))];
+    facts.extend(shares(|worker| worker.players).map(|each| ("players of each", each)));
+    facts.extend(shares(|worker| worker.servers).map(|each| ("game servers of each", each)));
+    facts.push(("clocks right to", format!("{clock_error_us:.0} us")));
+    let lost = workers.iter().filter(|worker| worker.lost).count();
+    if lost > 0 {
+        let note = format!("{lost}; their last half second at most is not counted");
+        facts.push(("lost in the middle", note));
+    }
+    if let (Some(own), Some(most)) = (own.cpu_pct, busy.iter().copied().reduce(f64::max)) {
+        let each = format!("here {own:.0} % of a core, the busiest worker {most:.0} %");
         facts.push(("processor time", each));
     }
     Some(("Processes", facts))

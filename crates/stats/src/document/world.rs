@@ -74,7 +74,10 @@ pub struct Players {
     /// That came back after they had lost them.
     #[serde(default)]
     pub returned: u32,
-    /// Game servers that came back after they had lost their connections.
+    /// Game servers that broke off, with their connections or their processes.
+    #[serde(default)]
+    pub servers_lost: u32,
+    /// Game servers that came back after they had broken off.
     #[serde(default)]
     pub servers_returned: u32,
     /// That found no place on the map.
@@ -169,7 +172,7 @@ pub struct Generator {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorldProcess {
-    /// Its address; `here` for the one that has the game servers.
+    /// Its address; `here` for the one that puts together what all found.
     pub at: String,
     /// Game servers that it played.
     pub servers: u32,
@@ -180,6 +183,10 @@ pub struct WorldProcess {
     /// How far its clock may have been off the servers' after it was set
     /// right, microseconds.
     pub clock_error_us: f64,
+    /// It broke off in the middle: of what it did, all up to half a second
+    /// before at most is counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// What became of characters that went from server to server, from the

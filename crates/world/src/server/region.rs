@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_protocol::messages::channeldpb::spatial_interest_query::SphereAoi;
@@ -170,6 +171,13 @@ impl Region {
     #[must_use]
     pub fn counts(&self) -> ServerCounts {
         self.counts
+    }
+
+    /// Whether it has begun or ended to simulate somebody since it was last
+    /// asked.
+    #[must_use]
+    pub fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
     }
 
     /// What it began and ended to simulate since it was last asked.
@@ -383,6 +391,8 @@ impl Region {
     fn claim(&mut self, entity: EntityId, what: Custody, at: Time) {
         self.claims.push(Claim {
             at,
+            // Whoever shares the clock with others knows how well.
+            within: Duration::ZERO,
             entity,
             server: self.number,
             what,

@@ -58,10 +58,8 @@ impl<W: Wires> Stage<'_, W> {
         };
         self.retired += server.counts();
         self.tally.claims(server.take_claims());
-        // The master, which simulates nobody, comes before those that do.
-        if let (Some(_), Some(nth)) = (self.scenario.space, number.checked_sub(1)) {
-            self.tally.lose_server(nth, now);
-        }
+        let simulating = Server::simulating(&self.scenario, number);
+        self.tally.lose_server(simulating, now);
         self.absent.insert(number, (now, reason));
         self.agenda.add(now + RETURN_AFTER, Duty::Revive(number));
     }

@@ -7,7 +7,7 @@ use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
 use crate::company::{Note, Truth};
-use crate::custody::{Claim, Ledger};
+use crate::custody::{Claim, Ledger, Loss, Report};
 use crate::outcome::{GatewayFigures, Handovers, Moment, Outcome, Returned};
 use crate::player::{Player, PlayerCounts};
 use crate::scenario::Scenario;
@@ -45,6 +45,9 @@ pub(super) struct Tally {
     outcome: Outcome,
     /// Ages since the last note.
     ages_since: Distribution,
+    /// What servers here say of whom they simulate, and has not been told.
+    claims: Vec<Claim>,
+    losses: Vec<Loss>,
     /// Who simulates whom, where several servers do.
     ledger: Ledger,
     /// How many servers simulate.
@@ -88,6 +91,7 @@ impl Tally {
                 measured: Duration::ZERO,
                 players: 0,
                 lost: Vec::new(),
+                servers_lost: 0,
                 returned: Returned::default(),
                 age: scenario.tiers.iter().map(|_| Distribution::new()).collect(),
                 states: 0,
@@ -112,14 +116,30 @@ impl Tally {
                 partial: false,
             },
             ages_since: Distribution::new(),
+            claims: Vec::new(),
+            losses: Vec::new(),
             ledger: Ledger::default(),
-            simulating: scenario.space.map_or(1, |space| space.server_count()),
+            simulating: scenario.simulating(),
         }
     }
 
-    /// What servers began and ended to simulate.
-    pub(super) fn claims(&mut self, claims: Vec<Claim>) {
-        self.ledger.take(claims);
+    /// What a server here began and ended to simulate.
+    pub(super) fn claims(&mut self, mut claims: Vec<Claim>) {
+        self.claims.append(&mut claims);
+    }
+
+    /// All that was said by servers here up to `now` and has not been told.
+    pub(super) fn report(&mut self, now: Time) -> Report {
+        Report {
+            until: now,
+            claims: std::mem::take(&mut self.claims),
+            losses: std::mem::take(&mut self.losses),
+        }
+    }
+
+    /// What servers anywhere say is held against each other.
+    pub(super) fn judge(&mut self, said: Report) {
+        self.ledger.take(said);
     }
 
     /// Times between the last state by one server and the first by the next.
@@ -134,6 +154,12 @@ impl Tally {
     /// How often each view is looked at.
     pub(super) fn look_every(&self) -> Duration {
         self.look_every
+    }
+
+    /// The first note will be the one numbered `nth`, of the time from `at` on.
+    pub(super) fn begin_notes(&mut self, nth: u32, at: Time) {
+        self.noted.nth = nth;
+        self.noted.at = at;
     }
 
     /// Players are about to count from nothing.
@@ -156,7 +182,7 @@ impl Tally {
         self.cpu_before = cpu;
         self.server_before = server;
         self.flow_before = flow;
-        self.ledger.begin_counting();
+        self.ledger.count_from(now);
     }
 
     /// Looks at what a player sees.
@@ -196,9 +222,12 @@ impl Tally {
         self.outcome.frames_missed += u64::from(self.measuring);
     }
 
-    /// The server numbered `nth` of those that simulate has broken off.
-    pub(super) fn lose_server(&mut self, nth: u32, now: Time) {
-        self.ledger.lose(nth, now);
+    /// A server has broken off: the one numbered `simulating` of those that
+    /// simulate, if it does.
+    pub(super) fn lose_server(&mut self, simulating: Option<u32>, at: Time) {
+        self.outcome.servers_lost += 1;
+        let loss = simulating.map(|server| Loss { at, server });
+        self.losses.extend(loss);
     }
 
     /// A server has come back.
@@ -293,11 +322,15 @@ impl Tally {
     /// What server and sockets did in the time that counted.
     pub(super) fn end_counts(&mut self, server: ServerCounts, flow: Flow) {
         self.outcome.server = server.since(self.server_before);
-        self.outcome.server.frames /= u64::from(self.simulating);
-        self.outcome.wire = (
-            flow.received_bytes - self.flow_before.received_bytes,
-            flow.sent_bytes - self.flow_before.sent_bytes,
-        );
+        self.outcome.wire = self.wire_since(flow);
+    }
+
+    fn wire_since(&self, flow: Flow) -> (u64, u64) {
+        let before = self.flow_before;
+        (
+            flow.received_bytes - before.received_bytes,
+            flow.sent_bytes - before.sent_bytes,
+        )
     }
 
     /// Compares what players see with what is, once all stand still. Whether
@@ -306,7 +339,6 @@ impl Tally {
         &mut self,
         truth: &Truth,
         players: impl Iterator<Item = &'a Player>,
-        now: Time,
     ) -> bool {
         let (mut right, mut looked_at) = (0, 0);
         for player in players.filter(|player| player.observes() && player.is_in_game()) {
@@ -315,9 +347,6 @@ impl Tally {
         }
         self.outcome.right_views = (right, looked_at);
         if let Some(handovers) = &mut self.outcome.handovers {
-            handovers.custody = self.ledger.sums();
-            handovers.flights = self.ledger.flights().clone();
-            handovers.orphans = self.ledger.orphans(now) as u64;
             handovers.simulated = truth.len() as u64;
         }
         right == looked_at
@@ -329,8 +358,33 @@ impl Tally {
         self.outcome.deeds = deeds.collect();
     }
 
-    /// What was found; nothing is counted after it.
-    pub(super) fn take_outcome(&mut self, partial: bool) -> Outcome {
+    /// What was found by now, without how it went: for whoever would miss it.
+    pub(super) fn so_far(
+        &self,
+        server: ServerCounts,
+        flow: Flow,
+        cpu: Option<Duration>,
+    ) -> Outcome {
+        let mut found = Outcome {
+            timeline: Vec::new(),
+            ..self.outcome.clone()
+        };
+        if self.measuring {
+            found.server = server.since(self.server_before);
+            found.wire = self.wire_since(flow);
+            found.generator_cpu = used(self.cpu_before, cpu);
+        }
+        found
+    }
+
+    /// What was found, at `now`; nothing is counted after it.
+    pub(super) fn take_outcome(&mut self, now: Time, partial: bool) -> Outcome {
+        self.ledger.settle();
+        if let Some(handovers) = &mut self.outcome.handovers {
+            handovers.custody = self.ledger.sums();
+            handovers.flights = self.ledger.flights().clone();
+            handovers.orphans = self.ledger.orphans(now) as u64;
+        }
         Outcome {
             partial,
             gateway: self.gateway,

@@ -1,37 +1,32 @@
-//! A world whose players are shared among several processes.
+//! A world whose players or game servers are shared among several processes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lagometer_crew::{Coordinator, Error, Settings, join};
+use lagometer_crew::{Coordinator, Error, Event, Settings, join};
 use lagometer_far::Secret;
 use lagometer_world::real::Venue;
-use lagometer_world::{Moment, Outcome, Scenario};
+use lagometer_world::{Moment, Outcome, Scenario, Server};
 
-use super::address;
+use super::{SERVERS_PORT, address};
 use crate::cli::{CrewArguments, WorldArguments};
 use crate::failure::Failure;
 use crate::far_end::{self, SECRET_VARIABLE};
 use crate::interrupt;
 
-/// Plays `scenario` on the gateway at `venue` with so many workers: processes
-/// of this machine's own, or such as come from elsewhere.
+/// Plays `scenario` on the gateway at `venue` with the workers that are asked
+/// for: processes of this machine's own, or such as come from elsewhere.
 pub(super) fn play(
     scenario: &Scenario,
     venue: &Venue,
-    workers: u32,
     arguments: &WorldArguments,
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, Failure> {
-    if workers > scenario.players {
-        return Err(Failure::Input(format!(
-            "{workers} workers have {} players to share: ask for fewer with `--workers`",
-            scenario.players
-        )));
-    }
+    let (workers, server_workers) = shares(scenario, &arguments.crew)?;
     let crew = &arguments.crew;
     let given = far_end::secret(&crew.secret)?;
     let is_new = given.is_none();
@@ -40,15 +35,19 @@ pub(super) fn play(
         Some(at) => address(at, "--coordinate")?,
         None => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
     };
-    let gateway = arguments.gateway.clone();
+    let [gateway, servers] = as_told(arguments, venue);
     let coordinator = Coordinator::start(Settings {
         bind,
         secret: &secret,
         scenario,
-        gateway: gateway.unwrap_or_else(|| venue.clients.to_string()),
+        gateway,
+        servers,
         workers,
+        server_workers,
+        patience: crew.wait.0,
     })?;
-    let mut own = Processes(Vec::new());
+    let workers = workers + server_workers;
+    let mut own = None;
     if crew.coordinate.is_some() {
         let at = coordinator.address();
         eprintln!("lagometer: waiting at {at} for {workers} workers");
@@ -62,16 +61,84 @@ pub(super) fn play(
             );
         }
     } else {
-        own.start(workers, coordinator.address(), &secret)?;
+        own = Some(Processes::start(workers, coordinator.address(), &secret)?);
     }
-    coordinator.gather(crew.wait.0, |_| {
+    coordinator.gather(|_| {
         if stop.load(Ordering::Relaxed) {
             let why = "stopped before all workers had come";
             return Err(Failure::Environment(why.to_owned()));
         }
-        own.check()
+        own.as_mut().map_or(Ok(()), Processes::check)
     })?;
-    Ok(coordinator.play(venue, progress, stop)?)
+    let mut mend = |event| tell_and_mend(event, own.as_mut());
+    Ok(coordinator.play(venue, progress, &mut mend, stop)?)
+}
+
+/// How many workers share the players, and how many the game servers.
+fn shares(scenario: &Scenario, crew: &CrewArguments) -> Result<(u32, u32), Failure> {
+    let (workers, server_workers) = (crew.workers.unwrap_or(0), crew.server_workers.unwrap_or(0));
+    if workers > scenario.players {
+        return Err(Failure::Input(format!(
+            "{workers} workers have {} players to share: ask for fewer with `--workers`",
+            scenario.players
+        )));
+    }
+    if server_workers > 0 && scenario.space.is_none() {
+        return Err(Failure::Input(format!(
+            "`{}` has one game server and nothing to share: leave out `--server-workers`, or play \
+             `spatial`",
+            scenario.name
+        )));
+    }
+    if server_workers > scenario.simulating() {
+        return Err(Failure::Input(format!(
+            "{server_workers} workers have {} game servers to share: ask for fewer with \
+             `--server-workers`",
+            scenario.simulating()
+        )));
+    }
+    Ok((workers, server_workers))
+}
+
+/// The gateway's addresses for players and for game servers, as workers are to
+/// find it: as written, since names may lead elsewhere where they are.
+fn as_told(arguments: &WorldArguments, venue: &Venue) -> [String; 2] {
+    let Some(gateway) = &arguments.gateway else {
+        return [venue.clients.to_string(), venue.servers.to_string()];
+    };
+    let servers = arguments.servers.clone().unwrap_or_else(|| {
+        let host = gateway
+            .rsplit_once(':')
+            .map_or(&**gateway, |(host, _)| host);
+        format!("{host}:{SERVERS_PORT}")
+    });
+    [gateway.clone(), servers]
+}
+
+/// Says what became of a worker with game servers, and starts another in its
+/// place where it was a process of our `own`.
+fn tell_and_mend(event: Event, own: Option<&mut Processes>) {
+    match (event, own) {
+        (Event::Missing { index, attempt: 0 }, None) => eprintln!(
+            "lagometer: worker {} is gone, and its game servers with it: waiting for another to \
+             `--join`",
+            index + 1
+        ),
+        (Event::Missing { .. }, None) => {}
+        (Event::Missing { index, attempt }, Some(own)) => match own.replace(index, attempt) {
+            Ok(None) => {}
+            Ok(Some(process)) => eprintln!(
+                "lagometer: worker {} is gone, and its game servers with it: process {process} \
+                 takes its place",
+                index + 1
+            ),
+            // It is tried again, as long as there is patience.
+            Err(failure) => eprintln!("lagometer: worker {} is gone: {failure}", index + 1),
+        },
+        (Event::Back { index }, _) => {
+            eprintln!("lagometer: worker {}: its game servers are back", index + 1);
+        }
+    }
 }
 
 /// Plays the part that the coordinator at `at` gives out.
@@ -85,18 +152,25 @@ pub(super) fn work(at: &str, crew: &CrewArguments) -> Result<ExitCode, Failure> 
     let stop = interrupt::listen()?;
     let joined = join(at, &secret, crew.index, crew.wait.0, stop)?;
     let (nth, workers) = joined.place();
-    let players = joined.players();
-    eprintln!(
-        "lagometer: worker {nth} of {workers}: {players} of {} players of `{}`",
-        joined.scenario().players,
-        joined.scenario().name
-    );
-    let clients = address(joined.gateway(), "the coordinator's --gateway")
-        .inspect_err(|failure| joined.give_up(&failure.to_string()))?;
+    let name = &joined.scenario().name;
+    match joined.servers() {
+        0 => eprintln!(
+            "lagometer: worker {nth} of {workers}: {} of {} players of `{name}`",
+            joined.players(),
+            joined.scenario().players,
+        ),
+        servers => eprintln!(
+            "lagometer: worker {nth} of {workers}: {servers} of {} game servers of `{name}`",
+            Server::count(joined.scenario()),
+        ),
+    }
+    let resolve = |written: &str, flag: &str| {
+        let found = address(written, flag);
+        found.inspect_err(|failure| joined.give_up(&failure.to_string()))
+    };
     let venue = Venue {
-        clients,
-        // The coordinator has them.
-        servers: clients,
+        clients: resolve(joined.gateway(), "the coordinator's --gateway")?,
+        servers: resolve(joined.gateway_for_servers(), "the coordinator's --servers")?,
         metrics: None,
     };
     joined.play(&venue, stop)?;
@@ -105,38 +179,63 @@ pub(super) fn work(at: &str, crew: &CrewArguments) -> Result<ExitCode, Failure> 
 }
 
 /// Workers that are processes of this machine's own, and end with this.
-struct Processes(Vec<Child>);
+struct Processes {
+    program: PathBuf,
+    coordinator: SocketAddr,
+    secret: Secret,
+    /// By the workers' numbers.
+    children: Vec<Child>,
+}
 
 impl Processes {
-    fn start(
-        &mut self,
-        workers: u32,
-        coordinator: SocketAddr,
-        secret: &Secret,
-    ) -> Result<(), Failure> {
-        let lacks = |why| Failure::Environment(format!("no process for a worker: {why}"));
-        let program = std::env::current_exe().map_err(lacks)?;
-        for nth in 0..workers {
-            let child = Command::new(&program)
-                .args(["world", "--join", &coordinator.to_string()])
-                .args(["--index", &nth.to_string()])
-                .env(SECRET_VARIABLE, secret.expose())
-                // Ctrl-C is for this program, which then stops the workers.
-                .process_group(0)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                // What goes wrong the coordinator is told.
-                .stderr(Stdio::null())
-                .spawn()
-                .map_err(lacks)?;
-            self.0.push(child);
+    fn start(workers: u32, coordinator: SocketAddr, secret: &Secret) -> Result<Self, Failure> {
+        let mut own = Self {
+            program: std::env::current_exe().map_err(|why| no_process(&why))?,
+            coordinator,
+            secret: secret.clone(),
+            children: Vec::new(),
+        };
+        for index in 0..workers {
+            let child = own.spawn(index)?;
+            own.children.push(child);
         }
-        Ok(())
+        Ok(own)
+    }
+
+    fn spawn(&self, index: u32) -> Result<Child, Failure> {
+        Command::new(&self.program)
+            .args(["world", "--join", &self.coordinator.to_string()])
+            .args(["--index", &index.to_string()])
+            .env(SECRET_VARIABLE, self.secret.expose())
+            // Ctrl-C is for this program, which then stops the workers.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            // What goes wrong the coordinator is told.
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|why| no_process(&why))
+    }
+
+    /// Starts another worker in the place of a lost one, and returns its
+    /// process. At a later attempt one that is on its way is left alone.
+    fn replace(&mut self, index: u32, attempt: u32) -> Result<Option<u32>, Failure> {
+        let child = &mut self.children[index as usize];
+        if attempt > 0 && matches!(child.try_wait(), Ok(None)) {
+            return Ok(None);
+        }
+        // It may hang, and have been silent for too long.
+        let _ = child.kill();
+        let _ = child.wait();
+        let child = self.spawn(index)?;
+        let process = child.id();
+        self.children[index as usize] = child;
+        Ok(Some(process))
     }
 
     /// Whether all are still there.
     fn check(&mut self) -> Result<(), Failure> {
-        for (nth, child) in (1..).zip(&mut self.0) {
+        for (nth, child) in (1..).zip(&mut self.children) {
             if let Ok(Some(status)) = child.try_wait() {
                 return Err(Failure::Environment(format!(
                     "worker {nth} ended before the start with {status}"
@@ -149,12 +248,16 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        for child in &mut self.0 {
+        for child in &mut self.children {
             // One that is done has told all it had to tell.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
+}
+
+fn no_process(why: &std::io::Error) -> Failure {
+    Failure::Environment(format!("no process for a worker: {why}"))
 }
 
 impl From<Error> for Failure {

@@ -1,0 +1,343 @@
+//! The place of one worker, and what is known of whoever sits there.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use lagometer_far::Session;
+use lagometer_units::Time;
+use lagometer_world::{Fellow, Loss, Note, Outcome, Part, Scenario, Server, Slice, Truth};
+
+use crate::words::{Place, places};
+
+/// From a worker's leaving to the first attempt to have another in its place:
+/// the gateway must have seen that its servers' connections are gone.
+const REPLACE_AFTER: Duration = Duration::from_millis(500);
+
+/// From one attempt to the next.
+const REPLACE_AGAIN: Duration = Duration::from_secs(1);
+
+/// The place of one worker.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) part: Part,
+    pub(crate) guest: Option<Session>,
+    stage: Stage,
+    /// It took another's place while the world was being played.
+    is_late: bool,
+    notes: VecDeque<Note>,
+    /// The number of the last note of whoever sits there now.
+    last_note: Option<u32>,
+    /// What its game servers claim of the time before is known.
+    pub(crate) told_until: Time,
+    clock_error: Duration,
+    /// All that it found up to its last note, if it has game servers.
+    so_far: Option<Box<Outcome>>,
+    /// Where its servers' characters are, as far as it has come.
+    heard: Truth,
+    stands: Option<Truth>,
+    pub(crate) found: Option<Box<Outcome>>,
+    /// Nobody is waited for here any more.
+    pub(crate) is_excused: bool,
+    gone: Option<Absence>,
+}
+
+/// How far whoever sits there has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// It has its task, or nobody is there.
+    Coming,
+    /// Its clock is known, and it waits for the start.
+    Ready,
+    /// Its game servers have what they are to own.
+    Open,
+}
+
+/// A worker with game servers that has left in the middle.
+#[derive(Debug)]
+struct Absence {
+    since: Instant,
+    attempts: u32,
+    next_at: Instant,
+    /// What the last that came in its place said.
+    trouble: Option<String>,
+}
+
+impl Seat {
+    pub(crate) fn new(part: Part) -> Self {
+        Self {
+            part,
+            guest: None,
+            stage: Stage::Coming,
+            is_late: false,
+            notes: VecDeque::new(),
+            last_note: None,
+            told_until: Time::ZERO,
+            clock_error: Duration::ZERO,
+            so_far: None,
+            heard: Truth::new(),
+            stands: None,
+            found: None,
+            is_excused: false,
+            gone: None,
+        }
+    }
+
+    /// Whether game servers are played there.
+    pub(crate) fn has_servers(&self) -> bool {
+        self.part.servers != Slice::NONE
+    }
+
+    /// Its clock is known.
+    pub(crate) fn be_ready(&mut self) {
+        self.stage = Stage::Ready;
+    }
+
+    /// Whether its clock is known, so that it can begin.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stage >= Stage::Ready
+    }
+
+    /// Whether its game servers have what they are to own.
+    pub(crate) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    /// Somebody sits down; `is_late` while the world is being played.
+    pub(crate) fn take(&mut self, guest: Session, is_late: bool) {
+        self.guest = Some(guest);
+        self.is_late = is_late;
+        self.last_note = None;
+    }
+
+    /// Whoever sat there has left. What its notes told stays.
+    pub(crate) fn leave(&mut self) {
+        self.guest = None;
+        self.stage = Stage::Coming;
+        self.last_note = None;
+        self.heard.clear();
+        self.stands = None;
+    }
+
+    /// A worker with game servers has left in the middle. Its servers, where
+    /// they were lost with it, and what it had found up to its last note.
+    pub(crate) fn lose(&mut self, scenario: &Scenario) -> (Vec<Loss>, Option<Box<Outcome>>) {
+        let at = self.told_until;
+        let mut losses = Vec::new();
+        // One that came in another's place and had not begun had nothing.
+        if self.is_open() {
+            losses.extend(
+                (0..Server::count(scenario))
+                    .filter(|number| self.part.servers.has(*number))
+                    .filter_map(|number| Server::simulating(scenario, number))
+                    .map(|server| Loss { at, server }),
+            );
+        }
+        let fellow = self.fellow(scenario, true);
+        let so_far = self.so_far.take().map(|mut found| {
+            found.fellows = vec![Fellow {
+                cpu: found.generator_cpu,
+                ..fellow
+            }];
+            found
+        });
+        self.leave();
+        let now = Instant::now();
+        let absence = self.gone.get_or_insert(Absence {
+            since: now,
+            attempts: 0,
+            next_at: now,
+            trouble: None,
+        });
+        absence.next_at = now + REPLACE_AFTER;
+        (losses, so_far)
+    }
+
+    /// Whoever came in a lost worker's place says that it cannot play.
+    pub(crate) fn complain(&mut self, why: String) {
+        if let Some(absence) = &mut self.gone {
+            absence.trouble = Some(why);
+        }
+    }
+
+    /// Its game servers have what they are to own. Whether they were missed.
+    pub(crate) fn open(&mut self) -> bool {
+        self.stage = Stage::Open;
+        self.gone.take().is_some()
+    }
+
+    /// The number of the attempt to have another in a lost worker's place, if
+    /// one is due.
+    ///
+    /// # Errors
+    ///
+    /// Nobody has come within `patience`; what those said who tried.
+    pub(crate) fn replace(
+        &mut self,
+        now: Instant,
+        patience: Duration,
+    ) -> Result<Option<u32>, String> {
+        let Some(absence) = &mut self.gone else {
+            return Ok(None);
+        };
+        if now.duration_since(absence.since) > patience {
+            let trouble = absence.trouble.take();
+            return Err(trouble.map_or_else(String::new, |why| format!(": {why}")));
+        }
+        if self.guest.is_some() || now < absence.next_at {
+            return Ok(None);
+        }
+        let attempt = absence.attempts;
+        absence.attempts += 1;
+        absence.next_at = now + REPLACE_AGAIN;
+        Ok(Some(attempt))
+    }
+
+    /// Takes a note, and all that was found up to then.
+    pub(crate) fn note(&mut self, note: Note, so_far: Option<Box<Outcome>>) {
+        self.last_note = Some(note.nth);
+        self.notes.push_back(note);
+        self.so_far = so_far;
+    }
+
+    /// Whether its note of that half second is here, or will never be.
+    pub(crate) fn has_noted(&self, nth: u32) -> bool {
+        let is_past = self.last_note.is_some_and(|last| last >= nth);
+        // Who takes another's place begins with a later one.
+        let has_not_begun = self.is_late && self.last_note.is_none();
+        is_past || has_not_begun || self.guest.is_none()
+    }
+
+    /// Its note of that half second; those before it are of no use any more.
+    pub(crate) fn take_note(&mut self, nth: u32) -> Option<Note> {
+        while self.notes.front().is_some_and(|note| note.nth < nth) {
+            self.notes.pop_front();
+        }
+        if self.notes.front().is_some_and(|note| note.nth == nth) {
+            return self.notes.pop_front();
+        }
+        None
+    }
+
+    /// Takes where some of its servers' characters are.
+    pub(crate) fn stand(&mut self, characters: Vec<Place>, is_all: bool) {
+        self.heard.extend(places(characters));
+        if is_all {
+            self.stands = Some(std::mem::take(&mut self.heard));
+        }
+    }
+
+    /// Where its servers' characters are; nothing of them where it has none.
+    pub(crate) fn truth(&self) -> Option<Truth> {
+        if self.has_servers() && !self.is_excused {
+            self.stands.clone()
+        } else {
+            Some(Truth::new())
+        }
+    }
+
+    /// Takes how far its clock may be off.
+    pub(crate) fn set_clock_error(&mut self, error: Duration) {
+        self.clock_error = error;
+    }
+
+    /// Takes all that it found.
+    pub(crate) fn finish(&mut self, mut outcome: Box<Outcome>, scenario: &Scenario) {
+        outcome.fellows = vec![Fellow {
+            cpu: outcome.generator_cpu,
+            ..self.fellow(scenario, false)
+        }];
+        self.found = Some(outcome);
+    }
+
+    fn fellow(&self, scenario: &Scenario, lost: bool) -> Fellow {
+        let at = self.guest.as_ref().map(|guest| guest.peer().to_string());
+        Fellow {
+            at: at.unwrap_or_default(),
+            servers: self.part.servers.of(Server::count(scenario)),
+            players: self.part.players.of(scenario.players),
+            cpu: None,
+            clock_error: self.clock_error,
+            lost,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lagometer_stats::Distribution;
+    use lagometer_world::{BUILT_IN, Moment};
+
+    use super::*;
+
+    fn spatial() -> Scenario {
+        let (name, text) = BUILT_IN
+            .iter()
+            .find(|(name, _)| *name == "spatial")
+            .unwrap();
+        Scenario::parse(name, text).unwrap()
+    }
+
+    /// A worker's with servers 1 and 4.
+    fn seat() -> Seat {
+        Seat::new(Part {
+            servers: Slice::share_from(1, 0, 3),
+            players: Slice::NONE,
+        })
+    }
+
+    fn note(nth: u32) -> Note {
+        Note {
+            nth,
+            moment: Moment::default(),
+            ages: Distribution::new(),
+        }
+    }
+
+    #[test]
+    fn what_the_lost_had_noted_is_used_and_no_more_is_waited_for() {
+        let mut seat = seat();
+        seat.note(note(0), None);
+        seat.note(note(1), None);
+        assert!(seat.has_noted(0) && seat.has_noted(1));
+        assert_eq!(seat.take_note(0).map(|note| note.nth), Some(0));
+        let (losses, so_far) = seat.lose(&spatial());
+        assert!(losses.is_empty() && so_far.is_none(), "it had not begun");
+        assert!(seat.has_noted(1) && seat.has_noted(2));
+        // Another comes, and begins with a later one.
+        seat.note(note(5), None);
+        assert_eq!(seat.take_note(1).map(|note| note.nth), Some(1));
+        assert_eq!(seat.take_note(4), None);
+        assert_eq!(seat.take_note(5).map(|note| note.nth), Some(5));
+        assert_eq!(seat.take_note(6), None);
+    }
+
+    #[test]
+    fn the_servers_of_the_lost_are_lost_when_they_were_heard_of_last() {
+        let mut seat = seat();
+        seat.told_until = Time::from_nanos(7);
+        assert!(!seat.open(), "nobody missed them");
+        let (losses, _) = seat.lose(&spatial());
+        // Counted among those that simulate, which the master does not.
+        let servers: Vec<u32> = losses.iter().map(|loss| loss.server).collect();
+        assert_eq!(servers, [0, 3, 6]);
+        assert!(losses.iter().all(|loss| loss.at == seat.told_until));
+        assert!(seat.open(), "they were missed");
+    }
+
+    #[test]
+    fn somebody_is_sought_for_its_place_again_and_again_but_not_for_ever() {
+        let (mut seat, patience) = (seat(), Duration::from_secs(9));
+        let began = Instant::now();
+        assert_eq!(seat.replace(began, patience), Ok(None));
+        seat.lose(&spatial());
+        let lost = Instant::now();
+        assert_eq!(seat.replace(began, patience), Ok(None), "not at once");
+        let first = lost + REPLACE_AFTER;
+        assert_eq!(seat.replace(first, patience), Ok(Some(0)));
+        assert_eq!(seat.replace(first, patience), Ok(None));
+        assert_eq!(seat.replace(first + REPLACE_AGAIN, patience), Ok(Some(1)));
+        seat.complain("it rains".to_owned());
+        let late = lost + patience + REPLACE_AGAIN;
+        assert_eq!(seat.replace(late, patience), Err(": it rains".to_owned()));
+    }
+}
