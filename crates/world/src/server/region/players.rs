@@ -1,0 +1,161 @@
+//! Players that come to a server's cells, what they want there, and their
+//! going.
+
+use lagometer_client::Outbox;
+use lagometer_protocol::messages::channeldpb::{
+    AddEntityGroupMessage, EntityGroupType, UnsubscribedFromChannelResultMessage,
+};
+use lagometer_protocol::messages::unrealpb::{FVector, SpawnObjectMessage};
+use lagometer_protocol::{Broadcast, ToGateway};
+use prost::Message as _;
+
+use super::{Charge, Region};
+use crate::crowd::EntityId;
+use crate::custody::Custody;
+use crate::ids::Part;
+use crate::server::count_refusal;
+use crate::server::luggage::Followed;
+use crate::server::pupil::{Pupil, newcomer, read_move};
+use crate::words;
+
+impl Region {
+    /// Something that a player says.
+    pub(super) fn hear_player(
+        &mut self,
+        outbox: &mut Outbox,
+        conn_id: u32,
+        msg_type: u32,
+        payload: &[u8],
+    ) {
+        match msg_type {
+            words::LOW_LEVEL => match words::read_login(payload) {
+                Some(player) => self.admit(conn_id, player, outbox),
+                None => self.counts.bad_moves += 1,
+            },
+            words::RPC => match read_move(payload) {
+                // Who has just been handed over may still be heard here.
+                Some(_) if self.frozen => {}
+                Some(intent) => {
+                    let player = self.players.get(&conn_id).copied();
+                    let charge = player.and_then(|player| self.charges.get_mut(&player));
+                    if let (Some(player), Some(charge)) = (player, charge) {
+                        let (ground, scenario) = (&self.ground, &self.scenario);
+                        let crowd = &mut self.crowd;
+                        let obeyed = charge.pupil.obey(player, intent, crowd, ground, scenario);
+                        self.counts.moves += u64::from(obeyed);
+                    }
+                }
+                None => self.counts.bad_moves += 1,
+            },
+            words::PLAYER_LEFT => match UnsubscribedFromChannelResultMessage::decode(payload) {
+                Ok(left) => self.dismiss(left.conn_id, outbox),
+                Err(_) => self.counts.bad_moves += 1,
+            },
+            _ => {}
+        }
+    }
+
+    /// A player has come to one of the cells: its entities get their channels.
+    fn admit(&mut self, conn_id: u32, player: u32, outbox: &mut Outbox) {
+        if player >= self.scenario.players || self.charges.contains_key(&player) {
+            return;
+        }
+        let now = self.clock.get();
+        let (seed, radius_cm) = (self.scenario.seed, self.scenario.movement.radius_cm);
+        // The first place that the master found is here, unless somebody has
+        // come to stand there.
+        let place = self
+            .ground
+            .starting_place(seed, player, radius_cm, |place| {
+                !self.is_mine(place) || self.crowd.occupied(place)
+            });
+        let Ok(place) = place else {
+            self.counts.turned_away += 1;
+            return;
+        };
+        let Some(cell) = self.space.cell_at(place) else {
+            return;
+        };
+        let body = newcomer(&self.scenario, player, place);
+        let mut pupil = Pupil::new(conn_id, now);
+        let actor = pupil.replica.actor_changes(&body).unwrap_or_default();
+        let character = pupil.replica.character_changes(&body);
+        let data = words::entity_update(actor, character, now.as_secs_f64() as f32);
+        let charge = Charge {
+            pupil,
+            told: Followed::default(),
+            signed: false,
+            interest_at: place,
+        };
+        self.players.insert(conn_id, player);
+        self.arriving.insert(player, (charge, body));
+        let asked = self
+            .entities
+            .ask_for(cell, player, conn_id, Some(&data), outbox);
+        count_refusal(&mut self.counts, &asked);
+    }
+
+    /// The gateway has opened an entity's channel. With the last of a player's
+    /// its character comes into the world.
+    pub(super) fn opened(&mut self, entity: EntityId, outbox: &mut Outbox) {
+        let Some((player, _)) = Part::parse(entity) else {
+            return;
+        };
+        if self.entities.opened(entity).is_none() || !self.entities.all_open(player) {
+            return;
+        }
+        let Some((charge, body)) = self.arriving.remove(&player) else {
+            return;
+        };
+        let (conn_id, place) = (charge.pupil.conn_id, body.place);
+        let pawn = Part::Pawn.of(player);
+        let Some(cell) = self.space.cell_at(place) else {
+            return;
+        };
+        let grouped = outbox.ask(
+            pawn.0,
+            &ToGateway::EntityGroupAdd(AddEntityGroupMessage {
+                r#type: EntityGroupType::Handover.into(),
+                entities_to_add: Part::ALL.map(|part| part.of(player).0).to_vec(),
+            }),
+        );
+        count_refusal(&mut self.counts, &grouped);
+        let message = SpawnObjectMessage {
+            obj: Some(words::object(player, Part::Pawn, conn_id)),
+            channel_id: Some(cell),
+            local_role: Some(words::SIMULATED_PROXY),
+            location: Some(FVector {
+                x: Some(place.x as f32),
+                y: Some(place.y as f32),
+                z: Some(place.z as f32),
+            }),
+        };
+        let spawned = outbox.message(
+            cell,
+            Broadcast(words::ALL_BUT_SERVER),
+            0,
+            words::SPAWN,
+            &message.encode_to_vec(),
+        );
+        count_refusal(&mut self.counts, &spawned);
+        self.take(player, charge, body);
+        self.set_interest(player, place, outbox);
+    }
+
+    /// A player has gone, and its character with it.
+    pub(super) fn dismiss(&mut self, conn_id: u32, outbox: &mut Outbox) {
+        self.gone.insert(conn_id);
+        let Some(player) = self.players.remove(&conn_id) else {
+            return;
+        };
+        let arriving = self.arriving.remove(&player).map(|(_, body)| body.place);
+        let charge = self.charges.get(&player);
+        let place = charge.and_then(|charge| charge.pupil.replica.place());
+        if let Some(cell) = place.or(arriving).and_then(|it| self.space.cell_at(it)) {
+            let gone = words::cell_without(player);
+            let sent = outbox.update(cell, words::CELL_TYPE_URL, &gone);
+            count_refusal(&mut self.counts, &sent);
+        }
+        self.release(player, Custody::Dropped, self.clock.get());
+    }
+}
