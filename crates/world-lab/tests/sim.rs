@@ -97,6 +97,24 @@ fn servers_of_a_grid_hand_characters_over_in_virtual_time() {
     assert!(world.handovers.is_some());
 }
 
+/// Some come while somebody stands where they were to start, and start in a
+/// cell that they have not been shown.
+#[test]
+fn who_starts_in_another_cell_for_want_of_room_plays_too() {
+    let mut crowded = Scenario::clone(&scenario("spatial", 60, 1));
+    crowded.ground.side_m = 30.0;
+    crowded.ground.built = "0 %".parse().unwrap();
+    let space = crowded.space.as_mut().unwrap();
+    space.cells = [3, 3];
+    space.servers = [1, 1];
+    space.cell_m = 10.0;
+    space.interest_radius_m = 5.0;
+    let found = found(&Arc::new(crowded), &cells(&["lan"])[..1], 1);
+    let world = &found[0].world;
+    assert_eq!(world.players.in_game, 60, "{world:#?}");
+    assert_eq!(world.sight.views_right, 60, "{world:#?}");
+}
+
 #[test]
 fn what_is_seen_is_no_younger_than_the_road_is_long() {
     let slow =

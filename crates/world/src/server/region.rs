@@ -62,7 +62,7 @@ pub struct Region {
     /// The players whose characters it simulates.
     charges: BTreeMap<u32, Charge>,
     /// Players that wait for the channels of their entities.
-    arriving: BTreeMap<u32, (Charge, Body)>,
+    arriving: BTreeMap<u32, Arrival>,
     /// The players behind connections.
     players: BTreeMap<u32, u32>,
     entities: Entities,
@@ -100,6 +100,15 @@ struct Charge {
     signed: bool,
     /// Where its interest was set last.
     interest_at: Vector,
+}
+
+/// A player that waits for the channels of its entities.
+#[derive(Debug)]
+struct Arrival {
+    charge: Charge,
+    body: Body,
+    /// The cell that it came to and is shown.
+    came_to: u32,
 }
 
 impl Region {
@@ -383,11 +392,15 @@ impl Handler for Region {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
         match event {
             Event::User {
+                channel_id,
                 msg_type,
                 client_conn_id,
                 payload,
                 ..
-            } => self.hear_player(outbox, client_conn_id, msg_type, payload),
+            } => match msg_type {
+                words::LOW_LEVEL => self.asked_in(channel_id, client_conn_id, payload, outbox),
+                _ => self.hear_player(outbox, client_conn_id, msg_type, payload),
+            },
             Event::Data {
                 channel_id, value, ..
             } => self.see(EntityId(channel_id), value, outbox),

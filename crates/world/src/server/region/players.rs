@@ -9,7 +9,7 @@ use lagometer_protocol::messages::unrealpb::{FVector, SpawnObjectMessage};
 use lagometer_protocol::{Broadcast, ToGateway};
 use prost::Message as _;
 
-use super::{Charge, Region};
+use super::{Arrival, Charge, Region};
 use crate::crowd::EntityId;
 use crate::custody::Custody;
 use crate::ids::Part;
@@ -28,10 +28,6 @@ impl Region {
         payload: &[u8],
     ) {
         match msg_type {
-            words::LOW_LEVEL => match words::read_login(payload) {
-                Some(player) => self.admit(conn_id, player, outbox),
-                None => self.counts.bad_moves += 1,
-            },
             words::RPC => match read_move(payload) {
                 // Who has just been handed over may still be heard here.
                 Some(_) if self.frozen => {}
@@ -55,8 +51,22 @@ impl Region {
         }
     }
 
+    /// A player that was let in asks to play in one of the cells.
+    pub(super) fn asked_in(
+        &mut self,
+        cell: u32,
+        conn_id: u32,
+        payload: &[u8],
+        outbox: &mut Outbox,
+    ) {
+        match words::read_login(payload) {
+            Some(player) => self.admit(cell, conn_id, player, outbox),
+            None => self.counts.bad_moves += 1,
+        }
+    }
+
     /// A player has come to one of the cells: its entities get their channels.
-    fn admit(&mut self, conn_id: u32, player: u32, outbox: &mut Outbox) {
+    fn admit(&mut self, came_to: u32, conn_id: u32, player: u32, outbox: &mut Outbox) {
         if player >= self.scenario.players || self.charges.contains_key(&player) {
             return;
         }
@@ -88,7 +98,12 @@ impl Region {
             interest_at: place,
         };
         self.players.insert(conn_id, player);
-        self.arriving.insert(player, (charge, body));
+        let arrival = Arrival {
+            charge,
+            body,
+            came_to,
+        };
+        self.arriving.insert(player, arrival);
         let asked = self
             .entities
             .ask_for(cell, player, conn_id, Some(&data), outbox);
@@ -104,9 +119,14 @@ impl Region {
         if self.entities.opened(entity).is_none() || !self.entities.all_open(player) {
             return;
         }
-        let Some((charge, body)) = self.arriving.remove(&player) else {
+        let Some(arrival) = self.arriving.remove(&player) else {
             return;
         };
+        let Arrival {
+            charge,
+            body,
+            came_to,
+        } = arrival;
         let (conn_id, place) = (charge.pupil.conn_id, body.place);
         let pawn = Part::Pawn.of(player);
         let Some(cell) = self.space.cell_at(place) else {
@@ -130,14 +150,17 @@ impl Region {
                 z: Some(place.z as f32),
             }),
         };
-        let spawned = outbox.message(
-            cell,
-            Broadcast(words::ALL_BUT_SERVER),
-            0,
-            words::SPAWN,
-            &message.encode_to_vec(),
-        );
-        count_refusal(&mut self.counts, &spawned);
+        let message = message.encode_to_vec();
+        let mut tell = |whom: u32, conn_id: u32, outbox: &mut Outbox| {
+            let sent = outbox.message(cell, Broadcast(whom), conn_id, words::SPAWN, &message);
+            count_refusal(&mut self.counts, &sent);
+        };
+        tell(words::ALL_BUT_SERVER, 0, outbox);
+        if cell != came_to {
+            // Somebody stood where it was to start. It is not shown this cell
+            // yet, and is to know its pawn.
+            tell(words::SINGLE_CONNECTION, conn_id, outbox);
+        }
         self.take(player, charge, body);
         self.set_interest(player, place, outbox);
     }
@@ -148,7 +171,7 @@ impl Region {
         let Some(player) = self.players.remove(&conn_id) else {
             return;
         };
-        let arriving = self.arriving.remove(&player).map(|(_, body)| body.place);
+        let arriving = self.arriving.remove(&player).map(|it| it.body.place);
         let charge = self.charges.get(&player);
         let place = charge.and_then(|charge| charge.pupil.replica.place());
         if let Some(cell) = place.or(arriving).and_then(|it| self.space.cell_at(it)) {
