@@ -59,7 +59,13 @@ fn players_do_the_same_wherever_they_are_played() {
         assert!(number(&sight["states_per_s"]) > 0.0, "{world:#}");
         assert!(number(&sight["first_state_ms"]["max"]) > 0.0, "{world:#}");
         assert!(number(&world["frames"]["moves_per_s"]) > 0.0, "{world:#}");
-        assert!(number(&world["gateway_metrics"]["messages_out_per_s"]) > 0.0);
+        let gateway = &world["gateway_metrics"];
+        assert!(number(&gateway["messages_out_per_s"]) > 0.0);
+        // The course begins before everybody is in, and then all are there.
+        let course = gateway["timeline"].as_array().unwrap();
+        let connections = |moment: &Value| number(&moment["connections"]) as u32;
+        assert!(connections(&course[0]) <= 21);
+        assert_eq!(connections(course.last().unwrap()), 21);
         // A clock that is not set right is off by what the processes began
         // apart, before or after; ages are never negative, so that the one is
         // a pile at nothing and the other seconds.

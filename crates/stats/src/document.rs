@@ -36,8 +36,8 @@ pub use spread::{Resamples, SeedFigures};
 pub use sweep::{Cell, Sweep};
 pub use weather::{DirectionWeather, Disturbance, Weather};
 pub use world::{
-    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldProcess,
-    WorldRoad, WorldTier, WorldWay,
+    Frames, GatewayMetrics, GatewayMoment, Generator, Handovers, Players, Sight, World,
+    WorldMoment, WorldProcess, WorldRoad, WorldTier, WorldWay,
 };
 
 /// The schema's name, as written in every document.

@@ -8,7 +8,7 @@ use lagometer_stats::{
 };
 
 use crate::deeds;
-use crate::outcome::{Fellow, GatewayFigures, Moment, Outcome};
+use crate::outcome::{Fellow, GatewayFigures, GatewayMoment, Moment, Outcome};
 use crate::scenario::Scenario;
 
 /// A core that is busier than this is full: the rest is the machine's.
@@ -61,7 +61,7 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             received_bytes_per_s: outcome.wire.0 as f64 / seconds,
             sent_bytes_per_s: outcome.wire.1 as f64 / seconds,
         },
-        gateway_metrics: outcome.gateway.map(gateway_metrics),
+        gateway_metrics: outcome.gateway.as_ref().map(gateway_metrics),
         handovers: handovers(scenario, outcome, seconds),
         // Whoever lays the road between players and gateway says what it is.
         transport: None,
@@ -266,13 +266,29 @@ fn process(fellow: &Fellow, seconds: f64) -> WorldProcess {
     }
 }
 
-fn gateway_metrics(figures: GatewayFigures) -> GatewayMetrics {
+fn gateway_metrics(figures: &GatewayFigures) -> GatewayMetrics {
     GatewayMetrics {
         cpu_pct: figures.cpu_pct,
         resident_bytes: figures.resident_bytes,
         tick_max_ms: figures.tick_max_ms,
         messages_in_per_s: figures.messages_in_per_s,
         messages_out_per_s: figures.messages_out_per_s,
+        timeline: figures.course.iter().map(gateway_moment).collect(),
+    }
+}
+
+fn gateway_moment(moment: &GatewayMoment) -> lagometer_stats::GatewayMoment {
+    lagometer_stats::GatewayMoment {
+        at_s: moment.at_s,
+        connections: moment.connections,
+        channels: moment.channels,
+        cpu_pct: moment.cpu_pct,
+        resident_bytes: moment.resident_bytes,
+        tick_ms: moment.tick_ms,
+        messages_in_per_s: moment.messages_in_per_s,
+        messages_out_per_s: moment.messages_out_per_s,
+        bytes_in_per_s: moment.bytes_in_per_s,
+        bytes_out_per_s: moment.bytes_out_per_s,
     }
 }
 
@@ -287,6 +303,7 @@ fn moment(moment: &Moment) -> WorldMoment {
         age_p50_ms: moment.age_p50_ms,
         age_p99_ms: moment.age_p99_ms,
         generator_cpu_pct: moment.generator_cpu_pct,
+        handovers_per_s: moment.handovers_per_s,
     }
 }
 

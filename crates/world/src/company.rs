@@ -43,6 +43,7 @@ impl Note {
         mine.frames_per_s += theirs.frames_per_s;
         mine.frame_late_ms = mine.frame_late_ms.max(theirs.frame_late_ms);
         mine.generator_cpu_pct = sum(mine.generator_cpu_pct, theirs.generator_cpu_pct);
+        mine.handovers_per_s = sum(mine.handovers_per_s, theirs.handovers_per_s);
         merge(&mut self.ages, &other.ages);
         self.moment.set_ages(&self.ages);
     }

@@ -57,7 +57,7 @@ pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger, Loss, Rep
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use mind::{Decision, Mind, Temper, Turn};
-pub use outcome::{Fellow, GatewayFigures, Handovers, Moment, Outcome, Returned};
+pub use outcome::{Fellow, GatewayFigures, GatewayMoment, Handovers, Moment, Outcome, Returned};
 pub use part::{Part, Slice};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;

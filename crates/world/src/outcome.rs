@@ -132,7 +132,7 @@ impl Default for Handovers {
 }
 
 /// What a gateway's metrics said of the time that was measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayFigures {
     /// Processor time, in per cent of one core.
     pub cpu_pct: Option<f64>,
@@ -144,6 +144,33 @@ pub struct GatewayFigures {
     pub messages_in_per_s: Option<f64>,
     /// Messages a second from it.
     pub messages_out_per_s: Option<f64>,
+    /// How it went from the first player's coming on.
+    pub course: Vec<GatewayMoment>,
+}
+
+/// What a gateway's metrics said of half a second or a little more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GatewayMoment {
+    /// Its end, in seconds since the first player was asked in.
+    pub at_s: f64,
+    /// Connections that stood.
+    pub connections: Option<f64>,
+    /// Channels that there were.
+    pub channels: Option<f64>,
+    /// Processor time, in per cent of one core.
+    pub cpu_pct: Option<f64>,
+    /// Memory, bytes.
+    pub resident_bytes: Option<f64>,
+    /// The longest tick of any type of channel seen, milliseconds.
+    pub tick_ms: Option<f64>,
+    /// Messages a second to the gateway.
+    pub messages_in_per_s: Option<f64>,
+    /// Messages a second from it.
+    pub messages_out_per_s: Option<f64>,
+    /// Bytes a second to it.
+    pub bytes_in_per_s: Option<f64>,
+    /// Bytes a second from it.
+    pub bytes_out_per_s: Option<f64>,
 }
 
 /// One half second of a run.
@@ -169,4 +196,7 @@ pub struct Moment {
     /// The processor time of servers and players, in per cent of one core;
     /// none where time is not the processor's.
     pub generator_cpu_pct: Option<f64>,
+    /// Characters that came from one server to another, a second; none where
+    /// no servers share them.
+    pub handovers_per_s: Option<f64>,
 }

@@ -146,6 +146,7 @@ fn play_by(
         time,
         clock: Rc::clone(&clock),
         watch: None,
+        measured_from: Time::ZERO,
     };
     play_part(scenario, part, sockets, &clock, company)
 }
@@ -197,6 +198,7 @@ struct Sockets<'a> {
     time: Rc<dyn RunClock>,
     clock: Rc<Cell<Time>>,
     watch: Option<Watch>,
+    measured_from: Time,
 }
 
 /// A peer that hears everything at its time: connections are served after a
@@ -219,7 +221,11 @@ impl Handler for Timed {
 
 impl Wires for Sockets<'_> {
     fn start(&mut self) -> Result<(), PlayError> {
-        self.time.start()
+        self.time.start()?;
+        if let Some(metrics) = self.metrics {
+            self.watch = Some(Watch::start(metrics, self.time.now())?);
+        }
+        Ok(())
     }
 
     fn now(&self) -> Time {
@@ -290,15 +296,13 @@ impl Wires for Sockets<'_> {
     }
 
     fn begin_measuring(&mut self) -> Result<(), PlayError> {
-        self.watch = match self.metrics {
-            Some(metrics) => Some(Watch::start(metrics)?),
-            None => None,
-        };
+        self.measured_from = self.time.now();
         Ok(self.roads.begin_weather()?)
     }
 
     fn end_measuring(&mut self) -> Option<GatewayFigures> {
-        self.watch.take().and_then(Watch::finish)
+        let watch = self.watch.take()?;
+        watch.finish(self.measured_from)
     }
 
     fn patience(&self) -> Duration {

@@ -28,6 +28,7 @@ mod truth;
 mod view;
 mod within_bars;
 mod world;
+mod world_course;
 mod worlds;
 
 use base64::Engine;

@@ -1,19 +1,19 @@
 //! A played world on the page: how old what players see is, how it went, and
 //! what it cost.
 
-use lagometer_stats::{World, WorldMoment};
+use lagometer_stats::World;
 
 use super::markup::{esc, per_cent};
 use super::scale::LogScale;
-use super::trend::{self, Line};
 use super::view::View;
+use super::world_course;
 use crate::terminal::{facts, reach};
 use crate::written::{count, milliseconds};
 
 /// Appends the sections of a played world.
 pub(crate) fn render(view: &View<'_>, world: &World, out: &mut String) {
     ages(view, world, out);
-    course(view, world, out);
+    world_course::render(view, world, out);
     append!(
         out,
         r#"<section class="world-facts" aria-labelledby="{id}"><h2 id="{id}">What it took</h2><div>"#,
@@ -71,69 +71,4 @@ fn ages(view: &View<'_>, world: &World, out: &mut String) {
         );
     }
     *out += "</tbody></table></section>\n";
-}
-
-fn course(view: &View<'_>, world: &World, out: &mut String) {
-    let Some(last) = world.timeline.last() else {
-        return;
-    };
-    append!(
-        out,
-        r#"<section class="course" aria-labelledby="{id}"><h2 id="{id}">How it went</h2>
-<p class="note">From the first player's coming on: first the players come in, then everything is measured, and at the end all stand still, of which no age is taken. Where a curve leaves the one of the players is where the world bends.{}</p><div class="trends">"#,
-        match &world.bend {
-            Some(bend) => format!(" Here <em>{}</em>.", esc(bend)),
-            None => " Here none does.".to_owned(),
-        },
-        id = view.id("course")
-    );
-    let line = |name, value: fn(&WorldMoment) -> Option<f64>| Line {
-        name,
-        points: world
-            .timeline
-            .iter()
-            .map(|moment| (moment.at_s, value(moment)))
-            .collect(),
-    };
-    let charts = [
-        (
-            "Players in the game",
-            vec![line("", |moment| Some(f64::from(moment.players)))],
-        ),
-        (
-            "Age of what they see, ms",
-            vec![
-                line("p50", |moment| moment.age_p50_ms),
-                line("p99", |moment| moment.age_p99_ms),
-            ],
-        ),
-        (
-            "Updates to players, a second",
-            vec![line("", |moment| Some(moment.updates_per_s))],
-        ),
-        (
-            "Bytes to players and server, a second",
-            vec![line("", |moment| Some(moment.bytes_per_s))],
-        ),
-        (
-            "Frames of the game server, a second",
-            vec![line("", |moment| Some(moment.frames_per_s))],
-        ),
-        (
-            "Latest start of a frame, ms",
-            vec![line("", |moment| Some(moment.frame_late_ms))],
-        ),
-        (
-            "Generator, % of a core",
-            vec![line("", |moment| moment.generator_cpu_pct)],
-        ),
-    ];
-    let shown = |lines: &[Line<'_>]| {
-        let mut points = lines.iter().flat_map(|line| &line.points);
-        points.any(|(_, value)| value.is_some())
-    };
-    for (title, lines) in charts.iter().filter(|(_, lines)| shown(lines)) {
-        trend::render(title, lines, last.at_s, out);
-    }
-    *out += "</div></section>\n";
 }

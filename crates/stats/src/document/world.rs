@@ -242,6 +242,37 @@ pub struct GatewayMetrics {
     pub messages_in_per_s: Option<f64>,
     /// Messages that it sent each second.
     pub messages_out_per_s: Option<f64>,
+    /// How it went from the first player's coming on, every half second or a
+    /// little more.
+    #[serde(default)]
+    pub timeline: Vec<GatewayMoment>,
+}
+
+/// What a gateway's metrics said at a moment of a played world; null where it
+/// did not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GatewayMoment {
+    /// Seconds since the first player was asked in.
+    pub at_s: f64,
+    /// Connections that stood.
+    pub connections: Option<f64>,
+    /// Channels that there were.
+    pub channels: Option<f64>,
+    /// Processor time in per cent of one core.
+    pub cpu_pct: Option<f64>,
+    /// Resident memory.
+    pub resident_bytes: Option<f64>,
+    /// The longest tick of any type of channel that was seen.
+    pub tick_ms: Option<f64>,
+    /// Messages a second that it received.
+    pub messages_in_per_s: Option<f64>,
+    /// Messages a second that it sent.
+    pub messages_out_per_s: Option<f64>,
+    /// Bytes a second that it received.
+    pub bytes_in_per_s: Option<f64>,
+    /// Bytes a second that it sent.
+    pub bytes_out_per_s: Option<f64>,
 }
 
 /// What went over the links of all players while a world was measured.
@@ -289,4 +320,8 @@ pub struct WorldMoment {
     /// Processor time of servers and players in per cent of one core; null in
     /// virtual time.
     pub generator_cpu_pct: Option<f64>,
+    /// Characters a second that came from one game server to another; null
+    /// where no servers share them.
+    #[serde(default)]
+    pub handovers_per_s: Option<f64>,
 }

@@ -6,11 +6,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::outcome::GatewayFigures;
+use lagometer_units::Time;
+
+use crate::outcome::{GatewayFigures, GatewayMoment};
 
 /// How often the gateway is asked. Its tick durations are gauges: whatever
 /// happens between two questions is not seen.
 const EVERY: Duration = Duration::from_millis(200);
+
+/// The least time between two moments of the gateway's course, so that a rate
+/// is one over several answers.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,72 +31,137 @@ const MOST_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Sender<()>,
-    thread: JoinHandle<GatewayFigures>,
+    thread: JoinHandle<Vec<Reading>>,
 }
 
 impl Watch {
-    pub(super) fn start(metrics: SocketAddr) -> std::io::Result<Self> {
+    /// Asks from now on; `now` is the time of the run.
+    pub(super) fn start(metrics: SocketAddr, now: Time) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new()
             .name("gateway-metrics".into())
-            .spawn(move || watch(metrics, &stopped))?;
+            .spawn(move || watch(metrics, now, &stopped))?;
         Ok(Self { stop, thread })
     }
 
-    /// What was seen since the start; nothing where the gateway never
-    /// answered.
-    pub(super) fn finish(self) -> Option<GatewayFigures> {
+    /// What was seen: figures of the time since `measured_from`, the course
+    /// from the start. Nothing where the gateway never answered.
+    pub(super) fn finish(self, measured_from: Time) -> Option<GatewayFigures> {
         drop(self.stop);
-        let figures = self.thread.join().ok()?;
-        (figures != GatewayFigures::default()).then_some(figures)
+        let readings = self.thread.join().ok()?;
+        let measured = readings.partition_point(|reading| reading.at < measured_from);
+        let mut figures = figures(&readings[measured..])?;
+        figures.course = course(&readings);
+        Some(figures)
     }
 }
 
-fn watch(metrics: SocketAddr, stopped: &Receiver<()>) -> GatewayFigures {
-    let mut first: Option<(Instant, String)> = None;
-    let mut last = None;
-    let mut tick_max_ms: Option<f64> = None;
+fn watch(metrics: SocketAddr, now: Time, stopped: &Receiver<()>) -> Vec<Reading> {
+    let began = Instant::now();
+    let mut readings = Vec::new();
     while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-        let Ok(text) = fetch(metrics) else {
-            continue;
-        };
-        let now = Instant::now();
-        for (_, tick_ms) in samples(&text, "channel_tick_duration") {
-            tick_max_ms = Some(tick_max_ms.map_or(tick_ms, |most| most.max(tick_ms)));
+        if let Ok(text) = fetch(metrics) {
+            readings.push(Reading::of(now + began.elapsed(), &text));
         }
-        if first.is_none() {
-            first = Some((now, text.clone()));
-        }
-        last = Some((now, text));
     }
-    let (Some((began, before)), Some((ended, after))) = (first, last) else {
-        return GatewayFigures::default();
-    };
-    let seconds = (ended - began).as_secs_f64();
-    let rate = |name| {
-        let gained = sum(&after, name)? - sum(&before, name)?;
+    readings
+}
+
+/// What one answer of the gateway's said, as far as it did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    /// When, in the run's time.
+    at: Time,
+    cpu_s: Option<f64>,
+    resident_bytes: Option<f64>,
+    /// The longest of the last ticks of all types of channels.
+    tick_ms: Option<f64>,
+    connections: Option<f64>,
+    channels: Option<f64>,
+    messages_in: Option<f64>,
+    messages_out: Option<f64>,
+    bytes_in: Option<f64>,
+    bytes_out: Option<f64>,
+}
+
+impl Reading {
+    fn of(at: Time, text: &str) -> Self {
+        let sum = |name| sum(text, name);
+        Self {
+            at,
+            cpu_s: sum("process_cpu_seconds_total"),
+            resident_bytes: sum("process_resident_memory_bytes"),
+            tick_ms: samples(text, "channel_tick_duration")
+                .map(|(_, tick_ms)| tick_ms)
+                .reduce(f64::max),
+            connections: sum("connection_num"),
+            channels: sum("channel_num"),
+            messages_in: sum("messages_in"),
+            messages_out: sum("messages_out"),
+            bytes_in: sum("bytes_in"),
+            bytes_out: sum("bytes_out"),
+        }
+    }
+
+    /// By how much a counter grew each second from `before` to this.
+    fn rate(&self, before: &Self, counter: fn(&Self) -> Option<f64>) -> Option<f64> {
+        let seconds = self.at.since(before.at).as_secs_f64();
+        let gained = counter(self)? - counter(before)?;
         (seconds > 0.0).then(|| gained / seconds)
-    };
-    GatewayFigures {
-        cpu_pct: finer_than_seconds(&before, &after)
-            .then(|| rate("process_cpu_seconds_total").map(|share| 100.0 * share))
-            .flatten(),
-        resident_bytes: sum(&after, "process_resident_memory_bytes"),
-        tick_max_ms,
-        messages_in_per_s: rate("messages_in"),
-        messages_out_per_s: rate("messages_out"),
     }
 }
 
-/// Whether the processor time is told well enough to be a rate: some gateways,
-/// this project's among them, count whole seconds.
-fn finer_than_seconds(before: &str, after: &str) -> bool {
-    let name = "process_cpu_seconds_total";
-    let (Some(before), Some(after)) = (sum(before, name), sum(after, name)) else {
-        return false;
-    };
-    let is_whole = before.fract() == 0.0 && after.fract() == 0.0;
-    !is_whole || after - before >= WHOLE_SECONDS_ENOUGH
+/// What the time from the first to the last of the readings comes to.
+fn figures(readings: &[Reading]) -> Option<GatewayFigures> {
+    let (first, last) = (readings.first()?, readings.last()?);
+    Some(GatewayFigures {
+        cpu_pct: cpu_pct(first, last),
+        resident_bytes: last.resident_bytes,
+        tick_max_ms: longest_tick(readings),
+        messages_in_per_s: last.rate(first, |it| it.messages_in),
+        messages_out_per_s: last.rate(first, |it| it.messages_out),
+        course: Vec::new(),
+    })
+}
+
+/// The readings as a course, every half second.
+fn course(readings: &[Reading]) -> Vec<GatewayMoment> {
+    let mut course = Vec::new();
+    let mut rest = readings;
+    while let Some(first) = rest.first()
+        && let Some(next) = rest.iter().position(|it| it.at.since(first.at) >= MOMENT)
+    {
+        let last = &rest[next];
+        course.push(GatewayMoment {
+            at_s: last.at.as_secs_f64(),
+            connections: last.connections,
+            channels: last.channels,
+            cpu_pct: cpu_pct(first, last),
+            resident_bytes: last.resident_bytes,
+            tick_ms: longest_tick(&rest[1..=next]),
+            messages_in_per_s: last.rate(first, |it| it.messages_in),
+            messages_out_per_s: last.rate(first, |it| it.messages_out),
+            bytes_in_per_s: last.rate(first, |it| it.bytes_in),
+            bytes_out_per_s: last.rate(first, |it| it.bytes_out),
+        });
+        rest = &rest[next..];
+    }
+    course
+}
+
+fn longest_tick(readings: &[Reading]) -> Option<f64> {
+    let ticks = readings.iter().filter_map(|reading| reading.tick_ms);
+    ticks.reduce(f64::max)
+}
+
+/// Processor time between two readings in per cent of one core, where it is
+/// told well enough to be a rate: some gateways count whole seconds.
+fn cpu_pct(before: &Reading, after: &Reading) -> Option<f64> {
+    let (from, to) = (before.cpu_s?, after.cpu_s?);
+    let is_whole = from.fract() == 0.0 && to.fract() == 0.0;
+    let is_told = !is_whole || to - from >= WHOLE_SECONDS_ENOUGH;
+    let rate = after.rate(before, |it| it.cpu_s)?;
+    is_told.then_some(100.0 * rate)
 }
 
 fn fetch(metrics: SocketAddr) -> std::io::Result<String> {
@@ -143,13 +214,39 @@ channel_tick_duration{type=\"GLOBAL\"} 7.25\n\
 process_cpu_seconds_total 12\n\
 frames_total{x=\"y\"} 3\n";
 
+    fn told(at_s: f64, cpu: &str) -> Reading {
+        let text = format!("{TEXT}process_cpu_seconds_total {cpu}\n");
+        let text = text.replacen("process_cpu_seconds_total 12\n", "", 1);
+        Reading::of(Time::from_nanos((at_s * 1e9) as u64), &text)
+    }
+
     #[test]
     fn whole_seconds_say_nothing_of_a_short_run() {
-        let told = |seconds: &str| format!("process_cpu_seconds_total {seconds}\n");
-        assert!(!finer_than_seconds(&told("3"), &told("4")));
-        assert!(finer_than_seconds(&told("3"), &told("24")));
-        assert!(finer_than_seconds(&told("3.25"), &told("4")));
-        assert!(!finer_than_seconds("", ""));
+        let shares = |from, to| cpu_pct(&told(0.0, from), &told(40.0, to));
+        assert_eq!(shares("3", "4"), None);
+        assert_eq!(shares("3", "24"), Some(52.5));
+        assert_eq!(shares("3.5", "5.5"), Some(5.0));
+        let nothing = Reading::default();
+        assert_eq!(cpu_pct(&nothing, &nothing), None);
+    }
+
+    #[test]
+    fn figures_are_of_what_was_measured_and_the_course_of_everything() {
+        let readings: Vec<Reading> = (0..11)
+            .map(|nth| told(0.2 * f64::from(nth), &format!("{}.5", nth / 5)))
+            .collect();
+        let course = course(&readings);
+        let at_s: Vec<_> = course.iter().map(|moment| moment.at_s).collect();
+        assert_eq!(at_s, [0.6, 1.2, 1.8]);
+        assert_eq!(course[0].tick_ms, Some(7.25));
+        assert_eq!(course[0].messages_in_per_s, Some(0.0));
+        assert_eq!(course[0].connections, None);
+        let all: f64 = course.iter().filter_map(|moment| moment.cpu_pct).sum();
+        assert!((all * 0.6 - 100.0).abs() < 1e-6, "{all}");
+        let measured = figures(&readings[5..]).unwrap();
+        assert_eq!(measured.cpu_pct, Some(100.0));
+        assert_eq!(measured.resident_bytes, None);
+        assert_eq!(figures(&[]), None);
     }
 
     #[test]

@@ -66,6 +66,7 @@ struct Noted {
     late_ms: f64,
     received_bytes: u64,
     cpu: Option<Duration>,
+    handovers: u64,
 }
 
 impl Tally {
@@ -262,6 +263,9 @@ impl Tally {
         let updates_since = updates.saturating_sub(noted.updates) + noted.forgotten;
         let seconds = now.since(noted.at).as_secs_f64().max(1e-9);
         let ages = std::mem::take(&mut self.ages_since);
+        let handovers = self.ledger.sums().completed;
+        // The ledger counts anew once, when what is measured begins.
+        let handovers_since = handovers.checked_sub(noted.handovers).unwrap_or(handovers);
         let mut moment = Moment {
             at_s: now.as_secs_f64(),
             players: in_game,
@@ -273,6 +277,8 @@ impl Tally {
             age_p99_ms: None,
             generator_cpu_pct: used(noted.cpu, cpu)
                 .map(|used| 100.0 * used.as_secs_f64() / seconds),
+            handovers_per_s: (self.outcome.handovers.is_some())
+                .then(|| handovers_since as f64 / seconds),
         };
         moment.set_ages(&ages);
         self.noted = Noted {
@@ -284,6 +290,7 @@ impl Tally {
             late_ms: 0.0,
             received_bytes: flow.received_bytes,
             cpu,
+            handovers,
         };
         self.outcome.timeline.push(moment);
         Note {
@@ -387,7 +394,7 @@ impl Tally {
         }
         Outcome {
             partial,
-            gateway: self.gateway,
+            gateway: self.gateway.clone(),
             ..self.outcome.clone()
         }
     }
