@@ -151,8 +151,8 @@ impl ChannelSide {
             match what {
                 Due::Beat { channel, group } => self.beat(now, due, channel, group),
                 Due::FirstState { channel, id } => self.first_state(now, due, channel, id),
-                Due::RecoveryEnd { id } => self.recovery_end(id),
-                Due::RecoveryTimeout { id } => self.recovery_timeout(id),
+                Due::RecoveryEnd { id } => self.recovery_end(id, due),
+                Due::RecoveryTimeout { id } => self.recovery_timeout(id, due),
             }
         }
     }

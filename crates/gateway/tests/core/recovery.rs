@@ -118,6 +118,47 @@ fn a_server_that_comes_back_takes_up_what_it_had() {
     );
 }
 
+/// What it comes back for is kept, however often it breaks off on the way.
+#[test]
+fn a_server_that_breaks_off_while_it_comes_back_may_come_again() {
+    for [away_ms, within_s] in [[1500, 0], [100, 0], [1500, 3], [100, 3]] {
+        let within = (within_s > 0).then(|| Duration::from_secs(within_s));
+        let (mut world, server, client, room) = recovering(within);
+        let old_id = world.id(server);
+        world.hang_up(server);
+        world.pass(1600);
+        let login = crate::world::login("mac-address");
+        let back = world.connect(Peer::Server);
+        world.send(back, GLOBAL, 1, types::AUTH, &login);
+        world.pass(500);
+        assert!(world.take(back, types::RECOVERY_END).is_empty());
+        world.hang_up(back);
+        world.pass(away_ms);
+        let again = world.connect(Peer::Server);
+        world.send(again, GLOBAL, 1, types::AUTH, &login);
+        let answer = world.one(again, types::AUTH);
+        let answer = AuthResultMessage::decode(&*answer.msg_body).unwrap();
+        assert!(answer.should_recover);
+        assert_eq!(answer.conn_id, old_id);
+        assert_eq!(world.one(again, types::RECOVERY_DATA).channel_id, room);
+        world.pass(900);
+        assert!(
+            world.take(again, types::RECOVERY_END).is_empty(),
+            "too soon"
+        );
+        world.pass(100);
+        assert_eq!(world.types(again), [types::RECOVERY_END]);
+        assert!(world.take(client, types::REMOVE).is_empty());
+        world.forget_all();
+        world.update(again, room, "chatpb.ChatChannelData", &say("on we go"));
+        world.pass(40);
+        assert_eq!(
+            world.updates::<ChatChannelData>(client, room),
+            [say("on we go")]
+        );
+    }
+}
+
 #[test]
 fn who_does_not_come_back_in_time_loses_its_channels() {
     let (mut world, server, client, room) = recovering(Some(Duration::from_secs(3)));

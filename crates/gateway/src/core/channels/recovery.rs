@@ -43,6 +43,10 @@ struct Handle {
     player: String,
     /// Somebody has come back for it.
     taken: bool,
+    /// When the time allowed is over, or, once somebody has come back, when
+    /// they are told that this was all. Timers of an earlier handle of the same
+    /// number, which broke off again before that, are of other instants.
+    due: Option<Time>,
     channels: BTreeMap<ChannelId, Left>,
 }
 
@@ -73,6 +77,7 @@ impl ChannelSide {
         let mut handle = Handle {
             player,
             taken: false,
+            due: None,
             channels: BTreeMap::new(),
         };
         for channel in channels {
@@ -84,10 +89,11 @@ impl ChannelSide {
             return;
         };
         self.people.reserve(id);
-        self.recoveries.0.insert(id, handle);
-        if let Some(within) = recovery.within {
-            self.timers.add(now + within, Due::RecoveryTimeout { id });
+        handle.due = recovery.within.map(|within| now + within);
+        if let Some(due) = handle.due {
+            self.timers.add(due, Due::RecoveryTimeout { id });
         }
+        self.recoveries.0.insert(id, handle);
     }
 
     fn leave_channel(&mut self, id: ChannelId, who: ConnId, recovers: bool) -> Option<Left> {
@@ -157,6 +163,8 @@ impl ChannelSide {
         let Some(handle) = self.recoveries.0.get_mut(&id) else {
             return;
         };
+        let ends_at = now + ALL_SENT_AFTER;
+        handle.due = Some(ends_at);
         for (channel_id, left) in std::mem::take(&mut handle.channels) {
             let Some(channel) = self.channels.get_mut(&channel_id) else {
                 continue;
@@ -171,8 +179,7 @@ impl ChannelSide {
             };
             self.recover_subscription(now, channel_id, id, since, &options);
         }
-        self.timers
-            .add(now + ALL_SENT_AFTER, Due::RecoveryEnd { id });
+        self.timers.add(ends_at, Due::RecoveryEnd { id });
     }
 
     fn recover_subscription(
@@ -227,11 +234,13 @@ impl ChannelSide {
     }
 
     /// A recovering server has been sent everything.
-    pub(super) fn recovery_end(&mut self, id: ConnId) {
-        self.people.unreserve(id);
-        if self.recoveries.0.remove(&id).is_none() {
+    pub(super) fn recovery_end(&mut self, id: ConnId, due: Time) {
+        let handle = self.recoveries.0.get(&id);
+        if handle.is_none_or(|handle| !handle.taken || handle.due != Some(due)) {
             return;
         }
+        self.recoveries.0.remove(&id);
+        self.people.unreserve(id);
         let end = FromGateway::RecoveryEnd(EndRecoveryMesssage {});
         self.send(id, Envelope::from(ChannelId::GLOBAL), &end);
         let Some(person) = self.people.get(id) else {
@@ -251,8 +260,9 @@ impl ChannelSide {
     }
 
     /// A server did not come back in time.
-    pub(super) fn recovery_timeout(&mut self, id: ConnId) {
-        if self.recoveries.0.get(&id).is_none_or(|handle| handle.taken) {
+    pub(super) fn recovery_timeout(&mut self, id: ConnId, due: Time) {
+        let handle = self.recoveries.0.get(&id);
+        if handle.is_none_or(|handle| handle.taken || handle.due != Some(due)) {
             return;
         }
         let Some(handle) = self.recoveries.0.remove(&id) else {
