@@ -371,9 +371,14 @@ pub(crate) struct WorldArguments {
     /// Answer Prometheus here with the world's own metrics while it is played
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) export: Option<String>,
-    /// How many players come
-    #[arg(long)]
-    pub(crate) players: Option<u32>,
+    /// How many players come; several numbers, separated by commas, are played
+    /// one after the other, from few to many until two in a row are too many
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    pub(crate) players: Vec<u32>,
+    /// Then go on: twice as many until it bends, and into the middle until it
+    /// is known to an eighth where
+    #[arg(long, conflicts_with_all = ["testbed", "network", "transport", "coordinate"])]
+    pub(crate) until_it_bends: bool,
     /// From one player's coming to the next, as in `50ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) join_every: Option<Span>,

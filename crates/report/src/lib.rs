@@ -14,8 +14,10 @@ macro_rules! append {
 }
 
 mod about;
+mod beside;
 mod budget;
 mod by_weather;
+mod capacity;
 mod compare;
 mod figure;
 mod instruments;

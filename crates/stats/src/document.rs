@@ -87,7 +87,7 @@ pub struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world: Option<World>,
     /// What `world` found where it played several: one for each transport of
-    /// players on each network.
+    /// players on each network and each number of players.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worlds: Vec<World>,
     /// Budgets and whether they were met.

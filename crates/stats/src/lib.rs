@@ -9,6 +9,7 @@
 
 mod agreement;
 mod budget;
+mod capacity;
 mod difference;
 mod distribution;
 mod document;
@@ -26,6 +27,7 @@ mod within;
 
 pub use agreement::{Agreement, Both, LaneAgreement, Tolerance, agreement};
 pub use budget::{BadBudget, Budget, evaluate, limits_ms};
+pub use capacity::{Capacity, capacity_verdict};
 pub use difference::{Difference, Judgement, difference, judge, noise_ms, spread};
 pub use distribution::{BadDistribution, Distribution, TooManyValues};
 pub use document::*;

@@ -1,5 +1,5 @@
-//! Several transports on several networks, each a world of its own in virtual
-//! time, on as many threads as asked for. How many there are changes nothing
+//! Several transports on several networks, with several numbers of players,
+//! each a world of its own in virtual time, on as many threads as asked for. How many there are changes nothing
 //! of what is found: the worlds share nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,6 +16,8 @@ use crate::{PlayerTransport, digest, player_link};
 /// One world of a matrix.
 #[derive(Clone, Debug)]
 pub struct Cell {
+    /// What is played.
+    pub scenario: Arc<Scenario>,
     /// How its players reach the gateway.
     pub transport: PlayerTransport,
     /// The network's name.
@@ -35,15 +37,13 @@ pub struct Found {
     pub played: Time,
 }
 
-/// Plays `scenario` once for each of `cells` and returns what each found, in
-/// their order. `progress` hears of every half second of each. When `stop`
+/// Plays each of `cells` and returns what they found, in their order. `progress` hears of every half second of each. When `stop`
 /// becomes true all end where they are.
 ///
 /// # Errors
 ///
 /// The first [`SimError`] in the order of the cells.
 pub fn play_all(
-    scenario: &Arc<Scenario>,
     cells: &[Cell],
     threads: usize,
     progress: &(dyn Fn(&Cell, &Moment) + Sync),
@@ -59,7 +59,7 @@ pub fn play_all(
                     let nth = next.fetch_add(1, Ordering::Relaxed);
                     cells.get(nth).zip(found.get(nth))
                 } {
-                    let played = play_cell(scenario, cell, progress, stop);
+                    let played = play_cell(cell, progress, stop);
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(played);
                 }
             });
@@ -72,11 +72,11 @@ pub fn play_all(
 }
 
 fn play_cell(
-    scenario: &Arc<Scenario>,
     cell: &Cell,
     progress: &(dyn Fn(&Cell, &Moment) + Sync),
     stop: &AtomicBool,
 ) -> Result<Found, SimError> {
+    let scenario = &cell.scenario;
     let link = |player, starts| player_link(&cell.profile, scenario.seed, player, starts);
     let Simulated {
         outcome,

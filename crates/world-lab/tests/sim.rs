@@ -21,10 +21,11 @@ fn scenario(name: &str, players: u32, seconds: u32) -> Arc<Scenario> {
     Arc::new(scenario)
 }
 
-fn cells(networks: &[&str]) -> Vec<Cell> {
+fn cells(scenario: &Arc<Scenario>, networks: &[&str]) -> Vec<Cell> {
     let of_network = |network: &&str| {
         let profile = catalogue::named(network).unwrap();
         PlayerTransport::ALL.map(|transport| Cell {
+            scenario: Arc::clone(scenario),
             transport,
             network: (*network).to_owned(),
             profile: profile.clone(),
@@ -33,19 +34,12 @@ fn cells(networks: &[&str]) -> Vec<Cell> {
     networks.iter().flat_map(of_network).collect()
 }
 
-fn found(scenario: &Arc<Scenario>, cells: &[Cell], threads: usize) -> Vec<Found> {
-    play_all(
-        scenario,
-        cells,
-        threads,
-        &|_, _| {},
-        &AtomicBool::new(false),
-    )
-    .unwrap()
+fn found(cells: &[Cell], threads: usize) -> Vec<Found> {
+    play_all(cells, threads, &|_, _| {}, &AtomicBool::new(false)).unwrap()
 }
 
 fn digests(scenario: &Arc<Scenario>, threads: usize) -> Vec<String> {
-    found(scenario, &cells(&["busy-wifi"]), threads)
+    found(&cells(scenario, &["busy-wifi"]), threads)
         .into_iter()
         .map(|found| found.world.digest.unwrap())
         .collect()
@@ -71,7 +65,7 @@ fn a_seed_finds_the_same_again_on_any_number_of_threads() {
 #[test]
 fn every_transport_carries_both_scenarios_through_calm_weather() {
     for name in ["single", "lod"] {
-        for found in found(&scenario(name, 12, 3), &cells(&["lan"]), 2) {
+        for found in found(&cells(&scenario(name, 12, 3), &["lan"]), 2) {
             let world = found.world;
             let told = format!("{name} over {:?}: {world:#?}", world.transport);
             assert_eq!(world.players.in_game, 12, "{told}");
@@ -89,7 +83,7 @@ fn every_transport_carries_both_scenarios_through_calm_weather() {
 #[test]
 fn servers_of_a_grid_hand_characters_over_in_virtual_time() {
     let scenario = scenario("spatial", 12, 5);
-    let found = found(&scenario, &cells(&["home-wifi"])[..1], 1);
+    let found = found(&cells(&scenario, &["home-wifi"])[..1], 1);
     let world = &found[0].world;
     assert_eq!(world.players.in_game, 12, "{world:#?}");
     assert_eq!(world.sight.views_right, world.sight.views_compared);
@@ -109,7 +103,7 @@ fn who_starts_in_another_cell_for_want_of_room_plays_too() {
     space.servers = [1, 1];
     space.cell_m = 10.0;
     space.interest_radius_m = 5.0;
-    let found = found(&Arc::new(crowded), &cells(&["lan"])[..1], 1);
+    let found = found(&cells(&Arc::new(crowded), &["lan"])[..1], 1);
     let world = &found[0].world;
     assert_eq!(world.players.in_game, 60, "{world:#?}");
     assert_eq!(world.sight.views_right, 60, "{world:#?}");
@@ -206,8 +200,7 @@ fn a_play_that_is_stopped_returns_what_it_has() {
     let scenario = scenario("single", 4, 1000);
     let stop = AtomicBool::new(false);
     let found = play_all(
-        &scenario,
-        &cells(&["lan"])[..1],
+        &cells(&scenario, &["lan"])[..1],
         1,
         &|_, moment| {
             if moment.at_s > 8.0 {

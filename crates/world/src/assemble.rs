@@ -199,7 +199,10 @@ fn handovers(scenario: &Scenario, outcome: &Outcome, seconds: f64) -> Option<Han
 /// generator that is full measures itself, and whatever else is late is its
 /// doing.
 fn bend(world: &World, every: &[Duration]) -> Option<String> {
-    if let Some(generator) = busiest_pct(world).filter(|cpu_pct| *cpu_pct > FULL_PCT) {
+    if let Some(generator) = world
+        .busiest_cpu_pct()
+        .filter(|cpu_pct| *cpu_pct > FULL_PCT)
+    {
         return Some(format!(
             "the generator itself is full, {generator:.0} % of a core"
         ));
@@ -220,11 +223,15 @@ fn bend(world: &World, every: &[Duration]) -> Option<String> {
             frames.per_s, frames.asked_per_s
         ));
     }
-    if world.players.lost > 0 {
+    let players = &world.players;
+    if players.in_game < players.asked {
         return Some(format!(
-            "{} players lost their connections",
-            world.players.lost
+            "only {} of {} players are in the game",
+            players.in_game, players.asked
         ));
+    }
+    if players.lost > 0 {
+        return Some(format!("{} players lost their connections", players.lost));
     }
     if let Some(handovers) = &world.handovers
         && handovers.orphans > 0
@@ -242,17 +249,6 @@ fn bend(world: &World, every: &[Duration]) -> Option<String> {
         .worst_gap_p99_ms
         .filter(|gap_ms| *gap_ms > allowed_ms)?;
     Some(format!("windows come up to {gap_ms:.0} ms apart at p99"))
-}
-
-/// The processor time of the thread that plays; of the busiest, where several
-/// do.
-fn busiest_pct(world: &World) -> Option<f64> {
-    world
-        .processes
-        .iter()
-        .filter_map(|process| process.cpu_pct)
-        .reduce(f64::max)
-        .or(world.generator.cpu_pct)
 }
 
 fn process(fellow: &Fellow, seconds: f64) -> WorldProcess {
@@ -318,6 +314,7 @@ mod tests {
     fn carried() -> World {
         World {
             players: Players {
+                asked: 150,
                 in_game: 150,
                 ..Players::default()
             },
@@ -368,6 +365,8 @@ mod tests {
         world.sight.worst_gap_p99_ms = Some(500.0);
         let named = |world: &World, word: &str| bend(world, &WINDOW).unwrap().contains(word);
         assert!(named(&world, "windows come up to 500 ms apart"));
+        world.players.in_game = 149;
+        assert!(named(&world, "only 149 of 150 players"));
         world.frames.per_s = 20.0;
         assert!(named(&world, "20.0 of 30 frames"));
         world.gateway_metrics = Some(GatewayMetrics {

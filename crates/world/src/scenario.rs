@@ -26,7 +26,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 
 /// The most players a scenario may have: their net ids must fit between the
 /// first entity channel and the end of the gateway's numbers.
-const MOST_PLAYERS: u32 = 100_000;
+pub const MOST_PLAYERS: u32 = 100_000;
 
 /// The most tiers a scenario may have: more than anybody can tell apart, and
 /// a byte counts them.

@@ -36,9 +36,9 @@ pub(crate) struct CrewArguments {
         long,
         value_name = "HOST:PORT",
         conflicts_with_all = [
-            "scenario", "gateway", "servers", "metrics", "export", "players", "join_every",
-            "duration", "seed", "observers", "json", "testbed", "network", "transport",
-            "threads", "html", "no_html", "workers", "server_workers", "coordinate"
+            "scenario", "gateway", "servers", "metrics", "export", "players", "until_it_bends",
+            "join_every", "duration", "seed", "observers", "json", "testbed", "network",
+            "transport", "threads", "html", "no_html", "workers", "server_workers", "coordinate"
         ]
     )]
     pub(crate) join: Option<String>,

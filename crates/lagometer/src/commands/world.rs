@@ -4,23 +4,21 @@ mod crew;
 mod emulated;
 mod exporter;
 mod own_gateway;
+mod sockets;
 mod weather;
 
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
 use lagometer_lab::suggest;
-use lagometer_world::real::{Venue, play};
-use lagometer_world::{BUILT_IN, Moment, PlayError, Scenario, assemble, verdict};
+use lagometer_stats::{Document, World, capacity_verdict};
+use lagometer_world::{BUILT_IN, Moment, Scenario, verdict};
+use lagometer_world_lab::matrix;
 
-use self::exporter::Exporter;
-use self::own_gateway::OwnGateway;
 use crate::cli::{WorldArguments, WorldTestbed};
 use crate::failure::{Failure, read};
-use crate::{instrument, interrupt, output};
+use crate::output;
 
 /// Where game servers connect where nothing else is said.
 const SERVERS_PORT: u16 = 11_288;
@@ -30,12 +28,32 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
     if let Some(coordinator) = &arguments.crew.join {
         return crew::work(coordinator, &arguments.crew);
     }
-    let scenario = Arc::new(prepare(arguments)?);
-    match testbed(arguments)? {
-        Some(WorldTestbed::Sim) => weather::simulate(&scenario, arguments),
-        Some(WorldTestbed::Emu) => emulated::emulate(&scenario, arguments),
-        None => on_sockets(&scenario, arguments),
+    let scenario = prepare(arguments)?;
+    let players = match arguments.players.as_slice() {
+        [] => &[scenario.players],
+        asked => asked,
+    };
+    // All at once, before the first is played.
+    for &players in players {
+        with_players(&scenario, players)?;
     }
+    match testbed(arguments)? {
+        Some(WorldTestbed::Sim) => weather::simulate(&scenario, players, arguments),
+        Some(WorldTestbed::Emu) => emulated::emulate(&scenario, players, arguments),
+        None => sockets::play_all(&scenario, players, arguments),
+    }
+}
+
+/// The scenario with so many players.
+fn with_players(scenario: &Scenario, players: u32) -> Result<Scenario, Failure> {
+    let scenario = Scenario {
+        players,
+        ..scenario.clone()
+    };
+    scenario
+        .check()
+        .map_err(|(_, message)| Failure::Input(message))?;
+    Ok(scenario)
 }
 
 /// Where the world is played: over sockets of this machine where neither a
@@ -69,45 +87,29 @@ fn page_path(scenario: &Scenario, arguments: &WorldArguments) -> Option<PathBuf>
     })
 }
 
-/// Plays on a gateway over plain sockets.
-fn on_sockets(scenario: &Arc<Scenario>, arguments: &WorldArguments) -> Result<ExitCode, Failure> {
-    let stop = interrupt::listen()?;
-    let (started, began) = (SystemTime::now(), Instant::now());
-    let host = lagometer_machine::measured();
-    let (venue, own) = venue(arguments, scenario)?;
-    let place = own
-        .as_ref()
-        .map_or_else(|| venue.clients.to_string(), |_| "own".to_owned());
-    eprintln!(
-        "lagometer: `{}` with {} players, one every {}, then {}",
-        scenario.name, scenario.players, scenario.join_every, scenario.duration
-    );
-    let exporter = match &arguments.export {
-        Some(at) => Some(Exporter::start(address(at, "--export")?, scenario)?),
-        None => None,
-    };
-    let mut line = Progress::default();
-    let mut tell = |moment: &Moment| {
-        line.tell(moment);
-        if let Some(exporter) = &exporter {
-            exporter.tell(moment);
-        }
-    };
-    let crew = &arguments.crew;
-    let outcome = if crew.workers.is_some() || crew.server_workers.is_some() {
-        crew::play(scenario, &venue, arguments, &mut tell, stop)?
-    } else {
-        play(scenario, &venue, &mut tell, stop).map_err(|error| failure(&error))?
-    };
-    drop(own);
-    let found = assemble(scenario, place, &outcome);
-    let asked = serde_json::to_value(&**scenario).map_err(Failure::input)?;
-    let mut document = instrument::document("world", asked, started, began.elapsed(), host);
+/// Puts one world or several into the document and shows it.
+fn finish(
+    scenario: &Scenario,
+    arguments: &WorldArguments,
+    mut document: Document,
+    mut worlds: Vec<World>,
+) -> Result<ExitCode, Failure> {
     document.seed = scenario.seed;
     document.seeds = vec![scenario.seed];
-    document.partial = outcome.partial;
-    document.verdict = Some(verdict(&found));
-    document.world = Some(found);
+    let mut players: Vec<u32> = worlds.iter().map(|world| world.players.asked).collect();
+    players.sort_unstable();
+    players.dedup();
+    document.experiment["players"] = match players.as_slice() {
+        [only] => (*only).into(),
+        several => several.into(),
+    };
+    if worlds.len() == 1 {
+        document.world = worlds.pop();
+        document.verdict = document.world.as_ref().map(verdict);
+    } else {
+        document.verdict = capacity_verdict(&worlds).or_else(|| matrix::verdict(&worlds));
+        document.worlds = worlds;
+    }
     let html = page_path(scenario, arguments);
     output::show(&document, arguments.json.as_ref(), html.as_ref())?;
     Ok(ExitCode::SUCCESS)
@@ -129,9 +131,6 @@ fn prepare(arguments: &WorldArguments) -> Result<Scenario, Failure> {
             suggest(asked, &names)
         )));
     };
-    if let Some(players) = arguments.players {
-        scenario.players = players;
-    }
     if let Some(join_every) = arguments.join_every {
         scenario.join_every = join_every;
     }
@@ -144,37 +143,7 @@ fn prepare(arguments: &WorldArguments) -> Result<Scenario, Failure> {
     if let Some(observers) = arguments.observers {
         scenario.observers = observers;
     }
-    scenario
-        .check()
-        .map_err(|(_, message)| Failure::Input(message))?;
     Ok(scenario)
-}
-
-/// The gateway that was named, or one of our own.
-fn venue(
-    arguments: &WorldArguments,
-    scenario: &Scenario,
-) -> Result<(Venue, Option<OwnGateway>), Failure> {
-    let Some(gateway) = &arguments.gateway else {
-        let own = OwnGateway::start(scenario.space.as_ref(), "tcp", Ipv4Addr::LOCALHOST)?;
-        return Ok((own.venue(), Some(own)));
-    };
-    let clients = address(gateway, "--gateway")?;
-    let servers = match &arguments.servers {
-        Some(servers) => address(servers, "--servers")?,
-        None => SocketAddr::new(clients.ip(), SERVERS_PORT),
-    };
-    let metrics = arguments
-        .metrics
-        .as_ref()
-        .map(|metrics| address(metrics, "--metrics"))
-        .transpose()?;
-    let venue = Venue {
-        clients,
-        servers,
-        metrics,
-    };
-    Ok((venue, None))
 }
 
 fn address(written: &str, flag: &str) -> Result<SocketAddr, Failure> {
@@ -186,10 +155,6 @@ fn address(written: &str, flag: &str) -> Result<SocketAddr, Failure> {
     found
         .next()
         .ok_or_else(|| Failure::Input(format!("{flag} {written}: that host has no address")))
-}
-
-fn failure(error: &PlayError) -> Failure {
-    Failure::Environment(error.to_string())
 }
 
 /// A line on standard error for every second: a world is watched as it fills,

@@ -8,7 +8,10 @@
 //! their strokes.
 
 mod band;
+mod beside;
 mod bulk;
+mod by_players;
+mod capacity;
 mod details;
 mod echo;
 mod embedded;
@@ -100,6 +103,12 @@ fn page_of<'a>(documents: impl Iterator<Item = (Option<&'a str>, &'a Document)>)
     );
     if views.len() > 1 {
         contents(&views, &mut out);
+    }
+    if let [first, second] = views.as_slice()
+        && let (Some(name), Some(other_name)) = (first.name, second.name)
+    {
+        let documents = [first.document, second.document];
+        beside::render([name, other_name], documents, &mut out);
     }
     for view in &views {
         run::render(view, &mut out);

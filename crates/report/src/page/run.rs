@@ -5,10 +5,11 @@ use super::markup::esc;
 use super::percentile_curves::{self, Curve};
 use super::view::View;
 use super::{
-    bulk, details, echo, embedded, lane_table, parity, ribbon, scatter, sweep, trust, within_bars,
-    world, worlds,
+    bulk, capacity, details, echo, embedded, lane_table, parity, ribbon, scatter, sweep, trust,
+    within_bars, world, worlds,
 };
 use crate::budget;
+use crate::capacity::by_players;
 use crate::trust::invalid;
 
 /// Appends the run.
@@ -32,7 +33,11 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     if let Some(played) = &view.document.world {
         world::render(view, played, out);
     }
-    worlds::render(view, &view.document.worlds, out);
+    if by_players(&view.document.worlds) {
+        capacity::render(view, &view.document.worlds, out);
+    } else {
+        worlds::render(view, &view.document.worlds, out);
+    }
     if view.document.lanes.is_empty() && is_laneless(view) {
         // There are no lanes to speak of.
     } else if view.document.lanes.iter().any(|lane| lane.bulk.is_some()) {

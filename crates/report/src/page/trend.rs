@@ -71,7 +71,7 @@ fn path(line: &Line<'_>, span_s: f64, top: f64) -> String {
 }
 
 /// The next 1, 2 or 5 times a power of ten; 1 for nothing at all.
-fn round_above(value: f64) -> f64 {
+pub(crate) fn round_above(value: f64) -> f64 {
     if value.is_nan() || value <= 0.0 {
         return 1.0;
     }
@@ -84,7 +84,7 @@ fn round_above(value: f64) -> f64 {
 }
 
 /// A number with at most three digits and a prefix: `12 k`.
-fn label(value: f64) -> String {
+pub(crate) fn label(value: f64) -> String {
     let (value, prefix) = match value {
         big if big >= 1e9 => (big / 1e9, " G"),
         big if big >= 1e6 => (big / 1e6, " M"),

@@ -3,7 +3,9 @@
 //! and what to know before trusting the figures.
 
 mod agreement;
+mod beside;
 mod bulk;
+mod capacity;
 mod comparison;
 mod echo;
 mod grid;
@@ -22,6 +24,8 @@ use lagometer_stats::{Agreement, Document};
 
 use self::paint::{Paint, Style, printable, wrap};
 use crate::about::About;
+use crate::beside::{Beside, worlds_of};
+use crate::capacity::by_players;
 use crate::compare::Comparison;
 use crate::trust;
 
@@ -86,7 +90,11 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
     if let Some(found) = &document.world {
         world::render(found, paint, &mut out);
     }
-    worlds::render(&document.worlds, paint, &mut out);
+    if by_players(&document.worlds) {
+        capacity::render(&document.worlds, paint, room, &mut out);
+    } else {
+        worlds::render(&document.worlds, paint, &mut out);
+    }
     if document.lanes.iter().any(|lane| lane.bulk.is_some()) {
         bulk::render(document, paint, room, &mut out);
     } else if !document.lanes.is_empty() {
@@ -103,18 +111,31 @@ pub fn comparison(comparison: &Comparison, terminal: Terminal) -> String {
     comparison::render(comparison, terminal.paint(), terminal.room())
 }
 
-/// Two played worlds side by side as text for `terminal`, every line ending in
-/// a newline. `None` where either document is of something else.
+/// Played worlds side by side as text for `terminal`, every line ending in a
+/// newline: one of either figure by figure, several cell by cell. `None` where
+/// either document is of something else.
 #[must_use]
 pub fn world_comparison(
     names: [&str; 2],
     documents: [&Document; 2],
     terminal: Terminal,
 ) -> Option<String> {
-    let [first, second] = documents;
-    let worlds = [first.world.as_ref()?, second.world.as_ref()?];
     let (paint, room) = (terminal.paint(), terminal.room());
-    Some(world_pair::render(names, documents, worlds, paint, room))
+    let [first, second] = documents.map(worlds_of);
+    match (first.as_slice(), second.as_slice()) {
+        ([], _) | (_, []) => None,
+        (&[one], &[other]) => Some(world_pair::render(
+            names,
+            documents,
+            [one, other],
+            paint,
+            room,
+        )),
+        _ => {
+            let beside = Beside::of(first, second);
+            Some(beside::render(names, documents, &beside, paint, room))
+        }
+    }
 }
 
 /// The agreement of virtual time and real sockets as text for `terminal`,

@@ -20,18 +20,7 @@ pub(crate) fn render(
     paint: Paint,
     room: usize,
 ) -> String {
-    let mut out = String::new();
-    for difference in differences(documents, worlds) {
-        for line in wrap(&printable(&format!("Not alike: {difference}.")), room) {
-            line_of(&mut out, &paint.apply(Style::Notice, &line));
-        }
-    }
-    for (name, document) in names.into_iter().zip(documents) {
-        let verdict = document.verdict.as_deref().unwrap_or("no verdict");
-        for line in wrap(&printable(&format!("{name}: {verdict}")), room) {
-            line_of(&mut out, &paint.apply(Style::Bold, &line));
-        }
-    }
+    let mut out = heading(names, documents, Some(worlds), paint, room);
     out.push('\n');
     let word = |name: &str| Column {
         widest: WIDEST,
@@ -46,8 +35,31 @@ pub(crate) fn render(
     out
 }
 
+/// What is not alike, and both verdicts. `worlds` where there is one of either.
+pub(crate) fn heading(
+    names: [&str; 2],
+    documents: [&Document; 2],
+    worlds: Option<[&World; 2]>,
+    paint: Paint,
+    room: usize,
+) -> String {
+    let mut out = String::new();
+    for difference in differences(documents, worlds) {
+        for line in wrap(&printable(&format!("Not alike: {difference}.")), room) {
+            line_of(&mut out, &paint.apply(Style::Notice, &line));
+        }
+    }
+    for (name, document) in names.into_iter().zip(documents) {
+        let verdict = document.verdict.as_deref().unwrap_or("no verdict");
+        for line in wrap(&printable(&format!("{name}: {verdict}")), room) {
+            line_of(&mut out, &paint.apply(Style::Bold, &line));
+        }
+    }
+    out
+}
+
 /// What makes the two unlike before any figure is looked at.
-fn differences(documents: [&Document; 2], worlds: [&World; 2]) -> Vec<String> {
+fn differences(documents: [&Document; 2], worlds: Option<[&World; 2]>) -> Vec<String> {
     let [first, second] = documents;
     let name = |document: &Document| {
         let name = document.experiment.get("name");
@@ -55,7 +67,7 @@ fn differences(documents: [&Document; 2], worlds: [&World; 2]) -> Vec<String> {
             .unwrap_or("?")
             .to_owned()
     };
-    [
+    let mut facts = vec![
         ("scenario", name(first), name(second)),
         (
             "testbed",
@@ -63,21 +75,18 @@ fn differences(documents: [&Document; 2], worlds: [&World; 2]) -> Vec<String> {
             second.testbed.clone().unwrap_or_default(),
         ),
         ("seed", first.seed.to_string(), second.seed.to_string()),
-        (
-            "players",
-            worlds[0].players.asked.to_string(),
-            worlds[1].players.asked.to_string(),
-        ),
-        (
-            "seconds measured",
-            format!("{:.0}", worlds[0].measured_s),
-            format!("{:.0}", worlds[1].measured_s),
-        ),
-    ]
-    .into_iter()
-    .filter(|(_, one, other)| one != other)
-    .map(|(what, one, other)| format!("{what} `{one}` and `{other}`"))
-    .collect()
+    ];
+    if let Some([one, other]) = worlds {
+        let players = |world: &World| world.players.asked.to_string();
+        let seconds = |world: &World| format!("{:.0}", world.measured_s);
+        facts.push(("players", players(one), players(other)));
+        facts.push(("seconds measured", seconds(one), seconds(other)));
+    }
+    facts
+        .into_iter()
+        .filter(|(_, one, other)| one != other)
+        .map(|(what, one, other)| format!("{what} `{one}` and `{other}`"))
+        .collect()
 }
 
 fn rows(worlds: [&World; 2]) -> Vec<Row> {

@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
@@ -11,7 +10,7 @@ use lagometer_world_lab::emu::{EmuError, Emulated, Gateway, Landscape};
 use lagometer_world_lab::matrix::Cell;
 
 use super::own_gateway::OwnGateway;
-use super::{Progress, weather};
+use super::{Progress, finish, weather};
 use crate::cli::WorldArguments;
 use crate::commands::emulated;
 use crate::failure::Failure;
@@ -20,10 +19,11 @@ use crate::{instrument, interrupt};
 /// Plays the scenario in real time, one cell after the other, and shows what
 /// was found.
 pub(super) fn emulate(
-    scenario: &Arc<Scenario>,
+    scenario: &Scenario,
+    players: &[u32],
     arguments: &WorldArguments,
 ) -> Result<ExitCode, Failure> {
-    let cells = weather::cells(arguments)?;
+    let cells = weather::cells(scenario, players, arguments)?;
     emulated::acquire_permission()?;
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
@@ -34,7 +34,7 @@ pub(super) fn emulate(
             partial = true;
             break;
         }
-        let found = play(scenario, cell, stop)?;
+        let found = play(cell, stop)?;
         worlds.push(found.world);
         partial |= found.partial;
         // The first, or the first that failed.
@@ -43,15 +43,16 @@ pub(super) fn emulate(
             _ => audit = Some(found.audit),
         }
     }
-    let asked = serde_json::to_value(&**scenario).map_err(Failure::input)?;
+    let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some("emu".to_owned());
     document.partial = partial;
     document.audit = audit;
-    weather::finish(scenario, arguments, document, worlds)
+    finish(scenario, arguments, document, worlds)
 }
 
-fn play(scenario: &Arc<Scenario>, cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
+fn play(cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
+    let scenario = &cell.scenario;
     eprintln!(
         "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
         scenario.name,

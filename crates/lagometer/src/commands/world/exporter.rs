@@ -12,6 +12,7 @@ use crate::failure::Failure;
 
 /// The gauges, which a thread of their own shows to whoever asks.
 pub(super) struct Exporter {
+    players_asked: Gauge,
     players: Gauge,
     updates_per_second: Gauge,
     received_bytes_per_second: Gauge,
@@ -22,8 +23,8 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    /// Answers at `at` with the metrics of a world of `scenario`.
-    pub(super) fn start(at: SocketAddr, scenario: &Scenario) -> Result<Self, Failure> {
+    /// Answers at `at` with the metrics of worlds of the scenario of that name.
+    pub(super) fn start(at: SocketAddr, scenario: &str) -> Result<Self, Failure> {
         let registry = Registry::new();
         let exporter = Self::register(&registry, scenario).map_err(Failure::input)?;
         let listener = lagometer_web::bind(at).map_err(|why| {
@@ -36,7 +37,7 @@ impl Exporter {
         Ok(exporter)
     }
 
-    fn register(registry: &Registry, scenario: &Scenario) -> prometheus::Result<Self> {
+    fn register(registry: &Registry, scenario: &str) -> prometheus::Result<Self> {
         let gauge = |name: &str, help: &str| {
             let gauge = Gauge::new(format!("world_{name}"), help)?;
             registry.register(Box::new(gauge.clone()))?;
@@ -48,14 +49,13 @@ impl Exporter {
             Ok::<_, prometheus::Error>(gauges)
         };
         registry.register(Box::new(ProcessCollector::for_self()))?;
-        many(
-            "players_asked",
-            "Players that the scenario asks for, by its name",
-            &["scenario"],
-        )?
-        .with_label_values(&[scenario.name.as_str()])
-        .set(f64::from(scenario.players));
         Ok(Self {
+            players_asked: many(
+                "players_asked",
+                "Players that the scenario asks for, by its name",
+                &["scenario"],
+            )?
+            .with_label_values(&[scenario]),
             players: gauge("players", "Players in the game")?,
             updates_per_second: gauge(
                 "updates_per_second",
@@ -83,6 +83,11 @@ impl Exporter {
                 "Processor time of servers and players, as a share of one core",
             )?,
         })
+    }
+
+    /// A world of `scenario` is about to be played.
+    pub(super) fn ask(&self, scenario: &Scenario) {
+        self.players_asked.set(f64::from(scenario.players));
     }
 
     /// Shows this moment from now on.

@@ -4,16 +4,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use lagometer_stats::{Warning, World};
-use lagometer_world::{Scenario, verdict};
+use lagometer_stats::Warning;
+use lagometer_world::Scenario;
 use lagometer_world_lab::PlayerTransport;
-use lagometer_world_lab::matrix::{self, Cell, Found, play_all};
+use lagometer_world_lab::matrix::{Cell, Found, play_all};
+
+use super::{finish, with_players};
 
 use crate::cli::WorldArguments;
 use crate::commands::named::find_network;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{instrument, interrupt, output};
+use crate::{instrument, interrupt};
 
 /// The network of a world in virtual time where none is named.
 const NO_WEATHER: &str = "perfect";
@@ -22,8 +24,17 @@ const NO_WEATHER: &str = "perfect";
 /// the first windows and the comparison at the end.
 const AROUND: Duration = Duration::from_secs(6);
 
-/// Every transport asked for on every network asked for, network by network.
-pub(super) fn cells(arguments: &WorldArguments) -> Result<Vec<Cell>, Failure> {
+/// Every transport asked for on every network asked for, network by network,
+/// with each number of `players`.
+pub(super) fn cells(
+    scenario: &Scenario,
+    players: &[u32],
+    arguments: &WorldArguments,
+) -> Result<Vec<Cell>, Failure> {
+    let scenarios = players
+        .iter()
+        .map(|&players| with_players(scenario, players).map(Arc::new))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut networks = arguments.network.clone();
     if networks.is_empty() {
         networks.push(NO_WEATHER.to_owned());
@@ -32,11 +43,12 @@ pub(super) fn cells(arguments: &WorldArguments) -> Result<Vec<Cell>, Failure> {
     for network in networks {
         let profile = find_network(&network, None)?;
         for transport in transports(arguments) {
-            cells.push(Cell {
+            cells.extend(scenarios.iter().map(|scenario| Cell {
+                scenario: Arc::clone(scenario),
                 transport,
                 network: network.clone(),
                 profile: profile.clone(),
-            });
+            }));
         }
     }
     Ok(cells)
@@ -53,10 +65,11 @@ pub(super) fn transports(arguments: &WorldArguments) -> Vec<PlayerTransport> {
 /// Plays the scenario in virtual time, once for each cell, and shows what was
 /// found.
 pub(super) fn simulate(
-    scenario: &Arc<Scenario>,
+    scenario: &Scenario,
+    players: &[u32],
     arguments: &WorldArguments,
 ) -> Result<ExitCode, Failure> {
-    let cells = cells(arguments)?;
+    let cells = cells(scenario, players, arguments)?;
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_machine::measured();
@@ -67,15 +80,16 @@ pub(super) fn simulate(
     eprintln!(
         "lagometer: `{}` with {} players in virtual time, {} on {} threads",
         scenario.name,
-        scenario.players,
+        told_players(players),
         told(cells.len()),
         threads.min(cells.len())
     );
-    let each = scenario.join_every.0 * scenario.players + scenario.duration.0 + AROUND;
-    let progress = Progress::new(each * cells.len() as u32);
+    let whole = cells.iter().map(|Cell { scenario, .. }| {
+        scenario.join_every.0 * scenario.players + scenario.duration.0 + AROUND
+    });
+    let progress = Progress::new(whole.sum());
     let playing = Instant::now();
     let found = play_all(
-        scenario,
         &cells,
         threads,
         &|_, moment| {
@@ -89,7 +103,7 @@ pub(super) fn simulate(
     .map_err(|error| Failure::Environment(error.to_string()))?;
     progress.finish();
     tell_pace(&found, playing.elapsed());
-    let asked = serde_json::to_value(&**scenario).map_err(Failure::input)?;
+    let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some("sim".to_owned());
     document.partial = found.iter().any(|found| found.partial);
@@ -99,27 +113,6 @@ pub(super) fn simulate(
     }
     let worlds = found.into_iter().map(|found| found.world).collect();
     finish(scenario, arguments, document, worlds)
-}
-
-/// Puts one world or several into the document and shows it.
-pub(super) fn finish(
-    scenario: &Scenario,
-    arguments: &WorldArguments,
-    mut document: lagometer_stats::Document,
-    mut worlds: Vec<World>,
-) -> Result<ExitCode, Failure> {
-    document.seed = scenario.seed;
-    document.seeds = vec![scenario.seed];
-    if worlds.len() == 1 {
-        document.world = worlds.pop();
-        document.verdict = document.world.as_ref().map(verdict);
-    } else {
-        document.verdict = matrix::verdict(&worlds);
-        document.worlds = worlds;
-    }
-    let html = super::page_path(scenario, arguments);
-    output::show(&document, arguments.json.as_ref(), html.as_ref())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What is to be known of TCP, and so of WebSocket, in virtual time.
@@ -132,6 +125,11 @@ fn stand_in() -> Warning {
             .to_owned(),
         mend: "play with `--testbed emu` for the kernel's own".to_owned(),
     }
+}
+
+fn told_players(players: &[u32]) -> String {
+    let players: Vec<String> = players.iter().map(u32::to_string).collect();
+    players.join(", ")
 }
 
 fn told(worlds: usize) -> String {

@@ -1,0 +1,150 @@
+//! Worlds over plain sockets: one after another, with as many players as asked
+//! for, each on a gateway of its own or all on the one that was named.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Instant, SystemTime};
+
+use lagometer_stats::{Warning, World};
+use lagometer_world::real::{Venue, play};
+use lagometer_world::{Ladder, Moment, Scenario, assemble, verdict};
+
+use super::exporter::Exporter;
+use super::own_gateway::OwnGateway;
+use super::{Progress, SERVERS_PORT, address, crew, finish, with_players};
+use crate::cli::WorldArguments;
+use crate::failure::Failure;
+use crate::{instrument, interrupt};
+
+/// Plays `scenario` with each number of `players`, as far as the gateway goes
+/// along, and shows what was found.
+pub(super) fn play_all(
+    scenario: &Scenario,
+    players: &[u32],
+    arguments: &WorldArguments,
+) -> Result<ExitCode, Failure> {
+    let stop = interrupt::listen()?;
+    let (started, began) = (SystemTime::now(), Instant::now());
+    let host = lagometer_machine::measured();
+    let exporter = match &arguments.export {
+        Some(at) => Some(Exporter::start(address(at, "--export")?, &scenario.name)?),
+        None => None,
+    };
+    let mut ladder = Ladder::new(players, arguments.until_it_bends);
+    let (mut worlds, mut partial, mut failed): (Vec<World>, _, _) = (Vec::new(), false, None);
+    while let Some(players) = ladder.next_step()
+        && !partial
+    {
+        let scenario = Arc::new(with_players(scenario, players)?);
+        match play_one(&scenario, arguments, exporter.as_ref(), stop) {
+            Ok((world, cut_short)) => {
+                eprintln!("lagometer: {}", verdict(&world));
+                ladder.note(players, world.is_carried());
+                worlds.push(world);
+                partial = cut_short;
+            }
+            Err(failure) if worlds.is_empty() => return Err(failure),
+            // What was found before is worth having.
+            Err(failure) => {
+                failed = Some((players, failure));
+                partial = true;
+            }
+        }
+    }
+    let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
+    let mut document = instrument::document("world", asked, started, began.elapsed(), host);
+    document.partial = partial;
+    document
+        .warnings
+        .extend(left_out(&ladder.left_out(), partial));
+    if let Some((players, failure)) = &failed {
+        document.warnings.push(Warning {
+            what: format!("{players} players could not be played."),
+            why: failure.to_string(),
+            mend: String::new(),
+        });
+    }
+    let shown = finish(scenario, arguments, document, worlds)?;
+    match failed {
+        Some((_, failure)) => Err(failure),
+        None => Ok(shown),
+    }
+}
+
+/// What to know of numbers that were asked for and not played.
+fn left_out(players: &[u32], partial: bool) -> Option<Warning> {
+    if players.is_empty() || partial {
+        return None;
+    }
+    let named: Vec<String> = players.iter().map(u32::to_string).collect();
+    Some(Warning {
+        what: format!("{} players were not played.", named.join(", ")),
+        why: "Two steps in a row had not been carried.".to_owned(),
+        mend: String::new(),
+    })
+}
+
+/// Plays one world; also whether it was stopped before its time.
+fn play_one(
+    scenario: &Arc<Scenario>,
+    arguments: &WorldArguments,
+    exporter: Option<&Exporter>,
+    stop: &AtomicBool,
+) -> Result<(World, bool), Failure> {
+    let (venue, own) = venue(arguments, scenario)?;
+    let place = own
+        .as_ref()
+        .map_or_else(|| venue.clients.to_string(), |_| "own".to_owned());
+    eprintln!(
+        "lagometer: `{}` with {} players, one every {}, then {}",
+        scenario.name, scenario.players, scenario.join_every, scenario.duration
+    );
+    if let Some(exporter) = exporter {
+        exporter.ask(scenario);
+    }
+    let mut line = Progress::default();
+    let mut tell = |moment: &Moment| {
+        line.tell(moment);
+        if let Some(exporter) = exporter {
+            exporter.tell(moment);
+        }
+    };
+    let crew = &arguments.crew;
+    let outcome = if crew.workers.is_some() || crew.server_workers.is_some() {
+        crew::play(scenario, &venue, arguments, &mut tell, stop)?
+    } else {
+        play(scenario, &venue, &mut tell, stop)
+            .map_err(|error| Failure::Environment(error.to_string()))?
+    };
+    drop(own);
+    Ok((assemble(scenario, place, &outcome), outcome.partial))
+}
+
+/// The gateway that was named, or one of our own.
+fn venue(
+    arguments: &WorldArguments,
+    scenario: &Scenario,
+) -> Result<(Venue, Option<OwnGateway>), Failure> {
+    let Some(gateway) = &arguments.gateway else {
+        let own = OwnGateway::start(scenario.space.as_ref(), "tcp", Ipv4Addr::LOCALHOST)?;
+        return Ok((own.venue(), Some(own)));
+    };
+    let clients = address(gateway, "--gateway")?;
+    let servers = match &arguments.servers {
+        Some(servers) => address(servers, "--servers")?,
+        None => SocketAddr::new(clients.ip(), SERVERS_PORT),
+    };
+    let metrics = arguments
+        .metrics
+        .as_ref()
+        .map(|metrics| address(metrics, "--metrics"))
+        .transpose()?;
+    let venue = Venue {
+        clients,
+        servers,
+        metrics,
+    };
+    Ok((venue, None))
+}

@@ -1,0 +1,151 @@
+//! Worlds with few players and with many, through the binary: one after the
+//! other, to one table, one document and one page.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Everyone in one channel, without the two seconds before the first window.
+const QUICK: &str = r#"
+name = "quick"
+summary = "players who see each other soon"
+channels = "single"
+players = 3
+join-every = "10 ms"
+for = "500 ms"
+server-frames-per-s = 30
+player-frames-per-s = 10
+fan-out-delay = "100 ms"
+observers = 3
+[[tier]]
+every = "20 ms"
+[ground]
+side-m = 50
+built = "0 %"
+obstacle-m = [2, 12]
+[temper]
+turn-each-second = "10 %"
+jump-each-second = "10 %"
+"#;
+
+/// A scenario of its own in a folder that is gone afterwards.
+struct Place {
+    folder: tempfile::TempDir,
+    scenario: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("quick.toml");
+        std::fs::write(&path, QUICK).unwrap();
+        let scenario = path.to_str().unwrap().to_owned();
+        Self { folder, scenario }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Plays the scenario and reads the document.
+    fn play(&self, arguments: &[&str], document: &str) -> (Output, Value) {
+        let json = self.file(document);
+        let mut all = vec!["world", &self.scenario, "--json", &json];
+        all.extend(arguments);
+        let output = lagometer(&all);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{errors}");
+        let document = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+        (output, document)
+    }
+}
+
+fn lagometer(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn asked(document: &Value) -> Vec<u64> {
+    let worlds = document["worlds"].as_array().unwrap();
+    worlds
+        .iter()
+        .map(|world| world["players"]["asked"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn each_number_of_players_has_its_row_and_its_mark() {
+    let place = Place::new();
+    let page = place.file("page.html");
+    let arguments = ["--players", "8,4", "--html", &page];
+    let (output, document) = place.play(&arguments, "found.json");
+    // From few to many, each on a gateway of its own that is asked its cost.
+    assert_eq!(asked(&document), [4, 8]);
+    assert_eq!(document["experiment"]["players"], serde_json::json!([4, 8]));
+    for world in document["worlds"].as_array().unwrap() {
+        assert_eq!(world["gateway"], "own");
+        assert_eq!(world["players"]["in_game"], world["players"]["asked"]);
+        assert!(world["gateway_metrics"]["cpu_pct"].is_number(), "{world:#}");
+    }
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    for word in ["players", "held", "age p99", "gateway", "generator"] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let verdict = document["verdict"].as_str().unwrap();
+    assert!(table.contains(&verdict[..20]), "{verdict}: {table}");
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("Where it bends"));
+    let charts = html.matches("class=\"by-players\"").count();
+    assert!(charts >= 8, "{charts}");
+    assert_eq!(html.matches("class=\"step ").count(), 2 * charts);
+}
+
+/// The same two in virtual time, and set beside themselves.
+#[test]
+fn two_curves_are_compared_number_by_number() {
+    let place = Place::new();
+    let one = ["--players", "2,4", "--testbed", "sim", "--no-html"];
+    let other = ["--players", "4,8", "--testbed", "sim", "--no-html"];
+    let (_, document) = place.play(&one, "one.json");
+    assert_eq!(asked(&document), [2, 4]);
+    let verdict = document["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("It does not bend up to 4"), "{verdict}");
+    place.play(&other, "other.json");
+    let page = place.file("pair.html");
+    let (before, after) = (place.file("one.json"), place.file("other.json"));
+    let output = lagometer(&["compare", &before, &after, "--html", &page]);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    let row = |players: &str| {
+        let found = table
+            .lines()
+            .find(|line| line.trim_start().starts_with(players));
+        found.unwrap_or_else(|| panic!("no row for {players}: {table}"))
+    };
+    assert!(row("4 players").contains("one"), "{table}");
+    assert!(table.contains("only in one: 2 players"), "{table}");
+    assert!(table.contains("only in other: 8 players"), "{table}");
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("id=\"beside\""), "{html}");
+}
+
+#[test]
+fn what_cannot_be_climbed_is_said_in_one_line() {
+    for (arguments, expected) in [
+        (
+            &["world", "single", "--players", "4,0"][..],
+            "`players` is 0",
+        ),
+        (
+            &["world", "single", "--until-it-bends", "--testbed", "sim"],
+            "cannot be used with",
+        ),
+    ] {
+        let output = lagometer(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(expected), "{errors}");
+    }
+}
