@@ -1,0 +1,170 @@
+//! Lanes of every kind over emulated links, good ones and bad ones.
+
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::{ALONE, PATIENCE, file, lane, permitted, play, run, said};
+
+#[test]
+fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let names = ["udp", "kcp", "enet", "quic", "webrtc", "renet", "tcp-cubic"];
+    let lanes = names.join(",");
+    let document = play(&["--network", "home-wifi", "--for", "2s", "--lanes", &lanes]);
+    assert_eq!(document["testbed"], "emu");
+    let audit = &document["audit"];
+    for figure in ["release_error_us", "wake_late_us"] {
+        assert!(audit[figure]["count"].as_u64().unwrap() > 100, "{figure}");
+    }
+    assert_eq!(audit["lanes"].as_array().unwrap().len(), names.len());
+    for name in names {
+        let lane = lane(&document, name);
+        assert!(lane["failure"].is_null(), "{name}: {}", lane["failure"]);
+        assert_eq!(lane["messages"]["intended"], 40, "{name}");
+        assert!(
+            lane["messages"]["delivered"].as_u64().unwrap() > 30,
+            "{name}"
+        );
+        // The road there and back takes some 10 ms.
+        assert!(lane["rtt_ms"]["min"].as_f64().unwrap() > 5.0, "{name}");
+        assert!(lane["up_ms"]["p50"].as_f64().unwrap() > 2.0, "{name}");
+        assert!(lane["cpu_ns_per_message"].as_f64().unwrap() > 0.0, "{name}");
+        assert!(
+            lane["system_calls_per_message"].as_f64().unwrap() > 1.0,
+            "{name}"
+        );
+        assert!(lane["wire"]["overhead"].as_f64().unwrap() > 1.0, "{name}");
+    }
+    assert_eq!(
+        lane(&document, "tcp-cubic")["socket_path"],
+        "kernel TCP, cubic"
+    );
+}
+
+#[test]
+fn ipv6_is_a_road_too() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let arguments = ["--network", "home-wifi", "--for", "1s", "--ipv6"];
+    let document = play(&[&arguments[..], &["--lanes", "kcp,tcp-reno"]].concat());
+    for name in ["kcp", "tcp-reno"] {
+        assert_eq!(lane(&document, name)["messages"]["delivered"], 20, "{name}");
+    }
+}
+
+#[test]
+fn a_link_that_is_cut_for_ten_seconds_is_survived() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let network = file(
+        folder.path(),
+        "cut.toml",
+        "summary = \"cut off for ten seconds\"\n[both]\ndelay = \"10 ms\"\n\
+         [[both.outages]]\nat = \"1 s\"\nfor = \"10 s\"\n",
+    );
+    let arguments = ["--network", &network, "--for", "12s", "--lanes"];
+    let document = play(&[&arguments[..], &["udp,kcp,tcp-cubic"]].concat());
+    for name in ["kcp", "tcp-cubic"] {
+        let lane = lane(&document, name);
+        assert!(lane["failure"].is_null(), "{name}: {}", lane["failure"]);
+        assert_eq!(lane["messages"]["lost"], 0, "{name}");
+        // Most messages are late, so the threshold is the fixed one.
+        let longest = lane["episodes_500ms"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|episode| episode["duration_ms"].as_f64().unwrap())
+            .fold(0.0, f64::max);
+        assert!(longest > 9_500.0, "{name}: {longest}");
+    }
+    let lost = lane(&document, "udp")["messages"]["lost"].as_u64().unwrap();
+    assert!((190..=210).contains(&lost), "{lost}");
+}
+
+#[test]
+fn a_far_end_that_falls_silent_for_good_ends_the_run() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let network = file(
+        folder.path(),
+        "dead.toml",
+        "summary = \"dead after a second\"\n[both]\ndelay = \"10 ms\"\n\
+         [[both.outages]]\nat = \"1 s\"\nfor = \"1 h\"\n",
+    );
+    let experiment = file(
+        folder.path(),
+        "short.toml",
+        &format!(
+            "name = \"short\"\nsummary = \"a short one\"\nnetwork = \"{network}\"\nfor = \"2 s\"\n\
+             grace = \"2 s\"\nlanes = [\"kcp\", \"udp\", \"tcp-cubic\"]\n\
+             [workload.paced-echo]\nsize = \"100 B\"\ninterval = \"50 ms\"\n"
+        ),
+    );
+    let began = Instant::now();
+    let document = play(&[&experiment]);
+    assert!(began.elapsed() < PATIENCE);
+    for name in ["kcp", "udp", "tcp-cubic"] {
+        let messages = &lane(&document, name)["messages"];
+        assert_eq!(messages["intended"], 40, "{name}");
+        assert!(
+            messages["lost"].as_u64().unwrap() >= 19,
+            "{name}: {messages}"
+        );
+        assert!(
+            messages["delivered"].as_u64().unwrap() >= 15,
+            "{name}: {messages}"
+        );
+    }
+}
+
+/// Attempts at a comparison that a busy machine can spoil.
+const ATTEMPTS: usize = 4;
+
+#[test]
+fn virtual_time_and_real_sockets_agree() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let mut told = String::new();
+    for _ in 0..ATTEMPTS {
+        let output = run(&["agree", "--network", "cable", "--for", "6s"]);
+        told = String::from_utf8_lossy(&output.stdout).into_owned();
+        for lane in ["udp", "kcp", "enet", "quic", "webrtc"] {
+            assert!(told.contains(lane), "{told}{}", said(&output));
+        }
+        if output.status.success() {
+            return;
+        }
+        // A run that is spoilt is told apart from one that disagrees.
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    }
+    panic!("they do not agree:\n{told}");
+}
+
+#[test]
+fn a_run_without_namespaces_goes_through_a_relay() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = vec!["run", "--testbed", "emu", "--emu-mode", "proxy"];
+    all.extend(["--network", "home-wifi", "--for", "2s", "--no-html"]);
+    all.extend(["--json", "-", "--lanes", "udp,kcp,tcp-cubic"]);
+    let output = run(&all);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(
+        said(&output).contains("`tcp-cubic` is left out"),
+        "{}",
+        said(&output)
+    );
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["audit"]["device"], "relay");
+    assert_eq!(lane(&document, "kcp")["messages"]["delivered"], 40);
+    assert!(lane(&document, "udp")["rtt_ms"]["min"].as_f64().unwrap() > 5.0);
+}

@@ -1,0 +1,119 @@
+//! Worlds whose players reach their gateway over emulated links.
+
+use serde_json::Value;
+
+use crate::{file, permitted, run, said};
+
+/// Everyone in one channel, without the two seconds before the first window.
+const SMALL_WORLD: &str = r#"
+name = "small"
+summary = "a few players who see each other"
+channels = "single"
+players = 3
+join-every = "20 ms"
+for = "500 ms"
+server-frames-per-s = 30
+player-frames-per-s = 10
+fan-out-delay = "100 ms"
+observers = 3
+[[tier]]
+every = "20 ms"
+[ground]
+side-m = 50
+built = "0 %"
+obstacle-m = [2, 12]
+[temper]
+turn-each-second = "10 %"
+jump-each-second = "10 %"
+"#;
+
+#[test]
+fn players_reach_their_gateway_over_links_of_their_own() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = file(folder.path(), "small.toml", SMALL_WORLD);
+    let transports = ["tcp", "kcp", "kcp-tuned", "websocket"];
+    let output = run(&[
+        "world",
+        &scenario,
+        "--testbed",
+        "emu",
+        "--network",
+        "cable",
+        "--transport",
+        &transports.join(","),
+        "--json",
+        "-",
+        "--no-html",
+    ]);
+    assert!(output.status.success(), "{}", said(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["testbed"], "emu");
+    assert_eq!(document["audit"]["lanes"].as_array().unwrap().len(), 3);
+    let worlds = document["worlds"].as_array().unwrap();
+    assert_eq!(worlds.len(), transports.len());
+    for (world, transport) in worlds.iter().zip(transports) {
+        assert_eq!(world["transport"], transport);
+        assert_eq!(world["network"], "cable");
+        assert_eq!(world["players"]["in_game"], 3, "{world:#}");
+        assert_eq!(world["players"]["lost"], 0, "{world:#}");
+        assert_eq!(world["sight"]["views_right"], 3, "{world:#}");
+        // The road alone takes 13 ms.
+        let tier = &world["tiers"][0];
+        assert!(tier["samples"].as_u64().unwrap() > 10, "{tier:#}");
+        assert!(tier["age_ms"]["min"].as_f64().unwrap() > 13.0, "{tier:#}");
+    }
+}
+
+/// Two servers share a small ground over which players are teleported again
+/// and again: they are handed over while their messages are on the road.
+#[test]
+fn characters_are_handed_over_behind_links() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut spatial = SMALL_WORLD.to_owned();
+    for (written, instead) in [
+        ("\"single\"", "\"spatial\""),
+        (
+            "[ground]",
+            "[space]\ncells = [2, 2]\ncell-m = 25\nservers = [2, 1]\ninterest-radius-m = 30\n[ground]",
+        ),
+        ("[temper]", "[temper]\nteleport-each-second = \"100 %\""),
+        ("for = \"500 ms\"", "for = \"2 s\""),
+    ] {
+        assert!(spatial.contains(written), "{written}");
+        spatial = spatial.replace(written, instead);
+    }
+    let scenario = file(folder.path(), "spatial.toml", &spatial);
+    let arguments = ["world", &scenario, "--testbed", "emu", "--network", "cable"];
+    let arguments = [&arguments[..], &["--transport", "kcp-tuned"]].concat();
+    let output = run(&[&arguments[..], &["--json", "-", "--no-html"]].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let world = &document["world"];
+    assert_eq!(world["players"]["in_game"], 3, "{world:#}");
+    assert_eq!(world["sight"]["views_right"], 3, "{world:#}");
+    let handovers = &world["handovers"];
+    assert!(handovers["begun"].as_u64().unwrap() > 0, "{handovers:#}");
+    assert_eq!(handovers["begun"], handovers["completed"], "{handovers:#}");
+    assert_eq!(handovers["simulated"], 3, "{handovers:#}");
+    for never in ["doubled", "orphans", "failed"] {
+        assert_eq!(handovers[never], 0, "{handovers:#}");
+    }
+}
+
+#[test]
+fn more_players_than_addresses_are_refused_in_a_line() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let arguments = ["world", "lod", "--testbed", "emu", "--network", "lan"];
+    let output = run(&arguments);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let last = said(&output).trim_end().lines().last().unwrap().to_owned();
+    assert!(last.contains("1000 lanes are too many"), "{last}");
+}
