@@ -66,6 +66,7 @@ mod key;
 mod lists;
 mod node;
 mod oneofs;
+mod overlay;
 mod side_by_side;
 mod size;
 mod state;

@@ -252,6 +252,41 @@ proptest! {
     }
 
     #[test]
+    fn what_is_laid_one_over_the_other_is_what_would_be_merged(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        pieces in proptest::collection::vec(0usize..4, 1..5),
+        context in context(),
+    ) {
+        let data_type = SCHEMA.find(name).unwrap();
+        let base = updates(name, seed, 1).remove(0).encode_to_vec();
+        // Few fields of each: a list or a map is in most of them.
+        let sent: Vec<Vec<u8>> = updates(name, !seed, pieces.len())
+            .iter()
+            .zip(&pieces)
+            .map(|(update, &piece)| {
+                let update = update.encode_to_vec();
+                fields(&update).into_iter().skip(piece).take(2).flatten().collect()
+            })
+            .collect();
+        let borrowed: Vec<&[u8]> = sent.iter().map(|update| &**update).collect();
+        let Some(laid) = WindowBytes::overlay(&data_type, 7, &borrowed) else {
+            return Ok(());
+        };
+        prop_assert_eq!(laid.without(7), Some([&[][..], &[]]));
+        let mut one_by_one = state(name);
+        one_by_one.load(&base).unwrap();
+        let mut at_once = one_by_one.clone();
+        for update in &sent {
+            one_by_one.merge(update, &context).unwrap();
+        }
+        at_once.merge(laid.all(), &context).unwrap();
+        let at_once = decoded(name, &at_once.to_bytes());
+        let one_by_one = decoded(name, &one_by_one.to_bytes());
+        prop_assert!(at_once == one_by_one, "{}\n{}", text(&at_once), text(&one_by_one));
+    }
+
+    #[test]
     fn loaded_data_comes_back_as_it_was(
         name in proptest::sample::select(&TYPES[..]),
         seed: u64,

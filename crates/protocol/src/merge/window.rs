@@ -14,7 +14,7 @@ use super::fields::entry_key;
 use super::key::Key;
 use super::node::{Slot, UNKNOWN, Value};
 use super::tree::Tree;
-use super::{MergeContext, MergeError, MergeLimits, side_by_side};
+use super::{MergeContext, MergeError, MergeLimits, overlay, side_by_side};
 
 /// The updates of a window of time, merged, with the knowledge of who sent
 /// what.
@@ -283,6 +283,18 @@ impl WindowBytes {
     #[must_use]
     pub fn side_by_side(data_type: &DataType, updates: &[(u32, &[u8])]) -> Option<Self> {
         side_by_side::lay(data_type, updates).ok().flatten()
+    }
+
+    /// The window of one sender's updates that say nothing but what fields
+    /// without lists, maps and oneofs are now: of each the last. They are to be
+    /// such as a [`State`](super::State) of the type has merged. `None` where
+    /// there is more to them, or they are malformed: [`Window`] knows what to
+    /// do.
+    #[must_use]
+    pub fn overlay(data_type: &DataType, sender: u32, updates: &[&[u8]]) -> Option<Self> {
+        let bytes = overlay::overlay(data_type, updates).ok().flatten()?;
+        let own = vec![(sender, Some(0..bytes.len()))];
+        Some(Self { bytes, own })
     }
 
     /// The update for a subscriber who sent none of it, or wants to hear his
