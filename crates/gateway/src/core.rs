@@ -92,6 +92,7 @@
 
 mod arena;
 pub mod bus;
+mod by_number;
 mod channels;
 mod connections;
 mod counters;

@@ -30,12 +30,13 @@ mod unreal;
 mod update;
 mod windows;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use lagometer_units::Time;
 
 use super::arena::Arena;
 use super::bus::{ToChannels, ToConnections};
+use super::by_number::ByNumber;
 use super::counters::ChannelCounters;
 use super::events::{Event, Events};
 use super::ids::{ChannelId, ConnId, SideId};
@@ -59,7 +60,7 @@ pub struct ChannelSide {
     people: People,
     admission: Admission,
     logins: Logins,
-    channels: BTreeMap<ChannelId, Channel>,
+    channels: ByNumber<ChannelId, Box<Channel>>,
     /// Where the search for a free channel number begins.
     next_channel: u32,
     groups: GroupNumbers,
@@ -69,6 +70,8 @@ pub struct ChannelSide {
     entity_groups: EntityGroups,
     recoveries: Recoveries,
     timers: Timers,
+    /// The last tick at which some window was due.
+    last_tick: Option<Time>,
     sides: BTreeSet<SideId>,
     to_connections: VecDeque<(SideId, ToConnections)>,
     scratch: Vec<u8>,
@@ -88,7 +91,7 @@ impl ChannelSide {
             people: People::default(),
             admission: Admission::default(),
             logins: Logins::default(),
-            channels: BTreeMap::new(),
+            channels: ByNumber::default(),
             next_channel: 1,
             groups: GroupNumbers::default(),
             servers: Servers::default(),
@@ -96,6 +99,7 @@ impl ChannelSide {
             entity_groups: EntityGroups::default(),
             recoveries: Recoveries::default(),
             timers: Timers::default(),
+            last_tick: None,
             sides: BTreeSet::new(),
             to_connections: VecDeque::new(),
             scratch: Vec::new(),

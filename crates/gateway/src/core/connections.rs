@@ -18,7 +18,7 @@ mod inbound;
 mod outbox;
 mod recorder;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use lagometer_units::Time;
 
 use super::arena::Arena;
 use super::bus::{CloseReason, ToChannels};
+use super::by_number::ByNumber;
 use super::counters::ConnectionCounters;
 use super::events::{Event, Events};
 use super::ids::{ConnId, ConnKey, Peer};
@@ -49,7 +50,7 @@ const SPARE_BUFFER_BYTES: usize = 128 << 10;
 pub struct ConnectionSide {
     settings: ConnectionSettings,
     table: Table,
-    by_id: BTreeMap<ConnId, u32>,
+    by_id: ByNumber<ConnId, u32>,
     groups: Groups,
     banned: BTreeSet<IpAddr>,
     to_channels: VecDeque<ToChannels>,
@@ -90,7 +91,7 @@ impl ConnectionSide {
         Self {
             settings,
             table: Table::default(),
-            by_id: BTreeMap::new(),
+            by_id: ByNumber::default(),
             groups: Groups::default(),
             banned: BTreeSet::new(),
             to_channels: VecDeque::new(),

@@ -98,6 +98,9 @@ pub struct TypeCounters {
 pub struct ChannelCounters {
     /// By type of channel, in the order of [`COUNTED_TYPES`].
     pub types: [TypeCounters; 6],
+    /// The ticks at which some window was due, by how late the channels came
+    /// to them.
+    pub ticks: Buckets,
     /// Messages dropped, whatever the reason.
     pub dropped: u64,
     /// Messages, and fields of channel data, too long to be sent.

@@ -10,6 +10,7 @@ use lagometer_protocol::messages::channeldpb::auth_result_message::AuthResult;
 use lagometer_units::Time;
 
 use crate::core::bus::{AuthAttempt, CloseReason, ToConnections};
+use crate::core::by_number::ByNumber;
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
 use crate::core::settings::AuthPolicy;
@@ -88,7 +89,7 @@ impl ChannelSide {
                     admitted: false,
                     player: String::new(),
                     leaving: false,
-                    subscribed: BTreeSet::new(),
+                    subscribed: ByNumber::default(),
                     owned: BTreeSet::new(),
                 },
             )

@@ -14,7 +14,7 @@ use super::channel::{Channel, WholeState};
 use super::people::People;
 use super::subscription::Place;
 use super::timers::Due;
-use super::windows::{Built, Recipe, build, masked};
+use super::windows::{Built, Recipe, as_one, build, masked};
 
 impl ChannelSide {
     /// A group's beat has come.
@@ -31,6 +31,11 @@ impl ChannelSide {
                 .of_mut(channel.kind)
                 .lateness
                 .add(now.since(due));
+            // All that is due at one tick is done in a row.
+            if self.last_tick != Some(due) {
+                self.last_tick = Some(due);
+                self.counters.ticks.add(now.since(due));
+            }
             self.send_group(now, id, number);
         }
     }
@@ -74,7 +79,7 @@ impl ChannelSide {
         let mask = group.mask(recipe.data_type.as_ref()).cloned();
         let from = std::mem::replace(&mut group.cursor, head);
         let sides: Vec<SideId> = group.sides.iter().map(|(side, _)| *side).collect();
-        let joining = std::mem::take(&mut group.joining);
+        let joining = group.take_joining();
 
         let mut sending = Sending {
             channel,
@@ -118,6 +123,7 @@ impl ChannelSide {
         }
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.fan_out.trim();
+            channel.fan_out.condense(|run| as_one(run, &recipe));
         }
     }
 
@@ -210,7 +216,7 @@ impl ChannelSide {
         if group.cursor == cursor {
             self.enter_group(id, member, number);
         } else {
-            group.joining.insert(member, cursor);
+            group.join_at_beat(member, cursor);
             subscription.place = Place::Joining { group: number };
         }
         self.arm(now, id);
@@ -227,7 +233,7 @@ impl ChannelSide {
         };
         subscription.place = Place::Outside;
         let group = channel.fan_out.group(number)?;
-        let cursor = group.joining.remove(&member).unwrap_or(group.cursor);
+        let cursor = group.stay_away(member).unwrap_or(group.cursor);
         if let Place::Member { .. } = place
             && let Some(person) = self.people.any_mut(member)
         {

@@ -10,6 +10,7 @@ use lagometer_protocol::messages::channeldpb::ChannelType;
 use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{AnyView, MAX_MESSAGE_LEN, Mask, encode_update_head_in_packet};
 
+use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId};
 
 use super::cut::cut;
@@ -30,7 +31,7 @@ pub(super) struct Channel {
     pub(super) kind: i32,
     pub(super) owner: Option<ConnId>,
     pub(super) metadata: String,
-    pub(super) subscriptions: BTreeMap<ConnId, Subscription>,
+    pub(super) subscriptions: ByNumber<ConnId, Subscription>,
     /// Absent until the channel is created by a message.
     pub(super) data: Option<Data>,
     pub(super) fan_out: FanOut,
@@ -79,7 +80,7 @@ impl Channel {
             kind,
             owner,
             metadata: String::new(),
-            subscriptions: BTreeMap::new(),
+            subscriptions: ByNumber::default(),
             data: None,
             fan_out: FanOut::default(),
             awaiting_data: Vec::new(),

@@ -9,6 +9,10 @@
 //!
 //! Whoever joins a group in the middle of a window has a cursor of its own
 //! until the next beat.
+//!
+//! Updates between which no cursor lies will only ever be sent together. They
+//! are kept merged, so that what waits for a group of a long interval is not
+//! merged again for everyone who joins or leaves it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -26,13 +30,20 @@ use super::windows::Update;
 const MAX_WAITING_UPDATES: usize = 4096;
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
+/// Data whose updates are not simply merged is mostly of that kind throughout:
+/// after so many more it is tried again.
+const CONDENSE_AGAIN_AFTER: u64 = 256;
+
 /// One channel's updates and groups.
 #[derive(Debug, Default)]
 pub(super) struct FanOut {
-    updates: VecDeque<Update>,
-    /// The number of the first update that is kept.
-    first: u64,
+    /// Each with its number; where several were merged, that of the first.
+    updates: VecDeque<(u64, Update)>,
+    /// The number the next update will have.
+    head: u64,
     bytes: usize,
+    /// Updates are not worth trying to merge before this one.
+    condense_from: u64,
     pub(super) groups: Vec<Group>,
 }
 
@@ -50,7 +61,9 @@ pub(super) struct Group {
     /// How many members are on which connection side.
     pub(super) sides: Vec<(SideId, usize)>,
     /// Who joins at the next beat, with a cursor of its own.
-    pub(super) joining: BTreeMap<ConnId, u64>,
+    joining: BTreeMap<ConnId, u64>,
+    /// None of their cursors is before this one.
+    joining_from: u64,
 }
 
 /// Numbers for groups, used again so that they stay small.
@@ -76,14 +89,15 @@ impl GroupNumbers {
 impl FanOut {
     /// The number the next update will have.
     pub(super) fn head(&self) -> u64 {
-        self.first + self.updates.len() as u64
+        self.head
     }
 
     /// Keeps an update for the groups. Nothing is kept where there are none.
     pub(super) fn push(&mut self, update: Update) {
         if !self.groups.is_empty() {
             self.bytes += update.value.len();
-            self.updates.push_back(update);
+            self.updates.push_back((self.head, update));
+            self.head += 1;
         }
     }
 
@@ -94,9 +108,9 @@ impl FanOut {
 
     /// The updates from number `cursor` on, without those of `sender`.
     pub(super) fn since(&self, cursor: u64, without: Option<ConnId>) -> Vec<&Update> {
-        let skip = cursor.saturating_sub(self.first) as usize;
         self.updates
-            .range(skip.min(self.updates.len())..)
+            .range(self.place_of(cursor)..)
+            .map(|(_, update)| update)
             .filter(|update| without != Some(update.sender))
             .collect()
     }
@@ -106,12 +120,52 @@ impl FanOut {
         let head = self.head();
         let needed = self.groups.iter().map(|group| group.needed(head)).min();
         let needed = needed.unwrap_or(head);
-        while self.first < needed
-            && let Some(update) = self.updates.pop_front()
+        while let Some((number, update)) = self.updates.front()
+            && *number < needed
         {
-            self.first += 1;
             self.bytes -= update.value.len();
+            self.updates.pop_front();
         }
+    }
+
+    /// Merges updates that will only be sent together: those between two
+    /// cursors, the newest left out, which mostly go out before there is more
+    /// to merge them with.
+    pub(super) fn condense(&mut self, mut as_one: impl FnMut(&[&Update]) -> Option<Update>) {
+        if self.head < self.condense_from {
+            return;
+        }
+        let Some(latest) = self.groups.iter().map(Group::latest).max() else {
+            return;
+        };
+        let mut end = self.place_of(latest);
+        while end > 1 {
+            let number = self.updates[end - 1].0;
+            let from = self.groups.iter().filter_map(|group| group.last_by(number));
+            let Some(from) = from.max() else {
+                return;
+            };
+            let start = self.place_of(from);
+            if end - start > 1 {
+                let run = self.updates.range(start..end);
+                let run: Vec<&Update> = run.map(|(_, update)| update).collect();
+                let Some(update) = as_one(&run) else {
+                    self.condense_from = self.head + CONDENSE_AGAIN_AFTER;
+                    return;
+                };
+                let len: usize = run.iter().map(|update| update.value.len()).sum();
+                self.bytes = self.bytes + update.value.len() - len;
+                let number = self.updates[start].0;
+                self.updates.drain(start + 1..end);
+                self.updates[start] = (number, update);
+            }
+            end = start;
+        }
+    }
+
+    /// Where the first update that has number `cursor` or a later one is.
+    fn place_of(&self, cursor: u64) -> usize {
+        self.updates.partition_point(|(number, _)| *number < cursor)
     }
 
     pub(super) fn group(&mut self, number: GroupId) -> Option<&mut Group> {
@@ -124,7 +178,7 @@ impl FanOut {
         options: &SubOptions,
         numbers: &mut GroupNumbers,
     ) -> &mut Group {
-        let mut masks = options.masks.clone();
+        let mut masks = options.masks.to_vec();
         masks.sort_unstable();
         let head = self.head();
         let place = self
@@ -141,6 +195,7 @@ impl FanOut {
                     armed: None,
                     sides: Vec::new(),
                     joining: BTreeMap::new(),
+                    joining_from: u64::MAX,
                 });
                 self.groups.len() - 1
             });
@@ -170,6 +225,9 @@ impl FanOut {
             group.mask = None;
             group.cursor = head;
             group.joining.values_mut().for_each(|cursor| *cursor = head);
+            if !group.joining.is_empty() {
+                group.joining_from = head;
+            }
         }
         self.trim();
     }
@@ -196,14 +254,51 @@ impl Group {
         }
     }
 
-    /// The first update that someone in it has not been sent.
+    /// A subscriber joins at the next beat; it has been sent all updates
+    /// before number `cursor`.
+    pub(super) fn join_at_beat(&mut self, member: ConnId, cursor: u64) {
+        self.joining.insert(member, cursor);
+        self.joining_from = self.joining_from.min(cursor);
+    }
+
+    /// A subscriber does not join after all. Returns its cursor, if it was to.
+    pub(super) fn stay_away(&mut self, member: ConnId) -> Option<u64> {
+        let cursor = self.joining.remove(&member);
+        if self.joining.is_empty() {
+            self.joining_from = u64::MAX;
+        }
+        cursor
+    }
+
+    /// Those who join at this beat, with their cursors.
+    pub(super) fn take_joining(&mut self) -> BTreeMap<ConnId, u64> {
+        self.joining_from = u64::MAX;
+        std::mem::take(&mut self.joining)
+    }
+
+    /// No update that someone in it has not been sent comes before this one.
     fn needed(&self, head: u64) -> u64 {
         let of_members = if self.sides.is_empty() {
             head
         } else {
             self.cursor
         };
-        self.joining.values().copied().fold(of_members, u64::min)
+        of_members.min(self.joining_from)
+    }
+
+    /// The last of its cursors.
+    fn latest(&self) -> u64 {
+        self.cursors().max().unwrap_or(0)
+    }
+
+    /// The last of its cursors that is not behind an update.
+    fn last_by(&self, number: u64) -> Option<u64> {
+        self.cursors().filter(|&cursor| cursor <= number).max()
+    }
+
+    fn cursors(&self) -> impl Iterator<Item = u64> {
+        let of_members = (!self.sides.is_empty()).then_some(self.cursor);
+        of_members.into_iter().chain(self.joining.values().copied())
     }
 
     /// Something waits for it that is not on its way yet.
@@ -255,9 +350,11 @@ fn next_beat(now: Time, interval_ms: u32, tick: Duration, channel: ChannelId) ->
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::core::settings::ChannelTypeSettings;
 
     proptest! {
         #[test]
@@ -286,6 +383,98 @@ mod tests {
             if u64::from(interval_ms) >= tick_ms {
                 prop_assert!((taken - asked).abs() <= slack, "{taken} {asked}");
             }
+        }
+    }
+
+    /// Two updates as one: the bytes of both.
+    fn both(run: &[&Update]) -> Option<Update> {
+        let value: Vec<u8> = run
+            .iter()
+            .flat_map(|update| update.value.to_vec())
+            .collect();
+        let merged = Update {
+            value: value.into(),
+            ..run.first().copied()?.clone()
+        };
+        run.iter()
+            .all(|update| update.sender == merged.sender)
+            .then_some(merged)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_condensed_is_what_every_cursor_is_sent(
+            events in proptest::collection::vec((0u8..6, 0u32..3), 1..60),
+        ) {
+            let mut numbers = GroupNumbers::default();
+            let mut fan_out = FanOut::default();
+            for interval_ms in [50, 100, 1000] {
+                let options = SubOptions {
+                    interval_ms,
+                    ..SubOptions::defaults(&ChannelTypeSettings::default())
+                };
+                fan_out.group_for(&options, &mut numbers).enter(SideId(0));
+            }
+            let mut all: Vec<u8> = Vec::new();
+            for (event, which) in events {
+                match event {
+                    0..3 => {
+                        let byte = all.len() as u8;
+                        all.push(byte);
+                        fan_out.push(Update {
+                            sender: ConnId(which / 2),
+                            at: Time::ZERO,
+                            value: Bytes::from(vec![byte]),
+                        });
+                    }
+                    3 => {
+                        let head = fan_out.head();
+                        let group = &mut fan_out.groups[which as usize];
+                        let cursor = std::mem::replace(&mut group.cursor, head);
+                        if which > 0 {
+                            let other = &mut fan_out.groups[which as usize - 1];
+                            other.join_at_beat(ConnId(9), cursor);
+                        }
+                    }
+                    4 => drop(fan_out.groups[which as usize].take_joining()),
+                    _ => {}
+                }
+                fan_out.trim();
+                fan_out.condense(both);
+                let cursors: Vec<u64> = fan_out.groups.iter().flat_map(Group::cursors).collect();
+                for cursor in cursors {
+                    let sent = fan_out.since(cursor, None);
+                    let sent: Vec<u8> = sent.iter().flat_map(|update| update.value.to_vec()).collect();
+                    prop_assert_eq!(sent, &all[cursor as usize..]);
+                }
+                let kept: usize = fan_out.updates.iter().map(|(_, update)| update.value.len()).sum();
+                prop_assert_eq!(fan_out.bytes, kept);
+                // What could not be merged now may be the next time.
+                fan_out.condense_from = 0;
+            }
+        }
+    }
+
+    #[test]
+    fn what_waits_for_the_slowest_is_kept_as_one() {
+        let mut numbers = GroupNumbers::default();
+        let mut fan_out = FanOut::default();
+        for interval_ms in [50, 1000] {
+            let options = SubOptions {
+                interval_ms,
+                ..SubOptions::defaults(&ChannelTypeSettings::default())
+            };
+            fan_out.group_for(&options, &mut numbers).enter(SideId(0));
+        }
+        for byte in 0..20 {
+            fan_out.push(Update {
+                sender: ConnId(1),
+                at: Time::ZERO,
+                value: Bytes::from(vec![byte]),
+            });
+            fan_out.groups[0].cursor = fan_out.head();
+            fan_out.condense(both);
+            assert_eq!(fan_out.updates.len(), 1);
         }
     }
 

@@ -128,7 +128,6 @@ impl ChannelSide {
         channel
             .subscriptions
             .keys()
-            .copied()
             .filter(|&id| {
                 !(excluded.sender && id == request.from
                     || excluded.owner && Some(id) == owner
@@ -155,7 +154,7 @@ impl ChannelSide {
         let ids: BTreeSet<ConnId> = around
             .chain(centre)
             .filter_map(|id| self.channels.get(&id))
-            .flat_map(|channel| channel.subscriptions.keys().copied())
+            .flat_map(|channel| channel.subscriptions.keys())
             .filter(|&id| {
                 id != addressee
                     && !(excluded.sender && id == request.from)

@@ -22,7 +22,6 @@ use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::Place;
 
 use super::ChannelSide;
-use super::channel::Channel;
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
 use super::unreal::{ENTITIES, OBJ_REF};
@@ -224,7 +223,7 @@ impl ChannelSide {
             .keys()
             .copied()
             .filter(|&id| {
-                let content = self.channels.get(&id).and_then(Channel::content);
+                let content = self.channels.get(&id).and_then(|channel| channel.content());
                 content.is_some_and(|content| content.state.encoded_len() > MAX_DATA_BYTES)
             })
             .collect();
@@ -273,7 +272,7 @@ impl ChannelSide {
         self.channels
             .get(&id)
             .into_iter()
-            .flat_map(|channel| channel.subscriptions.keys().copied())
+            .flat_map(|channel| channel.subscriptions.keys())
     }
 
     /// The reference in an entity's data.

@@ -52,8 +52,7 @@ impl ChannelSide {
             .collect();
         let gone: Vec<ChannelId> = person
             .subscribed
-            .iter()
-            .copied()
+            .keys()
             .filter(|id| !wanted.contains_key(id))
             .filter(|id| {
                 let channel = self.channels.get(id);

@@ -158,7 +158,8 @@ impl ChannelSide {
 
     /// Makes a channel of a number that is free.
     pub(super) fn make_channel(&mut self, id: ChannelId, kind: i32, owner: Option<ConnId>) {
-        self.channels.insert(id, Channel::new(id, kind, None));
+        self.channels
+            .insert(id, Box::new(Channel::new(id, kind, None)));
         self.counters.of_mut(kind).channels += 1;
         self.set_owner(id, owner);
         self.events.push(Event::ChannelMade {
@@ -237,10 +238,8 @@ impl ChannelSide {
         let Some(channel) = self.channels.get(&id) else {
             return;
         };
-        let (kind, members): (i32, Vec<ConnId>) = (
-            channel.kind,
-            channel.subscriptions.keys().copied().collect(),
-        );
+        let (kind, members): (i32, Vec<ConnId>) =
+            (channel.kind, channel.subscriptions.keys().collect());
         for member in members {
             self.unsubscribe(id, member);
         }
@@ -258,7 +257,7 @@ impl ChannelSide {
         let Some(channel) = self.channels.get(&id) else {
             return;
         };
-        let members: Vec<ConnId> = channel.subscriptions.keys().copied().collect();
+        let members: Vec<ConnId> = channel.subscriptions.keys().collect();
         self.send_to_all(members, id, message);
         self.take_channel_away(id);
     }

@@ -61,10 +61,16 @@ fn pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> MessagePack<'_> {
 impl ChannelSide {
     /// Sends a message to one connection, if it is there.
     pub(super) fn send(&mut self, to: ConnId, envelope: Envelope, message: &FromGateway) {
-        self.send_encoded(to, envelope.channel, Bytes::from(encode(envelope, message)));
+        let mut body = std::mem::take(&mut self.scratch);
+        body.clear();
+        message.encode_body(&mut body);
+        let encoded = self.keep_message(envelope, message.msg_type() as u32, &body);
+        self.scratch = body;
+        self.send_encoded(to, envelope.channel, encoded);
     }
 
-    /// Encodes a message of the game's own as one of a packet's.
+    /// Encodes a message with a body that is encoded already, as one of a
+    /// packet's.
     pub(super) fn keep_message(&mut self, envelope: Envelope, msg_type: u32, body: &[u8]) -> Bytes {
         self.head.clear();
         pack(envelope, msg_type, &[]).encode_head_in_packet(body.len(), &mut self.head);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
 
 /// A connection that has attempted to be let in.
@@ -14,14 +15,14 @@ pub(super) struct Person {
     pub(super) player: String,
     /// It is being closed: nothing of it counts any more.
     pub(super) leaving: bool,
-    pub(super) subscribed: BTreeSet<ChannelId>,
+    pub(super) subscribed: ByNumber<ChannelId, ()>,
     pub(super) owned: BTreeSet<ChannelId>,
 }
 
 /// All connections, by number and by side.
 #[derive(Debug, Default)]
 pub(super) struct People {
-    by_id: BTreeMap<ConnId, Person>,
+    by_id: ByNumber<ConnId, Box<Person>>,
     by_key: BTreeMap<(SideId, ConnKey), ConnId>,
     /// Numbers that servers may come back for.
     reserved: BTreeSet<ConnId>,
@@ -33,11 +34,12 @@ impl People {
     pub(super) fn get(&self, id: ConnId) -> Option<&Person> {
         self.by_id
             .get(&id)
+            .map(|person| &**person)
             .filter(|person| person.admitted && !person.leaving)
     }
 
     pub(super) fn any_mut(&mut self, id: ConnId) -> Option<&mut Person> {
-        self.by_id.get_mut(&id)
+        self.by_id.get_mut(&id).map(|person| &mut **person)
     }
 
     pub(super) fn find(&self, side: SideId, key: ConnKey) -> Option<ConnId> {
@@ -62,7 +64,7 @@ impl People {
             }
         };
         self.by_key.insert((person.side, person.key), id);
-        self.by_id.insert(id, person);
+        self.by_id.insert(id, Box::new(person));
         Some(id)
     }
 
@@ -82,7 +84,7 @@ impl People {
         }
     }
 
-    pub(super) fn remove(&mut self, id: ConnId) -> Option<Person> {
+    pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<Person>> {
         let person = self.by_id.remove(&id)?;
         self.by_key.remove(&(person.side, person.key));
         Some(person)
@@ -93,6 +95,6 @@ impl People {
         self.by_id
             .iter()
             .filter(|(_, person)| person.admitted && !person.leaving && person.peer == Peer::Client)
-            .map(|(&id, _)| id)
+            .map(|(id, _)| id)
     }
 }

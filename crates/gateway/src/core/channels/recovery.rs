@@ -5,7 +5,7 @@
 //! takes all that over, number included, and is sent the data of every channel
 //! before a word that this was all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lagometer_protocol::FromGateway;
@@ -73,7 +73,9 @@ impl ChannelSide {
             .recovery
             .filter(|_| person.peer == Peer::Server && broke_off);
         let player = person.player.clone();
-        let channels: Vec<ChannelId> = person.subscribed.union(&person.owned).copied().collect();
+        let subscribed = person.subscribed.keys();
+        let channels: BTreeSet<ChannelId> =
+            subscribed.chain(person.owned.iter().copied()).collect();
         let mut handle = Handle {
             player,
             taken: false,
@@ -292,7 +294,6 @@ impl ChannelSide {
         let to: Vec<ConnId> = channel
             .subscriptions
             .keys()
-            .copied()
             .filter(|&member| Some(member) != owner)
             .collect();
         self.send_to_all(to, id, &encode(Envelope::from(id), message).into());

@@ -155,7 +155,7 @@ impl ChannelSide {
         );
         self.counters.of_mut(channel.kind).subscriptions += 1;
         if let Some(person) = self.people.any_mut(subject) {
-            person.subscribed.insert(id);
+            person.subscribed.insert(id, ());
         }
         self.await_first(now, id, subject, place);
         true

@@ -38,7 +38,8 @@ pub(super) enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SubOptions {
     pub(super) access: i32,
-    pub(super) masks: Vec<String>,
+    /// Mostly none.
+    pub(super) masks: Box<[String]>,
     /// At least 1.
     pub(super) interval_ms: u32,
     pub(super) delay_ms: i32,
@@ -64,7 +65,7 @@ impl SubOptions {
     pub(super) fn defaults(settings: &ChannelTypeSettings) -> Self {
         Self {
             access: ChannelDataAccess::ReadAccess as i32,
-            masks: Vec::new(),
+            masks: Box::default(),
             interval_ms: settings.fan_out_interval_ms.max(1),
             delay_ms: settings.fan_out_delay_ms,
             skip_self: true,
@@ -77,12 +78,16 @@ impl SubOptions {
         if let Some(access) = asked.data_access {
             self.access = access;
         }
-        let mut bytes: usize = self.masks.iter().map(String::len).sum();
-        for mask in &asked.data_field_masks {
-            bytes += mask.len();
-            if bytes <= MASK_BYTES && !self.masks.contains(mask) {
-                self.masks.push(mask.clone());
+        if !asked.data_field_masks.is_empty() {
+            let mut masks = std::mem::take(&mut self.masks).into_vec();
+            let mut bytes: usize = masks.iter().map(String::len).sum();
+            for mask in &asked.data_field_masks {
+                bytes += mask.len();
+                if bytes <= MASK_BYTES && !masks.contains(mask) {
+                    masks.push(mask.clone());
+                }
             }
+            self.masks = masks.into();
         }
         if let Some(interval_ms) = asked.fan_out_interval_ms {
             self.interval_ms = interval_ms.max(1);
@@ -106,7 +111,7 @@ impl SubOptions {
     pub(super) fn to_wire(&self) -> ChannelSubscriptionOptions {
         ChannelSubscriptionOptions {
             data_access: Some(self.access),
-            data_field_masks: self.masks.clone(),
+            data_field_masks: self.masks.to_vec(),
             fan_out_interval_ms: Some(self.interval_ms),
             fan_out_delay_ms: Some(self.delay_ms),
             skip_self_update_fan_out: Some(self.skip_self),

@@ -70,8 +70,7 @@ impl ChannelSide {
             && let Ok(destroyed) = DestroyObjectMessage::decode(forward.payload)
         {
             let id = ChannelId(destroyed.net_id);
-            let is_entity = |channel: &super::channel::Channel| channel.is(ChannelType::Entity);
-            if self.channels.get(&id).is_some_and(is_entity) {
+            if self.is_of_kind(id, ChannelType::Entity) {
                 self.take_channel_away(id);
             }
         }

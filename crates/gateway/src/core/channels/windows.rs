@@ -15,10 +15,11 @@ use crate::core::ids::ConnId;
 
 use super::cut::cut;
 
-/// One update as it came.
+/// One update as it came, or several of one sender merged.
 #[derive(Clone, Debug)]
 pub(super) struct Update {
     pub(super) sender: ConnId,
+    /// When the first of them came.
     pub(super) at: Time,
     pub(super) value: Bytes,
 }
@@ -109,8 +110,18 @@ pub(super) fn masked(built: &Built, mask: &Mask) -> Built {
     }
 }
 
+/// Several updates as one, where that is simple.
+pub(super) fn as_one(updates: &[&Update], recipe: &Recipe) -> Option<Update> {
+    let laid = overlaid(updates, recipe)?;
+    Some(Update {
+        sender: updates[0].sender,
+        at: updates[0].at,
+        value: laid.value,
+    })
+}
+
 fn merge(updates: &[&Update], recipe: &Recipe, too_long: &mut Vec<usize>) -> Vec<Built> {
-    if let Some(built) = side_by_side(updates, recipe) {
+    if let Some(built) = overlaid(updates, recipe).or_else(|| side_by_side(updates, recipe)) {
         return vec![built];
     }
     let context = MergeContext {
@@ -162,6 +173,20 @@ fn finish(
     let mut built = build(earlier, recipe, too_long);
     built.extend(build(later, recipe, too_long));
     built
+}
+
+/// One window of one sender's updates that only set plain fields, if one
+/// message can hold it.
+fn overlaid(updates: &[&Update], recipe: &Recipe) -> Option<Built> {
+    let data_type = recipe.data_type.as_ref()?;
+    let sender = updates[0].sender;
+    if updates.iter().any(|update| update.sender != sender) {
+        return None;
+    }
+    let values: Vec<&[u8]> = updates.iter().map(|update| &*update.value).collect();
+    WindowBytes::overlay(data_type, sender.0, &values)
+        .filter(|laid| laid.all().len() <= recipe.max_value_bytes)
+        .map(of_window)
 }
 
 /// One window of updates that have nothing in common, if one message can hold
