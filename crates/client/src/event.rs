@@ -146,6 +146,13 @@ pub trait Handler {
     /// wants to know when: they all came at once.
     fn on_arrival(&mut self) {}
 
+    /// Whether what it puts into its outbox on hearing something goes out at
+    /// once. Otherwise it waits for its driver's next flush, with all else that
+    /// there is to say by then.
+    fn answers_at_once(&self) -> bool {
+        true
+    }
+
     /// The gateway said something.
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>);
 }

@@ -87,8 +87,8 @@ pub struct Traffic {
 ///
 /// A swarm never waits for one connection alone: [`poll`](Self::poll) reads
 /// whichever has something and writes what their handlers put into their
-/// outboxes. What is put there from outside goes out with
-/// [`flush`](Self::flush).
+/// outboxes, where they [answer at once](Handler::answers_at_once). What is put
+/// there from outside goes out with [`flush`](Self::flush).
 pub struct Swarm<H> {
     epoll: OwnedFd,
     timer: OwnedFd,
@@ -328,7 +328,8 @@ impl<H: Handler> Swarm<H> {
             served = member.read(now, &mut self.buffer, &mut self.traffic);
         }
         let was_blocked = member.is_blocked;
-        if served.is_ok() && (!was_blocked || flags.contains(EventFlags::OUT)) {
+        let waits = flags == EventFlags::IN && !member.handler.answers_at_once();
+        if served.is_ok() && !waits && (!was_blocked || flags.contains(EventFlags::OUT)) {
             served = member.write(now, &mut self.traffic);
         }
         if served.is_ok()

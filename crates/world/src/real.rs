@@ -214,6 +214,12 @@ impl Handler for Timed {
         self.clock.set(self.time.now());
     }
 
+    /// A player says what it has to say once a frame, as a game does: what it
+    /// subscribes to goes out together with its moves.
+    fn answers_at_once(&self) -> bool {
+        matches!(self.peer, Peer::Server(_))
+    }
+
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
         self.peer.on_event(outbox, event);
     }
