@@ -22,6 +22,7 @@ use crate::cli::Setup;
 use crate::process::{Gateway, Usage};
 use crate::states::{TYPE_URL, for_each_state, put_state};
 use crate::tally::{Spread, microseconds};
+use crate::ticks::{Lateness, Ticks};
 
 /// The first number of an entity's channel.
 const ENTITIES_FROM: u32 = 0x0008_0000;
@@ -75,6 +76,8 @@ pub(crate) struct Seen {
     /// Milliseconds by which the distance of two windows exceeded the
     /// interval, for near, not far, far.
     pub(crate) late_ms: [Spread; 3],
+    /// The gateway's ticks, where it tells of them.
+    pub(crate) ticks: Option<Lateness>,
     /// Newest states that some player never got.
     pub(crate) missing: u64,
     /// The gateway's share of a core, percent.
@@ -184,6 +187,7 @@ pub(crate) fn run(setup: &Setup, gateway: &str, world: &World) -> Result<Seen, B
         Usage::own(),
         show.swarm.traffic().received_bytes,
     );
+    let ticks_before = Ticks::ask(setup.metrics);
     show.shared.borrow_mut().is_measuring = true;
     let measuring = Instant::now();
     show.play(start, warm + world.measured.duration())?;
@@ -192,6 +196,9 @@ pub(crate) fn run(setup: &Setup, gateway: &str, world: &World) -> Result<Seen, B
     let gateway = Usage::of(running.pid());
     let own = Usage::own();
     let received = show.swarm.traffic().received_bytes - before.2;
+    let ticks = Ticks::ask(setup.metrics)
+        .zip(ticks_before)
+        .and_then(|(after, before)| after.since(&before, seconds));
     // What is furthest away comes a second later.
     let end = Instant::now() + Duration::from_secs(3);
     while Instant::now() < end {
@@ -207,6 +214,7 @@ pub(crate) fn run(setup: &Setup, gateway: &str, world: &World) -> Result<Seen, B
         windows_per_s,
         share: windows_per_s / due_per_s(world),
         late_ms: [0, 1, 2].map(|tier| Spread::from(&shared.late_us[tier])),
+        ticks,
         missing,
         gateway_cpu_pct: 100.0 * (gateway.cpu_s - before.0.cpu_s) / seconds,
         gateway_rss_mb: gateway.rss_mb,

@@ -26,6 +26,7 @@ mod raw;
 mod states;
 mod table;
 mod tally;
+mod ticks;
 
 /// Why there is no figure.
 #[derive(Debug, Error)]

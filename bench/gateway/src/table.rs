@@ -54,7 +54,7 @@ pub(crate) fn line(run: &Run) -> String {
         ),
         What::Entities(seen) => format!(
             "{}: {} players see {} entities after {:.1} s; {:.0} windows/s, {:.3} of those due; \
-             late p50/p99/max ms: near {}, not far {}, far {}; missing {}; cpu {:.1} %; RSS {:.0} MB; \
+             late p50/p99/max ms: near {}, not far {}, far {}; ticks {}; missing {}; cpu {:.1} %; RSS {:.0} MB; \
              {:.1} MB/s; generator cpu {:.1} %, late {}",
             run.gateway,
             seen.players,
@@ -65,6 +65,15 @@ pub(crate) fn line(run: &Run) -> String {
             of(&seen.late_ms[0]),
             of(&seen.late_ms[1]),
             of(&seen.late_ms[2]),
+            seen.ticks.map_or("unknown".to_owned(), |ticks| {
+                let worst = ticks
+                    .at_most_ms
+                    .map_or(String::new(), |ms| format!(", none more than {ms:.0} ms"));
+                format!(
+                    "{:.1}/s, {:.1} % more than 10 ms late{worst}",
+                    ticks.per_s, ticks.late_pct
+                )
+            }),
             seen.missing,
             seen.gateway_cpu_pct,
             seen.gateway_rss_mb,

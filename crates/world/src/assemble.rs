@@ -267,6 +267,8 @@ fn gateway_metrics(figures: &GatewayFigures) -> GatewayMetrics {
         cpu_pct: figures.cpu_pct,
         resident_bytes: figures.resident_bytes,
         tick_max_ms: figures.tick_max_ms,
+        ticks_per_s: figures.ticks_per_s,
+        ticks_late_pct: figures.ticks_late_pct,
         messages_in_per_s: figures.messages_in_per_s,
         messages_out_per_s: figures.messages_out_per_s,
         timeline: figures.course.iter().map(gateway_moment).collect(),

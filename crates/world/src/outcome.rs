@@ -140,6 +140,10 @@ pub struct GatewayFigures {
     pub resident_bytes: Option<f64>,
     /// The longest tick of any type of channel seen, milliseconds.
     pub tick_max_ms: Option<f64>,
+    /// Ticks a second at which it sent windows.
+    pub ticks_per_s: Option<f64>,
+    /// How many of them it came to more than 10 ms late, per cent.
+    pub ticks_late_pct: Option<f64>,
     /// Messages a second to the gateway.
     pub messages_in_per_s: Option<f64>,
     /// Messages a second from it.

@@ -325,6 +325,12 @@ fn of_channels(families: &mut Families, channels: &ChannelCounters, beat_ms: f64
             &of.age,
         );
     }
+    families.histogram(
+        "gateway_tick_delay_seconds",
+        "How late the channels came to the ticks at which windows were due",
+        &[],
+        &channels.ticks,
+    );
     let all: [(&str, &str, u64); 5] = [
         (
             "gateway_dropped_total",

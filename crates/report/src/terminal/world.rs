@@ -1,7 +1,7 @@
 //! A played world on a terminal: how old what players see is, tier by tier,
 //! what reached them, and what it cost.
 
-use lagometer_stats::{Handovers, World, WorldProcess, WorldTier};
+use lagometer_stats::{GatewayMetrics, Handovers, World, WorldProcess, WorldTier};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -94,6 +94,7 @@ pub(crate) fn facts(world: &World) -> Vec<Facts> {
                         .tick_max_ms
                         .map_or(written::NOTHING.to_owned(), |tick| format!("{tick:.1} ms")),
                 ),
+                ("ticks of channels", ticks(metrics)),
                 (
                     "messages in",
                     number(metrics.messages_in_per_s, " a second"),
@@ -106,6 +107,16 @@ pub(crate) fn facts(world: &World) -> Vec<Facts> {
         ));
     }
     all
+}
+
+/// How many ticks the gateway's channels made, and how many of them late.
+fn ticks(metrics: &GatewayMetrics) -> String {
+    match (metrics.ticks_per_s, metrics.ticks_late_pct) {
+        (Some(per_s), Some(late)) => {
+            format!("{per_s:.1} a second, {late:.1} % more than 10 ms late")
+        }
+        _ => written::NOTHING.to_owned(),
+    }
 }
 
 fn players(world: &World) -> Facts {

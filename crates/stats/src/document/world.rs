@@ -238,6 +238,10 @@ pub struct GatewayMetrics {
     pub resident_bytes: Option<f64>,
     /// The longest tick of any type of channel that was seen.
     pub tick_max_ms: Option<f64>,
+    /// Ticks a second at which it sent windows.
+    pub ticks_per_s: Option<f64>,
+    /// How many of them it came to more than 10 ms late, per cent.
+    pub ticks_late_pct: Option<f64>,
     /// Messages that it received each second.
     pub messages_in_per_s: Option<f64>,
     /// Messages that it sent each second.

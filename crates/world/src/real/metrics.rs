@@ -24,6 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Whole seconds of processor time that tell a rate to five per cent.
 const WHOLE_SECONDS_ENOUGH: f64 = 20.0;
 
+/// How many ticks of its channels this project's gateway has made.
+const TICKS: &str = "gateway_tick_delay_seconds_count";
+
+/// The ticks among them that it came to within 10 ms.
+fn not_late(text: &str) -> Option<f64> {
+    samples(text, "gateway_tick_delay_seconds_bucket")
+        .find(|(labels, _)| *labels == "le=\"0.01\"")
+        .map(|(_, count)| count)
+}
+
 /// Longer answers are cut off.
 const MOST_BYTES: u64 = 4 << 20;
 
@@ -82,6 +92,9 @@ struct Reading {
     messages_out: Option<f64>,
     bytes_in: Option<f64>,
     bytes_out: Option<f64>,
+    /// Ticks so far, where it tells of them, and those come to in time.
+    ticks: Option<f64>,
+    ticks_in_time: Option<f64>,
 }
 
 impl Reading {
@@ -100,6 +113,8 @@ impl Reading {
             messages_out: sum("messages_out"),
             bytes_in: sum("bytes_in"),
             bytes_out: sum("bytes_out"),
+            ticks: sum(TICKS),
+            ticks_in_time: not_late(text),
         }
     }
 
@@ -118,6 +133,8 @@ fn figures(readings: &[Reading]) -> Option<GatewayFigures> {
         cpu_pct: cpu_pct(first, last),
         resident_bytes: last.resident_bytes,
         tick_max_ms: longest_tick(readings),
+        ticks_per_s: last.rate(first, |it| it.ticks),
+        ticks_late_pct: ticks_late_pct(first, last),
         messages_in_per_s: last.rate(first, |it| it.messages_in),
         messages_out_per_s: last.rate(first, |it| it.messages_out),
         course: Vec::new(),
@@ -147,6 +164,13 @@ fn course(readings: &[Reading]) -> Vec<GatewayMoment> {
         rest = &rest[next..];
     }
     course
+}
+
+/// How many of the ticks between two readings were late, per cent.
+fn ticks_late_pct(before: &Reading, after: &Reading) -> Option<f64> {
+    let ticks = after.ticks? - before.ticks?;
+    let in_time = after.ticks_in_time? - before.ticks_in_time?;
+    (ticks > 0.0).then(|| 100.0 * (ticks - in_time) / ticks)
 }
 
 fn longest_tick(readings: &[Reading]) -> Option<f64> {
@@ -247,6 +271,25 @@ frames_total{x=\"y\"} 3\n";
         assert_eq!(measured.cpu_pct, Some(100.0));
         assert_eq!(measured.resident_bytes, None);
         assert_eq!(figures(&[]), None);
+    }
+
+    #[test]
+    fn late_ticks_are_those_beyond_the_bucket_of_ten_milliseconds() {
+        let text = "gateway_tick_delay_seconds_bucket{le=\"0.005\"} 3\n\
+                    gateway_tick_delay_seconds_bucket{le=\"0.01\"} 7\n\
+                    gateway_tick_delay_seconds_bucket{le=\"+Inf\"} 9\n\
+                    gateway_tick_delay_seconds_count 9\n";
+        assert_eq!(not_late(text), Some(7.0));
+        assert_eq!(sum(text, TICKS), Some(9.0));
+        assert_eq!(not_late(TEXT), None);
+        let before = Reading {
+            ticks: Some(4.0),
+            ticks_in_time: Some(4.0),
+            ..Reading::default()
+        };
+        let after = Reading::of(Time::ZERO, text);
+        assert_eq!(ticks_late_pct(&before, &after), Some(40.0));
+        assert_eq!(ticks_late_pct(&before, &before), None);
     }
 
     #[test]
