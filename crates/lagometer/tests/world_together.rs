@@ -221,6 +221,11 @@ fn mistakes_are_said_in_one_line() {
         .output()
         .unwrap();
     fails(&too_many, 2, "10 workers have 9 game servers");
+    let several = world(&["single", "--players", "2,4", "--workers", "1"])
+        .args(["--coordinate", "127.0.0.1:0", "--gateway", "127.0.0.1:1"])
+        .output()
+        .unwrap();
+    fails(&several, 2, "give `--players` one number");
     let behind_links = world(&["lod", "--workers", "2", "--network", "lan"])
         .output()
         .unwrap();

@@ -33,6 +33,13 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
         [] => &[scenario.players],
         asked => asked,
     };
+    if players.len() > 1 && arguments.crew.coordinate.is_some() {
+        return Err(Failure::Input(
+            "workers from other machines join one world: give `--players` one number, or leave \
+             out `--coordinate`"
+                .to_owned(),
+        ));
+    }
     // All at once, before the first is played.
     for &players in players {
         with_players(&scenario, players)?;
