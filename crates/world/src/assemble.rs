@@ -8,7 +8,7 @@ use lagometer_stats::{
 };
 
 use crate::deeds;
-use crate::outcome::{Fellow, GatewayFigures, GatewayMoment, Moment, Outcome};
+use crate::outcome::{Fellow, GatewayFigures, Moment, Outcome};
 use crate::scenario::Scenario;
 
 /// A core that is busier than this is full: the rest is the machine's.
@@ -271,22 +271,7 @@ fn gateway_metrics(figures: &GatewayFigures) -> GatewayMetrics {
         ticks_late_pct: figures.ticks_late_pct,
         messages_in_per_s: figures.messages_in_per_s,
         messages_out_per_s: figures.messages_out_per_s,
-        timeline: figures.course.iter().map(gateway_moment).collect(),
-    }
-}
-
-fn gateway_moment(moment: &GatewayMoment) -> lagometer_stats::GatewayMoment {
-    lagometer_stats::GatewayMoment {
-        at_s: moment.at_s,
-        connections: moment.connections,
-        channels: moment.channels,
-        cpu_pct: moment.cpu_pct,
-        resident_bytes: moment.resident_bytes,
-        tick_ms: moment.tick_ms,
-        messages_in_per_s: moment.messages_in_per_s,
-        messages_out_per_s: moment.messages_out_per_s,
-        bytes_in_per_s: moment.bytes_in_per_s,
-        bytes_out_per_s: moment.bytes_out_per_s,
+        timeline: figures.course.clone(),
     }
 }
 

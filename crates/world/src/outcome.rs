@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lagometer_stats::Distribution;
+use lagometer_stats::{Distribution, GatewayMoment};
 use serde::{Deserialize, Serialize};
 
 use crate::custody::CustodySums;
@@ -150,31 +150,6 @@ pub struct GatewayFigures {
     pub messages_out_per_s: Option<f64>,
     /// How it went from the first player's coming on.
     pub course: Vec<GatewayMoment>,
-}
-
-/// What a gateway's metrics said of half a second or a little more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GatewayMoment {
-    /// Its end, in seconds since the first player was asked in.
-    pub at_s: f64,
-    /// Connections that stood.
-    pub connections: Option<f64>,
-    /// Channels that there were.
-    pub channels: Option<f64>,
-    /// Processor time, in per cent of one core.
-    pub cpu_pct: Option<f64>,
-    /// Memory, bytes.
-    pub resident_bytes: Option<f64>,
-    /// The longest tick of any type of channel seen, milliseconds.
-    pub tick_ms: Option<f64>,
-    /// Messages a second to the gateway.
-    pub messages_in_per_s: Option<f64>,
-    /// Messages a second from it.
-    pub messages_out_per_s: Option<f64>,
-    /// Bytes a second to it.
-    pub bytes_in_per_s: Option<f64>,
-    /// Bytes a second from it.
-    pub bytes_out_per_s: Option<f64>,
 }
 
 /// One half second of a run.

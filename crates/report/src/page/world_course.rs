@@ -50,13 +50,7 @@ pub(super) fn render(view: &View<'_>, world: &World, out: &mut String) {
 }
 
 fn of_players_and_servers(timeline: &[WorldMoment]) -> Vec<Chart<'static>> {
-    let line = |name, value: fn(&WorldMoment) -> Option<f64>| Line {
-        name,
-        points: timeline
-            .iter()
-            .map(|moment| (moment.at_s, value(moment)))
-            .collect(),
-    };
+    let line = |name, value| line_of(timeline, |moment: &WorldMoment| moment.at_s, name, value);
     vec![
         (
             "Players in the game",
@@ -97,13 +91,7 @@ fn of_players_and_servers(timeline: &[WorldMoment]) -> Vec<Chart<'static>> {
 }
 
 fn of_the_gateway(timeline: &[GatewayMoment]) -> Vec<Chart<'static>> {
-    let line = |name, value: fn(&GatewayMoment) -> Option<f64>| Line {
-        name,
-        points: timeline
-            .iter()
-            .map(|moment| (moment.at_s, value(moment)))
-            .collect(),
-    };
+    let line = |name, value| line_of(timeline, |moment: &GatewayMoment| moment.at_s, name, value);
     vec![
         (
             "Gateway, % of a core",
@@ -140,4 +128,19 @@ fn of_the_gateway(timeline: &[GatewayMoment]) -> Vec<Chart<'static>> {
             vec![line("", |moment| moment.channels)],
         ),
     ]
+}
+
+fn line_of<M>(
+    timeline: &[M],
+    at_s: fn(&M) -> f64,
+    name: &'static str,
+    value: fn(&M) -> Option<f64>,
+) -> Line<'static> {
+    Line {
+        name,
+        points: timeline
+            .iter()
+            .map(|moment| (at_s(moment), value(moment)))
+            .collect(),
+    }
 }

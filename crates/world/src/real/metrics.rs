@@ -6,9 +6,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lagometer_stats::GatewayMoment;
 use lagometer_units::Time;
 
-use crate::outcome::{GatewayFigures, GatewayMoment};
+use crate::outcome::GatewayFigures;
 
 /// How often the gateway is asked. Its tick durations are gauges: whatever
 /// happens between two questions is not seen.
