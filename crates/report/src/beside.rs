@@ -148,12 +148,25 @@ pub(crate) fn carried(names: [&str; 2], documents: [&Document; 2]) -> Option<Str
     } else {
         ([names[1], names[0]], [other, one], [second, first])
     };
-    let ratio = written::factor(f64::from(most) / f64::from(least.max(1)));
-    let told = format!("{more} carries {most} players, {less} {least}");
-    Some(match (upper.bent(), lower.bent()) {
-        (Some(_), Some(_)) => format!("{told}: {ratio} times as many."),
-        (None, Some(_)) => format!("{told}: at least {ratio} times as many."),
-        (_, None) => format!("{told}, without bending there."),
+    let times = |many: u32, few: u32| written::factor(f64::from(many) / f64::from(few.max(1)));
+    let too_many = |curve: &Capacity<'_>| curve.bent().map(|world| world.players.asked);
+    // What a gateway carries lies between two numbers that were played, and so
+    // does how many times as many the other carries.
+    Some(match (too_many(upper), too_many(lower)) {
+        (Some(too_most), Some(too_least)) => format!(
+            "{more} carries {most} players and not {too_most}, {less} {least} and not \
+             {too_least}: {} to {} times as many.",
+            times(most, too_least),
+            times(too_most, least)
+        ),
+        (None, Some(too_least)) => format!(
+            "{more} carries {most} players and does not bend there, {less} {least} and not \
+             {too_least}: more than {} times as many.",
+            times(most, too_least)
+        ),
+        (_, None) => {
+            format!("{more} carries {most} players, {less} {least}, without bending there.")
+        }
     })
 }
 
@@ -223,11 +236,13 @@ mod tests {
         let told = |one, other| carried(["one", "other"], [one, other]).unwrap();
         assert_eq!(
             told(&small, &large),
-            "other carries 400 players, one 100: 4.00 times as many."
+            "other carries 400 players and not 800, one 100 and not 200: 2.00 to 8.00 times as \
+             many."
         );
         assert_eq!(
             told(&endless, &small),
-            "one carries 400 players, other 100: at least 4.00 times as many."
+            "one carries 400 players and does not bend there, other 100 and not 200: more than \
+             2.00 times as many."
         );
         assert!(told(&endless, &endless).ends_with("without bending there."));
     }
