@@ -182,6 +182,14 @@ impl Player {
         self.observes
     }
 
+    /// Whether what it subscribes to goes out together with its moves, as a
+    /// game sends. Where entities come and go with the cells around it, it does
+    /// not: having unsubscribed from one must be over before that comes again.
+    #[must_use]
+    pub fn speaks_once_a_frame(&self) -> bool {
+        self.scenario.channels != Channels::Spatial
+    }
+
     /// Whether it has its pawn.
     #[must_use]
     pub fn is_in_game(&self) -> bool {

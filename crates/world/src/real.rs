@@ -214,10 +214,12 @@ impl Handler for Timed {
         self.clock.set(self.time.now());
     }
 
-    /// A player says what it has to say once a frame, as a game does: what it
-    /// subscribes to goes out together with its moves.
+    /// See [`Player::speaks_once_a_frame`](crate::player::Player::speaks_once_a_frame).
     fn answers_at_once(&self) -> bool {
-        matches!(self.peer, Peer::Server(_))
+        match &self.peer {
+            Peer::Server(_) => true,
+            Peer::Player(player) => !player.speaks_once_a_frame(),
+        }
     }
 
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
