@@ -1,6 +1,6 @@
 //! Several transports on several networks, with several numbers of players,
-//! each a world of its own in virtual time, on as many threads as asked for. How many there are changes nothing
-//! of what is found: the worlds share nothing.
+//! each a world of its own in virtual time, on as many threads as asked for. How
+//! many there are changes nothing of what is found: the worlds share nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,8 +37,9 @@ pub struct Found {
     pub played: Time,
 }
 
-/// Plays each of `cells` and returns what they found, in their order. `progress` hears of every half second of each. When `stop`
-/// becomes true all end where they are.
+/// Plays each of `cells` and returns what they found, in their order.
+/// `progress` hears of every half second of each. When `stop` becomes true all
+/// end where they are.
 ///
 /// # Errors
 ///
