@@ -2,23 +2,16 @@
 //!
 //! Only this project's gateway tells; of others there is nothing to report.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::net::SocketAddr;
 
+use lagometer_web::scrape::{fetch, samples};
 use serde::{Deserialize, Serialize};
 
 /// The histogram of how late ticks were come to, seconds.
-const DELAY: &str = "gateway_tick_delay_seconds_bucket{le=\"";
+const DELAY: &str = "gateway_tick_delay_seconds_bucket";
 
 /// Later than this a tick is called late.
 const LATE_MS: f64 = 10.0;
-
-/// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Longer answers are cut off.
-const MOST_BYTES: u64 = 4 << 20;
 
 /// All ticks so far: how many were come to within so many milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,21 +35,15 @@ impl Ticks {
     /// Asks the gateway whose metrics are at `address`. `None` where none
     /// answers, or it is one that does not tell.
     pub(crate) fn ask(address: SocketAddr) -> Option<Self> {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n").ok()?;
-        let mut text = String::new();
-        stream.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+        let text = fetch(address).ok()?;
         Self::read(&text)
     }
 
     fn read(text: &str) -> Option<Self> {
-        let within_ms: Vec<(f64, f64)> = text
-            .lines()
-            .filter_map(|line| {
-                let (end_s, count) = line.strip_prefix(DELAY)?.split_once("\"} ")?;
-                Some((end_s.parse::<f64>().ok()? * 1e3, count.parse().ok()?))
+        let within_ms: Vec<(f64, f64)> = samples(text, DELAY)
+            .filter_map(|(labels, count)| {
+                let end_s = labels.strip_prefix("le=\"")?.strip_suffix('"')?;
+                Some((end_s.parse::<f64>().ok()? * 1e3, count))
             })
             .collect();
         (!within_ms.is_empty()).then_some(Self { within_ms })

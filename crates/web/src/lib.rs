@@ -4,7 +4,9 @@
 //! elsewhere costs no more than a thread for a moment: a request has to be
 //! short and quick, and only so many are heard at once. What is answered is the
 //! caller's: the gateway tells of its connections and channels, a world of its
-//! players.
+//! players. [`scrape`] asks another process for its metrics.
+
+pub mod scrape;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};

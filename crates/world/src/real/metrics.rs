@@ -1,13 +1,13 @@
 //! Asking a gateway for its metrics while a world is played on it.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lagometer_stats::GatewayMoment;
 use lagometer_units::Time;
+use lagometer_web::scrape::{fetch, samples, sum};
 
 use crate::outcome::GatewayFigures;
 
@@ -19,24 +19,11 @@ const EVERY: Duration = Duration::from_millis(200);
 /// is one over several answers.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// Whole seconds of processor time that tell a rate to five per cent.
 const WHOLE_SECONDS_ENOUGH: f64 = 20.0;
 
 /// How many ticks of its channels this project's gateway has made.
 const TICKS: &str = "gateway_tick_delay_seconds_count";
-
-/// The ticks among them that it came to within 10 ms.
-fn not_late(text: &str) -> Option<f64> {
-    samples(text, "gateway_tick_delay_seconds_bucket")
-        .find(|(labels, _)| *labels == "le=\"0.01\"")
-        .map(|(_, count)| count)
-}
-
-/// Longer answers are cut off.
-const MOST_BYTES: u64 = 4 << 20;
 
 /// A thread that asks a gateway for its metrics until it is told to stop.
 #[derive(Debug)]
@@ -189,39 +176,11 @@ fn cpu_pct(before: &Reading, after: &Reading) -> Option<f64> {
     is_told.then_some(100.0 * rate)
 }
 
-fn fetch(metrics: SocketAddr) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&metrics, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    write!(
-        stream,
-        "GET /metrics HTTP/1.0\r\nHost: {metrics}\r\nAccept: text/plain\r\n\r\n"
-    )?;
-    let mut text = String::new();
-    stream.take(MOST_BYTES).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// The sum of all samples of a name in Prometheus' text format.
-fn sum(text: &str, name: &str) -> Option<f64> {
-    samples(text, name)
-        .map(|(_, value)| value)
-        .reduce(|sum, value| sum + value)
-}
-
-/// Labels and values of the samples of a name, which a counter may also bear
-/// with `_total` at its end.
-fn samples<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
-    text.lines().filter_map(move |line| {
-        let rest = line.strip_prefix(name)?;
-        let rest = rest.strip_prefix("_total").unwrap_or(rest);
-        let (labels, value) = match rest.strip_prefix('{') {
-            Some(rest) => rest.split_once('}')?,
-            None => ("", rest.strip_prefix(' ')?),
-        };
-        let value = value.split_whitespace().next()?.parse().ok()?;
-        Some((labels, value))
-    })
+/// The ticks that were come to within 10 ms, where a gateway tells of them.
+fn not_late(text: &str) -> Option<f64> {
+    samples(text, "gateway_tick_delay_seconds_bucket")
+        .find(|(labels, _)| *labels == "le=\"0.01\"")
+        .map(|(_, count)| count)
 }
 
 #[cfg(test)]
@@ -291,15 +250,5 @@ frames_total{x=\"y\"} 3\n";
         let after = Reading::of(Time::ZERO, text);
         assert_eq!(ticks_late_pct(&before, &after), Some(40.0));
         assert_eq!(ticks_late_pct(&before, &before), None);
-    }
-
-    #[test]
-    fn samples_are_found_by_name_and_label() {
-        assert_eq!(sum(TEXT, "messages_in"), Some(154.0));
-        assert_eq!(sum(TEXT, "process_cpu_seconds_total"), Some(12.0));
-        assert_eq!(sum(TEXT, "frames"), Some(3.0));
-        assert_eq!(sum(TEXT, "absent"), None);
-        let ticks: Vec<_> = samples(TEXT, "channel_tick_duration").collect();
-        assert_eq!(ticks, [("type=\"TEST\"", 1.0), ("type=\"GLOBAL\"", 7.25)]);
     }
 }
