@@ -26,8 +26,14 @@ pub(super) fn play(
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, Failure> {
-    let (workers, server_workers) = shares(scenario, &arguments.crew)?;
     let crew = &arguments.crew;
+    let (workers, server_workers) = (crew.workers.unwrap_or(0), crew.server_workers.unwrap_or(0));
+    if workers > scenario.players {
+        return Err(Failure::Input(format!(
+            "{workers} workers have {} players to share: ask for fewer with `--workers`",
+            scenario.players
+        )));
+    }
     let given = far_end::secret(&crew.secret)?;
     let is_new = given.is_none();
     let secret = given.unwrap_or_else(Secret::generate);
@@ -45,7 +51,8 @@ pub(super) fn play(
         workers,
         server_workers,
         patience: crew.wait.0,
-    })?;
+    })
+    .map_err(|error| not_shared(error, scenario))?;
     let workers = workers + server_workers;
     let mut own = None;
     if crew.coordinate.is_some() {
@@ -74,30 +81,20 @@ pub(super) fn play(
     Ok(coordinator.play(venue, progress, &mut mend, stop)?)
 }
 
-/// How many workers share the players, and how many the game servers.
-fn shares(scenario: &Scenario, crew: &CrewArguments) -> Result<(u32, u32), Failure> {
-    let (workers, server_workers) = (crew.workers.unwrap_or(0), crew.server_workers.unwrap_or(0));
-    if workers > scenario.players {
-        return Err(Failure::Input(format!(
-            "{workers} workers have {} players to share: ask for fewer with `--workers`",
-            scenario.players
-        )));
-    }
-    if server_workers > 0 && scenario.space.is_none() {
-        return Err(Failure::Input(format!(
+/// Says what to ask for where there are fewer game servers than workers for
+/// them.
+fn not_shared(error: Error, scenario: &Scenario) -> Failure {
+    match error {
+        Error::TooFewServers { shared: 0, .. } => Failure::Input(format!(
             "`{}` has one game server and nothing to share: leave out `--server-workers`, or play \
              `spatial`",
             scenario.name
-        )));
+        )),
+        Error::TooFewServers { .. } => {
+            Failure::Input(format!("{error}: ask for fewer with `--server-workers`"))
+        }
+        error => error.into(),
     }
-    if server_workers > scenario.simulating() {
-        return Err(Failure::Input(format!(
-            "{server_workers} workers have {} game servers to share: ask for fewer with \
-             `--server-workers`",
-            scenario.simulating()
-        )));
-    }
-    Ok((workers, server_workers))
 }
 
 /// The gateway's addresses for players and for game servers, as workers are to
