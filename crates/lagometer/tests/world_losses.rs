@@ -16,6 +16,7 @@ use lagometer_protocol::messages::channeldpb::{
     AuthMessage, ChannelDataAccess, ChannelSubscriptionOptions, SubscribedToChannelMessage,
 };
 use lagometer_protocol::{FrameBuilder, MessagePack, ToGateway};
+use lagometer_web::scrape;
 use serde_json::Value;
 
 /// The grid of `experiments/world/spatial.toml`.
@@ -195,9 +196,9 @@ fn a_player_that_never_reads_harms_nobody_else() {
     assert_eq!(world["sight"]["missing"], 0, "{world:#}");
     assert_eq!(world["sight"]["views_right"], 16, "{world:#}");
     assert_eq!(world["sight"]["views_compared"], 16, "{world:#}");
-    let slow = metric(web, "gateway_slow_readers_total{connType=\"CLIENT\"}");
+    let slow = of_clients(web, "gateway_slow_readers");
     assert!(slow >= 1.0, "nobody was slow");
-    let merged = metric(web, "gateway_updates_merged_total{connType=\"CLIENT\"}");
+    let merged = of_clients(web, "gateway_updates_merged");
     assert!(merged > 0.0, "nothing was merged for it");
 }
 
@@ -244,14 +245,15 @@ fn subscribe_and_never_read(clients: SocketAddr) -> socket2::Socket {
     stream
 }
 
-/// What the gateway's metrics say under a name; 0 before they have it.
-fn metric(web: SocketAddr, name: &str) -> f64 {
-    let mut stream = TcpStream::connect(web).unwrap();
-    write!(stream, "GET /metrics HTTP/1.0\r\nHost: {web}\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.map_or(0.0, |value| value.trim().parse().unwrap())
+/// What the gateway's metrics say of clients under a name; 0 before they have
+/// it.
+fn of_clients(web: SocketAddr, name: &str) -> f64 {
+    let text = scrape::fetch(web).unwrap();
+    let samples = scrape::samples(&text, name);
+    samples
+        .filter(|(labels, _)| labels.contains("connType=\"CLIENT\""))
+        .map(|(_, value)| value)
+        .sum()
 }
 
 /// A road to the gateway on which one connection can be cut.
