@@ -28,8 +28,9 @@ use crate::windows::Windows;
 use crate::words::{self, GLOBAL, read_spawn};
 use around::Around;
 
-/// How long a player that has no pawn waits until it asks again to play.
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// How long a player that has no pawn, or is not answered any more, waits until
+/// it asks again to play.
+pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// What a player has done and been told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +74,8 @@ pub struct Player {
     around: Around,
     /// When it last asked to play.
     asked_at: Time,
+    /// When the server last answered a move, or gave it its pawn.
+    answered_at: Time,
     /// Times between the last state by one server and the first by the next.
     handover_gaps: Vec<Duration>,
     counts: PlayerCounts,
@@ -99,6 +102,7 @@ impl Player {
             windows: Windows::default(),
             around: Around::default(),
             asked_at: Time::ZERO,
+            answered_at: Time::ZERO,
             handover_gaps: Vec::new(),
             counts: PlayerCounts::default(),
             scenario,
@@ -134,8 +138,10 @@ impl Player {
             self.intent.teleports += u32::from(decision.teleport);
         }
         self.decisions = due;
-        let Some(pawn) = self.pawn else {
+        if self.pawn.is_none() || self.is_forgotten(now) {
             self.ask_again(now, outbox);
+        }
+        let Some(pawn) = self.pawn else {
             return;
         };
         self.intent.sequence += 1;
@@ -227,6 +233,14 @@ impl Player {
         self.handover_gaps.clear();
     }
 
+    /// Whether the server does not answer any more: one that has the world
+    /// alone may have broken off and come back without its players. One that
+    /// only is slow has the player already and takes no notice.
+    fn is_forgotten(&self, now: Time) -> bool {
+        let is_alone = self.scenario.channels != Channels::Spatial;
+        is_alone && now.since(self.answered_at) >= ASK_AGAIN_AFTER
+    }
+
     /// Asks again to play where the first asking was lost, with a server that
     /// broke off or was not there yet.
     fn ask_again(&mut self, now: Time, outbox: &mut Outbox) {
@@ -277,7 +291,11 @@ impl Player {
             return;
         };
         if owner.is_some() && owner == self.conn_id {
-            self.pawn = Some(entity);
+            let is_again = self.pawn.replace(entity) == Some(entity);
+            if is_again && self.scenario.channels == Channels::Entity {
+                self.subscribe_anew(outbox);
+            }
+            self.answered_at = self.clock.get();
             self.around.settle(channel_id);
         }
         if self.scenario.channels == Channels::Spatial {
@@ -291,12 +309,29 @@ impl Player {
         }
         if self.scenario.channels == Channels::Entity && self.view.tier(entity).is_none() {
             self.view.subscribe(entity, 0);
-            let options = ChannelSubscriptionOptions {
-                data_access: Some(ChannelDataAccess::ReadAccess.into()),
-                ..self.options(0)
-            };
-            let asked = outbox.subscribe(entity.0, self.conn_id.unwrap_or(0), Some(options));
-            self.note(asked.map(drop));
+            self.read(entity, outbox);
+        }
+    }
+
+    /// Subscribes to an entity's channel at the first tier's interval.
+    fn read(&mut self, entity: EntityId, outbox: &mut Outbox) {
+        let options = ChannelSubscriptionOptions {
+            data_access: Some(ChannelDataAccess::ReadAccess.into()),
+            ..self.options(0)
+        };
+        let asked = outbox.subscribe(entity.0, self.conn_id.unwrap_or(0), Some(options));
+        self.note(asked.map(drop));
+    }
+
+    /// The player gets its pawn again without having been told that it was
+    /// gone: the server has broken off and makes all channels anew, and not
+    /// every gateway says of the old ones that they are no more. Those that are
+    /// there already are told of now, the others once they are announced.
+    fn subscribe_anew(&mut self, outbox: &mut Outbox) {
+        let entities: Vec<EntityId> = self.view.entities().map(|(entity, _)| entity).collect();
+        for entity in entities {
+            self.view.unsubscribe(entity);
+            self.read(entity, outbox);
         }
     }
 
@@ -418,14 +453,17 @@ impl Handler for Player {
             Event::User {
                 msg_type: words::RPC,
                 ..
-            } => self.counts.answers += 1,
+            } => {
+                self.counts.answers += 1;
+                self.answered_at = self.clock.get();
+            }
             Event::LoggedIn { conn_id, .. } => self.logged_in(conn_id, outbox),
+            // Of a channel whose owner is gone the gateway tells in GLOBAL.
             Event::Message {
-                channel_id,
-                message: FromGateway::RemoveChannel(_),
+                message: FromGateway::RemoveChannel(removed),
                 ..
             } => {
-                let entity = EntityId(channel_id);
+                let entity = EntityId(removed.channel_id);
                 self.view.forget(entity);
                 self.view.unsubscribe(entity);
                 self.around.forget(entity);

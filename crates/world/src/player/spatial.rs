@@ -3,8 +3,7 @@
 use lagometer_client::Outbox;
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::messages::channeldpb::{
-    ChannelDataAccess, ChannelDataHandoverMessage, ChannelSubscriptionOptions, ConnectionType,
-    SubscribedToChannelResultMessage,
+    ChannelDataHandoverMessage, ConnectionType, SubscribedToChannelResultMessage,
 };
 use lagometer_protocol::messages::unrealpb::SpatialChannelData;
 use prost::Message as _;
@@ -79,14 +78,8 @@ impl Player {
         if !self.around.appear(pawn, cell) {
             return;
         }
-        let options = ChannelSubscriptionOptions {
-            data_access: Some(ChannelDataAccess::ReadAccess.into()),
-            ..self.options(0)
-        };
         self.view.subscribe(pawn, 0);
-        let conn_id = self.conn_id.unwrap_or(0);
-        let asked = outbox.subscribe(pawn.0, conn_id, Some(options));
-        self.note(asked.map(drop));
+        self.read(pawn, outbox);
     }
 
     /// A pawn is in no cell that is shown. A player never loses sight of its

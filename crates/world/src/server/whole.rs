@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_protocol::messages::channeldpb::{
-    ChannelDataAccess, ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
+    ChannelDataAccess, ChannelDataRecoveryMessage, ChannelSubscriptionOptions, ChannelType,
+    CreateChannelMessage,
 };
 use lagometer_protocol::messages::unrealpb::SpawnObjectMessage;
 use lagometer_protocol::{Broadcast, FromGateway};
@@ -42,6 +43,8 @@ pub struct GameServer {
     channels: Entities,
     clock: Rc<Cell<Time>>,
     owns_world: bool,
+    /// The gateway gives it back what an earlier connection of its had.
+    recovers: bool,
     frozen: bool,
     counts: ServerCounts,
     buffer: Vec<u8>,
@@ -62,6 +65,7 @@ impl GameServer {
             channels: Entities::default(),
             clock,
             owns_world: false,
+            recovers: false,
             frozen: false,
             counts: ServerCounts::default(),
             buffer: Vec::new(),
@@ -260,6 +264,16 @@ impl GameServer {
         )
     }
 
+    /// The gateway gives back a channel that an earlier connection had. What
+    /// is known of its players is too little to go on with them: they get
+    /// channels of their own anew.
+    fn give_up(&mut self, recovered: &ChannelDataRecoveryMessage, outbox: &mut Outbox) {
+        if recovered.channel_type == ChannelType::Entity as i32 {
+            let told = outbox.remove_channel(recovered.channel_id);
+            count_refusal(&mut self.counts, &told);
+        }
+    }
+
     /// A player has gone, and its pawn with it.
     fn dismiss(&mut self, conn_id: u32, outbox: &mut Outbox) {
         let Some(player) = self.players.remove(&conn_id) else {
@@ -289,6 +303,8 @@ impl GameServer {
 
     fn hear_player(&mut self, outbox: &mut Outbox, conn_id: u32, msg_type: u32, payload: &[u8]) {
         match msg_type {
+            // Who is not heard now asks again.
+            words::LOW_LEVEL if !self.owns_world => {}
             words::LOW_LEVEL => match words::read_login(payload) {
                 Some(player) => self.admit(conn_id, player, outbox),
                 None => self.counts.bad_moves += 1,
@@ -315,8 +331,14 @@ impl Handler for GameServer {
                 payload,
                 ..
             } => self.hear_player(outbox, client_conn_id, msg_type, payload),
+            Event::LoggedIn { should_recover, .. } => self.recovers = should_recover,
             Event::Message { message, .. } => match message {
-                FromGateway::CreateChannel(_) => self.owns_world = true,
+                FromGateway::CreateChannel(_) => self.owns_world = !self.recovers,
+                FromGateway::RecoveryChannelData(data) => self.give_up(&data, outbox),
+                FromGateway::RecoveryEnd(_) => {
+                    self.recovers = false;
+                    self.owns_world = true;
+                }
                 FromGateway::CreateEntityChannel(result) => {
                     let entity = EntityId(result.channel_id);
                     let conn_id = self.channels.opened(entity);

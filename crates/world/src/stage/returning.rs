@@ -3,7 +3,8 @@
 //! A player that has lost its connection comes back as a new one of the same
 //! number, as players do. A server comes back knowing nothing, as after a
 //! crash: what it had, the gateway tells it, or it begins anew where the
-//! gateway knows nothing either.
+//! gateway knows nothing either, and its players, whom it does not answer any
+//! more, ask it to play again.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,8 +14,7 @@ use lagometer_client::Settings;
 use lagometer_units::Time;
 
 use super::agenda::Duty;
-use super::{PATIENCE, Peer, Stage, players};
-use crate::part::Slice;
+use super::{PATIENCE, Peer, Stage};
 use crate::player::Player;
 use crate::server::Server;
 use crate::wires::{End, PeerId, PlayError, Wires};
@@ -70,13 +70,6 @@ impl<W: Wires> Stage<'_, W> {
             return Ok(());
         };
         let now = self.now();
-        // Who plays on in a world whose only server has forgotten them would
-        // wait for ever.
-        let is_alone = self.scenario.space.is_none();
-        let others_play = self.part.players != Slice::ALL;
-        if is_alone && (others_play || players(&self.wires).next().is_some()) {
-            return Err(PlayError::ServerLost(reason));
-        }
         let mut all = Server::all(&self.scenario, &self.clock).into_iter();
         let Some(mut server) = all.nth(number as usize) else {
             return Ok(());
