@@ -27,11 +27,10 @@
 //!   ◀──────────────── over, once all have told
 //! ```
 //!
-//! A worker with players that leaves before it has told what it found ends the
-//! run for all. One with game servers is replaced: whoever takes its seat is
-//! told the start at once, its servers get from the gateway what they had, and
-//! what the lost one found up to its last note is merged with the rest. Nobody
-//! waits for ever for either.
+//! A worker that leaves before it has told what it found is replaced: whoever
+//! takes its seat is told the start at once, its players log in anew, its
+//! servers get from the gateway what they had, and what the lost one found up to
+//! its last note is merged with the rest. Nobody waits for ever for either.
 //!
 //! # Map
 //!

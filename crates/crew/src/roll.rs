@@ -13,11 +13,10 @@ use serde_json::Value;
 use crate::seat::Seat;
 use crate::words::{FromCoordinator, FromWorker, Request, SERVICE, Task, pieces};
 
-/// What a coordinator tells of its workers with game servers while the world
-/// is played. Workers are counted from 0.
+/// What a coordinator tells of its workers while the world is played. Workers are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A worker has left, and its servers with it. Whoever started it may start
+    /// A worker has left, and its players or game servers with it. Whoever started it may start
     /// it again. Told again every second until one has come.
     Missing {
         /// The worker.
@@ -25,7 +24,8 @@ pub enum Event {
         /// How often it was told before.
         attempt: u32,
     },
-    /// Another has come, and its servers have what they had.
+    /// Another has come: its players log in again, or its game servers have what
+    /// they had.
     Back {
         /// The worker.
         index: u32,
@@ -190,7 +190,7 @@ impl Roll {
     }
 
     /// Whether the world can still be played, and what is to be told of the
-    /// workers with game servers. One that has left may be out for `patience`.
+    /// workers. One that has left may be out for `patience`.
     pub(crate) fn attend(&self, patience: Duration) -> Result<Vec<Event>, PlayError> {
         let mut hall = self.hall();
         failure(&hall)?;
@@ -241,8 +241,8 @@ impl Roll {
         all
     }
 
-    /// Where the characters of all game servers are, once all have said it;
-    /// those here are at `own`. From then on nobody who leaves is waited for.
+    /// Where the characters of all game servers are, once all workers have said
+    /// where theirs are; those here are at `own`. From then on nobody who leaves is waited for.
     pub(crate) fn truth(&self, own: &Truth) -> Option<Truth> {
         let mut hall = self.hall();
         let mut all = own.clone();
@@ -287,7 +287,7 @@ impl Roll {
         if hall.is_ending {
             return Err(Refusal::new("the world has been played"));
         }
-        let index = free_seat(&hall.seats, request.index, is_late)?;
+        let index = free_seat(&hall.seats, request.index)?;
         let seat = &mut hall.seats[index as usize];
         seat.take(session.clone(), is_late);
         Ok(Task {
@@ -295,6 +295,7 @@ impl Roll {
             workers,
             scenario: self.scenario.clone(),
             part: seat.part,
+            came: seat.came,
             gateway: self.gateway.clone(),
             servers: self.servers.clone(),
         })
@@ -346,10 +347,9 @@ impl Roll {
                 seat.finish(outcome, &self.scenario);
             }
             FromWorker::Failed { why } => {
-                let had_begun = seat.is_open() || !seat.has_servers();
                 if seat.is_excused {
                     // It was told that it is not needed.
-                } else if hall_now.start.is_some() && !had_begun {
+                } else if seat.is_on_its_way() {
                     seat.complain(why);
                 } else {
                     let why = format!("worker {}: {why}", index + 1);
@@ -370,20 +370,14 @@ impl Roll {
         let hall_now = &mut *hall;
         let seat = &mut hall_now.seats[index as usize];
         let is_missed = is_playing && seat.found.is_none() && !seat.is_excused;
-        if !is_missed {
-            seat.leave();
-        } else if seat.has_servers() {
+        if is_missed {
             let (mut losses, so_far) = seat.lose(&self.scenario);
             seat.is_excused = is_ending;
             hall_now.servers_lost += losses.len() as u32;
             hall_now.said.losses.append(&mut losses);
             hall_now.lost.extend(so_far.map(|found| *found));
         } else {
-            let at = seat.guest.as_ref().map(Session::peer);
             seat.leave();
-            let at = at.map_or_else(String::new, |at| format!(" ({at})"));
-            let why = format!("worker {}{at} left before it was done", index + 1);
-            hall_now.failed.get_or_insert(why);
         }
         drop(hall);
         self.changed.notify_all();
@@ -407,20 +401,16 @@ fn failure(hall: &Hall) -> Result<(), PlayError> {
     }
 }
 
-/// The seat of that number, or any, if it is free. While the world is being
-/// played only a worker with game servers can be replaced.
-fn free_seat(seats: &[Seat], index: Option<u32>, is_playing: bool) -> Result<u32, Refusal> {
+/// The seat of that number, or any, if it is free.
+fn free_seat(seats: &[Seat], index: Option<u32>) -> Result<u32, Refusal> {
     let workers = seats.len();
-    let is_free = |seat: &Seat| seat.guest.is_none() && (!is_playing || seat.has_servers());
+    let is_free = |seat: &Seat| seat.guest.is_none();
     let Some(index) = index else {
         let any = seats.iter().position(is_free).map(|index| index as u32);
         return any.ok_or_else(|| Refusal::new(format!("all {workers} workers have come")));
     };
     match seats.get(index as usize) {
         Some(seat) if is_free(seat) => Ok(index),
-        Some(seat) if seat.guest.is_none() => {
-            Err(Refusal::new("the world is being played already"))
-        }
         Some(_) => {
             let why = format!("there is a worker {} already", index + 1);
             Err(Refusal::new(why))

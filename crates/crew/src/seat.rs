@@ -16,6 +16,9 @@ const REPLACE_AFTER: Duration = Duration::from_millis(500);
 /// From one attempt to the next.
 const REPLACE_AGAIN: Duration = Duration::from_secs(1);
 
+/// Why a player has lost its connection whose worker is lost.
+const WITH_ITS_PROCESS: &str = "the process that played it is gone";
+
 /// The place of one worker.
 #[derive(Debug)]
 pub(crate) struct Seat {
@@ -30,7 +33,12 @@ pub(crate) struct Seat {
     /// What its game servers claim of the time before is known.
     pub(crate) told_until: Time,
     clock_error: Duration,
-    /// All that it found up to its last note, if it has game servers.
+    /// How many of its players had come by the last note of anybody who sat
+    /// there.
+    pub(crate) came: u32,
+    /// How many were connected at its last note.
+    connected: u32,
+    /// All that it found up to its last note.
     so_far: Option<Box<Outcome>>,
     /// Where its servers' characters are, as far as it has come.
     heard: Truth,
@@ -48,11 +56,11 @@ enum Stage {
     Coming,
     /// Its clock is known, and it waits for the start.
     Ready,
-    /// Its game servers have what they are to own.
+    /// It plays: its game servers have what they are to own.
     Open,
 }
 
-/// A worker with game servers that has left in the middle.
+/// A worker that has left in the middle.
 #[derive(Debug)]
 struct Absence {
     since: Instant,
@@ -73,6 +81,8 @@ impl Seat {
             last_note: None,
             told_until: Time::ZERO,
             clock_error: Duration::ZERO,
+            came: 0,
+            connected: 0,
             so_far: None,
             heard: Truth::new(),
             stands: None,
@@ -97,9 +107,14 @@ impl Seat {
         self.stage >= Stage::Ready
     }
 
-    /// Whether its game servers have what they are to own.
+    /// Whether it plays.
     pub(crate) fn is_open(&self) -> bool {
         self.stage == Stage::Open
+    }
+
+    /// Whether it took another's place and does not play yet.
+    pub(crate) fn is_on_its_way(&self) -> bool {
+        self.is_late && !self.is_open()
     }
 
     /// Somebody sits down; `is_late` while the world is being played.
@@ -114,12 +129,13 @@ impl Seat {
         self.guest = None;
         self.stage = Stage::Coming;
         self.last_note = None;
+        self.connected = 0;
         self.heard.clear();
         self.stands = None;
     }
 
-    /// A worker with game servers has left in the middle. Its servers, where
-    /// they were lost with it, and what it had found up to its last note.
+    /// A worker has left in the middle. Its servers, where they were lost with
+    /// it, and what it had found up to its last note.
     pub(crate) fn lose(&mut self, scenario: &Scenario) -> (Vec<Loss>, Option<Box<Outcome>>) {
         let at = self.told_until;
         let mut losses = Vec::new();
@@ -138,6 +154,8 @@ impl Seat {
                 cpu: found.generator_cpu,
                 ..fellow
             }];
+            let gone = std::iter::repeat_n(WITH_ITS_PROCESS, self.connected as usize);
+            found.lost.extend(gone.map(str::to_owned));
             found
         });
         self.leave();
@@ -159,7 +177,7 @@ impl Seat {
         }
     }
 
-    /// Its game servers have what they are to own. Whether they were missed.
+    /// It plays. Whether it was missed.
     pub(crate) fn open(&mut self) -> bool {
         self.stage = Stage::Open;
         self.gone.take().is_some()
@@ -193,10 +211,12 @@ impl Seat {
     }
 
     /// Takes a note, and all that was found up to then.
-    pub(crate) fn note(&mut self, note: Note, so_far: Option<Box<Outcome>>) {
+    pub(crate) fn note(&mut self, note: Note, so_far: Box<Outcome>) {
         self.last_note = Some(note.nth);
+        self.came = self.came.max(note.came);
+        self.connected = note.connected;
         self.notes.push_back(note);
-        self.so_far = so_far;
+        self.so_far = Some(so_far);
     }
 
     /// Whether its note of that half second is here, or will never be.
@@ -226,13 +246,13 @@ impl Seat {
         }
     }
 
-    /// Where its servers' characters are; nothing of them where it has none.
+    /// Where its servers' characters are, once nobody moves there and everybody
+    /// has been told everything.
     pub(crate) fn truth(&self) -> Option<Truth> {
-        if self.has_servers() && !self.is_excused {
-            self.stands.clone()
-        } else {
-            Some(Truth::new())
+        if self.is_excused {
+            return Some(Truth::new());
         }
+        self.stands.clone()
     }
 
     /// Takes how far its clock may be off.
@@ -285,30 +305,63 @@ mod tests {
         })
     }
 
-    fn note(nth: u32) -> Note {
+    /// A worker's with players 0, 2 and so on.
+    fn seat_of_players() -> Seat {
+        Seat::new(Part {
+            servers: Slice::NONE,
+            players: Slice::share(0, 2),
+        })
+    }
+
+    /// Of a half second at whose end so many players had come and were
+    /// connected.
+    fn note(nth: u32, came: u32, connected: u32) -> Note {
         Note {
             nth,
             moment: Moment::default(),
             ages: Distribution::new(),
+            came,
+            connected,
         }
+    }
+
+    fn nothing() -> Box<Outcome> {
+        Box::new(Outcome::nothing(&spatial()))
     }
 
     #[test]
     fn what_the_lost_had_noted_is_used_and_no_more_is_waited_for() {
         let mut seat = seat();
-        seat.note(note(0), None);
-        seat.note(note(1), None);
+        seat.note(note(0, 0, 0), nothing());
+        seat.note(note(1, 0, 0), nothing());
         assert!(seat.has_noted(0) && seat.has_noted(1));
         assert_eq!(seat.take_note(0).map(|note| note.nth), Some(0));
         let (losses, so_far) = seat.lose(&spatial());
-        assert!(losses.is_empty() && so_far.is_none(), "it had not begun");
+        assert!(losses.is_empty(), "it had not begun");
+        let so_far = so_far.unwrap();
+        assert!(so_far.fellows[0].lost && so_far.lost.is_empty());
         assert!(seat.has_noted(1) && seat.has_noted(2));
         // Another comes, and begins with a later one.
-        seat.note(note(5), None);
+        seat.note(note(5, 0, 0), nothing());
         assert_eq!(seat.take_note(1).map(|note| note.nth), Some(1));
         assert_eq!(seat.take_note(4), None);
         assert_eq!(seat.take_note(5).map(|note| note.nth), Some(5));
         assert_eq!(seat.take_note(6), None);
+    }
+
+    #[test]
+    fn whose_players_were_connected_loses_them_and_all_that_came_come_back() {
+        let mut seat = seat_of_players();
+        assert!(seat.lose(&spatial()).1.is_none(), "nothing was noted");
+        seat.open();
+        seat.note(note(3, 5, 4), nothing());
+        let lost = |so_far: Option<Box<Outcome>>| so_far.map(|found| found.lost.len());
+        assert_eq!(lost(seat.lose(&spatial()).1), Some(4));
+        assert_eq!(seat.came, 5);
+        // Whoever comes next and is lost before any note takes nobody along.
+        seat.open();
+        assert_eq!(lost(seat.lose(&spatial()).1), None);
+        assert_eq!(seat.came, 5);
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub(crate) struct Task {
     pub(crate) workers: u32,
     pub(crate) scenario: Scenario,
     pub(crate) part: Part,
+    /// How many of its players, in the order of their numbers, had come to
+    /// another worker that is lost.
+    pub(crate) came: u32,
     /// The gateway's address for players, to be resolved where they are.
     pub(crate) gateway: String,
     /// Its address for game servers, likewise.
@@ -44,17 +47,16 @@ pub(crate) struct Task {
 pub(crate) enum FromWorker {
     /// It knows the coordinator's clock and waits for the start.
     Ready,
-    /// Its game servers have what they are to own.
+    /// It plays: its game servers have what they are to own, its players begin
+    /// to come.
     Opened,
-    /// What happened in half a second, and all that a worker with game servers
-    /// found up to then.
-    Note {
-        note: Note,
-        so_far: Option<Box<Outcome>>,
-    },
+    /// What happened in half a second, and all that was found up to then.
+    Note { note: Note, so_far: Box<Outcome> },
     /// What its game servers say of whom they simulate.
     Report(Claims),
-    /// Where some of its servers' characters are; `is_all` with the last.
+    /// Nobody moves there any more, and its players have been told everything.
+    /// Where some of its servers' characters are; `is_all` with the last, which
+    /// is the first where it has none.
     Stands {
         characters: Vec<Place>,
         is_all: bool,

@@ -140,6 +140,7 @@ impl Joined {
         let line = far.offset().ok_or(Error::NoClock)?;
         let here = Rc::new(Here {
             part: task.part,
+            came: task.came,
             clock: far.clock(),
             line: Cell::new(line),
             set_at: Cell::new(far.clock().now()),
@@ -176,6 +177,8 @@ impl Joined {
 /// What the worker's clock and its stage share.
 struct Here {
     part: Part,
+    /// Players that had come to a worker before this one.
+    came: u32,
     far: Far,
     job: Arc<RemoteJob>,
     clock: Clock,
@@ -288,6 +291,9 @@ impl RunClock for SharedTime {
                 _ => {}
             }
         }
+        if !here.has_servers() {
+            here.poster.say(FromWorker::Opened);
+        }
         let there = here.line.get().to_far(here.clock.now());
         thread::sleep(here.start.get().since(there));
         Ok(())
@@ -332,6 +338,10 @@ impl TheOthers {
 }
 
 impl Company for TheOthers {
+    fn came_before(&self) -> u32 {
+        self.here.came
+    }
+
     fn is_stopped(&mut self) -> Result<bool, PlayError> {
         self.here.set_clock();
         self.listen()?;
@@ -339,8 +349,7 @@ impl Company for TheOthers {
     }
 
     fn note(&mut self, note: Note, so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError> {
-        // Who has players is not replaced.
-        let so_far = self.here.has_servers().then(|| Box::new(so_far()));
+        let so_far = Box::new(so_far());
         self.here.poster.say(FromWorker::Note { note, so_far });
         Ok(())
     }
@@ -360,11 +369,9 @@ impl Company for TheOthers {
     }
 
     fn stand(&mut self, own: Truth) -> Result<(), PlayError> {
-        if self.here.has_servers() {
-            for (characters, is_all) in pieces(&own) {
-                let said = FromWorker::Stands { characters, is_all };
-                self.here.poster.say(said);
-            }
+        for (characters, is_all) in pieces(&own) {
+            let said = FromWorker::Stands { characters, is_all };
+            self.here.poster.say(said);
         }
         Ok(())
     }

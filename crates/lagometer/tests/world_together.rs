@@ -100,28 +100,54 @@ fn players_do_the_same_wherever_they_are_played() {
     assert_eq!(shares(&three), [0, 7, 7, 6]);
 }
 
+/// A process with players is killed without a word towards the end of what is
+/// measured: what it had found counts, and the end waits for its players.
 #[test]
-fn a_worker_that_is_killed_is_named_and_nobody_waits() {
-    let mut coordinator = Running::start(world(&["single", "--players", "8"]).args([
-        "--join-every",
-        "5ms",
-        "--for",
-        "10min",
-        "--workers",
-        "2",
-        "--no-html",
-    ]));
+fn players_that_are_killed_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("world.json");
+    // Players that come back see something at once.
+    let scenario = folder.path().join("single.toml");
+    let text = include_str!("../../../experiments/world/single.toml");
+    let at_once = text.replace("fan-out-delay = \"2 s\"", "fan-out-delay = \"100 ms\"");
+    assert_ne!(text, at_once);
+    std::fs::write(&scenario, at_once).unwrap();
+    let mut coordinator = Running::start(
+        world(&[scenario.to_str().unwrap(), "--players", "12"])
+            .args(["--join-every", "5ms", "--for", "6s", "--no-html"])
+            .args(["--workers", "2", "--json"])
+            .arg(&json),
+    );
     let workers = coordinator.children("--join", 2);
     let [gateway] = coordinator.children("gateway", 1)[..] else {
         unreachable!("one was asked for");
     };
-    coordinator.wait_for(" s  8 players");
+    coordinator.wait_for_second(5);
     kill(workers[0]);
     let (status, errors) = coordinator.end();
-    assert_eq!(status, Some(3), "{errors}");
-    let last = errors.lines().last().unwrap();
-    assert!(last.starts_with("lagometer: worker 1 "), "{errors}");
-    assert!(last.ends_with("left before it was done"), "{errors}");
+    assert_eq!(status, Some(0), "{errors}");
+    for told in [
+        "worker 1 is gone, and its players with it: process ",
+        "worker 1: its players log in again",
+    ] {
+        assert!(errors.contains(told), "{errors}");
+    }
+    let document: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let world = &document["world"];
+    assert_eq!(world["players"]["lost"], 6, "{world:#}");
+    assert_eq!(world["players"]["returned"], 6, "{world:#}");
+    assert_eq!(world["players"]["servers_lost"], 0, "{world:#}");
+    let sight = &world["sight"];
+    assert_eq!(sight["views_right"], 12, "{world:#}");
+    assert_eq!(sight["views_compared"], 12, "{world:#}");
+    // Three and a half seconds of the six are in, and hardly two came after.
+    let rate = |which: &str| number(&sight[format!("updates_per_s_{which}")]);
+    assert!(rate("min") > 0.4 * rate("p50"), "{sight:#}");
+    assert!(rate("min") < rate("p50"), "{sight:#}");
+    let whole = [(1, 0), (0, 6), (0, 6)].map(|(s, p)| (s, p, false));
+    let parts = parts(world);
+    assert_eq!(parts[..3], whole, "{world:#}");
+    assert_eq!(parts[3..], [(0, 6, true)], "{world:#}");
     for other in [workers[1], gateway] {
         let began = Instant::now();
         while is_running(other) {
@@ -129,6 +155,38 @@ fn a_worker_that_is_killed_is_named_and_nobody_waits() {
             thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// What was theirs in a grid is dropped by whichever servers have it, and they
+/// start anew.
+#[test]
+fn players_of_a_grid_that_are_killed_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("world.json");
+    let mut coordinator = Running::start(
+        world(&["spatial", "--players", "12", "--seed", "7"])
+            .args(["--join-every", "5ms", "--for", "5s", "--no-html"])
+            .args(["--workers", "2", "--server-workers", "1", "--json"])
+            .arg(&json),
+    );
+    let workers = coordinator.children("--join", 3);
+    coordinator.wait_for_second(3);
+    kill(workers[1]);
+    let (status, errors) = coordinator.end();
+    assert_eq!(status, Some(0), "{errors}");
+    let document: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let world = &document["world"];
+    assert_eq!(world["players"]["in_game"], 12, "{world:#}");
+    assert_eq!(world["players"]["lost"], 6, "{world:#}");
+    assert_eq!(world["players"]["returned"], 6, "{world:#}");
+    assert_eq!(world["players"]["servers_lost"], 0, "{world:#}");
+    let handovers = &world["handovers"];
+    assert_eq!(handovers["doubled"], 0, "{world:#}");
+    assert_eq!(handovers["orphans"], 0, "{world:#}");
+    assert_eq!(handovers["simulated"], 12, "{world:#}");
+    assert_eq!(world["sight"]["views_right"], 12, "{world:#}");
+    assert_eq!(world["sight"]["views_compared"], 12, "{world:#}");
+    assert_eq!(parts(world)[4..], [(0, 6, true)], "{world:#}");
 }
 
 /// Players and game servers are in processes of their own, and one of the
@@ -171,17 +229,20 @@ fn game_servers_that_are_killed_come_back_for_what_they_had() {
     assert_eq!(world["sight"]["views_right"], 20, "{world:#}");
     assert_eq!(world["sight"]["views_compared"], 20, "{world:#}");
     // What the lost process had told is in the sums, and it is named.
-    let processes = world["processes"].as_array().unwrap();
-    let parts: Vec<(u64, u64, bool)> = processes
-        .iter()
-        .map(|each| {
-            let count = |what: &str| each[what].as_u64().unwrap();
-            (count("servers"), count("players"), each["lost"] == true)
-        })
-        .collect();
+    let parts = parts(world);
     let whole = [(1, 0), (0, 20), (3, 0), (3, 0), (3, 0)].map(|(s, p)| (s, p, false));
-    assert_eq!(parts[..5], whole, "{processes:#?}");
-    assert_eq!(parts[5..], [(3, 0, true)], "{processes:#?}");
+    assert_eq!(parts[..5], whole, "{world:#}");
+    assert_eq!(parts[5..], [(3, 0, true)], "{world:#}");
+}
+
+/// How many servers and players each process had, and whether it was lost.
+fn parts(world: &Value) -> Vec<(u64, u64, bool)> {
+    let processes = world["processes"].as_array().unwrap().iter();
+    let part = |each: &Value| {
+        let count = |what: &str| each[what].as_u64().unwrap();
+        (count("servers"), count("players"), each["lost"] == true)
+    };
+    processes.map(part).collect()
 }
 
 #[test]
@@ -291,13 +352,6 @@ impl Running {
                 found.len()
             );
             thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// Reads what it tells until a line has that in it.
-    fn wait_for(&mut self, what: &str) {
-        while !self.errors.contains(what) {
-            self.read_one();
         }
     }
 

@@ -127,9 +127,25 @@ pub fn verdict(world: &World) -> String {
     }
 }
 
-/// What became of game servers that broke off, where any did.
+/// Whether players lost their connections because their processes did not live,
+/// which says nothing of how many are carried, and all came back.
+fn were_killed(world: &World) -> bool {
+    let players = &world.players;
+    let mut killed = world.processes.iter().filter(|process| process.lost);
+    players.returned >= players.lost && killed.any(|process| process.players > 0)
+}
+
+/// What became of players and game servers that broke off, where any did.
 fn breaks(world: &World) -> String {
     let players = &world.players;
+    let killed = match players.lost {
+        0 => String::new(),
+        lost => format!("; {lost} players were lost with their process and came back"),
+    };
+    killed + &server_breaks(players)
+}
+
+fn server_breaks(players: &Players) -> String {
     match (players.servers_lost, players.servers_returned) {
         (0, _) => String::new(),
         (1, 1) => "; a game server broke off and came back".to_owned(),
@@ -153,7 +169,8 @@ fn tiers(scenario: &Scenario, outcome: &Outcome) -> Vec<WorldTier> {
 }
 
 fn sight(outcome: &Outcome, seconds: f64) -> Sight {
-    let mut rates = outcome.updates_per_s.clone();
+    let updates = outcome.updates.values();
+    let mut rates: Vec<f64> = updates.map(|count| *count as f64 / seconds).collect();
     rates.sort_by(f64::total_cmp);
     let samples: u64 = outcome
         .age
@@ -230,7 +247,7 @@ fn bend(world: &World, every: &[Duration]) -> Option<String> {
             players.in_game, players.asked
         ));
     }
-    if players.lost > 0 {
+    if players.lost > 0 && !were_killed(world) {
         return Some(format!("{} players lost their connections", players.lost));
     }
     if let Some(handovers) = &world.handovers
@@ -344,6 +361,24 @@ mod tests {
         world.players.servers_returned = 1;
         assert_eq!(bend(&world, &WINDOW), None);
         assert!(verdict(&world).ends_with("; a game server broke off and came back."));
+    }
+
+    #[test]
+    fn players_that_were_killed_and_came_back_are_not_too_many() {
+        let mut world = carried();
+        world.players.lost = 40;
+        world.players.returned = 40;
+        assert!(bend(&world, &WINDOW).unwrap().starts_with("40 players"));
+        world.processes = vec![WorldProcess {
+            players: 50,
+            lost: true,
+            ..WorldProcess::default()
+        }];
+        assert_eq!(bend(&world, &WINDOW), None);
+        let words = "; 40 players were lost with their process and came back.";
+        assert!(verdict(&world).ends_with(words));
+        world.players.returned = 39;
+        assert!(bend(&world, &WINDOW).is_some());
     }
 
     #[test]

@@ -30,6 +30,11 @@ pub struct Note {
     pub moment: Moment,
     /// The ages that were sampled there.
     pub ages: Distribution,
+    /// Players that have come there so far, whether they are still connected or
+    /// not.
+    pub came: u32,
+    /// Players there that are connected.
+    pub connected: u32,
 }
 
 impl Note {
@@ -46,11 +51,19 @@ impl Note {
         mine.handovers_per_s = sum(mine.handovers_per_s, theirs.handovers_per_s);
         merge(&mut self.ages, &other.ages);
         self.moment.set_ages(&self.ages);
+        self.came += other.came;
+        self.connected += other.connected;
     }
 }
 
 /// Those who play a world together, as one of them sees them.
 pub trait Company {
+    /// How many of this part's players, in the order of their numbers, had come
+    /// to another process that played it and is lost: they come back.
+    fn came_before(&self) -> u32 {
+        0
+    }
+
     /// Whether all are to stop where they are. Asked often.
     ///
     /// # Errors
@@ -77,8 +90,9 @@ pub trait Company {
     /// [`PlayError::Company`].
     fn report(&mut self, own: Report) -> Result<Report, PlayError>;
 
-    /// Takes where the characters of this part's servers are, after nobody has
-    /// moved for a while. May be told again.
+    /// Takes where the characters of this part's servers are, if it has any,
+    /// after nobody has moved for a while and those who came back have been told
+    /// everything. May be told again.
     ///
     /// # Errors
     ///

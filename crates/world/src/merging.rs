@@ -24,7 +24,9 @@ impl Outcome {
         self.missing += other.missing;
         self.stale += other.stale;
         merge(&mut self.first_state, &other.first_state);
-        self.updates_per_s.extend(other.updates_per_s);
+        for (player, updates) in other.updates {
+            *self.updates.entry(player).or_default() += updates;
+        }
         self.worst_gap_p99 = self.worst_gap_p99.max(other.worst_gap_p99);
         self.right_views.0 += other.right_views.0;
         self.right_views.1 += other.right_views.1;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::custody::CustodySums;
 use crate::player::PlayerCounts;
+use crate::scenario::Scenario;
 use crate::server::ServerCounts;
 
 /// What a played world found, over the time that was measured.
@@ -36,8 +37,9 @@ pub struct Outcome {
     pub stale: u64,
     /// From subscribing to the first state, one for each player.
     pub first_state: Distribution,
-    /// Updates a second that each player received.
-    pub updates_per_s: Vec<f64>,
+    /// Updates that each player received, by its number, over all connections
+    /// that it had.
+    pub updates: BTreeMap<u32, u64>,
     /// The 99th percentile of the gaps between the windows of GLOBAL, the
     /// worst player's.
     pub worst_gap_p99: Option<Duration>,
@@ -73,6 +75,41 @@ pub struct Outcome {
     pub timeline: Vec<Moment>,
     /// It was stopped before its time.
     pub partial: bool,
+}
+
+impl Outcome {
+    /// Nothing yet, of such a world.
+    #[must_use]
+    pub fn nothing(scenario: &Scenario) -> Self {
+        Self {
+            measured: Duration::ZERO,
+            players: 0,
+            lost: Vec::new(),
+            servers_lost: 0,
+            returned: Returned::default(),
+            age: scenario.tiers.iter().map(|_| Distribution::new()).collect(),
+            states: 0,
+            missing: 0,
+            stale: 0,
+            first_state: Distribution::new(),
+            updates: BTreeMap::new(),
+            worst_gap_p99: None,
+            right_views: (0, 0),
+            server: ServerCounts::default(),
+            frame_work: Distribution::new(),
+            frame_late: Distribution::new(),
+            frames_missed: 0,
+            sum: PlayerCounts::default(),
+            deeds: BTreeMap::new(),
+            generator_cpu: None,
+            fellows: Vec::new(),
+            wire: (0, 0),
+            gateway: None,
+            handovers: scenario.space.map(|_| Handovers::default()),
+            timeline: Vec::new(),
+            partial: false,
+        }
+    }
 }
 
 /// One of several processes that played a world together.

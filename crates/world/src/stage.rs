@@ -101,6 +101,8 @@ struct Stage<'a, W> {
     retired: ServerCounts,
     /// Nobody moves any more.
     frozen: bool,
+    /// When those who lost their connections know everything again.
+    settled_at: Time,
     agenda: Agenda,
     clock: Rc<Cell<Time>>,
     tally: Tally,
@@ -126,6 +128,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             absent: BTreeMap::new(),
             retired: ServerCounts::default(),
             frozen: false,
+            settled_at: Time::ZERO,
             agenda: Agenda::default(),
             clock: Rc::clone(clock),
         };
@@ -225,16 +228,14 @@ impl<'a, W: Wires> Stage<'a, W> {
         }
         let mut until = self.now() + self.scenario.settles_within();
         let give_up = until + self.wires.patience();
+        let settled_by = give_up + PATIENCE;
         loop {
             self.run_until(until)?;
-            let own: Truth = self
-                .servers()
-                .filter_map(Server::crowd)
-                .flat_map(|crowd| crowd.own().map(|(entity, body)| (entity, body.place)))
-                .collect();
-            // Where all are is the last that is said of it.
-            self.collect()?;
-            self.company.stand(own)?;
+            let settled = self.settled_at.min(settled_by);
+            if until < settled && !self.company.is_stopped()? {
+                until = settled;
+                continue;
+            }
             let Some(truth) = self.wait_for_truth()? else {
                 return Ok(());
             };
@@ -251,15 +252,34 @@ impl<'a, W: Wires> Stage<'a, W> {
     /// are to stop and it is not known soon.
     fn wait_for_truth(&mut self) -> Result<Option<Truth>, PlayError> {
         let began = self.now();
+        let mut stand_at = began;
         loop {
+            let now = self.now();
+            // Somebody may have come back while others were waited for.
+            if now >= stand_at {
+                self.stand()?;
+                stand_at = now + COMPARE_AGAIN;
+            }
             if let Some(truth) = self.company.truth()? {
                 return Ok(Some(truth));
             }
-            if self.company.is_stopped()? && self.now().since(began) > LAST_WORD {
+            if self.company.is_stopped()? && now.since(began) > LAST_WORD {
                 return Ok(None);
             }
-            self.step(self.now() + HEARING)?;
+            self.step(now + HEARING)?;
         }
+    }
+
+    /// Says where the characters of the servers here are.
+    fn stand(&mut self) -> Result<(), PlayError> {
+        let own: Truth = self
+            .servers()
+            .filter_map(Server::crowd)
+            .flat_map(|crowd| crowd.own().map(|(entity, body)| (entity, body.place)))
+            .collect();
+        // Where all are is the last that is said of it.
+        self.collect()?;
+        self.company.stand(own)
     }
 
     /// Tells what was found, and plays on until nobody needs this part's
@@ -325,9 +345,10 @@ impl<'a, W: Wires> Stage<'a, W> {
                 self.collect()?;
                 let (flow, cpu) = (self.wires.flow(), self.wires.processor_time());
                 let (now, counts) = (self.now(), self.server_counts());
-                let note = self.tally.note(now, players(&self.wires), flow, cpu);
-                let tally = &self.tally;
-                let so_far = || tally.so_far(counts, flow, cpu);
+                let came = self.players.len() as u32;
+                let note = self.tally.note(now, came, players(&self.wires), flow, cpu);
+                let (tally, wires) = (&self.tally, &self.wires);
+                let so_far = || tally.so_far(players(wires), counts, flow, cpu);
                 self.company.note(note, &so_far)?;
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
@@ -365,13 +386,10 @@ impl<'a, W: Wires> Stage<'a, W> {
     }
 
     fn join(&mut self, number: u32) -> Result<(), PlayError> {
-        let id = self.connect_player(number)?;
-        self.players.insert(number, id);
+        if !self.let_in(number)? {
+            return Ok(());
+        }
         let now = self.now();
-        self.agenda.add(
-            now + self.scenario.player_frame(),
-            Duty::PlayerFrame(number),
-        );
         // Spread evenly, so that ages are sampled at all times alike.
         let observers = self.scenario.observers.clamp(1, self.scenario.players);
         let phase = f64::from(number % observers) / f64::from(observers);

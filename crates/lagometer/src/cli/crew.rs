@@ -9,7 +9,7 @@ use super::SecretArguments;
 #[command(group = ArgGroup::new("several").multiple(true).args(["workers", "server_workers"]))]
 pub(crate) struct CrewArguments {
     /// Share the players among so many processes; this one keeps the game
-    /// servers that no other process has
+    /// servers that no other process has, and one that is lost is replaced
     #[arg(
         long,
         value_name = "N",
@@ -47,7 +47,7 @@ pub(crate) struct CrewArguments {
     #[arg(long, value_name = "N", requires = "join")]
     pub(crate) index: Option<u32>,
     /// How long workers wait for their coordinator, and it for them and for
-    /// whoever takes the place of one with game servers
+    /// whoever takes the place of one that is lost
     #[arg(long, value_name = "TIME", default_value = "1min")]
     pub(crate) wait: Span,
     #[command(flatten)]

@@ -6,6 +6,7 @@
 //! gateway knows nothing either, and its players, whom it does not answer any
 //! more, ask it to play again.
 
+use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +16,26 @@ use lagometer_units::Time;
 
 use super::agenda::Duty;
 use super::{PATIENCE, Peer, Stage};
-use crate::player::Player;
+use crate::player::{ASK_AGAIN_AFTER, Player};
 use crate::server::Server;
 use crate::wires::{End, PeerId, PlayError, Wires};
 
 /// From a connection's end to the attempt to open another.
 const RETURN_AFTER: Duration = Duration::from_millis(500);
 
+/// How long the game may take to have somebody again who has connected: one
+/// asking may be lost.
+const BACK_WITHIN: Duration = ASK_AGAIN_AFTER.saturating_mul(2);
+
 impl<W: Wires> Stage<'_, W> {
     /// Notes who has lost the connection, and lets them come back.
     pub(super) fn bury(&mut self) -> Result<(), PlayError> {
         while let Some((peer, reason)) = self.wires.take_ended() {
             let now = self.now();
+            self.unsettle(now + RETURN_AFTER);
             match peer {
                 Peer::Player(player) => {
-                    self.tally.lose(reason);
+                    self.tally.lose(&player, reason);
                     if self.wires.may_return() {
                         let again = Duty::Return(player.number());
                         self.agenda.add(now + RETURN_AFTER, again);
@@ -81,6 +87,7 @@ impl<W: Wires> Stage<'_, W> {
         match self.connect_server(server) {
             Ok(id) => {
                 self.servers.insert(number, id);
+                self.unsettle(now);
                 self.absent.remove(&number);
                 self.tally.return_server();
                 if simulates {
@@ -96,17 +103,45 @@ impl<W: Wires> Stage<'_, W> {
         Ok(())
     }
 
+    /// Somebody connects anew at `at`: until everybody has been told all that
+    /// follows from it, views are not what they will be.
+    pub(super) fn unsettle(&mut self, at: Time) {
+        let scenario = &self.scenario;
+        let settled = at + BACK_WITHIN + scenario.fan_out_delay.0 + scenario.settles_within();
+        self.settled_at = self.settled_at.max(settled);
+    }
+
     /// A player comes back; it tries again as long as the servers do.
     pub(super) fn come_back(&mut self, number: u32) {
-        let now = self.now();
-        if let Ok(id) = self.connect_player(number) {
-            self.players.insert(number, id);
+        if self.connect_player(number).is_ok() {
+            self.unsettle(self.now());
             self.tally.return_player();
-            let frame = self.scenario.player_frame();
-            self.agenda.add(now + frame, Duty::PlayerFrame(number));
         } else {
-            self.agenda.add(now + RETURN_AFTER, Duty::Return(number));
+            let again = self.now() + RETURN_AFTER;
+            self.agenda.add(again, Duty::Return(number));
         }
+    }
+
+    /// A player comes for the first time in this process, perhaps back from one
+    /// that is lost. Whether it has: a gateway that was there before may be
+    /// killed and start again, and is tried again then.
+    pub(super) fn let_in(&mut self, number: u32) -> Result<bool, PlayError> {
+        let came_before = self.company.came_before();
+        let was_there = came_before > 0 || !self.players.is_empty();
+        match self.connect_player(number) {
+            Ok(()) => {}
+            Err(error) if was_there && self.wires.may_return() && refuses(&error) => {
+                let again = self.now() + RETURN_AFTER;
+                self.agenda.add(again, Duty::Join(number));
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        if self.part.players.of(number) < came_before {
+            self.unsettle(self.now());
+            self.tally.return_player();
+        }
+        Ok(true)
     }
 
     /// Connects one server and lets it begin.
@@ -127,8 +162,8 @@ impl<W: Wires> Stage<'_, W> {
         Ok(id)
     }
 
-    /// Connects a player and lets it log in.
-    pub(super) fn connect_player(&mut self, number: u32) -> Result<PeerId, PlayError> {
+    /// Connects a player and lets it log in and play.
+    fn connect_player(&mut self, number: u32) -> Result<(), PlayError> {
         let player = Player::new(number, Arc::clone(&self.scenario), Rc::clone(&self.clock));
         let peer = Peer::Player(Box::new(player));
         let id = self
@@ -139,6 +174,21 @@ impl<W: Wires> Stage<'_, W> {
             let _ = player.begin(outbox);
         }
         self.wires.flush(id);
-        Ok(id)
+        self.players.insert(number, id);
+        let first_frame = self.now() + self.scenario.player_frame();
+        self.agenda.add(first_frame, Duty::PlayerFrame(number));
+        Ok(())
     }
+}
+
+/// Whether there is nobody at the gateway's address.
+fn refuses(error: &PlayError) -> bool {
+    let kind = match error {
+        PlayError::Connect { source, .. } => source.kind(),
+        _ => return false,
+    };
+    matches!(
+        kind,
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset
+    )
 }

@@ -1,6 +1,5 @@
 //! Counting while a world is played, and what comes of it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lagometer_stats::Distribution;
@@ -8,8 +7,8 @@ use lagometer_units::Time;
 
 use crate::company::{Note, Truth};
 use crate::custody::{Claim, Ledger, Loss, Report};
-use crate::outcome::{GatewayFigures, Handovers, Moment, Outcome, Returned};
-use crate::player::{Player, PlayerCounts};
+use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::ServerCounts;
 use crate::vector::Vector;
@@ -88,34 +87,7 @@ impl Tally {
             server_before: ServerCounts::default(),
             flow_before: Flow::default(),
             gateway: None,
-            outcome: Outcome {
-                measured: Duration::ZERO,
-                players: 0,
-                lost: Vec::new(),
-                servers_lost: 0,
-                returned: Returned::default(),
-                age: scenario.tiers.iter().map(|_| Distribution::new()).collect(),
-                states: 0,
-                missing: 0,
-                stale: 0,
-                first_state: Distribution::new(),
-                updates_per_s: Vec::new(),
-                worst_gap_p99: None,
-                right_views: (0, 0),
-                server: ServerCounts::default(),
-                frame_work: Distribution::new(),
-                frame_late: Distribution::new(),
-                frames_missed: 0,
-                sum: PlayerCounts::default(),
-                deeds: BTreeMap::new(),
-                generator_cpu: None,
-                fellows: Vec::new(),
-                wire: (0, 0),
-                gateway: None,
-                handovers: scenario.space.map(|_| Handovers::default()),
-                timeline: Vec::new(),
-                partial: false,
-            },
+            outcome: Outcome::nothing(scenario),
             ages_since: Distribution::new(),
             claims: Vec::new(),
             losses: Vec::new(),
@@ -241,21 +213,27 @@ impl Tally {
         self.outcome.returned.players += 1;
     }
 
-    /// A player has lost its connection.
-    pub(super) fn lose(&mut self, reason: String) {
+    /// A player has lost its connection. What it did until then counts.
+    pub(super) fn lose(&mut self, player: &Player, reason: String) {
         self.outcome.lost.push(reason);
+        if self.measuring {
+            count(&mut self.outcome, player);
+        }
     }
 
-    /// Notes what happened since the last note.
+    /// Notes what happened since the last note; `came` players have come so
+    /// far.
     pub(super) fn note<'a>(
         &mut self,
         now: Time,
+        came: u32,
         players: impl Iterator<Item = &'a Player>,
         flow: Flow,
         cpu: Option<Duration>,
     ) -> Note {
-        let (mut in_game, mut updates) = (0, 0);
+        let (mut in_game, mut connected, mut updates) = (0, 0, 0);
         for player in players {
+            connected += 1;
             in_game += u32::from(player.is_in_game());
             updates += player.counts().updates;
         }
@@ -297,6 +275,8 @@ impl Tally {
             nth: noted.nth,
             moment,
             ages,
+            came,
+            connected,
         }
     }
 
@@ -311,18 +291,10 @@ impl Tally {
         let outcome = &mut self.outcome;
         outcome.measured = now.since(self.began);
         outcome.generator_cpu = used(self.cpu_before, cpu);
-        let seconds = outcome.measured.as_secs_f64().max(1e-9);
         for player in players {
-            let counts = player.counts();
             outcome.players += u32::from(player.is_in_game());
-            outcome.states += counts.states;
             outcome.missing += player.view().missing(now, MISSING_AFTER);
-            outcome.updates_per_s.push(counts.updates as f64 / seconds);
-            outcome.worst_gap_p99 = outcome.worst_gap_p99.max(player.windows().gap(0.99));
-            if let Some(after) = player.first_state_after() {
-                outcome.first_state.record(after);
-            }
-            outcome.sum += counts;
+            count(outcome, player);
         }
     }
 
@@ -366,8 +338,9 @@ impl Tally {
     }
 
     /// What was found by now, without how it went: for whoever would miss it.
-    pub(super) fn so_far(
+    pub(super) fn so_far<'a>(
         &self,
+        players: impl Iterator<Item = &'a Player>,
         server: ServerCounts,
         flow: Flow,
         cpu: Option<Duration>,
@@ -380,6 +353,9 @@ impl Tally {
             found.server = server.since(self.server_before);
             found.wire = self.wire_since(flow);
             found.generator_cpu = used(self.cpu_before, cpu);
+            for player in players {
+                count(&mut found, player);
+            }
         }
         found
     }
@@ -398,6 +374,18 @@ impl Tally {
             ..self.outcome.clone()
         }
     }
+}
+
+/// Adds what a player did over one connection in the time that is measured.
+fn count(outcome: &mut Outcome, player: &Player) {
+    let counts = player.counts();
+    outcome.states += counts.states;
+    *outcome.updates.entry(player.number()).or_default() += counts.updates;
+    outcome.worst_gap_p99 = outcome.worst_gap_p99.max(player.windows().gap(0.99));
+    if let Some(after) = player.first_state_after() {
+        outcome.first_state.record(after);
+    }
+    outcome.sum += counts;
 }
 
 /// Whether a player sees everyone it is shown where they are, and nobody else.

@@ -53,6 +53,7 @@ pub(super) fn play(
         patience: crew.wait.0,
     })
     .map_err(|error| not_shared(error, scenario))?;
+    let with_players = workers;
     let workers = workers + server_workers;
     let mut own = None;
     if crew.coordinate.is_some() {
@@ -77,7 +78,7 @@ pub(super) fn play(
         }
         own.as_mut().map_or(Ok(()), Processes::check)
     })?;
-    let mut mend = |event| tell_and_mend(event, own.as_mut());
+    let mut mend = |event| tell_and_mend(event, with_players, own.as_mut());
     Ok(coordinator.play(venue, progress, &mut mend, stop)?)
 }
 
@@ -112,29 +113,33 @@ fn as_told(arguments: &WorldArguments, venue: &Venue) -> [String; 2] {
     [gateway.clone(), servers]
 }
 
-/// Says what became of a worker with game servers, and starts another in its
-/// place where it was a process of our `own`.
-fn tell_and_mend(event: Event, own: Option<&mut Processes>) {
+/// Says what became of a worker, of whom the first `with_players` have players
+/// and the others game servers, and starts another in its place where it was a
+/// process of our `own`.
+fn tell_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
+    let (Event::Missing { index, .. } | Event::Back { index }) = event;
+    let worker = index + 1;
+    let (what, are_back) = if index < with_players {
+        ("players", "players log in again")
+    } else {
+        ("game servers", "game servers are back")
+    };
     match (event, own) {
-        (Event::Missing { index, attempt: 0 }, None) => eprintln!(
-            "lagometer: worker {} is gone, and its game servers with it: waiting for another to \
-             `--join`",
-            index + 1
+        (Event::Missing { attempt: 0, .. }, None) => eprintln!(
+            "lagometer: worker {worker} is gone, and its {what} with it: waiting for another to \
+             `--join`"
         ),
         (Event::Missing { .. }, None) => {}
-        (Event::Missing { index, attempt }, Some(own)) => match own.replace(index, attempt) {
+        (Event::Missing { attempt, .. }, Some(own)) => match own.replace(index, attempt) {
             Ok(None) => {}
             Ok(Some(process)) => eprintln!(
-                "lagometer: worker {} is gone, and its game servers with it: process {process} \
-                 takes its place",
-                index + 1
+                "lagometer: worker {worker} is gone, and its {what} with it: process {process} \
+                 takes its place"
             ),
             // It is tried again, as long as there is patience.
-            Err(failure) => eprintln!("lagometer: worker {} is gone: {failure}", index + 1),
+            Err(failure) => eprintln!("lagometer: worker {worker} is gone: {failure}"),
         },
-        (Event::Back { index }, _) => {
-            eprintln!("lagometer: worker {}: its game servers are back", index + 1);
-        }
+        (Event::Back { .. }, _) => eprintln!("lagometer: worker {worker}: its {are_back}"),
     }
 }
 
