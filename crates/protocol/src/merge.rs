@@ -62,6 +62,7 @@ mod delta;
 mod encode;
 mod entries;
 mod fields;
+mod in_place;
 mod key;
 mod lists;
 mod node;

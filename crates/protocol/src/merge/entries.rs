@@ -10,6 +10,7 @@ use crate::wire::{self, Field, WireError};
 
 use super::MergeOptions;
 use super::fields::{Entry, EntryValue, clear_siblings, merge_message};
+use super::in_place;
 use super::key::Key;
 use super::node::{Node, Value};
 
@@ -236,6 +237,7 @@ fn merge_value(
     };
     match &rule.values {
         Values::Deep => merge_message(node, layouts, inner, encoded)?,
+        Values::Overlay if in_place::assign(node, layouts, inner, encoded)? => {}
         Values::Overlay => {
             let mut new = Node::default();
             merge_message(&mut new, layouts, inner, encoded)?;

@@ -132,6 +132,11 @@ impl Node {
         &self.slots
     }
 
+    /// Their numbers have to stay as they are.
+    pub(super) fn slots_mut(&mut self) -> &mut [Slot] {
+        &mut self.slots
+    }
+
     pub(super) fn into_slots(self) -> Vec<Slot> {
         self.slots
     }
