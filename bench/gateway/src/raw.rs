@@ -26,6 +26,10 @@ pub(crate) struct RawLoop {
     /// Where players connect.
     #[arg(long)]
     listen: SocketAddr,
+    /// How many players come. Nothing is written before: who still waits for
+    /// others to connect does not read.
+    #[arg(long)]
+    players: usize,
     /// Bytes of channel data in every write.
     #[arg(long)]
     window_bytes: usize,
@@ -34,7 +38,7 @@ pub(crate) struct RawLoop {
     interval_us: u64,
 }
 
-/// Writes to all that connect, for ever.
+/// Writes to all who connect, once they have come, for ever.
 ///
 /// # Errors
 ///
@@ -45,6 +49,7 @@ pub(crate) fn serve(raw: &RawLoop) -> Result<(), BenchError> {
     let frame = frame(raw.window_bytes);
     let interval = Duration::from_micros(raw.interval_us.max(1));
     let mut players: Vec<TcpStream> = Vec::new();
+    let mut all_came = false;
     let mut due = Instant::now();
     loop {
         while let Ok((player, _)) = listener.accept() {
@@ -52,7 +57,10 @@ pub(crate) fn serve(raw: &RawLoop) -> Result<(), BenchError> {
             player.set_nodelay(true)?;
             players.push(player);
         }
-        players.retain_mut(|player| player.write_all(&frame).is_ok());
+        all_came |= players.len() >= raw.players;
+        if all_came {
+            players.retain_mut(|player| player.write_all(&frame).is_ok());
+        }
         due += interval;
         thread::sleep(due.saturating_duration_since(Instant::now()));
     }
@@ -86,10 +94,11 @@ fn frame(window_bytes: usize) -> Vec<u8> {
 pub(crate) fn bytes_per_cpu_s(setup: &Setup, outcome: &Outcome) -> Result<f64, BenchError> {
     let program = std::env::current_exe()?;
     let command = format!(
-        "taskset -c {} {} raw-loop --listen {} --window-bytes {} --interval-us {}",
+        "taskset -c {} {} raw-loop --listen {} --players {} --window-bytes {} --interval-us {}",
         setup.core,
         program.display(),
         setup.clients,
+        outcome.players,
         outcome.window_bytes as usize,
         (1e6 / outcome.windows_per_s) as u64,
     );
