@@ -69,8 +69,17 @@ fn a_link_that_is_cut_for_ten_seconds_is_survived() {
         "summary = \"cut off for ten seconds\"\n[both]\ndelay = \"10 ms\"\n\
          [[both.outages]]\nat = \"1 s\"\nfor = \"10 s\"\n",
     );
-    let arguments = ["--network", &network, "--for", "12s", "--lanes"];
-    let document = play(&[&arguments[..], &["udp,kcp,tcp-cubic"]].concat());
+    let experiment = file(
+        folder.path(),
+        "patient.toml",
+        &format!(
+            "name = \"patient\"\nsummary = \"long enough for TCP to try again\"\n\
+             network = \"{network}\"\nfor = \"12 s\"\ngrace = \"8 s\"\n\
+             lanes = [\"udp\", \"kcp\", \"tcp-cubic\"]\n\
+             [workload.paced-echo]\nsize = \"500 B\"\ninterval = \"50 ms\"\n"
+        ),
+    );
+    let document = play(&[&experiment]);
     for name in ["kcp", "tcp-cubic"] {
         let lane = lane(&document, name);
         assert!(lane["failure"].is_null(), "{name}: {}", lane["failure"]);
