@@ -422,7 +422,14 @@ impl Outbox {
             None => self.open.finish(),
         };
         if let Some(frame) = frame {
-            self.held.extend_from_slice(frame);
+            // What was held before goes first.
+            let goes_at_once = self.is_let_in && self.held.is_empty();
+            let frames = if goes_at_once {
+                &mut self.frames
+            } else {
+                &mut self.held
+            };
+            frames.extend_from_slice(frame);
         }
         self.open.clear();
     }

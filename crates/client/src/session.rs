@@ -273,6 +273,39 @@ mod tests {
     }
 
     #[test]
+    fn what_was_held_goes_before_what_came_after_the_login() {
+        let mut session = Session::new(Settings::default());
+        let login = session.outbox().authenticate("test", "test").unwrap();
+        sent(&mut session);
+        let say = |session: &mut Session, numbers: std::ops::Range<u32>| {
+            for number in numbers {
+                let payload = vec![0; 30_000];
+                let outbox = session.outbox();
+                outbox.message_owner(number, 100, &payload).unwrap();
+            }
+        };
+        say(&mut session, 0..5);
+        receive(
+            &mut session,
+            &answer(login.0, &AuthResultMessage::default()),
+        );
+        say(&mut session, 5..10);
+        let mut order = Vec::new();
+        let mut note = |bytes: &[u8]| {
+            let mut chunk = bytes;
+            let mut decoder = FrameDecoder::new(FrameLimits::default());
+            while let Some(frame) = decoder.next(&mut chunk).unwrap() {
+                let packet = Packet::new_checked(frame.payload).unwrap();
+                order.extend(packet.messages().map(|message| message.channel_id));
+            }
+        };
+        note(&sent(&mut session));
+        say(&mut session, 10..15);
+        note(&sent(&mut session));
+        assert_eq!(order, (0..15).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn a_refused_login_may_be_tried_again() {
         let mut session = Session::new(Settings::default());
         let first = session.outbox().authenticate("player", "wrong").unwrap();
