@@ -15,6 +15,7 @@ use lagometer_protocol::messages::channeldpb::{
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
+use crate::hearing::{Driver, GATHER};
 use crate::outcome::{Outcome, Seen};
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Progress, Shared};
 use crate::process::Usage;
@@ -38,10 +39,6 @@ const UPDATE_BYTES: usize = 60_000;
 
 /// Players who measure how old each state is; the rest only check it.
 const PROBES: usize = 4;
-
-/// What is due within this is done now, so that the thread need not wake for
-/// each of thousands of messages a second.
-const TOGETHER: Duration = Duration::from_micros(300);
 
 /// Who updates the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -158,6 +155,16 @@ struct Crowd {
     update: Vec<u8>,
 }
 
+impl Driver for Crowd {
+    type Peer = Peer;
+
+    const AT_ONCE: usize = CONNECTIONS_A_TURN;
+
+    fn swarm(&mut self) -> &mut Swarm<Peer> {
+        &mut self.swarm
+    }
+}
+
 impl Crowd {
     /// Connects everybody and subscribes them.
     fn gather(plan: &Plan) -> Result<Self, BenchError> {
@@ -210,7 +217,7 @@ impl Crowd {
             })?;
         }
         let rooms = self.plan.rooms;
-        self.wait("the server's channels", |crowd| {
+        self.wait("the server's channels", SOON, |crowd| {
             let made = crowd.swarm.member(server);
             made.is_some_and(|(peer, _)| peer.channels.len() == rooms)
         })?;
@@ -260,7 +267,7 @@ impl Crowd {
             let options = Some(options.clone());
             self.request(player, |outbox| outbox.subscribe(channel, 0, options))?;
         }
-        self.wait("the players' subscriptions", |crowd| {
+        self.wait("the players' subscriptions", SOON, |crowd| {
             crowd.all(&players, |peer| peer.progress == Progress::Subscribed)
         })
     }
@@ -275,7 +282,7 @@ impl Crowd {
                 outbox.authenticate(&format!("{token}-{at}"), "bench")
             })?;
         }
-        self.wait("the logins", |crowd| {
+        self.wait("the logins", SOON, |crowd| {
             crowd.all(members, |peer| peer.progress >= Progress::LetIn)
         })
     }
@@ -298,24 +305,6 @@ impl Crowd {
             .all(|&id| self.swarm.member(id).is_some_and(|(peer, _)| is_so(peer)))
     }
 
-    fn wait(
-        &mut self,
-        what: &'static str,
-        mut is_so: impl FnMut(&mut Self) -> bool,
-    ) -> Result<(), BenchError> {
-        let deadline = Instant::now() + SOON;
-        while !is_so(self) {
-            if let Some((_, _, reason)) = self.swarm.take_ended() {
-                return Err(BenchError::Ended { what, reason });
-            }
-            if Instant::now() > deadline {
-                return Err(BenchError::TooSlow(what));
-            }
-            self.swarm.poll(Duration::from_millis(20))?;
-        }
-        Ok(())
-    }
-
     /// Sends all that is due from `start` until `end`, and hears the gateway.
     fn play(&mut self, start: Instant, end: Instant) -> Result<(), BenchError> {
         loop {
@@ -323,41 +312,34 @@ impl Crowd {
             if now >= end {
                 return Ok(());
             }
-            let listens = self.plan.rate_hz == 0;
-            while !listens && self.player_due(start) <= now + TOGETHER {
-                self.player_sends(start)?;
-            }
-            if !listens
-                && self.plan.mode == Mode::Server
-                && self.server_due(start) <= now + TOGETHER
-            {
-                self.server_updates(start)?;
-            }
-            if listens {
+            if self.plan.rate_hz == 0 {
                 self.swarm.poll(end - now)?;
                 continue;
             }
-            let mut next = self.player_due(start).min(end);
-            if self.plan.mode == Mode::Server {
-                next = next.min(self.server_due(start));
+            // As much too early as too late, in the mean.
+            let by = now + GATHER / 2;
+            while self.player_due(start) <= by {
+                self.player_sends(start)?;
             }
-            let wait = next.saturating_duration_since(Instant::now());
-            self.swarm.poll(wait.saturating_sub(TOGETHER))?;
+            if self.plan.mode == Mode::Server && self.server_due(start) <= by {
+                self.server_updates(start)?;
+            }
+            self.hear(now, end)?;
         }
     }
 
-    fn period(&self) -> Duration {
-        Duration::from_secs(1) / self.plan.rate_hz.max(1)
+    fn period_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.plan.rate_hz.max(1))
     }
 
     /// When the next player has its turn: they take turns at equal distances.
     fn player_due(&self, start: Instant) -> Instant {
-        let nanos = self.period().as_nanos() * u128::from(self.player_turns);
-        start + Duration::from_nanos((nanos / self.plan.players.max(1) as u128) as u64)
+        let all_ns = self.period_ns() * self.player_turns;
+        start + Duration::from_nanos(all_ns / self.plan.players.max(1) as u64)
     }
 
     fn server_due(&self, start: Instant) -> Instant {
-        start + Duration::from_nanos(self.period().as_nanos() as u64 * self.server_turns)
+        start + Duration::from_nanos(self.period_ns() * self.server_turns)
     }
 
     fn player_sends(&mut self, start: Instant) -> Result<(), BenchError> {

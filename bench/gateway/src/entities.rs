@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
 use crate::cli::Setup;
+use crate::hearing::Driver;
 use crate::process::{Gateway, Usage};
 use crate::states::{TYPE_URL, for_each_state, put_state};
 use crate::tally::{Spread, microseconds};
@@ -33,12 +35,26 @@ const SOON: Duration = Duration::from_mins(2);
 /// What is asked for before its answers are waited for.
 const REQUESTS_AT_ONCE: usize = 20;
 
-/// How many entities are near a player, how many are not far, and milliseconds
-/// between two windows of each tier. Unreal's levels of detail with a thousand
-/// players on 300 by 300 metres.
+/// How many entities are near a player, and how many are not far. Unreal's
+/// levels of detail with a thousand players on 300 by 300 metres.
 const NEAR: usize = 3;
 const NOT_FAR: usize = 86;
-const INTERVALS_MS: [u32; 3] = [50, 100, 1000];
+
+/// Milliseconds between two windows of entities that are near, not far, far.
+#[derive(Clone, Copy, Debug)]
+struct Intervals([u32; 3]);
+
+impl FromStr for Intervals {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let read = |text: &str| text.trim().parse().ok().filter(|&ms| ms > 0);
+        let intervals: Option<Vec<u32>> = text.split(',').map(read).collect();
+        intervals
+            .and_then(|intervals| Some(Self(intervals.try_into().ok()?)))
+            .ok_or("three times in milliseconds, such as 50,100,1000")
+    }
+}
 
 /// How many players see how many entities.
 #[derive(Clone, Debug, Args)]
@@ -52,6 +68,10 @@ pub(crate) struct World {
     /// Updates of each entity a second.
     #[arg(long, default_value_t = 30)]
     rate: u32,
+    /// Milliseconds between two windows of entities that are near, not far and
+    /// far.
+    #[arg(long, value_name = "NEAR,NOT_FAR,FAR", default_value = "50,100,1000")]
+    intervals_ms: Intervals,
     /// Traffic before it counts.
     #[arg(long, default_value = "3s")]
     warm_up: Span,
@@ -93,11 +113,14 @@ pub(crate) struct Seen {
 }
 
 struct Shared {
+    intervals_ms: [u32; 3],
     is_measuring: bool,
     windows: u64,
     late_us: [Histogram<u64>; 3],
     sub_results: u64,
     origin: Instant,
+    /// Microseconds from the origin to the latest arrival.
+    arrived_us: u32,
 }
 
 struct Peer {
@@ -111,6 +134,11 @@ struct Peer {
 }
 
 impl Handler for Peer {
+    fn on_arrival(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        shared.arrived_us = shared.origin.elapsed().as_micros() as u32;
+    }
+
     fn on_event(&mut self, _outbox: &mut Outbox, event: Event<'_>) {
         match event {
             Event::Data {
@@ -139,7 +167,7 @@ impl Peer {
         };
         let entity = entity as usize;
         let mut shared = self.shared.borrow_mut();
-        let now_us = shared.origin.elapsed().as_micros() as u32;
+        let now_us = shared.arrived_us;
         let newest = &mut self.newest;
         let read = for_each_state(value, |state| {
             if let Some(newest) = newest.get_mut(entity) {
@@ -153,7 +181,7 @@ impl Peer {
         if shared.is_measuring {
             shared.windows += 1;
             let tier = tier(place, entity, newest.len());
-            let late_us = gap_us.saturating_sub(INTERVALS_MS[tier] * 1000);
+            let late_us = gap_us.saturating_sub(shared.intervals_ms[tier] * 1000);
             shared.late_us[tier].saturating_record(u64::from(late_us));
         }
     }
@@ -228,7 +256,7 @@ pub(crate) fn run(setup: &Setup, gateway: &str, world: &World) -> Result<Seen, B
 fn due_per_s(world: &World) -> f64 {
     let of_one: f64 = (0..world.entities)
         .map(|entity| {
-            let interval = INTERVALS_MS[tier(0, entity, world.entities)];
+            let interval = world.intervals_ms.0[tier(0, entity, world.entities)];
             (1000.0 / f64::from(interval)).min(f64::from(world.rate))
         })
         .sum();
@@ -245,14 +273,27 @@ struct Show {
     late_us: Histogram<u64>,
 }
 
+impl Driver for Show {
+    type Peer = Peer;
+
+    // Few, so that the server's frames are not late for them.
+    const AT_ONCE: usize = 64;
+
+    fn swarm(&mut self) -> &mut Swarm<Peer> {
+        &mut self.swarm
+    }
+}
+
 impl Show {
     fn set_up(setup: &Setup, world: &World) -> Result<Self, BenchError> {
         let shared = Rc::new(RefCell::new(Shared {
+            intervals_ms: world.intervals_ms.0,
             is_measuring: false,
             windows: 0,
             late_us: [microseconds(), microseconds(), microseconds()],
             sub_results: 0,
             origin: Instant::now(),
+            arrived_us: 0,
         }));
         let peer = |place: Option<usize>| {
             let entities = place.map_or(0, |_| world.entities);
@@ -269,7 +310,7 @@ impl Show {
             max_waiting_bytes: 16 << 20,
             ..Settings::default()
         };
-        let mut swarm = Swarm::new()?;
+        let mut swarm = Swarm::new()?.with_turns_of(Self::AT_ONCE);
         let server = swarm.connect(setup.servers, settings, peer(None))?;
         let mut show = Self {
             world: world.clone(),
@@ -302,7 +343,7 @@ impl Show {
             }
             self.swarm.flush(member);
         }
-        self.wait("the logins", |show| {
+        self.wait("the logins", SOON, |show| {
             members.iter().all(|&id| {
                 show.swarm
                     .member(id)
@@ -336,7 +377,7 @@ impl Show {
             }
         }
         self.swarm.flush(server);
-        self.wait("the entities' channels", |show| {
+        self.wait("the entities' channels", SOON, |show| {
             let made = show.swarm.member(server).map(|(peer, _)| peer.channels);
             made == Some(entities + 1)
         })
@@ -347,7 +388,7 @@ impl Show {
         for (place, member) in self.players.clone().into_iter().enumerate() {
             if let Some((_, outbox)) = self.swarm.member(member) {
                 for entity in 0..entities {
-                    let interval = INTERVALS_MS[tier(place, entity, entities)];
+                    let interval = self.world.intervals_ms.0[tier(place, entity, entities)];
                     let wanted = options(ChannelDataAccess::ReadAccess, interval);
                     outbox.subscribe(ENTITIES_FROM + entity as u32, 0, Some(wanted))?;
                 }
@@ -355,41 +396,26 @@ impl Show {
             self.swarm.flush(member);
             // Not all at once: a gateway's queues are bounded.
             let floor = place.saturating_sub(REQUESTS_AT_ONCE) * entities;
-            self.wait("the subscriptions", |show| {
+            self.wait("the subscriptions", SOON, |show| {
                 show.shared.borrow().sub_results >= floor as u64
             })?;
         }
         let all = self.players.len() * entities;
-        self.wait("the last subscriptions", |show| {
+        self.wait("the last subscriptions", SOON, |show| {
             show.shared.borrow().sub_results >= all as u64
         })
-    }
-
-    fn wait(
-        &mut self,
-        what: &'static str,
-        mut is_so: impl FnMut(&mut Self) -> bool,
-    ) -> Result<(), BenchError> {
-        let deadline = Instant::now() + SOON;
-        while !is_so(self) {
-            if let Some((_, _, reason)) = self.swarm.take_ended() {
-                return Err(BenchError::Ended { what, reason });
-            }
-            if Instant::now() > deadline {
-                return Err(BenchError::TooSlow(what));
-            }
-            self.swarm.poll(Duration::from_millis(20))?;
-        }
-        Ok(())
     }
 
     /// Updates all entities at every turn, as a game server's frame does.
     fn play(&mut self, start: Instant, end: Instant) -> Result<(), BenchError> {
         let period = Duration::from_secs(1) / self.world.rate.max(1);
         let mut update = Vec::new();
-        while Instant::now() < end {
-            let due = start + Duration::from_nanos(period.as_nanos() as u64 * self.turns);
+        loop {
             let now = Instant::now();
+            if now >= end {
+                return Ok(());
+            }
+            let due = start + Duration::from_nanos(period.as_nanos() as u64 * self.turns);
             if due <= now {
                 if self.shared.borrow().is_measuring {
                     let late = now.duration_since(due).as_micros() as u64;
@@ -404,12 +430,9 @@ impl Show {
                     }
                 }
                 self.swarm.flush(self.server);
-            } else {
-                self.swarm
-                    .poll(due.min(end).saturating_duration_since(now))?;
             }
+            self.hear(now, due.max(now).min(end))?;
         }
-        Ok(())
     }
 
     fn missing(&mut self) -> u64 {
@@ -430,5 +453,19 @@ fn options(access: ChannelDataAccess, interval_ms: u32) -> ChannelSubscriptionOp
         data_access: Some(access.into()),
         fan_out_interval_ms: Some(interval_ms),
         ..ChannelSubscriptionOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_three_and_none_is_nothing() {
+        let read = |text: &str| text.parse().map(|Intervals(ms)| ms).ok();
+        assert_eq!(read("20,50, 500"), Some([20, 50, 500]));
+        for wrong in ["", "20", "20,50", "20,50,0", "20,50,far", "1,2,3,4"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 }

@@ -19,6 +19,7 @@ mod cli;
 mod compare;
 mod crowd;
 mod entities;
+mod hearing;
 mod outcome;
 mod peer;
 mod process;

@@ -18,6 +18,7 @@ const COLUMNS: &[Column] = &[
     ("windows/s", |o| o.windows_per_s, 1),
     ("worst", |o| o.worst_windows_per_s, 1),
     ("gap p99 ms", |o| o.gap_ms.p99, 1),
+    ("worst gap ms", |o| o.gap_ms.max, 1),
     ("latency p50 ms", |o| o.latency_ms.p50, 1),
     ("p99 ms", |o| o.latency_ms.p99, 1),
     ("Mstates/s", |o| o.states_per_s / 1e6, 3),
