@@ -257,6 +257,56 @@ fn an_entity_changes_hands_with_its_cell() {
     );
 }
 
+/// A game whose server has the whole world, where an earlier one had a grid.
+#[test]
+fn cells_without_a_server_take_no_entity_from_its_owner() {
+    let (mut world, [master, first, second]) = row_of_four(0);
+    world.hang_up(first);
+    world.hang_up(second);
+    let entity = 0x80_010;
+    make_entity(&mut world, master, entity, 15.0);
+    walk(&mut world, master, entity, 21.0);
+    walk(&mut world, master, entity, 5.0);
+    let client = world.client();
+    world.subscribe(client, entity, every(20));
+    world.pass(100);
+    world.forget_all();
+    world.hang_up(master);
+    assert_eq!(
+        world.types(client),
+        [types::REMOVE],
+        "it goes with its owner"
+    );
+}
+
+#[test]
+fn a_server_whose_cells_are_removed_may_ask_for_a_block_again() {
+    let (mut world, [_, first, second]) = row_of_four(0);
+    let remove = |world: &mut World, cell: u32| {
+        let message = lagometer_protocol::messages::channeldpb::RemoveChannelMessage {
+            channel_id: FIRST + cell,
+        };
+        world.send(first, FIRST + cell, 0, types::REMOVE, &message);
+    };
+    let ask = |world: &mut World| {
+        world.forget_all();
+        let message = lagometer_protocol::messages::channeldpb::CreateChannelMessage {
+            channel_type: 4,
+            ..Default::default()
+        };
+        world.send(first, GLOBAL, 2, types::CREATE, &message);
+        let made = world.take(first, 10);
+        made.first()
+            .map(|pack| CreateSpatialChannelsResultMessage::decode(&*pack.msg_body).unwrap())
+            .map(|made| made.spatial_channel_id)
+    };
+    remove(&mut world, 0);
+    assert_eq!(ask(&mut world), None, "it has one of them still");
+    remove(&mut world, 1);
+    assert_eq!(ask(&mut world), Some(vec![FIRST, FIRST + 1]));
+    assert!(world.take(second, 10).is_empty());
+}
+
 #[test]
 fn a_group_goes_together_and_a_lock_holds_it() {
     let (mut world, [_, first, second]) = row_of_four(0);

@@ -196,6 +196,10 @@ impl ChannelSide {
     /// so do those that lost theirs while a server was away.
     fn change_hands(&mut self, from: ChannelId, to: ChannelId, entities: &BTreeSet<ChannelId>) {
         let (old, new) = (self.owner(from), self.owner(to));
+        // Cells that nobody has take nothing from whoever has the entities.
+        if old.is_none() && new.is_none() {
+            return;
+        }
         let stays = old.is_some() && old == new;
         for &id in entities {
             let is_kept = stays && self.owner(id).is_some();

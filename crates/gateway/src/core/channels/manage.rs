@@ -52,6 +52,9 @@ impl ChannelSide {
                     return;
                 }
                 self.set_owner(ChannelId::GLOBAL, Some(request.from));
+                if let Some(global) = self.channels.get_mut(&ChannelId::GLOBAL) {
+                    global.owner_may_return = false;
+                }
                 ChannelId::GLOBAL
             }
             _ => {
@@ -246,6 +249,9 @@ impl ChannelSide {
         self.forget_entity(id);
         self.set_owner(id, None);
         self.channels.remove(&id);
+        if kind == ChannelType::Spatial as i32 {
+            self.release_empty_block(id);
+        }
         self.counters.of_mut(kind).channels -= 1;
         if id.0 < self.settings.spatial_channels_from {
             self.next_channel = id.0;

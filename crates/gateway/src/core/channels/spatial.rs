@@ -120,6 +120,24 @@ impl ChannelSide {
         }
     }
 
+    /// A cell's channel is gone: a block of which none is left has no server
+    /// any more, and may go to another or to the same again.
+    pub(super) fn release_empty_block(&mut self, gone: ChannelId) {
+        let (Some(grid), Some(cell)) = (
+            &self.settings.grid,
+            gone.0.checked_sub(self.settings.spatial_channels_from),
+        ) else {
+            return;
+        };
+        let slot = grid.server_of(cell);
+        let is_left = |cell| self.channels.contains_key(&self.spatial_channel(cell));
+        if !grid.cells_of(slot).any(is_left)
+            && let Some(server) = self.servers.0.get_mut(slot as usize)
+        {
+            *server = None;
+        }
+    }
+
     /// The channel of a cell.
     pub(super) fn spatial_channel(&self, cell: u32) -> ChannelId {
         ChannelId(self.settings.spatial_channels_from + cell)
