@@ -5,12 +5,12 @@
 //! is a process killed with SIGKILL, or a connection cut as the kernel cuts
 //! those of a killed process.
 
+mod world_gateway;
+
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use lagometer_protocol::messages::channeldpb::{
     AuthMessage, ChannelDataAccess, ChannelSubscriptionOptions, SubscribedToChannelMessage,
@@ -18,90 +18,15 @@ use lagometer_protocol::messages::channeldpb::{
 use lagometer_protocol::{FrameBuilder, MessagePack, ToGateway};
 use lagometer_web::scrape;
 use serde_json::Value;
-
-/// The grid of `experiments/world/spatial.toml`.
-const GRID: &str = r#"{"Config": {"WorldOffsetX": -15000, "WorldOffsetZ": -15000,
-  "GridWidth": 2000, "GridHeight": 2000, "GridCols": 15, "GridRows": 15,
-  "ServerCols": 3, "ServerRows": 3, "ServerInterestBorderSize": 0}}"#;
-
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A gateway in a process of its own, at addresses that it keeps when it is
-/// started again.
-struct Gateway {
-    child: Child,
-    addresses: [SocketAddr; 3],
-    grid: tempfile::TempDir,
-    flags: &'static [&'static str],
-}
+use world_gateway::Gateway;
 
 impl Gateway {
-    /// One whose servers may come back for what they had.
-    fn start() -> Self {
-        Self::start_with("", &["--scr"])
-    }
-
-    /// One with settings and flags of its own.
-    fn start_with(settings: &str, flags: &'static [&'static str]) -> Self {
-        let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-        let addresses = listeners
-            .each_ref()
-            .map(|listener| listener.local_addr().unwrap());
-        drop(listeners);
-        let grid = tempfile::tempdir().unwrap();
-        std::fs::write(grid.path().join("grid.json"), GRID).unwrap();
-        std::fs::write(grid.path().join("gateway.toml"), settings).unwrap();
-        let child = spawn_gateway(&addresses, grid.path(), flags);
-        Self {
-            child,
-            addresses,
-            grid,
-            flags,
-        }
-    }
-
     /// Kills it without a word and starts another in its place.
     fn replace(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = spawn_gateway(&self.addresses, self.grid.path(), self.flags);
+        self.child = self.place.start();
     }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn spawn_gateway(
-    [servers, clients, web]: &[SocketAddr; 3],
-    folder: &Path,
-    flags: &[&str],
-) -> Child {
-    let child = Command::new(env!("CARGO_BIN_EXE_lagometer"))
-        .args(["gateway", "--dev", "--cwm=false", "--loglevel=2"])
-        .args(flags)
-        .args(["--chs", "channel_settings_hifi.json"])
-        .args(["--cfsm", "client_authoratative_fsm.json"])
-        .arg("--config")
-        .arg(folder.join("gateway.toml"))
-        .arg("--scc")
-        .arg(folder.join("grid.json"))
-        .args(["--sa", &servers.to_string(), "--ca", &clients.to_string()])
-        .args(["--web", &web.to_string()])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let began = Instant::now();
-    while TcpStream::connect(clients).is_err() || TcpStream::connect(servers).is_err() {
-        assert!(began.elapsed() < PATIENCE, "the gateway does not listen");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    child
 }
 
 /// Plays `spatial` with 20 players on the gateway, breaks something once all
@@ -162,8 +87,8 @@ fn is_whole(world: &Value) {
 
 #[test]
 fn players_come_back_to_a_gateway_that_was_killed() {
-    let mut gateway = Gateway::start();
-    let [servers, clients, _] = gateway.addresses;
+    let mut gateway = Gateway::start(&["--scr"], "");
+    let [servers, clients, _] = gateway.place.addresses;
     let document = play(clients, servers, || gateway.replace());
     let world = &document["world"];
     is_whole(world);
@@ -174,8 +99,8 @@ fn players_come_back_to_a_gateway_that_was_killed() {
 
 #[test]
 fn a_server_that_was_cut_off_goes_on_where_it_was() {
-    let gateway = Gateway::start();
-    let [servers, clients, _] = gateway.addresses;
+    let gateway = Gateway::start(&["--scr"], "");
+    let [servers, clients, _] = gateway.place.addresses;
     let road = Road::to(servers);
     // The master is first; the fifth of the others has the middle.
     let document = play(clients, road.address, || road.cut(5));
@@ -195,8 +120,8 @@ fn a_lone_server_that_was_cut_off_gets_its_players_back() {
     let cases = [("single", &[][..]), ("lod", &[]), ("lod", &["--scr"])];
     let played = cases.map(|(scenario, flags)| {
         std::thread::spawn(move || {
-            let gateway = Gateway::start_with("", flags);
-            let [servers, clients, _] = gateway.addresses;
+            let gateway = Gateway::start(flags, "");
+            let [servers, clients, _] = gateway.place.addresses;
             let road = Road::to(servers);
             let asked = [scenario, "--workers", "2", "--for", "4s"];
             play_one(&asked, clients, road.address, || road.cut(0))
@@ -214,8 +139,8 @@ fn a_lone_server_that_was_cut_off_gets_its_players_back() {
 
 #[test]
 fn all_processes_come_back_to_a_gateway_that_was_killed() {
-    let mut gateway = Gateway::start();
-    let [servers, clients, _] = gateway.addresses;
+    let mut gateway = Gateway::start(&["--scr"], "");
+    let [servers, clients, _] = gateway.place.addresses;
     let asked = ["lod", "--workers", "2", "--for", "5s"];
     let document = play_one(&asked, clients, servers, || gateway.replace());
     let world = &document["world"];
@@ -240,8 +165,8 @@ fn sees_all(world: &Value) {
 fn a_player_that_never_reads_harms_nobody_else() {
     // What few players are told in seconds is to be too much already.
     let settings = "[slow_readers]\nresume_at = \"4 KiB\"\nmerge_from = \"16 KiB\"\n";
-    let gateway = Gateway::start_with(settings, &[]);
-    let [servers, clients, web] = gateway.addresses;
+    let gateway = Gateway::start(&[], settings);
+    let [servers, clients, web] = gateway.place.addresses;
     let mut silent = None;
     let document = play_one(&["single", "--for", "6s"], clients, servers, || {
         silent = Some(subscribe_and_never_read(clients));

@@ -3,7 +3,7 @@
 use crate::crowd::EntityId;
 
 /// Where a gateway's entity channels begin, and the world's net ids with them.
-const FIRST_ENTITY: u32 = 0x8_0000;
+pub(crate) const FIRST_ENTITY: u32 = 0x8_0000;
 
 /// Entities that belong to each player.
 pub(crate) const EACH: u32 = 3;

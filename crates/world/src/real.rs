@@ -277,6 +277,10 @@ impl Wires for Sockets<'_> {
         self.swarm.flush(MemberId(id.0));
     }
 
+    fn hang_up(&mut self, id: PeerId) {
+        let _ = self.swarm.close(MemberId(id.0));
+    }
+
     fn take_ended(&mut self) -> Option<(Peer, String)> {
         let (_, timed, reason) = self.swarm.take_ended()?;
         Some((timed.peer, reason.to_string()))

@@ -1,11 +1,13 @@
 //! Simulated game servers: they own the world or a part of it, simulate its
 //! characters and tell the gateway of them.
 
+mod departure;
 mod entities;
 mod luggage;
 mod master;
 mod pupil;
 mod region;
+mod taking;
 mod whole;
 
 use std::cell::Cell;
@@ -151,6 +153,26 @@ impl Server {
         }
     }
 
+    /// The number of its connection, once the gateway has let it in.
+    #[must_use]
+    pub fn conn_id(&self) -> Option<u32> {
+        match self {
+            Self::Whole(server) => server.conn_id(),
+            Self::Master(server) => server.conn_id(),
+            Self::Region(server) => server.conn_id(),
+        }
+    }
+
+    /// A world begins with this server: once it has GLOBAL, it removes what an
+    /// earlier world left on the gateway, and is ready when that is gone.
+    pub fn begin_world(&mut self) {
+        match self {
+            Self::Whole(server) => server.begin_world(),
+            Self::Master(server) => server.begin_world(),
+            Self::Region(_) => {}
+        }
+    }
+
     /// Whether it has what it is to own. `Err` where it never will have, with
     /// the reason.
     ///
@@ -159,8 +181,8 @@ impl Server {
     /// What is wrong with the gateway.
     pub fn is_ready(&self) -> Result<bool, &'static str> {
         match self {
-            Self::Whole(server) => Ok(server.owns_world()),
-            Self::Master(server) => Ok(server.owns_world()),
+            Self::Whole(server) => server.is_ready(),
+            Self::Master(server) => server.is_ready(),
             Self::Region(server) => server.is_ready(),
         }
     }
@@ -186,6 +208,46 @@ impl Server {
             Self::Whole(server) => server.freeze(),
             Self::Master(_) => {}
             Self::Region(server) => server.freeze(),
+        }
+    }
+
+    /// The world is over: players are about to go, and nothing need be done for
+    /// those who stay.
+    pub fn begin_to_leave(&mut self) {
+        match self {
+            Self::Whole(server) => server.departure.begin(),
+            Self::Master(_) => {}
+            Self::Region(server) => server.departure.begin(),
+        }
+    }
+
+    /// Whether it knows of players that have not gone yet.
+    #[must_use]
+    pub fn has_players(&self) -> bool {
+        match self {
+            Self::Whole(server) => server.has_players(),
+            Self::Master(server) => server.has_players(),
+            Self::Region(server) => server.has_players(),
+        }
+    }
+
+    /// Has the channels removed that it has made. What it hears afterwards of
+    /// their going is counted.
+    pub fn take_away(&mut self, outbox: &mut Outbox) {
+        match self {
+            Self::Whole(server) => server.take_away(outbox),
+            Self::Master(_) => {}
+            Self::Region(server) => server.take_away(outbox),
+        }
+    }
+
+    /// Whether all of them are gone.
+    #[must_use]
+    pub fn has_taken_away(&self) -> bool {
+        match self {
+            Self::Whole(server) => server.departure.is_clear(),
+            Self::Master(_) => true,
+            Self::Region(server) => server.departure.is_clear(),
         }
     }
 

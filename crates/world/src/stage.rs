@@ -2,6 +2,7 @@
 //! stand still and what they see is compared with the truth.
 
 mod agenda;
+mod leaving;
 mod peer;
 mod returning;
 mod tally;
@@ -132,10 +133,18 @@ impl<'a, W: Wires> Stage<'a, W> {
             agenda: Agenda::default(),
             clock: Rc::clone(clock),
         };
-        for (number, server) in (0..).zip(Server::all(scenario, clock)) {
-            if part.servers.has(number) {
-                let id = stage.connect_server(server)?;
-                stage.servers.insert(number, id);
+        for (number, mut server) in (0..).zip(Server::all(scenario, clock)) {
+            if !part.servers.has(number) {
+                continue;
+            }
+            if number == 0 {
+                server.begin_world();
+            }
+            let id = stage.connect_server(server)?;
+            stage.servers.insert(number, id);
+            if number == 0 {
+                // The others find the gateway as a world begins.
+                stage.wait_for_servers()?;
             }
         }
         stage.wait_for_servers()?;
@@ -283,7 +292,7 @@ impl<'a, W: Wires> Stage<'a, W> {
     }
 
     /// Tells what was found, and plays on until nobody needs this part's
-    /// connections any more.
+    /// connections any more. The gateway is left as it was found.
     fn close(mut self) -> Result<Outcome, PlayError> {
         self.tally.deeds(players(&self.wires));
         let partial = self.company.is_stopped()?;
@@ -292,6 +301,7 @@ impl<'a, W: Wires> Stage<'a, W> {
         while !self.company.is_over()? {
             self.step(self.now() + HEARING)?;
         }
+        self.leave();
         Ok(outcome)
     }
 

@@ -100,7 +100,11 @@ pub trait Wires {
     /// rest goes when there is.
     fn flush(&mut self, id: PeerId);
 
-    /// The next of the connections that have ended, with its peer and why.
+    /// Ends a connection from this side, whatever is still in its outbox.
+    fn hang_up(&mut self, id: PeerId);
+
+    /// The next of the connections that have ended by themselves, with its peer
+    /// and why; one that was [hung up](Self::hang_up) may be among them.
     fn take_ended(&mut self) -> Option<(Peer, String)>;
 
     /// What went over the wires so far.

@@ -19,6 +19,20 @@ use crate::vector::Vector;
 /// The channel that everybody may subscribe to.
 pub(crate) const GLOBAL: u32 = 0;
 
+/// How the channels of a world's cells are marked, so that a later world finds
+/// them if nobody has removed them.
+pub(crate) const CELL_MARK: &str = "lagometer cell";
+
+/// How many marks there are for channels of entities: a gateway lists the
+/// channels of one mark in one message, which holds more than two thousand.
+pub(crate) const ENTITY_MARKS: u32 = 16;
+
+/// How the channels of entities are marked: those of every sixteenth player
+/// alike.
+pub(crate) fn entity_mark(nth: u32) -> String {
+    format!("lagometer entity {:x}", nth % ENTITY_MARKS)
+}
+
 /// The engine's message types.
 pub(crate) const LOW_LEVEL: u32 = 100;
 pub(crate) const RPC: u32 = 102;

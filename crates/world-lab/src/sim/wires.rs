@@ -441,6 +441,11 @@ impl Wires for SimWires<'_> {
         }
     }
 
+    fn hang_up(&mut self, id: PeerId) {
+        let why = CloseReason::PeerClosed;
+        self.end(id.0, why, why.to_string());
+    }
+
     fn take_ended(&mut self) -> Option<(Peer, String)> {
         self.ended.pop_front()
     }

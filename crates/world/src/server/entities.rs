@@ -53,6 +53,7 @@ impl Entities {
                         ..ChannelSubscriptionOptions::default()
                     }),
                     data: Some(words::any(words::ENTITY_TYPE, data.encode_to_vec())),
+                    metadata: words::entity_mark(player),
                     is_well_known: part == Part::PlayerState,
                     ..CreateEntityChannelMessage::default()
                 },
@@ -95,6 +96,11 @@ impl Entities {
     /// Whether an entity's channel is there.
     pub(super) fn is_open(&self, entity: EntityId) -> bool {
         self.known.get(&entity).is_some_and(|known| known.open)
+    }
+
+    /// The channels that were asked for or are there.
+    pub(super) fn all(&self) -> impl Iterator<Item = EntityId> {
+        self.known.keys().copied()
     }
 
     /// Closes all channels of a player.

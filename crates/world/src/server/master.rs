@@ -4,17 +4,18 @@
 //! start in, whose server then hears it; a player that has gone is announced
 //! to all servers, of which one has its character.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lagometer_client::{Event, Handler, Outbox, SendError, Stub};
 use lagometer_protocol::messages::channeldpb::{
-    BroadcastType, ChannelDataAccess, ChannelSubscriptionOptions, ChannelType,
-    CreateChannelMessage, UnsubscribedFromChannelResultMessage,
+    BroadcastType, ChannelDataAccess, ChannelSubscriptionOptions,
+    UnsubscribedFromChannelResultMessage,
 };
 use lagometer_protocol::{Broadcast, FromGateway};
 use prost::Message as _;
 
+use super::taking::{self, Taking};
 use super::{ServerCounts, count_refusal};
 use crate::ground::Ground;
 use crate::scenario::Scenario;
@@ -28,7 +29,9 @@ const TO_SERVERS: u32 = BroadcastType::AllButClient as u32 | BroadcastType::AllB
 pub struct Master {
     scenario: Arc<Scenario>,
     ground: Ground,
-    owns_world: bool,
+    taking: Taking,
+    /// The connections of players that have asked to come in.
+    players: BTreeSet<u32>,
     /// The connections of players whose cell was asked for.
     asked: BTreeMap<Stub, u32>,
     counts: ServerCounts,
@@ -40,8 +43,9 @@ impl Master {
     pub fn new(scenario: Arc<Scenario>) -> Self {
         Self {
             ground: Ground::new(&scenario.ground, scenario.seed),
+            taking: Taking::new(&scenario),
             scenario,
-            owns_world: false,
+            players: BTreeSet::new(),
             asked: BTreeMap::new(),
             counts: ServerCounts::default(),
         }
@@ -53,23 +57,33 @@ impl Master {
     ///
     /// [`SendError`] where the outbox takes nothing.
     pub fn begin(&self, outbox: &mut Outbox) -> Result<(), SendError> {
-        outbox.authenticate("lagometer-world-master", "test_lt")?;
-        outbox.create_channel(CreateChannelMessage {
-            channel_type: ChannelType::Global.into(),
-            sub_options: Some(ChannelSubscriptionOptions {
-                data_access: Some(ChannelDataAccess::WriteAccess.into()),
-                ..ChannelSubscriptionOptions::default()
-            }),
-            data: Some(words::any(words::WORLD_TYPE, Vec::new())),
-            ..CreateChannelMessage::default()
-        })?;
-        Ok(())
+        taking::begin("lagometer-world-master", outbox)
+    }
+
+    /// The number of its connection, once the gateway has let it in.
+    #[must_use]
+    pub fn conn_id(&self) -> Option<u32> {
+        self.taking.conn_id()
+    }
+
+    /// A world begins with this: what an earlier one left on the gateway goes.
+    pub fn begin_world(&mut self) {
+        self.taking.begin_world();
     }
 
     /// Whether the gateway has given it GLOBAL.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the gateway.
+    pub fn is_ready(&self) -> Result<bool, &'static str> {
+        self.taking.is_done()
+    }
+
+    /// Whether any player that asked it to come in is still there.
     #[must_use]
-    pub fn owns_world(&self) -> bool {
-        self.owns_world
+    pub fn has_players(&self) -> bool {
+        !self.players.is_empty()
     }
 
     /// What it has done so far.
@@ -81,6 +95,7 @@ impl Master {
     /// A player wants to come in: where its starting place lies is for the
     /// gateway to say.
     fn receive(&mut self, conn_id: u32, player: u32, outbox: &mut Outbox) {
+        self.players.insert(conn_id);
         let (seed, radius_cm) = (self.scenario.seed, self.scenario.movement.radius_cm);
         let place = self
             .ground
@@ -112,6 +127,7 @@ impl Master {
     }
 
     fn announce(&mut self, left: &UnsubscribedFromChannelResultMessage, outbox: &mut Outbox) {
+        self.players.remove(&left.conn_id);
         let sent = outbox.message(
             GLOBAL,
             Broadcast(TO_SERVERS),
@@ -125,6 +141,8 @@ impl Master {
 
 impl Handler for Master {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
+        let asked = self.taking.hear(&event, outbox);
+        count_refusal(&mut self.counts, &asked);
         match event {
             Event::User {
                 msg_type: words::LOW_LEVEL,
@@ -149,15 +167,9 @@ impl Handler for Master {
             }
             Event::Message {
                 channel_id: GLOBAL,
-                message,
+                message: FromGateway::UnsubFromChannel(left),
                 ..
-            } => match message {
-                // Of all channels that are created it hears as GLOBAL's owner;
-                // the first is GLOBAL.
-                FromGateway::CreateChannel(_) => self.owns_world = true,
-                FromGateway::UnsubFromChannel(left) => self.announce(&left, outbox),
-                _ => {}
-            },
+            } => self.announce(&left, outbox),
             _ => {}
         }
     }

@@ -6,6 +6,7 @@
 //! whatever this server would still say of it would contradict its next one.
 
 mod border;
+mod departing;
 mod players;
 
 use std::cell::Cell;
@@ -24,6 +25,7 @@ use lagometer_protocol::{Broadcast, FromGateway};
 use lagometer_units::Time;
 use prost::Message as _;
 
+use super::departure::Departure;
 use super::entities::Entities;
 use super::luggage::{Followed, sign};
 use super::pupil::{Pupil, player_of};
@@ -74,6 +76,7 @@ pub struct Region {
     /// Entities that were in its cells while nobody simulated them.
     unclaimed: BTreeSet<EntityId>,
     claims: Vec<Claim>,
+    pub(super) departure: Departure,
     frozen: bool,
     counts: ServerCounts,
     buffer: Vec<u8>,
@@ -137,6 +140,7 @@ impl Region {
             recovered: Vec::new(),
             unclaimed: BTreeSet::new(),
             claims: Vec::new(),
+            departure: Departure::default(),
             frozen: false,
             counts: ServerCounts::default(),
             buffer: Vec::new(),
@@ -355,6 +359,7 @@ impl Region {
         let asked = outbox.create_channel(CreateChannelMessage {
             channel_type: ChannelType::Spatial.into(),
             sub_options: Some(options(ChannelDataAccess::WriteAccess)),
+            metadata: words::CELL_MARK.to_owned(),
             ..CreateChannelMessage::default()
         });
         count_refusal(&mut self.counts, &asked);
@@ -432,6 +437,7 @@ impl Handler for Region {
                     self.lose(EntityId(channel_id), Custody::Gave);
                 }
                 FromGateway::RemoveChannel(removed) => {
+                    self.departure.removed(removed.channel_id);
                     self.lose(EntityId(removed.channel_id), Custody::Dropped);
                 }
                 FromGateway::RecoveryChannelData(data) => self.recover(&data),

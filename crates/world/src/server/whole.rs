@@ -7,17 +7,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lagometer_client::{Event, Handler, Outbox, SendError};
-use lagometer_protocol::messages::channeldpb::{
-    ChannelDataAccess, ChannelDataRecoveryMessage, ChannelSubscriptionOptions, ChannelType,
-    CreateChannelMessage,
-};
+use lagometer_protocol::messages::channeldpb::{ChannelDataRecoveryMessage, ChannelType};
 use lagometer_protocol::messages::unrealpb::SpawnObjectMessage;
 use lagometer_protocol::{Broadcast, FromGateway};
 use lagometer_units::Time;
 use prost::Message as _;
 
+use super::departure::Departure;
 use super::entities::Entities;
 use super::pupil::{Pupil, newcomer, player_of, read_move};
+use super::taking::{self, Taking};
 use super::{ServerCounts, count_refusal};
 use crate::crowd::{Crowd, EntityId};
 use crate::ground::Ground;
@@ -42,9 +41,8 @@ pub struct GameServer {
     /// Entity channels asked for: what is to be told once they are there.
     channels: Entities,
     clock: Rc<Cell<Time>>,
-    owns_world: bool,
-    /// The gateway gives it back what an earlier connection of its had.
-    recovers: bool,
+    taking: Taking,
+    pub(super) departure: Departure,
     frozen: bool,
     counts: ServerCounts,
     buffer: Vec<u8>,
@@ -58,14 +56,14 @@ impl GameServer {
         let ground = Arc::new(Ground::new(&scenario.ground, scenario.seed));
         Self {
             crowd: Crowd::new(Arc::clone(&ground), scenario.movement),
+            taking: Taking::new(&scenario),
+            departure: Departure::default(),
             scenario,
             ground,
             pupils: BTreeMap::new(),
             players: BTreeMap::new(),
             channels: Entities::default(),
             clock,
-            owns_world: false,
-            recovers: false,
             frozen: false,
             counts: ServerCounts::default(),
             buffer: Vec::new(),
@@ -78,22 +76,23 @@ impl GameServer {
     ///
     /// [`SendError`] where the outbox takes nothing.
     pub fn begin(&self, outbox: &mut Outbox) -> Result<(), SendError> {
-        outbox.authenticate("lagometer-world-server", "test_lt")?;
-        outbox.create_channel(CreateChannelMessage {
-            channel_type: ChannelType::Global.into(),
-            sub_options: Some(ChannelSubscriptionOptions {
-                data_access: Some(ChannelDataAccess::WriteAccess.into()),
-                ..ChannelSubscriptionOptions::default()
-            }),
-            data: Some(words::any(words::WORLD_TYPE, Vec::new())),
-            ..CreateChannelMessage::default()
-        })?;
-        Ok(())
+        taking::begin("lagometer-world-server", outbox)
+    }
+
+    /// The number of its connection, once the gateway has let it in.
+    #[must_use]
+    pub fn conn_id(&self) -> Option<u32> {
+        self.taking.conn_id()
+    }
+
+    /// A world begins with this: what an earlier one left on the gateway goes.
+    pub fn begin_world(&mut self) {
+        self.taking.begin_world();
     }
 
     /// Simulates a frame that ends at `now` and tells what changed.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
-        if !self.owns_world {
+        if self.is_ready() != Ok(true) {
             return;
         }
         self.counts.frames += 1;
@@ -114,9 +113,12 @@ impl GameServer {
     }
 
     /// Whether the gateway has given it the world.
-    #[must_use]
-    pub fn owns_world(&self) -> bool {
-        self.owns_world
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the gateway.
+    pub fn is_ready(&self) -> Result<bool, &'static str> {
+        self.taking.is_done()
     }
 
     /// The characters as they are.
@@ -129,6 +131,18 @@ impl GameServer {
     #[must_use]
     pub fn counts(&self) -> ServerCounts {
         self.counts
+    }
+
+    /// Whether any of its players is still there.
+    #[must_use]
+    pub fn has_players(&self) -> bool {
+        !self.players.is_empty()
+    }
+
+    /// Has the channels removed that it has made.
+    pub fn take_away(&mut self, outbox: &mut Outbox) {
+        let entities = self.channels.all().map(|entity| entity.0);
+        self.departure.remove(entities, outbox);
     }
 
     /// All characters in one update, or as many as a frame of the wire takes.
@@ -279,6 +293,9 @@ impl GameServer {
         let Some(player) = self.players.remove(&conn_id) else {
             return;
         };
+        if self.departure.has_begun() {
+            return;
+        }
         self.pupils.remove(&player);
         self.crowd.give_up(Part::Pawn.of(player));
         let told = match self.scenario.channels {
@@ -304,7 +321,7 @@ impl GameServer {
     fn hear_player(&mut self, outbox: &mut Outbox, conn_id: u32, msg_type: u32, payload: &[u8]) {
         match msg_type {
             // Who is not heard now asks again.
-            words::LOW_LEVEL if !self.owns_world => {}
+            words::LOW_LEVEL if self.is_ready() != Ok(true) => {}
             words::LOW_LEVEL => match words::read_login(payload) {
                 Some(player) => self.admit(conn_id, player, outbox),
                 None => self.counts.bad_moves += 1,
@@ -324,6 +341,8 @@ impl GameServer {
 
 impl Handler for GameServer {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
+        let asked = self.taking.hear(&event, outbox);
+        count_refusal(&mut self.counts, &asked);
         match event {
             Event::User {
                 msg_type,
@@ -331,14 +350,8 @@ impl Handler for GameServer {
                 payload,
                 ..
             } => self.hear_player(outbox, client_conn_id, msg_type, payload),
-            Event::LoggedIn { should_recover, .. } => self.recovers = should_recover,
             Event::Message { message, .. } => match message {
-                FromGateway::CreateChannel(_) => self.owns_world = !self.recovers,
                 FromGateway::RecoveryChannelData(data) => self.give_up(&data, outbox),
-                FromGateway::RecoveryEnd(_) => {
-                    self.recovers = false;
-                    self.owns_world = true;
-                }
                 FromGateway::CreateEntityChannel(result) => {
                     let entity = EntityId(result.channel_id);
                     let conn_id = self.channels.opened(entity);
@@ -352,6 +365,7 @@ impl Handler for GameServer {
                 {
                     self.dismiss(result.conn_id, outbox);
                 }
+                FromGateway::RemoveChannel(removed) => self.departure.removed(removed.channel_id),
                 _ => {}
             },
             _ => {}

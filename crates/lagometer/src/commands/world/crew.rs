@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use lagometer_crew::{Coordinator, Error, Event, Settings, join};
 use lagometer_far::Secret;
@@ -16,6 +17,12 @@ use crate::cli::{CrewArguments, WorldArguments};
 use crate::failure::Failure;
 use crate::far_end::{self, SECRET_VARIABLE};
 use crate::interrupt;
+
+/// How long workers of our own may take to leave the gateway.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether they have.
+const POLL: Duration = Duration::from_millis(10);
 
 /// Plays `scenario` on the gateway at `venue` with the workers that are asked
 /// for: processes of this machine's own, or such as come from elsewhere.
@@ -79,7 +86,11 @@ pub(super) fn play(
         own.as_mut().map_or(Ok(()), Processes::check)
     })?;
     let mut mend = |event| tell_and_mend(event, with_players, own.as_mut());
-    Ok(coordinator.play(venue, progress, &mut mend, stop)?)
+    let outcome = coordinator.play(venue, progress, &mut mend, stop)?;
+    if let Some(own) = &mut own {
+        own.let_end();
+    }
+    Ok(outcome)
 }
 
 /// Says what to ask for where there are fewer game servers than workers for
@@ -235,6 +246,19 @@ impl Processes {
         Ok(Some(process))
     }
 
+    /// Gives those that have told all they had to tell the time to take away
+    /// what they made on the gateway.
+    fn let_end(&mut self) {
+        let began = Instant::now();
+        while began.elapsed() < ENDS_WITHIN {
+            let is_over = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+            if self.children.iter_mut().all(is_over) {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
     /// Whether all are still there.
     fn check(&mut self) -> Result<(), Failure> {
         for (nth, child) in (1..).zip(&mut self.children) {
@@ -251,7 +275,6 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // One that is done has told all it had to tell.
             let _ = child.kill();
             let _ = child.wait();
         }

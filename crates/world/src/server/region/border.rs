@@ -156,6 +156,12 @@ impl Region {
 
     /// That was all: the server goes on where it was.
     pub(super) fn recovered_all(&mut self, outbox: &mut Outbox) {
+        if self.cells.is_empty() {
+            // Somebody has removed what it had.
+            self.stage = Stage::Beginning;
+            self.ask_for_cells(self.conn_id.unwrap_or(0), outbox);
+            return;
+        }
         let recovered = std::mem::take(&mut self.recovered);
         let mut in_cells = Vec::new();
         for had in recovered {

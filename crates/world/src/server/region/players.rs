@@ -171,6 +171,9 @@ impl Region {
         let Some(player) = self.players.remove(&conn_id) else {
             return;
         };
+        if self.departure.has_begun() {
+            return;
+        }
         let arriving = self.arriving.remove(&player).map(|it| it.body.place);
         let charge = self.charges.get(&player);
         let place = charge.and_then(|charge| charge.pupil.replica.place());
