@@ -330,7 +330,7 @@ impl Roll {
                     hall_now.back.push(index);
                 }
             }
-            FromWorker::Note { note, so_far } => seat.note(note, so_far),
+            FromWorker::Note { note, so_far } => seat.note(*note, so_far),
             FromWorker::Report(claims) => {
                 seat.set_clock_error(claims.within());
                 let mut report = claims.report();

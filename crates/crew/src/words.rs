@@ -51,7 +51,10 @@ pub(crate) enum FromWorker {
     /// to come.
     Opened,
     /// What happened in half a second, and all that was found up to then.
-    Note { note: Note, so_far: Box<Outcome> },
+    Note {
+        note: Box<Note>,
+        so_far: Box<Outcome>,
+    },
     /// What its game servers say of whom they simulate.
     Report(Claims),
     /// Nobody moves there any more, and its players have been told everything.

@@ -349,7 +349,7 @@ impl Company for TheOthers {
     }
 
     fn note(&mut self, note: Note, so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError> {
-        let so_far = Box::new(so_far());
+        let (note, so_far) = (Box::new(note), Box::new(so_far()));
         self.here.poster.say(FromWorker::Note { note, so_far });
         Ok(())
     }

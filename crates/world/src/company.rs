@@ -49,6 +49,8 @@ impl Note {
         mine.frame_late_ms = mine.frame_late_ms.max(theirs.frame_late_ms);
         mine.generator_cpu_pct = sum(mine.generator_cpu_pct, theirs.generator_cpu_pct);
         mine.handovers_per_s = sum(mine.handovers_per_s, theirs.handovers_per_s);
+        // One of all asks the gateway.
+        mine.gateway_ticks = mine.gateway_ticks.or(theirs.gateway_ticks);
         merge(&mut self.ages, &other.ages);
         self.moment.set_ages(&self.ages);
         self.came += other.came;

@@ -59,7 +59,7 @@ pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use ladder::Ladder;
 pub use mind::{Decision, Mind, Temper, Turn};
-pub use outcome::{Fellow, GatewayFigures, Handovers, Moment, Outcome, Returned};
+pub use outcome::{Fellow, GatewayFigures, GatewayTicks, Handovers, Moment, Outcome, Returned};
 pub use part::{Part, Slice};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;

@@ -215,4 +215,20 @@ pub struct Moment {
     /// Characters that came from one server to another, a second; none where
     /// no servers share them.
     pub handovers_per_s: Option<f64>,
+    /// What the gateway said of its ticks; none where it was not asked or did
+    /// not answer.
+    #[serde(default)]
+    pub gateway_ticks: Option<GatewayTicks>,
+}
+
+/// What a gateway said of the ticks of its channels since it was last looked
+/// at; none where it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GatewayTicks {
+    /// Ticks a second at which it sent windows.
+    pub per_s: Option<f64>,
+    /// How many of them it came to more than 10 ms late, per cent.
+    pub late_pct: Option<f64>,
+    /// The longest tick of any type of channel that was seen, milliseconds.
+    pub longest_ms: Option<f64>,
 }

@@ -16,7 +16,7 @@ use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::company::{Alone, Company};
-use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::outcome::{GatewayFigures, GatewayTicks, Moment, Outcome};
 use crate::part::Part;
 use crate::scenario::Scenario;
 use crate::stage::{Peer, play_part};
@@ -310,6 +310,10 @@ impl Wires for Sockets<'_> {
     fn begin_measuring(&mut self) -> Result<(), PlayError> {
         self.measured_from = self.time.now();
         Ok(self.roads.begin_weather()?)
+    }
+
+    fn gateway_ticks(&mut self) -> Option<GatewayTicks> {
+        self.watch.as_mut()?.ticks()
     }
 
     fn end_measuring(&mut self) -> Option<GatewayFigures> {

@@ -356,7 +356,8 @@ impl<'a, W: Wires> Stage<'a, W> {
                 let (flow, cpu) = (self.wires.flow(), self.wires.processor_time());
                 let (now, counts) = (self.now(), self.server_counts());
                 let came = self.players.len() as u32;
-                let note = self.tally.note(now, came, players(&self.wires), flow, cpu);
+                let mut note = self.tally.note(now, came, players(&self.wires), flow, cpu);
+                note.moment.gateway_ticks = self.wires.gateway_ticks();
                 let (tally, wires) = (&self.tally, &self.wires);
                 let so_far = || tally.so_far(players(wires), counts, flow, cpu);
                 self.company.note(note, &so_far)?;

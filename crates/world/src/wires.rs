@@ -9,7 +9,7 @@ use lagometer_client::{Outbox, Settings};
 use lagometer_units::Time;
 use thiserror::Error;
 
-use crate::outcome::GatewayFigures;
+use crate::outcome::{GatewayFigures, GatewayTicks};
 use crate::stage::Peer;
 
 /// One of the connections that wires hold. Never used again after its end.
@@ -121,6 +121,12 @@ pub trait Wires {
     ///
     /// What the system says.
     fn begin_measuring(&mut self) -> Result<(), PlayError>;
+
+    /// What the gateway has said of its ticks since this was last asked, where
+    /// it is asked for its metrics and has answered.
+    fn gateway_ticks(&mut self) -> Option<GatewayTicks> {
+        None
+    }
 
     /// What the gateway says of the time since, where it is asked.
     fn end_measuring(&mut self) -> Option<GatewayFigures>;

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use lagometer_lab::suggest;
 use lagometer_stats::{Document, World, capacity_verdict};
-use lagometer_world::{BUILT_IN, Moment, Scenario, verdict};
+use lagometer_world::{BUILT_IN, GatewayTicks, Moment, Scenario, verdict};
 use lagometer_world_lab::matrix;
 
 use crate::cli::{WorldArguments, WorldTestbed};
@@ -183,8 +183,9 @@ impl Progress {
         let generator = moment
             .generator_cpu_pct
             .map_or_else(String::new, |cpu_pct| format!(", generator {cpu_pct:.0} %"));
+        let ticks = moment.gateway_ticks.as_ref().map(ticks).unwrap_or_default();
         eprintln!(
-            "{:5.0} s  {} players, {:.0} updates/s, {:.1} MB/s, {:.1} frames/s, late by {:.1} ms{generator}{age}",
+            "{:5.0} s  {} players, {:.0} updates/s, {:.1} MB/s, {:.1} frames/s, late by {:.1} ms{ticks}{generator}{age}",
             moment.at_s,
             moment.players,
             moment.updates_per_s,
@@ -192,5 +193,42 @@ impl Progress {
             moment.frames_per_s,
             moment.frame_late_ms,
         );
+    }
+}
+
+/// The gateway's ticks in a line of progress, as far as it tells of them.
+fn ticks(of: &GatewayTicks) -> String {
+    let mut told = Vec::new();
+    told.extend(of.per_s.map(|per_s| format!("{per_s:.1} ticks/s")));
+    told.extend(of.longest_ms.map(|ms| format!("the longest {ms:.2} ms")));
+    told.extend(of.late_pct.map(|late| format!("{late:.0} % late")));
+    if told.is_empty() {
+        return String::new();
+    }
+    let what = if of.per_s.is_some() { "" } else { "ticks, " };
+    format!(", gateway {what}{}", told.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_told_as_far_as_the_gateway_tells() {
+        let all = GatewayTicks {
+            per_s: Some(50.02),
+            late_pct: Some(1.6),
+            longest_ms: Some(0.314),
+        };
+        assert_eq!(
+            ticks(&all),
+            ", gateway 50.0 ticks/s, the longest 0.31 ms, 2 % late"
+        );
+        let gauge = GatewayTicks {
+            longest_ms: Some(9.9),
+            ..GatewayTicks::default()
+        };
+        assert_eq!(ticks(&gauge), ", gateway ticks, the longest 9.90 ms");
+        assert_eq!(ticks(&GatewayTicks::default()), "");
     }
 }

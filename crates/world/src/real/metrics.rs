@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use lagometer_stats::GatewayMoment;
 use lagometer_units::Time;
 use lagometer_web::scrape::{fetch, samples, sum};
 
-use crate::outcome::GatewayFigures;
+use crate::outcome::{GatewayFigures, GatewayTicks};
 
 /// How often the gateway is asked. Its tick durations are gauges: whatever
 /// happens between two questions is not seen.
@@ -29,24 +30,55 @@ const TICKS: &str = "gateway_tick_delay_seconds_count";
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Sender<()>,
-    thread: JoinHandle<Vec<Reading>>,
+    thread: JoinHandle<()>,
+    readings: Readings,
+    /// How many of them have been looked at while the world is played.
+    looked_at: usize,
+}
+
+/// What was read so far, as it is read.
+#[derive(Clone, Debug, Default)]
+struct Readings(Arc<Mutex<Vec<Reading>>>);
+
+impl Readings {
+    fn lock(&self) -> MutexGuard<'_, Vec<Reading>> {
+        // A reading is put in whole or not at all.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Watch {
     /// Asks from now on; `now` is the time of the run.
     pub(super) fn start(metrics: SocketAddr, now: Time) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
+        let readings = Readings::default();
+        let into = readings.clone();
         let thread = std::thread::Builder::new()
             .name("gateway-metrics".into())
-            .spawn(move || watch(metrics, now, &stopped))?;
-        Ok(Self { stop, thread })
+            .spawn(move || watch(metrics, now, &stopped, &into))?;
+        Ok(Self {
+            stop,
+            thread,
+            readings,
+            looked_at: 0,
+        })
+    }
+
+    /// What the answers since the last look say of ticks.
+    pub(super) fn ticks(&mut self) -> Option<GatewayTicks> {
+        let readings = self.readings.lock();
+        // From the last one of before on, so that no tick is left out.
+        let before = self.looked_at.saturating_sub(1);
+        self.looked_at = readings.len();
+        ticks(&readings[before..])
     }
 
     /// What was seen: figures of the time since `measured_from`, the course
     /// from the start. Nothing where the gateway never answered.
     pub(super) fn finish(self, measured_from: Time) -> Option<GatewayFigures> {
         drop(self.stop);
-        let readings = self.thread.join().ok()?;
+        self.thread.join().ok()?;
+        let readings = self.readings.lock();
         let measured = readings.partition_point(|reading| reading.at < measured_from);
         let mut figures = figures(&readings[measured..])?;
         figures.course = course(&readings);
@@ -54,15 +86,26 @@ impl Watch {
     }
 }
 
-fn watch(metrics: SocketAddr, now: Time, stopped: &Receiver<()>) -> Vec<Reading> {
+fn watch(metrics: SocketAddr, now: Time, stopped: &Receiver<()>, readings: &Readings) {
     let began = Instant::now();
-    let mut readings = Vec::new();
     while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
         if let Ok(text) = fetch(metrics) {
-            readings.push(Reading::of(now + began.elapsed(), &text));
+            let reading = Reading::of(now + began.elapsed(), &text);
+            readings.lock().push(reading);
         }
     }
-    readings
+}
+
+/// What readings say of the ticks from the first on: nothing where there was no
+/// answer after it.
+fn ticks(readings: &[Reading]) -> Option<GatewayTicks> {
+    let (first, rest) = readings.split_first()?;
+    let last = rest.last()?;
+    Some(GatewayTicks {
+        per_s: last.rate(first, |it| it.ticks),
+        late_pct: ticks_late_pct(first, last),
+        longest_ms: longest_tick(rest),
+    })
 }
 
 /// What one answer of the gateway's said, as far as it did.
@@ -231,6 +274,40 @@ frames_total{x=\"y\"} 3\n";
         assert_eq!(measured.cpu_pct, Some(100.0));
         assert_eq!(measured.resident_bytes, None);
         assert_eq!(figures(&[]), None);
+    }
+
+    #[test]
+    fn ticks_are_told_as_they_come() {
+        let told = |at_s: u64, all: u32, in_time: u32, tick_ms: f64| Reading {
+            at: Time::from_nanos(at_s * 1_000_000_000),
+            ticks: Some(all.into()),
+            ticks_in_time: Some(in_time.into()),
+            tick_ms: Some(tick_ms),
+            ..Reading::default()
+        };
+        let readings = [
+            told(1, 40, 40, 9.0),
+            told(2, 90, 80, 3.0),
+            told(3, 140, 130, 1.0),
+        ];
+        let expected = GatewayTicks {
+            per_s: Some(50.0),
+            late_pct: Some(10.0),
+            longest_ms: Some(3.0),
+        };
+        assert_eq!(ticks(&readings), Some(expected));
+        assert_eq!(ticks(&readings[..1]), None, "no answer since");
+        // A gateway that does not count them tells how long they take.
+        let gauges = readings.map(|reading| Reading {
+            ticks: None,
+            ticks_in_time: None,
+            ..reading
+        });
+        let expected = GatewayTicks {
+            longest_ms: Some(3.0),
+            ..GatewayTicks::default()
+        };
+        assert_eq!(ticks(&gauges), Some(expected));
     }
 
     #[test]

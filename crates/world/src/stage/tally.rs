@@ -257,6 +257,7 @@ impl Tally {
                 .map(|used| 100.0 * used.as_secs_f64() / seconds),
             handovers_per_s: (self.outcome.handovers.is_some())
                 .then(|| handovers_since as f64 / seconds),
+            gateway_ticks: None,
         };
         moment.set_ages(&ages);
         self.noted = Noted {
