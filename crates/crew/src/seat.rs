@@ -149,7 +149,10 @@ impl Seat {
             );
         }
         let fellow = self.fellow(scenario, true);
-        let so_far = self.so_far.take().map(|mut found| {
+        // One that played and has told of nothing is named all the same.
+        let played = self.is_open();
+        let nothing = || played.then(|| Box::new(Outcome::nothing(scenario)));
+        let so_far = self.so_far.take().or_else(nothing).map(|mut found| {
             found.fellows = vec![Fellow {
                 cpu: found.generator_cpu,
                 ..fellow
@@ -352,7 +355,7 @@ mod tests {
     #[test]
     fn whose_players_were_connected_loses_them_and_all_that_came_come_back() {
         let mut seat = seat_of_players();
-        assert!(seat.lose(&spatial()).1.is_none(), "nothing was noted");
+        assert!(seat.lose(&spatial()).1.is_none(), "it had not begun");
         seat.open();
         seat.note(note(3, 5, 4), nothing());
         let lost = |so_far: Option<Box<Outcome>>| so_far.map(|found| found.lost.len());
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(seat.came, 5);
         // Whoever comes next and is lost before any note takes nobody along.
         seat.open();
-        assert_eq!(lost(seat.lose(&spatial()).1), None);
+        assert_eq!(lost(seat.lose(&spatial()).1), Some(0));
         assert_eq!(seat.came, 5);
     }
 
