@@ -288,20 +288,20 @@ fn processes(world: &World) -> Option<Facts> {
         .iter()
         .map(|worker| worker.clock_error_us)
         .fold(0.0, f64::max);
+    // Another has the part of one that is lost.
+    let (lost, stood): (Vec<_>, Vec<_>) = workers.iter().partition(|worker| worker.lost);
     let shares = |count: fn(&WorldProcess) -> u32| -> Option<String> {
-        let is_any = workers.iter().any(|worker| count(worker) > 0);
-        let each: Vec<String> = workers
-            .iter()
-            .map(|worker| count(worker).to_string())
-            .collect();
+        let is_any = stood.iter().any(|worker| count(worker) > 0);
+        let each = stood.iter().map(|worker| count(worker).to_string());
+        let each: Vec<String> = each.collect();
         is_any.then(|| each.join(", "))
     };
-    let mut facts = vec![("workers", written::count(workers.len() as u64))];
+    let mut facts = vec![("workers", written::count(stood.len() as u64))];
     facts.extend(shares(|worker| worker.players).map(|each| ("players of each", each)));
     facts.extend(shares(|worker| worker.servers).map(|each| ("game servers of each", each)));
     facts.push(("clocks right to", format!("{clock_error_us:.0} us")));
-    let lost = workers.iter().filter(|worker| worker.lost).count();
-    if lost > 0 {
+    if !lost.is_empty() {
+        let lost = lost.len();
         let note = format!("{lost}; their last half second at most is not counted");
         facts.push(("lost in the middle", note));
     }
