@@ -41,6 +41,10 @@ pub(crate) struct Outcome {
     /// windows, 99 % of states were younger than two windows and 60 ms,
     /// nothing was lost and the generator itself kept time.
     pub(crate) held: bool,
+    /// What did not come in time, or as it should; of runs written before there
+    /// was this, nothing.
+    #[serde(default)]
+    pub(crate) faults: Vec<String>,
     /// Windows a second, mean over players.
     pub(crate) windows_per_s: f64,
     /// The same of the worst player.
@@ -111,17 +115,31 @@ impl Outcome {
         let states_per_s = rate(tally.states as f64);
         // The system counts in steps of this.
         let cpu_s = seen.gateway_cpu_s.max(0.01);
+        let faults: Vec<String> = [
+            (
+                worst_windows_per_s < WINDOWS_SHARE * expected_windows,
+                "somebody's windows",
+            ),
+            (
+                latency_ms.p99 > 2.0 * window_ms + LATENCY_MS,
+                "states too old",
+            ),
+            (seen.missing > 0, "states missing"),
+            (seen.lost_connections > 0, "connections lost"),
+            (tally.malformed > 0, "data malformed"),
+            (generator_late_ms.p99 > LATE_MS, "the generator late itself"),
+        ]
+        .into_iter()
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, fault)| fault.to_owned())
+        .collect();
         Self {
             mode: plan.mode,
             players: plan.players,
             rooms: plan.rooms,
             rate_hz: plan.rate_hz,
-            held: worst_windows_per_s >= WINDOWS_SHARE * expected_windows
-                && latency_ms.p99 <= 2.0 * window_ms + LATENCY_MS
-                && seen.missing == 0
-                && seen.lost_connections == 0
-                && tally.malformed == 0
-                && generator_late_ms.p99 <= LATE_MS,
+            held: faults.is_empty(),
+            faults,
             windows_per_s: rate(tally.windows as f64) / players,
             worst_windows_per_s,
             gap_ms: Spread::from(&tally.gaps_us),

@@ -101,6 +101,9 @@ pub(crate) fn line(run: &Run) -> String {
                 outcome.players,
                 if outcome.held { "held" } else { "NOT held" }
             );
+            if !outcome.faults.is_empty() {
+                let _ = write!(line, " ({})", outcome.faults.join(", "));
+            }
             for (name, value, decimals) in COLUMNS {
                 let _ = write!(line, "; {name} {:.*}", decimals, value(outcome));
             }
