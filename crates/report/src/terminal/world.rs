@@ -311,3 +311,28 @@ fn processes(world: &World) -> Option<Facts> {
     }
     Some(("Processes", facts))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_of_a_lost_worker_is_named_once() {
+        let worker = |players, lost| WorldProcess {
+            players,
+            lost,
+            ..WorldProcess::default()
+        };
+        let own = worker(0, false);
+        let workers = [worker(7, false), worker(6, false), worker(6, true)];
+        let world = World {
+            processes: [own].into_iter().chain(workers).collect(),
+            ..World::default()
+        };
+        let (_, facts) = processes(&world).unwrap();
+        let fact = |name: &str| facts.iter().find(|fact| fact.0 == name).unwrap().1.clone();
+        assert_eq!(fact("workers"), "2");
+        assert_eq!(fact("players of each"), "7, 6");
+        assert!(fact("lost in the middle").starts_with("1; "));
+    }
+}
