@@ -75,6 +75,13 @@ impl Link {
         self.ways[direction.index()].waiting_bytes(now.as_nanos())
     }
 
+    /// How long the packet that `direction` took in last waits in the queue
+    /// until its first bit is sent; `now` is the instant at which it was offered.
+    #[must_use]
+    pub fn waits(&self, direction: Direction, now: Time) -> Duration {
+        Duration::from_nanos(self.ways[direction.index()].waits(now.as_nanos()))
+    }
+
     /// The disturbances of `direction` that start before `until`, in the order
     /// of their starts; all in weather time, of which zero is the instant at
     /// which the weather starts. A function of profile and seed alone.

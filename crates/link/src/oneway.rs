@@ -117,6 +117,10 @@ impl OneWay {
         self.service.waiting_bytes(now)
     }
 
+    pub(crate) fn waits(&self, now: u64) -> u64 {
+        self.service.waits(now)
+    }
+
     fn decide(&mut self, now: u64, bytes: u64) -> Fate {
         let since_start = now.checked_sub(self.weather_starts);
         let entry = since_start.map(|weather| self.turnstile.enter(weather));

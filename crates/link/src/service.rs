@@ -84,6 +84,13 @@ impl Service {
             .sum()
     }
 
+    /// How long the packet that was taken in last waits from `now` on, the
+    /// instant of its offer, until its first bit is sent.
+    pub(crate) fn waits(&self, now: u64) -> u64 {
+        let last = self.queue.waiting.back();
+        last.map_or(0, |(start, _)| start.saturating_sub(now))
+    }
+
     /// The first instant at or after `instant` at which a bit can leave.
     fn ready(&mut self, mut instant: u64) -> u64 {
         if instant >= self.weather_starts

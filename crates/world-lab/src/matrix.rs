@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lagometer_link::Profile;
 use lagometer_stats::{World, WorldRoad, WorldWay};
 use lagometer_units::Time;
-use lagometer_world::{Moment, Scenario, assemble};
+use lagometer_world::{Moment, Scenario, assemble, on_road};
 
 use crate::sim::{RoadTally, SimError, Simulated, WayTally, play};
 use crate::{PlayerTransport, digest, player_link};
@@ -93,7 +93,8 @@ fn play_cell(
     let mut world = assemble(scenario, "in virtual time".to_owned(), &outcome);
     world.transport = Some(cell.transport.name().to_owned());
     world.network = Some(cell.network.clone());
-    world.road = Some(told(&road, world.measured_s));
+    let road = told(&road, world.measured_s);
+    let mut world = on_road(scenario, world, road);
     world.digest = Some(digest(&world));
     Ok(Found {
         world,
@@ -103,10 +104,13 @@ fn play_cell(
 }
 
 fn told(road: &RoadTally, seconds: f64) -> WorldRoad {
+    let share = |of: u64, way: &WayTally| of as f64 / (way.packets as f64).max(1.0);
     let way = |way: &WayTally| WorldWay {
         packets_per_s: way.packets as f64 / seconds.max(1e-9),
         bytes_per_s: way.bytes as f64 / seconds.max(1e-9),
-        lost_share: way.lost as f64 / (way.packets as f64).max(1.0),
+        lost_share: share(way.lost, way),
+        full_share: Some(share(way.full, way)),
+        wait_ms: Some(1e3 * way.waited.as_secs_f64() / (way.packets as f64).max(1.0)),
     };
     WorldRoad {
         up: way(&road.up),

@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use lagometer_link::Link;
 use lagometer_units::Time;
@@ -71,6 +72,10 @@ pub struct WayTally {
     pub bytes: u64,
     /// How many of the packets never arrived.
     pub lost: u64,
+    /// How many of them because a link's queue was full.
+    pub full: u64,
+    /// How long packets waited in links' queues, all together.
+    pub waited: Duration,
 }
 
 /// Plays `scenario` in virtual time, its players on `transport` and on the

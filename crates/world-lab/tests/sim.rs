@@ -218,3 +218,24 @@ fn a_play_that_is_stopped_returns_what_it_has() {
     );
     assert!(found[0].world.tiers[0].samples > 0);
 }
+
+/// What is too much for the link of each player bends by the link; what it
+/// carries is carried.
+#[test]
+fn a_narrow_road_is_what_bends() {
+    let narrow = "summary = \"narrow\"\n[both]\ndelay = \"10 ms\"\nrate = \"120 kbit/s\"\nqueue = \"300 ms\"\n";
+    let played = |players| {
+        let cell = Cell {
+            scenario: scenario("single", players, 3),
+            transport: PlayerTransport::Tcp,
+            network: "narrow".to_owned(),
+            profile: Profile::from_text("narrow.toml", narrow).unwrap(),
+        };
+        found(&[cell], 1).remove(0).world
+    };
+    let few = played(2);
+    assert_eq!(few.bend, None, "{:?}", few.road);
+    let many = played(40);
+    let why = many.bend.unwrap();
+    assert!(why.starts_with("the road to players is full"), "{why}");
+}

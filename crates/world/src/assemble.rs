@@ -4,22 +4,13 @@ use std::time::Duration;
 
 use lagometer_stats::{
     Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldProcess,
-    WorldTier,
+    WorldRoad, WorldTier,
 };
 
+use crate::bend::bend;
 use crate::deeds;
 use crate::outcome::{Fellow, GatewayFigures, Moment, Outcome};
 use crate::scenario::Scenario;
-
-/// A core that is busier than this is full: the rest is the machine's.
-const FULL_PCT: f64 = 90.0;
-
-/// A server that simulates less of its frames than this does not keep up.
-const ENOUGH_FRAMES: f64 = 0.98;
-
-/// The tick that channels of a fast game are configured for; a longer one
-/// delays what is fanned out.
-const TICK_MS: f64 = 20.0;
 
 /// The document's account of a played world. `gateway` says where it was
 /// played.
@@ -78,15 +69,22 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         bend: None,
         timeline: outcome.timeline.iter().map(moment).collect(),
     };
-    world.bend = bend(
-        &world,
-        &scenario
-            .tiers
-            .iter()
-            .map(|tier| tier.every.0)
-            .collect::<Vec<_>>(),
-    );
+    world.bend = judge(scenario, &world);
     world
+}
+
+/// The same world with what went over its players' links, which may be what
+/// gave way.
+#[must_use]
+pub fn on_road(scenario: &Scenario, mut world: World, road: WorldRoad) -> World {
+    world.road = Some(road);
+    world.bend = judge(scenario, &world);
+    world
+}
+
+fn judge(scenario: &Scenario, world: &World) -> Option<String> {
+    let every: Vec<Duration> = scenario.tiers.iter().map(|tier| tier.every.0).collect();
+    bend(world, &every)
 }
 
 /// The answer in one sentence.
@@ -129,7 +127,7 @@ pub fn verdict(world: &World) -> String {
 
 /// Whether players lost their connections because their processes did not live,
 /// which says nothing of how many are carried, and all came back.
-fn were_killed(world: &World) -> bool {
+pub(crate) fn were_killed(world: &World) -> bool {
     let players = &world.players;
     let mut killed = world.processes.iter().filter(|process| process.lost);
     players.returned >= players.lost && killed.any(|process| process.players > 0)
@@ -212,62 +210,6 @@ fn handovers(scenario: &Scenario, outcome: &Outcome, seconds: f64) -> Option<Han
     })
 }
 
-/// What gave way first. In the order in which one thing causes another: a
-/// generator that is full measures itself, and whatever else is late is its
-/// doing.
-fn bend(world: &World, every: &[Duration]) -> Option<String> {
-    if let Some(generator) = world
-        .busiest_cpu_pct()
-        .filter(|cpu_pct| *cpu_pct > FULL_PCT)
-    {
-        return Some(format!(
-            "the generator itself is full, {generator:.0} % of a core"
-        ));
-    }
-    let metrics = world.gateway_metrics.clone().unwrap_or_default();
-    if let Some(cpu_pct) = metrics.cpu_pct.filter(|cpu_pct| *cpu_pct > FULL_PCT) {
-        return Some(format!("the gateway is full, {cpu_pct:.0} % of a core"));
-    }
-    if let Some(tick_ms) = metrics.tick_max_ms.filter(|tick_ms| *tick_ms > TICK_MS) {
-        return Some(format!("the gateway's tick takes up to {tick_ms:.0} ms"));
-    }
-    let frames = &world.frames;
-    // A server that broke off lacks frames for that, and not for want of time.
-    let all_stood = world.players.servers_lost == 0;
-    if all_stood && frames.per_s < ENOUGH_FRAMES * frames.asked_per_s {
-        return Some(format!(
-            "the game server simulates {:.1} of {:.0} frames a second",
-            frames.per_s, frames.asked_per_s
-        ));
-    }
-    let players = &world.players;
-    if players.in_game < players.asked {
-        return Some(format!(
-            "only {} of {} players are in the game",
-            players.in_game, players.asked
-        ));
-    }
-    if players.lost > 0 && !were_killed(world) {
-        return Some(format!("{} players lost their connections", players.lost));
-    }
-    if let Some(handovers) = &world.handovers
-        && handovers.orphans > 0
-    {
-        return Some(format!(
-            "{} characters are left without a server",
-            handovers.orphans
-        ));
-    }
-    // A window that comes at all its times is late by less than a frame of the
-    // server and an interval.
-    let allowed_ms = 2.0 * milliseconds(*every.first()?) + 2000.0 / frames.asked_per_s;
-    let gap_ms = world
-        .sight
-        .worst_gap_p99_ms
-        .filter(|gap_ms| *gap_ms > allowed_ms)?;
-    Some(format!("windows come up to {gap_ms:.0} ms apart at p99"))
-}
-
 fn process(fellow: &Fellow, seconds: f64) -> WorldProcess {
     WorldProcess {
         at: fellow.at.clone(),
@@ -288,6 +230,8 @@ fn gateway_metrics(figures: &GatewayFigures) -> GatewayMetrics {
         ticks_late_pct: figures.ticks_late_pct,
         messages_in_per_s: figures.messages_in_per_s,
         messages_out_per_s: figures.messages_out_per_s,
+        queue_ms: figures.queue_ms,
+        merged_pct: figures.merged_pct,
         timeline: figures.course.clone(),
     }
 }
@@ -312,10 +256,10 @@ fn milliseconds(span: Duration) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn carried() -> World {
+    pub(crate) fn carried() -> World {
         World {
             players: Players {
                 asked: 150,
@@ -340,7 +284,7 @@ mod tests {
         }
     }
 
-    const WINDOW: [Duration; 1] = [Duration::from_millis(20)];
+    pub(crate) const WINDOW: [Duration; 1] = [Duration::from_millis(20)];
 
     #[test]
     fn what_is_carried_is_said_with_its_age() {

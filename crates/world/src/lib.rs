@@ -21,6 +21,7 @@
 //! - [`real`]: wires that are sockets, in real time
 
 mod assemble;
+mod bend;
 mod body;
 mod company;
 mod crowd;
@@ -50,7 +51,7 @@ mod windows;
 mod wires;
 mod words;
 
-pub use assemble::{assemble, verdict};
+pub use assemble::{assemble, on_road, verdict};
 pub use body::{Body, Movement, Step};
 pub use company::{Alone, Company, Note, Truth};
 pub use crowd::{Crowd, EntityId};

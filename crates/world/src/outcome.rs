@@ -185,6 +185,12 @@ pub struct GatewayFigures {
     pub messages_in_per_s: Option<f64>,
     /// Messages a second from it.
     pub messages_out_per_s: Option<f64>,
+    /// How long messages and bytes waited in its queues, on the average,
+    /// milliseconds.
+    pub queue_ms: Option<f64>,
+    /// Updates merged for players that took them too slowly, in per cent of the
+    /// messages it sent.
+    pub merged_pct: Option<f64>,
     /// How it went from the first player's coming on.
     pub course: Vec<GatewayMoment>,
 }

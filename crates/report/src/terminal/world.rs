@@ -103,6 +103,20 @@ pub(crate) fn facts(world: &World) -> Vec<Facts> {
                     "messages out",
                     number(metrics.messages_out_per_s, " a second"),
                 ),
+                (
+                    "wait in its queues",
+                    metrics
+                        .queue_ms
+                        .map_or(written::NOTHING.to_owned(), |wait| format!("{wait:.1} ms")),
+                ),
+                (
+                    "merged for slow readers",
+                    metrics
+                        .merged_pct
+                        .map_or(written::NOTHING.to_owned(), |merged| {
+                            format!("{merged:.1} % of messages")
+                        }),
+                ),
             ],
         ));
     }

@@ -261,6 +261,8 @@ fn sample_world() -> World {
         }],
         gateway_metrics: Some(GatewayMetrics {
             cpu_pct: Some(11.0),
+            queue_ms: Some(0.5),
+            merged_pct: Some(0.1),
             ..GatewayMetrics::default()
         }),
         transport: Some("kcp".to_owned()),
@@ -270,6 +272,8 @@ fn sample_world() -> World {
                 packets_per_s: 10.0,
                 bytes_per_s: 1000.0,
                 lost_share: 0.01,
+                full_share: Some(0.005),
+                wait_ms: Some(2.5),
             },
             down: WorldWay::default(),
         }),

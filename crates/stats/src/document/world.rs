@@ -246,6 +246,15 @@ pub struct GatewayMetrics {
     pub messages_in_per_s: Option<f64>,
     /// Messages that it sent each second.
     pub messages_out_per_s: Option<f64>,
+    /// How long messages waited in the queues between its threads, and bytes
+    /// until they were written to connections, together and on the average,
+    /// milliseconds: what waited over what went through.
+    #[serde(default)]
+    pub queue_ms: Option<f64>,
+    /// Updates that it merged for players that took them too slowly, in per
+    /// cent of the messages it sent.
+    #[serde(default)]
+    pub merged_pct: Option<f64>,
     /// How it went from the first player's coming on, every half second or a
     /// little more.
     #[serde(default)]
@@ -299,6 +308,14 @@ pub struct WorldWay {
     pub bytes_per_s: f64,
     /// Share of the packets that never arrived.
     pub lost_share: f64,
+    /// Share of the packets that found a link's queue full; null in documents
+    /// from before it was counted.
+    #[serde(default)]
+    pub full_share: Option<f64>,
+    /// How long packets waited in their links' queues, on the average,
+    /// milliseconds; null likewise.
+    #[serde(default)]
+    pub wait_ms: Option<f64>,
 }
 
 /// A moment of a played world.

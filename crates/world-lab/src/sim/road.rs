@@ -5,7 +5,7 @@ use std::ops::Sub;
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::carrier::Writing;
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionSide};
-use lagometer_link::{Arrival, Direction, Fate, Link};
+use lagometer_link::{Arrival, Direction, Fate, Link, Reason};
 use lagometer_transport::{ByteStream, Carrier};
 use lagometer_units::Time;
 use lagometer_world::Peer;
@@ -65,6 +65,8 @@ impl Sub for WayTally {
             packets: self.packets - before.packets,
             bytes: self.bytes - before.bytes,
             lost: self.lost - before.lost,
+            full: self.full - before.full,
+            waited: self.waited.saturating_sub(before.waited),
         }
     }
 }
@@ -262,8 +264,11 @@ impl Weather<'_> {
         way.packets += 1;
         way.bytes += bytes as u64;
         let fate = link.offer(direction, self.now, bytes);
-        if !matches!(fate, Fate::Delivered { .. }) {
+        if matches!(fate, Fate::Delivered { .. }) {
+            way.waited += link.waits(direction, self.now);
+        } else {
             way.lost += 1;
+            way.full += u64::from(fate == Fate::Dropped(Reason::QueueFull));
         }
         for Arrival { at, damage } in fate.arrivals() {
             let mut buffer = self.flights.buffer(packet);

@@ -126,6 +126,12 @@ struct Reading {
     /// Ticks so far, where it tells of them, and those come to in time.
     ticks: Option<f64>,
     ticks_in_time: Option<f64>,
+    /// Messages that wait before its threads, and bytes before its connections,
+    /// where it tells of them.
+    queued_messages: Option<f64>,
+    waiting_bytes: Option<f64>,
+    /// Updates merged so far for slow readers.
+    merged: Option<f64>,
 }
 
 impl Reading {
@@ -146,6 +152,9 @@ impl Reading {
             bytes_out: sum("bytes_out"),
             ticks: sum(TICKS),
             ticks_in_time: not_late(text),
+            queued_messages: sum("gateway_queue_depth"),
+            waiting_bytes: sum("gateway_waiting_bytes"),
+            merged: sum("gateway_updates_merged_total"),
         }
     }
 
@@ -167,7 +176,9 @@ fn figures(readings: &[Reading]) -> Option<GatewayFigures> {
         ticks_per_s: last.rate(first, |it| it.ticks),
         ticks_late_pct: ticks_late_pct(first, last),
         messages_in_per_s: last.rate(first, |it| it.messages_in),
-        messages_out_per_s: last.rate(first, |it| it.messages_out),
+        messages_out_per_s: messages_out_per_s(first, last),
+        queue_ms: queue_ms(readings),
+        merged_pct: merged_pct(first, last),
         course: Vec::new(),
     })
 }
@@ -195,6 +206,31 @@ fn course(readings: &[Reading]) -> Vec<GatewayMoment> {
         rest = &rest[next..];
     }
     course
+}
+
+/// How long messages waited before the gateway's threads and bytes before its
+/// connections: what waited on the average over what went through.
+fn queue_ms(readings: &[Reading]) -> Option<f64> {
+    let (first, last) = (readings.first()?, readings.last()?);
+    let mean = |gauge: fn(&Reading) -> Option<f64>| {
+        let told: Vec<f64> = readings.iter().filter_map(gauge).collect();
+        (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+    };
+    let messages_per_s = last.rate(first, |it| it.messages_in)? + messages_out_per_s(first, last)?;
+    let bytes_per_s = last.rate(first, |it| it.bytes_out)?;
+    let before_threads = mean(|it| it.queued_messages)? / messages_per_s.max(1.0);
+    let before_connections = mean(|it| it.waiting_bytes)? / bytes_per_s.max(1.0);
+    Some(1000.0 * (before_threads + before_connections))
+}
+
+/// Updates merged for slow readers, in per cent of the messages sent.
+fn merged_pct(before: &Reading, after: &Reading) -> Option<f64> {
+    let merged_per_s = after.rate(before, |it| it.merged)?;
+    Some(100.0 * merged_per_s / messages_out_per_s(before, after)?.max(1.0))
+}
+
+fn messages_out_per_s(before: &Reading, after: &Reading) -> Option<f64> {
+    after.rate(before, |it| it.messages_out)
 }
 
 /// How many of the ticks between two readings were late, per cent.
@@ -274,6 +310,32 @@ frames_total{x=\"y\"} 3\n";
         assert_eq!(measured.cpu_pct, Some(100.0));
         assert_eq!(measured.resident_bytes, None);
         assert_eq!(figures(&[]), None);
+    }
+
+    #[test]
+    fn queues_are_as_long_as_what_waits_takes_to_go_through() {
+        let told = |at_s: u64, queued: f64, waiting: f64, merged: f64| {
+            let seconds = at_s as f64;
+            Reading {
+                at: Time::from_nanos(at_s * 1_000_000_000),
+                messages_in: Some(100.0 * seconds),
+                messages_out: Some(900.0 * seconds),
+                bytes_out: Some(10_000.0 * seconds),
+                queued_messages: Some(queued),
+                waiting_bytes: Some(waiting),
+                merged: Some(merged),
+                ..Reading::default()
+            }
+        };
+        let readings = [told(1, 10.0, 0.0, 5.0), told(2, 30.0, 200.0, 23.0)];
+        // 20 of 1,000 messages a second, and 100 of 10,000 bytes.
+        assert_eq!(queue_ms(&readings), Some(30.0));
+        assert_eq!(merged_pct(&readings[0], &readings[1]), Some(2.0));
+        let silent = readings.map(|reading| Reading {
+            queued_messages: None,
+            ..reading
+        });
+        assert_eq!(queue_ms(&silent), None);
     }
 
     #[test]
