@@ -60,7 +60,7 @@ impl Carrier {
         buffer: &mut [u8],
     ) -> Reading {
         match self {
-            Self::Tcp(stream) => stream::read_once(stream, buffer, |bytes| {
+            Self::Tcp(stream) => stream::read_socket(stream, buffer, |bytes| {
                 side.receive(now, key, bytes);
             }),
             Self::Tls(stream) => read_fair_share(|| {

@@ -251,14 +251,7 @@ impl ConnectionLoop {
         for event in events.iter() {
             let number = (event.token & 0xffff_ffff) as usize;
             match event.token & !0xffff_ffff {
-                0 => {
-                    if event.writable {
-                        self.write(now, number);
-                    }
-                    if event.readable && may_read {
-                        self.read(now, number);
-                    }
-                }
+                0 => self.take_event(now, number, event, may_read),
                 LISTENERS => self.accept(now, number),
                 KCP_PORTS if may_read => self.read_kcp(now, number),
                 _ => {}

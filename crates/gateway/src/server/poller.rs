@@ -10,6 +10,11 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
 
+/// What is told of a peer that has gone.
+const ENDED: EventFlags = EventFlags::RDHUP
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
+
 /// How many events one wait takes at most.
 const AT_ONCE: usize = 512;
 
@@ -20,6 +25,10 @@ pub(super) enum Interest {
     Read,
     /// The same, and room to write.
     ReadWrite,
+    /// Both, each told once when it comes: whoever is told reads all there is.
+    /// The system looks half as often at what is watched in this way, for it
+    /// need not ask whether what it told of is still there.
+    Edges,
     /// Nothing but that the peer has gone.
     Nothing,
 }
@@ -33,10 +42,12 @@ pub(super) struct Ready {
     pub(super) readable: bool,
     /// There may be room to write.
     pub(super) writable: bool,
+    /// The peer sends no more, or is gone: behind what is to be read is the end.
+    pub(super) ended: bool,
 }
 
-/// A set of files that are watched, level-triggered: what is not read now is
-/// told again.
+/// A set of files that are watched. What is not read now is told again, save of
+/// those that are watched for [`Interest::Edges`].
 #[derive(Debug)]
 pub(super) struct Poller {
     epoll: OwnedFd,
@@ -59,10 +70,9 @@ impl Events {
             let (flags, data) = (event.flags, event.data);
             Ready {
                 token: data.u64(),
-                readable: flags.intersects(
-                    EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR,
-                ),
+                readable: flags.intersects(EventFlags::IN | ENDED),
                 writable: flags.intersects(EventFlags::OUT),
+                ended: flags.intersects(ENDED),
             }
         })
     }
@@ -126,6 +136,7 @@ fn flags(interest: Interest) -> EventFlags {
     match interest {
         Interest::Read => EventFlags::IN,
         Interest::ReadWrite => EventFlags::IN | EventFlags::OUT,
+        Interest::Edges => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
         Interest::Nothing => EventFlags::empty(),
     }
 }
@@ -187,7 +198,39 @@ impl Waker {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
+
+    #[test]
+    fn edges_are_told_once_and_so_is_the_end() {
+        let poller = Poller::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        poller.add(&socket, 7, Interest::Edges).unwrap();
+        let mut events = Events::new();
+        let mut told = |readable: bool| {
+            loop {
+                poller
+                    .wait(Some(Duration::from_secs(9)), &mut events)
+                    .unwrap();
+                let event = events.iter().next().expect("something happens");
+                if event.readable == readable {
+                    return event;
+                }
+            }
+        };
+        assert!(told(false).writable, "there is room at the beginning");
+        peer.write_all(b"word").unwrap();
+        assert!(!told(true).ended);
+        drop(peer);
+        // Nothing was read, and still only what is new is told.
+        assert!(told(true).ended);
+        poller.wait(Some(Duration::ZERO), &mut events).unwrap();
+        assert!(events.iter().next().is_none());
+    }
 
     #[test]
     fn a_wake_before_the_wait_is_not_lost() {

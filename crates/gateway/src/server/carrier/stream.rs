@@ -63,40 +63,32 @@ pub(in crate::server) fn try_congestion_control(name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
 
-/// What reading from a stream once gave, as a carrier's reading.
-pub(super) trait Told {
-    fn told(reading: Reading, bytes: usize) -> Self;
-}
-
-impl Told for Reading {
-    /// Of a plain socket the poller tells again what was not read.
-    fn told(reading: Reading, _bytes: usize) -> Self {
-        match reading {
-            Self::More => Self::Done,
-            ended => ended,
-        }
-    }
-}
-
-impl Told for (Reading, usize) {
-    fn told(reading: Reading, bytes: usize) -> Self {
-        (reading, bytes)
-    }
-}
-
-/// Reads once, into `buffer`, and hands on what came.
-pub(super) fn read_once<T: Told>(
+/// Reads once, into `buffer`, hands on what came, and tells how many bytes that
+/// were.
+pub(super) fn read_once(
     mut stream: impl Read,
     buffer: &mut [u8],
     take: impl FnOnce(&[u8]),
-) -> T {
+) -> (Reading, usize) {
     match stream.read(buffer) {
-        Ok(0) => T::told(Reading::Ended(CloseReason::PeerClosed), 0),
+        Ok(0) => (Reading::Ended(CloseReason::PeerClosed), 0),
         Ok(bytes) => {
             take(&buffer[..bytes]);
-            T::told(Reading::More, bytes)
+            (Reading::More, bytes)
         }
-        Err(error) => T::told(reading_failed(&error), 0),
+        Err(error) => (reading_failed(&error), 0),
+    }
+}
+
+/// Reads once from a socket: what leaves room in `buffer` was all there is.
+pub(super) fn read_socket(
+    stream: &TcpStream,
+    buffer: &mut [u8],
+    take: impl FnOnce(&[u8]),
+) -> Reading {
+    match read_once(stream, buffer, take) {
+        (Reading::More, bytes) if bytes < buffer.len() => Reading::Done,
+        (reading, _) => reading,
     }
 }
 

@@ -181,10 +181,16 @@ impl ConnectionLoop {
         pass: Pass,
     ) -> Option<ConnKey> {
         let key = self.side.open(now, peer, Some(address)).ok()?;
+        // What stands between a socket and the outbox, such as TLS, may have
+        // something to do of which the socket tells nothing.
+        let interest = match carrier {
+            Carrier::Tcp(_) => Interest::Edges,
+            _ => Interest::Read,
+        };
         if let Some(socket) = carrier.socket()
             && self
                 .poller
-                .add(socket, key.slot() as u64, Interest::Read)
+                .add(socket, key.slot() as u64, interest)
                 .is_err()
         {
             self.side
@@ -203,7 +209,7 @@ impl ConnectionLoop {
             opened: now,
             is_stranger: true,
             blocked: false,
-            interest: Interest::Read,
+            interest,
         });
         Some(key)
     }

@@ -6,12 +6,33 @@ use lagometer_units::Time;
 
 use crate::core::{CloseReason, ConnKey, Peer};
 use crate::server::carrier::{Carrier, Reading, Writing};
-use crate::server::poller::Interest;
+use crate::server::poller::{Interest, Ready};
 use crate::server::sockets::Socket;
 
 use super::ConnectionLoop;
 
 impl ConnectionLoop {
+    /// Does what the poller says can be done for a connection.
+    pub(super) fn take_event(&mut self, now: Time, slot: usize, event: Ready, may_read: bool) {
+        let Some(socket) = self.sockets.at(slot) else {
+            return;
+        };
+        let told_once = socket.interest == Interest::Edges;
+        if event.writable && socket.blocked {
+            self.write(now, slot);
+        }
+        if !event.readable {
+            return;
+        }
+        if may_read {
+            self.read(now, slot);
+        }
+        // What was left, and the end behind it, nobody tells of again.
+        if told_once && (event.ended || !may_read) && self.sockets.at(slot).is_some() {
+            self.unread.push(slot);
+        }
+    }
+
     /// Reads what has arrived for a connection.
     pub(super) fn read(&mut self, now: Time, slot: usize) {
         let Some(socket) = self.sockets.at(slot) else {
@@ -52,10 +73,10 @@ impl ConnectionLoop {
             self.end(now, key, CloseReason::TransportFailed);
             return;
         }
-        let interest = if socket.blocked {
-            Interest::ReadWrite
-        } else {
-            Interest::Read
+        let interest = match socket.interest {
+            Interest::Edges => Interest::Edges,
+            _ if socket.blocked => Interest::ReadWrite,
+            _ => Interest::Read,
         };
         let note_kcp = matches!(socket.carrier, Carrier::Kcp(_));
         if let Some(watched) = socket.carrier.socket()
