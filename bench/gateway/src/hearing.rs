@@ -25,19 +25,13 @@ pub(crate) trait Driver {
     /// All of them.
     fn swarm(&mut self) -> &mut Swarm<Self::Peer>;
 
-    /// Hears those who have said something, and rests for what is left of
-    /// [`GATHER`] since `began`, but not beyond `until` and not while more wait
-    /// to be heard.
+    /// [`hear`] for all of them.
     ///
     /// # Errors
     ///
     /// The system's.
     fn hear(&mut self, began: Instant, until: Instant) -> Result<(), BenchError> {
-        if self.swarm().poll(Duration::ZERO)? < Self::AT_ONCE {
-            let rested = (began + GATHER).min(until);
-            thread::sleep(rested.saturating_duration_since(Instant::now()));
-        }
-        Ok(())
+        hear(self.swarm(), Self::AT_ONCE, began, until)
     }
 
     /// Hears everyone until something is so, for `at_most` so long.
@@ -64,4 +58,24 @@ pub(crate) trait Driver {
         }
         Ok(())
     }
+}
+
+/// Hears those who have said something, `at_once` at most, and rests for what is
+/// left of [`GATHER`] since `began`, but not beyond `until` and not while more
+/// wait to be heard.
+///
+/// # Errors
+///
+/// The system's.
+pub(crate) fn hear<H: Handler>(
+    swarm: &mut Swarm<H>,
+    at_once: usize,
+    began: Instant,
+    until: Instant,
+) -> Result<(), BenchError> {
+    if swarm.poll(Duration::ZERO)? < at_once {
+        let rested = (began + GATHER).min(until);
+        thread::sleep(rested.saturating_duration_since(Instant::now()));
+    }
+    Ok(())
 }

@@ -14,6 +14,7 @@ use lagometer_protocol::{FrameBuilder, MessagePack, update_body};
 
 use crate::BenchError;
 use crate::cli::Setup;
+use crate::hearing::hear;
 use crate::outcome::Outcome;
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Shared};
 use crate::process::{Gateway, Usage};
@@ -120,10 +121,14 @@ pub(crate) fn bytes_per_cpu_s(setup: &Setup, outcome: &Outcome) -> Result<f64, B
     Ok(bytes as f64 / cpu_s)
 }
 
+/// Hears what comes, in the way in which a crowd does.
 fn listen(swarm: &mut Swarm<Peer>, span: Duration) -> Result<(), BenchError> {
     let end = Instant::now() + span;
-    while Instant::now() < end {
-        swarm.poll(Duration::from_millis(5))?;
+    loop {
+        let now = Instant::now();
+        if now >= end {
+            return Ok(());
+        }
+        hear(swarm, CONNECTIONS_A_TURN, now, end)?;
     }
-    Ok(())
 }
