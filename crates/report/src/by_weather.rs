@@ -48,8 +48,8 @@ pub(crate) fn transport(world: &World) -> &str {
 /// Bytes a second that went to one player, headers included, where a link
 /// counted them.
 pub(crate) fn down_each(world: &World) -> Option<f64> {
-    let road = world.road.as_ref()?;
-    Some(road.down.bytes_per_s / f64::from(world.players.in_game.max(1)))
+    let bytes_per_s = world.road.as_ref()?.down.bytes_per_s?;
+    Some(bytes_per_s / f64::from(world.players.in_game.max(1)))
 }
 
 /// Ages that differ by less than this factor are as good as equal.

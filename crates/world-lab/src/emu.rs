@@ -13,14 +13,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_client::swarm::Wire;
-use lagometer_emu::{Clock, Error, Host, LaneAddresses, LaneSetup, Network, Settings};
+use lagometer_emu::{
+    Clock, Error, Host, LaneAddresses, LaneAudit, LaneSetup, Network, Settings, WayAudit,
+};
 use lagometer_lab::emu::audit_of;
-use lagometer_link::Profile;
-use lagometer_stats::{Audit, World};
+use lagometer_link::{Profile, Reason};
+use lagometer_stats::{Audit, World, WorldRoad, WorldWay};
 use lagometer_transport::kcp::StreamProfile;
 use lagometer_units::Time;
 use lagometer_world::real::{Roads, play_over};
-use lagometer_world::{Moment, PlayError, Scenario, assemble};
+use lagometer_world::{Moment, PlayError, Scenario, assemble, on_road};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use thiserror::Error as ThisError;
@@ -124,6 +126,7 @@ impl Landscape {
         let ended = roads.landscape.network.stop()?;
         let mut world = assemble(scenario, "own".to_owned(), &outcome);
         world.transport = Some(transport.name().to_owned());
+        let world = on_road(scenario, world, road(&ended.audit.lanes));
         Ok(Emulated {
             world,
             audit: audit_of(&ended.audit),
@@ -197,6 +200,29 @@ impl Roads for Emulator {
 
     fn patience(&self) -> Duration {
         PATIENCE
+    }
+}
+
+/// What the players' links did from the beginning of the weather on.
+fn road(lanes: &[LaneAudit]) -> WorldRoad {
+    WorldRoad {
+        up: way(lanes.iter().map(|lane| &lane.up)),
+        down: way(lanes.iter().map(|lane| &lane.down)),
+    }
+}
+
+fn way<'a>(lanes: impl Iterator<Item = &'a WayAudit> + Clone) -> WorldWay {
+    let sum = |count: fn(&WayAudit) -> u64| lanes.clone().map(count).sum::<u64>() as f64;
+    let packets = sum(|way| way.packets).max(1.0);
+    let lost = sum(|way| way.dropped.values().sum::<u64>() + way.refused + way.lost_by_accident());
+    let full = sum(|way| way.dropped.get(Reason::QueueFull.name()).map_or(0, |&n| n));
+    let waited: Duration = lanes.map(|way| way.waited).sum();
+    WorldWay {
+        packets_per_s: None,
+        bytes_per_s: None,
+        lost_share: lost / packets,
+        full_share: Some(full / packets),
+        wait_ms: Some(1e3 * waited.as_secs_f64() / packets),
     }
 }
 

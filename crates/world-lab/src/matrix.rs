@@ -106,8 +106,8 @@ fn play_cell(
 fn told(road: &RoadTally, seconds: f64) -> WorldRoad {
     let share = |of: u64, way: &WayTally| of as f64 / (way.packets as f64).max(1.0);
     let way = |way: &WayTally| WorldWay {
-        packets_per_s: way.packets as f64 / seconds.max(1e-9),
-        bytes_per_s: way.bytes as f64 / seconds.max(1e-9),
+        packets_per_s: Some(way.packets as f64 / seconds.max(1e-9)),
+        bytes_per_s: Some(way.bytes as f64 / seconds.max(1e-9)),
         lost_share: share(way.lost, way),
         full_share: Some(share(way.full, way)),
         wait_ms: Some(1e3 * way.waited.as_secs_f64() / (way.packets as f64).max(1.0)),

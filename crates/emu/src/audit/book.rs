@@ -35,6 +35,8 @@ pub(crate) struct WayBook {
     damaged: u64,
     dropped: [u64; Reason::ALL.len()],
     refused: u64,
+    /// How long packets wait in the link's queue, all together.
+    waited: Duration,
     on_their_way: u64,
     lost_in_router: u64,
     lost_after: u64,
@@ -181,6 +183,7 @@ impl WayBook {
             damaged: 0,
             dropped: [0; Reason::ALL.len()],
             refused: 0,
+            waited: Duration::ZERO,
             on_their_way: 0,
             lost_in_router: 0,
             lost_after: 0,
@@ -215,6 +218,11 @@ impl WayBook {
             }
             Fate::Refused { .. } => self.refused += 1,
         }
+    }
+
+    /// The packet that was offered last waits so long in the link's queue.
+    pub(crate) fn waited(&mut self, waits: Duration) {
+        self.waited += waits;
     }
 
     /// A packet, or a copy of one, found no room in the router.
@@ -272,6 +280,7 @@ impl WayBook {
                 .map(|(reason, count)| (reason.name().to_owned(), count))
                 .collect(),
             refused: self.refused,
+            waited: self.waited,
             on_their_way: self.on_their_way,
             strangers: self.strangers,
             malformed: self.malformed,

@@ -11,6 +11,7 @@ mod flow;
 mod spread;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -82,6 +83,8 @@ pub struct WayAudit {
     pub dropped: BTreeMap<String, u64>,
     /// Packets the link refused as too large, and told the sender.
     pub refused: u64,
+    /// How long packets waited in the link's queue, all together.
+    pub waited: Duration,
     /// Packets still on their way at the end.
     pub on_their_way: u64,
     /// Packets that do not belong to the lane and were left out, such as a

@@ -61,6 +61,9 @@ impl Lane {
         }
         let fate = self.link.offer(direction, now, packet.len());
         book.offered(packet.len(), &fate);
+        if matches!(fate, Fate::Delivered { .. }) {
+            book.waited(self.link.waits(direction, now));
+        }
         Outcome::Fated(fate)
     }
 }

@@ -269,8 +269,8 @@ fn sample_world() -> World {
         network: Some("cable".to_owned()),
         road: Some(WorldRoad {
             up: WorldWay {
-                packets_per_s: 10.0,
-                bytes_per_s: 1000.0,
+                packets_per_s: Some(10.0),
+                bytes_per_s: Some(1000.0),
                 lost_share: 0.01,
                 full_share: Some(0.005),
                 wait_ms: Some(2.5),

@@ -302,10 +302,11 @@ pub struct WorldRoad {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorldWay {
-    /// IP packets sent each second.
-    pub packets_per_s: f64,
-    /// Their bytes, headers included.
-    pub bytes_per_s: f64,
+    /// IP packets sent each second; null over real sockets, where what goes
+    /// over the links before and after the measured time is counted too.
+    pub packets_per_s: Option<f64>,
+    /// Their bytes, headers included; null likewise.
+    pub bytes_per_s: Option<f64>,
     /// Share of the packets that never arrived.
     pub lost_share: f64,
     /// Share of the packets that found a link's queue full; null in documents
