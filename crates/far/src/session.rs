@@ -32,6 +32,7 @@ impl Stop {
 
     /// Whether the job is to end: cheap enough to ask for every message.
     #[must_use]
+    #[inline]
     pub fn is_raised(&self) -> bool {
         self.shared.0.load(Ordering::Relaxed)
     }

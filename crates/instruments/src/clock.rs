@@ -1,27 +1,36 @@
 //! Real time for the instruments, and the time a thread has had a processor.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Counts from the instant at which it was made.
+/// Counts from the instant at which it was made. The system is asked without
+/// the C library between: where a clock is read for every echo that shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    origin: Instant,
+    origin_ns: u64,
 }
 
 impl Clock {
     pub(crate) fn start() -> Self {
         Self {
-            origin: Instant::now(),
+            origin_ns: monotonic_ns(),
         }
     }
 
+    #[inline]
     pub(crate) fn now(self) -> Time {
-        let elapsed = self.origin.elapsed().as_nanos();
-        Time::from_nanos(u64::try_from(elapsed).unwrap_or(u64::MAX))
+        Time::from_nanos(monotonic_ns().saturating_sub(self.origin_ns))
     }
+}
+
+/// Nanoseconds since some instant before the process.
+#[inline]
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    // Both are what the clock has shown since the system started.
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// The processor time that the calling thread has had, in the kernel too.

@@ -15,6 +15,7 @@ use lagometer_units::Time;
 
 use super::flights::{Arrival, Flights};
 use super::tally::Tally;
+use crate::clock::Clock;
 use crate::payload::{Corrupt, Payload};
 use crate::placement::pin_this_thread;
 use crate::wire::{Unblock, Wire};
@@ -170,8 +171,8 @@ fn watch(
 
 /// The loop itself.
 fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse) -> Outcome {
-    let origin = Instant::now();
-    let clock = || Time::ZERO + origin.elapsed();
+    let clock = Clock::start();
+    let clock = || clock.now();
     let end = Time::ZERO + plan.span;
     let mut flights = Flights::new(payload.numbers());
     let mut tally = Tally::new(plan.span);
