@@ -6,6 +6,7 @@ mod world_gateway;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lagometer_web::scrape;
@@ -95,16 +96,19 @@ fn nothing_is_kept_for_servers_that_took_their_leave() {
 /// may come back, all that they owned.
 #[test]
 fn what_a_killed_world_left_is_in_nobodys_way() {
-    for flags in [&[][..], &["--scr"][..]] {
-        let gateway = Gateway::start(flags, "");
-        kill_in_the_middle("spatial", &gateway);
-        assert_eq!(left_on(&gateway)[0], 225, "it left its cells");
-        play("lod", &gateway);
-        kill_in_the_middle("lod", &gateway);
-        play("spatial", &gateway);
-        kill_in_the_middle("spatial", &gateway);
-        play("spatial", &gateway);
-    }
+    // Beside each other: they mostly wait.
+    thread::scope(|scope| {
+        for flags in [&[][..], &["--scr"][..]] {
+            scope.spawn(move || {
+                let gateway = Gateway::start(flags, "");
+                kill_in_the_middle("spatial", &gateway);
+                assert_eq!(left_on(&gateway)[0], 225, "it left its cells");
+                play("lod", &gateway);
+                kill_in_the_middle("lod", &gateway);
+                play("spatial", &gateway);
+            });
+        }
+    });
 }
 
 /// Plays a world until all are in, and kills it without a word.
@@ -122,6 +126,6 @@ fn kill_in_the_middle(scenario: &str, gateway: &Gateway) {
     let began = Instant::now();
     while gauge(gateway, "connection_num", "SERVER") > 0 {
         assert!(began.elapsed() < PATIENCE, "its connections stand");
-        std::thread::yield_now();
+        thread::yield_now();
     }
 }
