@@ -13,11 +13,13 @@ use serde_json::Value;
 use crate::seat::Seat;
 use crate::words::{FromCoordinator, FromWorker, Request, SERVICE, Task, pieces};
 
-/// What a coordinator tells of its workers while the world is played. Workers are counted from 0.
+/// What a coordinator tells of its workers while the world is played. Workers
+/// are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A worker has left, and its players or game servers with it. Whoever started it may start
-    /// it again. Told again every second until one has come.
+    /// A worker has left, and its players or game servers with it. Whoever
+    /// started it may start it again. Told again every second until one has
+    /// come.
     Missing {
         /// The worker.
         index: u32,
@@ -242,7 +244,8 @@ impl Roll {
     }
 
     /// Where the characters of all game servers are, once all workers have said
-    /// where theirs are; those here are at `own`. From then on nobody who leaves is waited for.
+    /// where theirs are; those here are at `own`. From then on nobody who leaves
+    /// is waited for.
     pub(crate) fn truth(&self, own: &Truth) -> Option<Truth> {
         let mut hall = self.hall();
         let mut all = own.clone();
