@@ -36,7 +36,7 @@ pub(crate) struct WayBook {
     dropped: [u64; Reason::ALL.len()],
     refused: u64,
     /// How long packets wait in the link's queue, all together.
-    waited: Duration,
+    pub(crate) waited: Duration,
     on_their_way: u64,
     lost_in_router: u64,
     lost_after: u64,
@@ -221,7 +221,7 @@ impl WayBook {
     }
 
     /// The packet that was offered last waits so long in the link's queue.
-    pub(crate) fn waited(&mut self, waits: Duration) {
+    pub(crate) fn waits(&mut self, waits: Duration) {
         self.waited += waits;
     }
 

@@ -62,7 +62,7 @@ impl Lane {
         let fate = self.link.offer(direction, now, packet.len());
         book.offered(packet.len(), &fate);
         if matches!(fate, Fate::Delivered { .. }) {
-            book.waited(self.link.waits(direction, now));
+            book.waits(self.link.waits(direction, now));
         }
         Outcome::Fated(fate)
     }
@@ -70,6 +70,8 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::audit::Books;
     use lagometer_link::{Profile, Regime};
@@ -109,5 +111,22 @@ mod tests {
         }
         let book = &books.lanes[0][0];
         assert_eq!((book.strangers, book.malformed), (3, 2));
+    }
+
+    #[test]
+    fn what_waits_in_the_links_queue_is_written_down() {
+        let text =
+            "summary = \"a\"\n[both]\ndelay = \"10 ms\"\nrate = \"1 Mbit/s\"\nqueue = \"400 ms\"\n";
+        let profile = Profile::from_text("narrow", text).unwrap();
+        let link = Link::new(&profile, 1, Regime::Time, Time::ZERO);
+        let mut lane = Lane::new(LaneAddresses::of(3), link);
+        let mut books = Books::new(1, Time::ZERO);
+        let book = &mut books.lanes[0][0];
+        let packet = packet([10, 77, 3, 1], [10, 77, 3, 2], 1250);
+        for _ in 0..3 {
+            lane.consider(Direction::Up, Time::ZERO, &packet, 1500, book);
+        }
+        // Each takes ten milliseconds to be sent.
+        assert_eq!(book.waited, Duration::from_millis(10 + 20));
     }
 }
