@@ -91,6 +91,7 @@
 //!   until every connection is closed or patience ends.
 
 mod arena;
+mod budget;
 pub mod bus;
 mod by_number;
 mod channels;
@@ -100,6 +101,7 @@ mod events;
 mod ids;
 mod settings;
 
+pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
 pub use channels::{AuthRequest, AuthVerdict, ChannelSide, Ticket};
 pub use connections::{AddressBanned, ConnectionSide, Recording};

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lagometer_protocol::merge::MergeOptions;
 
+use super::budget::Budget;
 use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
 
 /// From a connection side to the channel side.
@@ -229,6 +230,9 @@ pub enum CloseReason {
     /// It sent more messages in a second than is allowed.
     #[error("more messages than allowed")]
     TooFast,
+    /// It asked for more than a budget allows.
+    #[error("over its budget of {0}")]
+    OverBudget(Budget),
     /// It said nothing for too long.
     #[error("silent for too long")]
     Silent,

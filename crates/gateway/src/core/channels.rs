@@ -35,6 +35,7 @@ use std::collections::{BTreeSet, VecDeque};
 use lagometer_units::Time;
 
 use super::arena::Arena;
+use super::budget::BudgetMonitor;
 use super::bus::{ToChannels, ToConnections};
 use super::by_number::ByNumber;
 use super::counters::ChannelCounters;
@@ -79,6 +80,7 @@ pub struct ChannelSide {
     /// Messages of the game's own are copied into this.
     arena: Arena,
     counters: ChannelCounters,
+    budgets: BudgetMonitor,
     events: Events,
 }
 
@@ -106,6 +108,7 @@ impl ChannelSide {
             head: Vec::new(),
             arena: Arena::default(),
             counters: ChannelCounters::default(),
+            budgets: BudgetMonitor::default(),
             events: Events::default(),
         };
         side.make_channel(ChannelId::GLOBAL, channel::GLOBAL_TYPE, None);
@@ -172,6 +175,7 @@ impl ChannelSide {
     pub fn counters(&self) -> ChannelCounters {
         ChannelCounters {
             events_lost: self.events.lost(),
+            over_budget: self.budgets.counters(),
             ..self.counters
         }
     }

@@ -26,6 +26,7 @@ use lagometer_protocol::Compressor;
 use lagometer_units::Time;
 
 use super::arena::Arena;
+use super::budget::{Budget, BudgetMonitor};
 use super::bus::{CloseReason, ToChannels};
 use super::by_number::ByNumber;
 use super::counters::ConnectionCounters;
@@ -67,6 +68,7 @@ pub struct ConnectionSide {
     scratch: Vec<u8>,
     unpacked: Vec<u8>,
     counters: ConnectionCounters,
+    budgets: BudgetMonitor,
     events: Events,
 }
 
@@ -106,6 +108,7 @@ impl ConnectionSide {
             scratch: Vec::new(),
             unpacked: Vec::new(),
             counters: ConnectionCounters::default(),
+            budgets: BudgetMonitor::default(),
             events: Events::default(),
         }
     }
@@ -323,7 +326,19 @@ impl ConnectionSide {
     pub fn counters(&self) -> ConnectionCounters {
         ConnectionCounters {
             events_lost: self.events.lost(),
+            over_budget: self.budgets.counters(),
             ..self.counters
+        }
+    }
+
+    /// A connection asked for more than a budget that its driver enforces:
+    /// counted, and logged at a limited rate. What becomes of the connection is
+    /// the driver's to decide ([`CloseReason::OverBudget`]).
+    pub fn over_budget(&mut self, now: Time, key: ConnKey, budget: Budget) {
+        if let Some(connection) = self.table.get(key) {
+            let id = connection.id.filter(|_| connection.admitted);
+            let event = self.budgets.record(now, connection.peer, id, budget);
+            event.into_iter().for_each(|event| self.events.push(event));
         }
     }
 

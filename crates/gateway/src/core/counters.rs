@@ -1,5 +1,6 @@
 //! What the core counts, to be read at any time.
 
+use super::budget::OverBudgetCounters;
 use super::ids::Peer;
 
 /// What a connection side counts for one kind of peer.
@@ -48,6 +49,8 @@ pub struct ConnectionCounters {
     pub events_lost: u64,
     /// Connections refused because their address is banned.
     pub banned: u64,
+    /// How often peers went over the budgets that connections have.
+    pub over_budget: OverBudgetCounters,
 }
 
 impl ConnectionCounters {
@@ -111,6 +114,8 @@ pub struct ChannelCounters {
     pub handovers: u64,
     /// Logins refused.
     pub logins_refused: u64,
+    /// How often peers went over the budgets that channels enforce.
+    pub over_budget: OverBudgetCounters,
     /// Log events that found no room.
     pub events_lost: u64,
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+use super::budget::Budget;
 use super::bus::CloseReason;
 use super::ids::{ChannelId, ConnId, Peer};
 
@@ -89,6 +90,23 @@ pub enum Event {
         /// Its size.
         size_bytes: usize,
     },
+    /// A peer asked for more than a budget allows. One line of each budget a
+    /// second at most, for each part of the gateway that enforces it.
+    #[error(
+        "{peer} {} is over its budget of {budget}{}",
+        .id.map_or("connection before login".to_owned(), |id| id.to_string()),
+        more(*.suppressed)
+    )]
+    OverBudget {
+        /// The connection, if it has logged in.
+        id: Option<ConnId>,
+        /// Which listener it came in on.
+        peer: Peer,
+        /// Of what it asked for too much.
+        budget: Budget,
+        /// How often this budget was exceeded since its last line, by anybody.
+        suppressed: u64,
+    },
     /// A slow reader's updates are merged from now on.
     #[error("{0} reads slowly: its updates are merged")]
     SlowReader(ConnId),
@@ -130,6 +148,7 @@ impl Event {
             | Self::PlayerBanned(_)
             | Self::OwnerLost { .. }
             | Self::TooLong { .. }
+            | Self::OverBudget { .. }
             | Self::SlowReader(_) => Severity::Warning,
         }
     }
@@ -137,6 +156,13 @@ impl Event {
 
 fn from(address: Option<IpAddr>) -> String {
     address.map_or(String::new(), |address| format!(" from {address}"))
+}
+
+fn more(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" ({count} more in between)"),
+    }
 }
 
 /// Events waiting to be read; bounded, for nobody may be reading.

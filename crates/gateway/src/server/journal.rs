@@ -25,6 +25,18 @@ pub(super) fn write(event: &Event) {
             warn!(channel = channel.0, owner = owner.0, "owner lost");
         }
         Event::SlowReader(id) => warn!(connection = id.0, "slow reader"),
+        Event::OverBudget {
+            id,
+            peer,
+            budget,
+            suppressed,
+        } => warn!(
+            connection = id.map(|id| id.0),
+            %peer,
+            %budget,
+            suppressed,
+            "over budget"
+        ),
         Event::Dropped {
             from,
             channel,

@@ -18,7 +18,8 @@ use prometheus::{Encoder, TextEncoder};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{
-    COUNTED_TYPES, ChannelCounters, ConnectionCounters, Peer, PeerCounters, TypeCounters,
+    Budget, COUNTED_TYPES, ChannelCounters, ConnectionCounters, OverBudgetCounters, Peer,
+    PeerCounters, TypeCounters,
 };
 
 use super::gatekeeper::Refusal;
@@ -71,12 +72,15 @@ impl Metrics {
             }
         }
         of_connections(&mut families, &connections);
+        let mut over_budget = connections.over_budget;
         for (channels, beat_ms) in numbers
             .iter()
             .filter_map(|(_, numbers)| numbers.channels.as_ref())
         {
             of_channels(&mut families, channels, *beat_ms);
+            over_budget.add(&channels.over_budget);
         }
+        of_budgets(&mut families, &over_budget);
         self.of_loops(&mut families, &numbers);
         families.add(
             Kind::Counter,
@@ -265,6 +269,20 @@ fn of_connections(families: &mut Families, connections: &ConnectionCounters) {
     );
 }
 
+fn of_budgets(families: &mut Families, over_budget: &OverBudgetCounters) {
+    for peer in Peer::ALL {
+        for budget in Budget::ALL {
+            families.add(
+                Kind::Counter,
+                "gateway_over_budget_total",
+                "Times a peer asked for more than one of its budgets allows",
+                &[("peer", &peer.to_string()), ("budget", budget.label())],
+                over_budget.of(peer, budget) as f64,
+            );
+        }
+    }
+}
+
 /// A metric of one type of channel.
 type TypeMetric = (&'static str, &'static str, fn(&TypeCounters) -> u64);
 
@@ -403,4 +421,5 @@ fn add(sum: &mut ConnectionCounters, other: &ConnectionCounters) {
     }
     sum.events_lost += other.events_lost;
     sum.banned += other.banned;
+    sum.over_budget.add(&other.over_budget);
 }
