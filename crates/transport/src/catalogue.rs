@@ -45,6 +45,16 @@ const PRESETS: &[Preset] = &[
         spec: || checked(kcp::Settings::library_default()),
     },
     Preset {
+        name: "kcp-go-default",
+        about: "a kcp-go session on which nothing is set, as channeld speaks it: (0, 100 ms, 0, 0), windows of 32",
+        spec: || checked(kcp::Settings::kcp_go_default()),
+    },
+    Preset {
+        name: "kcp-go-game",
+        about: "a kcp-go session as games set it: (1, 10 ms, 2, 1), windows of 32",
+        spec: || checked(kcp::Settings::kcp_go_game()),
+    },
+    Preset {
         name: "kcp-2015-early",
         about: "asio_kcp of 1 to 3 July 2015: (1, 10 ms, 2, 1), 5 ms timer, windows of 32",
         spec: || checked(kcp::Settings::early_2015()),

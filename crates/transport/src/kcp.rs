@@ -43,7 +43,7 @@ pub use endpoint::{KcpEndpoint, pair};
 pub use engine::Engine;
 pub use flush::Work;
 pub use receiver::Arrival;
-pub use rules::{Backoff, RtoMargin, Rules, SkipCounting, WindowGrowth};
+pub use rules::{Backoff, RtoMargin, RttSampling, Rules, SkipCounting, WindowGrowth};
 pub use settings::{Overrides, Settings, Side};
 pub use stream::{Stream, StreamProfile};
 pub use wire::{BadDatagram, Command, HEADER_BYTES, Header};

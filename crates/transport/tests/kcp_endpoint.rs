@@ -16,11 +16,13 @@ fn at(millis: u64) -> Time {
     Time::from_millis(millis)
 }
 
-fn presets() -> [(&'static str, Settings); 8] {
+fn presets() -> [(&'static str, Settings); 10] {
     [
         ("best", Settings::best()),
         ("turbo", Settings::turbo()),
         ("default", Settings::library_default()),
+        ("go-default", Settings::kcp_go_default()),
+        ("go-game", Settings::kcp_go_game()),
         ("2015-early", Settings::early_2015()),
         ("2015-late", Settings::late_2015()),
         ("test-default", Settings::test_cpp(0, 0, false)),

@@ -69,6 +69,20 @@ impl Default for Config {
 }
 
 impl Config {
+    /// What `NewKCP` of kcp-go sets, with its rules. At transmissions beyond
+    /// its limit of 20 kcp-go sets a flag at which nobody looks.
+    #[must_use]
+    pub fn kcp_go() -> Self {
+        Self {
+            fast_limit: 0,
+            send_window: 32,
+            receive_window: 32,
+            dead_link: 0,
+            rules: Rules::of_kcp_go(),
+            ..Self::default()
+        }
+    }
+
     /// The interval within the bounds.
     pub(crate) fn bounded_interval_ms(&self) -> u32 {
         let floor = self.rules.interval_floor.duration().as_millis() as u32;

@@ -57,6 +57,11 @@ impl Congestion {
                         self.window = rounded_up / segment_bytes;
                     }
                 }
+                WindowGrowth::BySegment => {
+                    if next <= self.bytes {
+                        self.window = self.window.wrapping_add(1);
+                    }
+                }
                 WindowGrowth::Inverted2015 => {
                     if next >= self.bytes {
                         self.window = self.window.wrapping_add(1);
@@ -70,8 +75,11 @@ impl Congestion {
         }
     }
 
-    /// A flush has fast-resent segments, `in_flight` being out.
+    /// A flush has fast-resent segments, `in_flight` being out. Where no
+    /// number of skips is set (`resend` 0) kcp-go, which alone resends then,
+    /// adds its "never", 2^32 - 1: the window is one below the threshold.
     pub(crate) fn on_fast_resend(&mut self, in_flight: u32, resend: u32, segment_bytes: u32) {
+        let resend = if resend == 0 { u32::MAX } else { resend };
         self.threshold = (in_flight / 2).max(LEAST_THRESHOLD);
         self.window = self.threshold.wrapping_add(resend);
         self.bytes = self.window.wrapping_mul(segment_bytes);

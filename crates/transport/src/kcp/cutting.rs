@@ -105,7 +105,7 @@ mod tests {
             stream: false,
             limit: 128,
         };
-        let (ring, pool) = (&mut SendRing::new(0), &mut Pool::new(8));
+        let (ring, pool) = (&mut SendRing::new(0, false), &mut Pool::new(8));
         assert_eq!(cutting.push(&[1; 250], 100, ring, pool), Ok(250));
         assert_eq!(cutting.push(&[], 100, ring, pool), Ok(0));
         let refused = cutting.push(&vec![1; 12_701], 100, ring, pool);
@@ -114,7 +114,7 @@ mod tests {
             limit: 128,
         };
         assert_eq!(refused, Err(too_many));
-        let ring = std::mem::replace(ring, SendRing::new(0));
+        let ring = std::mem::replace(ring, SendRing::new(0, false));
         assert_eq!(shape(ring), [(100, 2), (100, 1), (50, 0), (0, 0)]);
     }
 
@@ -124,14 +124,14 @@ mod tests {
             stream: true,
             limit: 128,
         };
-        let (ring, pool) = (&mut SendRing::new(0), &mut Pool::new(8));
+        let (ring, pool) = (&mut SendRing::new(0, false), &mut Pool::new(8));
         assert_eq!(cutting.push(&[], 100, ring, pool), Ok(0));
         assert_eq!(cutting.push(&[1; 30], 100, ring, pool), Ok(30));
         assert_eq!(cutting.push(&[2; 90], 100, ring, pool), Ok(90));
         let taken = cutting.push(&vec![3; 20_000], 100, ring, pool);
         assert_eq!(taken, Ok(80), "only the filling");
         assert_eq!(cutting.push(&[4; 1], 100, ring, pool), Ok(1));
-        let ring = std::mem::replace(ring, SendRing::new(0));
+        let ring = std::mem::replace(ring, SendRing::new(0, false));
         assert_eq!(shape(ring), [(100, 0), (100, 0), (1, 0)]);
     }
 }

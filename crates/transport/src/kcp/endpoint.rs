@@ -58,6 +58,7 @@ struct Habits {
     ack_no_delay: bool,
     fresh_clock: bool,
     update_timer: Option<Duration>,
+    wake_at_timeouts: bool,
     one_receive_per_datagram: bool,
 }
 
@@ -124,6 +125,7 @@ impl KcpEndpoint {
                 ack_no_delay: settings.ack_no_delay,
                 fresh_clock: settings.fresh_clock,
                 update_timer: settings.update_timer.map(Span::duration),
+                wake_at_timeouts: settings.wake_at_timeouts,
                 one_receive_per_datagram: settings.one_receive_per_datagram,
             },
             limits: Limits::new(&settings, &peer),
@@ -165,12 +167,17 @@ impl KcpEndpoint {
     fn update(&mut self, at: Time) {
         let clock = self.clock(at);
         let (outgoing, spare) = (&mut self.outgoing, &mut self.spare);
-        self.engine
-            .update(clock as u32, |bytes| post(outgoing, spare, bytes));
-        self.next_update = match self.habits.update_timer {
-            Some(period) => at + period,
-            None => self.after_clock(clock, self.engine.next_flush().unwrap_or(0)),
-        };
+        let output = |bytes: &[u8]| post(outgoing, spare, bytes);
+        if self.habits.wake_at_timeouts {
+            let wait_ms = self.engine.wake(clock as u32, output);
+            self.next_update = at + Duration::from_millis(u64::from(wait_ms));
+        } else {
+            self.engine.update(clock as u32, output);
+            self.next_update = match self.habits.update_timer {
+                Some(period) => at + period,
+                None => self.after_clock(clock, self.engine.next_flush().unwrap_or(0)),
+            };
+        }
         self.look_for_death();
     }
 
@@ -369,6 +376,7 @@ impl Endpoint for KcpEndpoint {
         }
         match self.engine.next_work() {
             Work::Now => Some(self.next_update),
+            Work::At(_) if self.habits.wake_at_timeouts => Some(self.next_update),
             Work::At(due) => Some(self.first_update_from(due)),
             Work::Never => None,
         }

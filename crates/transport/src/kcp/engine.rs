@@ -24,12 +24,13 @@ use super::pool::Pool;
 use super::probe::Probe;
 use super::receiver::{Arrival, Receiver};
 use super::round_trip::RoundTrip;
-use super::rules::SkipCounting;
+use super::rules::{RttSampling, SkipCounting};
 use super::sender::Sender;
 use super::wire::{BadDatagram, Command, split_segment};
 
 /// One end of a KCP conversation.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub struct Engine {
     pub(super) conversation: u32,
     pub(super) clock: Clock,
@@ -56,6 +57,8 @@ pub struct Engine {
     pub(super) congestion: Congestion,
     pub(super) pool: Pool,
     pub(super) staging: Vec<u8>,
+    pub(super) brief_acknowledgements: bool,
+    rtt_sampling: RttSampling,
     skip_counting: SkipCounting,
     receive_window_floor: u16,
 }
@@ -81,7 +84,7 @@ impl Engine {
             remote_window: u32::from(rules.first_remote_window),
             congestion_control: config.congestion_control,
             resend: config.resend,
-            grace_shift: (config.nodelay == 0).then_some(3),
+            grace_shift: (config.nodelay == 0 && !rules.no_first_grace).then_some(3),
             dead: false,
             sender: Sender::new(config),
             receiver: Receiver::new(config.first_sequence, u32::from(receive_window)),
@@ -90,7 +93,7 @@ impl Engine {
                 rules.first_probe.duration().as_millis() as u32,
                 rules.longest_probe.duration().as_millis() as u32,
             ),
-            round_trip: RoundTrip::new(config.least_rto_ms(), rules.rto_margin),
+            round_trip: RoundTrip::new(config.least_rto_ms(), rules.rto_margin, rules.rtt_sampling),
             congestion: Congestion::new(
                 u32::from(rules.first_congestion_window),
                 segment_bytes(mtu) as u32,
@@ -98,6 +101,8 @@ impl Engine {
             ),
             pool: Pool::new(most_buffers),
             staging: Vec::new(),
+            brief_acknowledgements: rules.brief_acknowledgements,
+            rtt_sampling: rules.rtt_sampling,
             skip_counting: rules.skip_counting,
             receive_window_floor: rules.receive_window_floor,
         }
@@ -144,6 +149,7 @@ impl Engine {
         }
         let before = self.sender.ring.first();
         let mut newest: Option<(u32, u32)> = None;
+        let mut last_sent = None;
         let mut rest = datagram;
         while let Some(piece) = split_segment(self.conversation, rest)? {
             rest = piece.following;
@@ -155,6 +161,7 @@ impl Engine {
                 Command::Acknowledge => {
                     let (sequence, sent) = (header.sequence, header.timestamp);
                     self.on_acknowledge(sequence, sent);
+                    last_sent = Some(sent);
                     let counts = newest.is_none_or(|newest| self.displaces(newest, sequence, sent));
                     if counts {
                         newest = Some((sequence, sent));
@@ -180,6 +187,11 @@ impl Engine {
         if let Some((sequence, sent)) = newest {
             self.sender
                 .on_datagram_read(sequence, self.clock.extend(sent));
+        }
+        if self.rtt_sampling == RttSampling::LastInDatagram
+            && let Some(sent) = last_sent
+        {
+            self.sample_round_trip(sent);
         }
         if ahead(self.sender.ring.first(), before) > 0 {
             let bytes = segment_bytes(self.mtu) as u32;
@@ -231,6 +243,12 @@ impl Engine {
         self.dead
     }
 
+    /// Room in the peer's receive window as it last said, in segments.
+    #[must_use]
+    pub const fn remote_window(&self) -> u32 {
+        self.remote_window
+    }
+
     /// The smoothed round-trip time in milliseconds; 0 before the first
     /// acknowledgement.
     #[must_use]
@@ -252,11 +270,20 @@ impl Engine {
     }
 
     fn on_acknowledge(&mut self, sequence: u32, sent: u32) {
+        if self.rtt_sampling == RttSampling::EachAcknowledgement {
+            self.sample_round_trip(sent);
+        }
+        let sent = self.clock.extend(sent);
+        self.sender.on_acknowledge(sequence, sent, &mut self.pool);
+    }
+
+    /// Measures the round trip of a segment sent at `sent`; one in the future
+    /// was not.
+    fn sample_round_trip(&mut self, sent: u32) {
         let rtt = ahead(self.clock.on_wire(), sent);
         if rtt >= 0 {
             self.round_trip.sample(rtt, self.interval_ms);
         }
-        self.sender.on_acknowledge(sequence, &mut self.pool);
     }
 
     /// Whether an acknowledgement counts for skips instead of the one in the

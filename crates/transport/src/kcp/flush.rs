@@ -50,6 +50,30 @@ impl Engine {
         }
     }
 
+    /// Sets the clock to `now` and flushes, whenever that was last done, as the
+    /// timer of a kcp-go session does. Returns after how many milliseconds the
+    /// timer is to go off again: at the next timeout of a segment in flight,
+    /// after an interval at the latest.
+    pub fn wake(&mut self, now: u32, output: impl FnMut(&[u8])) -> u32 {
+        self.start(now);
+        self.flush(output);
+        let clock = self.clock.millis();
+        let due = self.sender.earliest_due().map(|due| due - clock);
+        let nearest = due
+            .filter(|&wait| wait > 0)
+            .and_then(|wait| u32::try_from(wait).ok());
+        nearest.map_or(self.interval_ms, |wait| wait.min(self.interval_ms))
+    }
+
+    /// Sets the clock to `now`, from when on flushes send.
+    pub fn start(&mut self, now: u32) {
+        self.set_clock(now);
+        if !self.started {
+            self.started = true;
+            self.flush_due = self.clock.millis();
+        }
+    }
+
     /// Sets the clock to `now` and nothing else, as an application does that
     /// writes `kcp->current` before it hands in a datagram.
     pub fn set_clock(&mut self, now: u32) {
@@ -67,11 +91,8 @@ impl Engine {
         let window = self.window();
         let mut header = self.control_header();
         let mut packer = Packer::new(&mut self.staging, self.mtu, output);
-        for (sequence, timestamp) in self.acknowledgements.drain(..) {
-            header.sequence = sequence;
-            header.timestamp = timestamp;
-            packer.control(&header);
-        }
+        let brief = self.brief_acknowledgements;
+        acknowledge(&mut self.acknowledgements, brief, &mut header, &mut packer);
         let (ask, tell) = self.probe.on_flush(now, self.remote_window);
         if ask {
             header.command = Command::AskWindow;
@@ -90,9 +111,10 @@ impl Engine {
         header.timestamp = low(now);
         let sender = &mut self.sender;
         sender.gather_overdue(now);
+        let any_new = sender.would_send_new(window);
         for index in 0..sender.batch.len() {
             let sequence = sender.batch[index];
-            if sender.renew(sequence, now, timeout, &mut resent) {
+            if sender.renew(sequence, now, timeout, any_new, &mut resent) {
                 if let Some(segment) = sender.ring.outstanding_mut(sequence) {
                     segment.write_header(&header, sequence);
                 }
@@ -117,11 +139,8 @@ impl Engine {
         }
         let mut header = self.control_header();
         let mut packer = Packer::new(&mut self.staging, self.mtu, output);
-        for (sequence, timestamp) in self.acknowledgements.drain(..) {
-            header.sequence = sequence;
-            header.timestamp = timestamp;
-            packer.control(&header);
-        }
+        let brief = self.brief_acknowledgements;
+        acknowledge(&mut self.acknowledgements, brief, &mut header, &mut packer);
         packer.finish(&self.sender.ring);
     }
 
@@ -225,6 +244,26 @@ impl Engine {
             sequence: 0,
             unacknowledged: self.receiver.next(),
             length: 0,
+        }
+    }
+}
+
+/// Packs the acknowledgements that wait, all or in brief, with what `header`
+/// has beside them; it keeps the number and the time of the last, as the
+/// reference's does.
+fn acknowledge<O: FnMut(&[u8])>(
+    waiting: &mut Vec<(u32, u32)>,
+    brief: bool,
+    header: &mut Header,
+    packer: &mut Packer<'_, O>,
+) {
+    let last = waiting.len().saturating_sub(1);
+    for (index, (sequence, timestamp)) in waiting.drain(..).enumerate() {
+        // kcp-go compares plain numbers, over the wrap too.
+        if !brief || index == last || sequence >= header.unacknowledged {
+            header.sequence = sequence;
+            header.timestamp = timestamp;
+            packer.control(header);
         }
     }
 }

@@ -69,6 +69,7 @@ impl Settings {
             ack_no_delay: false,
             fresh_clock: true,
             update_timer: None,
+            wake_at_timeouts: false,
             one_receive_per_datagram: false,
             client_phase: Span::ZERO,
             server_phase: Span(Duration::from_micros(3_700)),
@@ -90,6 +91,37 @@ impl Settings {
             nc: true,
             send_window: 128,
             ..Self::library_default()
+        }
+    }
+
+    /// A kcp-go 5.4.20 session on which nothing is set, which is what channeld
+    /// and its peers speak: windows of 32 segments both ways, mode 0,
+    /// congestion control, and kcp-go's rules and habits: a flush after each
+    /// write, at the nearest timeout and each 100 ms; acknowledgements wait
+    /// for one of these. Nobody looks whether the link is dead. Where kcp-go
+    /// blocks a write the message waits in the queue here.
+    #[must_use]
+    pub fn kcp_go_default() -> Self {
+        Self {
+            fast_limit: 0,
+            receive_window: 32,
+            dead_link: 0,
+            flush_on_send: true,
+            wake_at_timeouts: true,
+            rules: Rules::of_kcp_go(),
+            ..Self::library_default()
+        }
+    }
+
+    /// The same after `SetNoDelay(1, 10, 2, 1)`, as games set it.
+    #[must_use]
+    pub fn kcp_go_game() -> Self {
+        Self {
+            nodelay: 1,
+            interval: Span::from_millis(10),
+            resend: 2,
+            nc: true,
+            ..Self::kcp_go_default()
         }
     }
 

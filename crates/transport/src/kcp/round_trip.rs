@@ -1,6 +1,6 @@
 //! The round-trip estimator and the retransmission timeout drawn from it.
 
-use super::rules::RtoMargin;
+use super::rules::{RtoMargin, RttSampling};
 
 /// The longest retransmission timeout before backoff, in milliseconds.
 const LONGEST_RTO_MS: u32 = 60_000;
@@ -19,16 +19,18 @@ pub(crate) struct RoundTrip {
     timeout: u32,
     shortest: u32,
     margin: RtoMargin,
+    sampling: RttSampling,
 }
 
 impl RoundTrip {
-    pub(crate) fn new(shortest_ms: u32, margin: RtoMargin) -> Self {
+    pub(crate) fn new(shortest_ms: u32, margin: RtoMargin, sampling: RttSampling) -> Self {
         Self {
             smoothed: 0,
             deviation: 0,
             timeout: FIRST_RTO_MS,
             shortest: shortest_ms,
             margin,
+            sampling,
         }
     }
 
@@ -39,7 +41,10 @@ impl RoundTrip {
         // less than a millisecond stays at its first sample.
         if self.smoothed == 0 {
             self.smoothed = rtt;
+            // Never negative: the same as kcp-go's shift.
             self.deviation = rtt / 2;
+        } else if self.sampling == RttSampling::LastInDatagram {
+            self.smooth_by_shifts(rtt);
         } else {
             // The reference computes this sum in `long`, after a product in
             // `int`.
@@ -57,6 +62,17 @@ impl RoundTrip {
         let timeout = self.smoothed.cast_unsigned().wrapping_add(margin);
         // Not `clamp`: a floor above the ceiling is not an error here.
         self.timeout = timeout.max(self.shortest).min(LONGEST_RTO_MS);
+    }
+
+    /// kcp-go's `update_ack`: a sample far below the mean says that the path
+    /// got better, not that it varies.
+    fn smooth_by_shifts(&mut self, rtt: i32) {
+        let difference = rtt.wrapping_sub(self.smoothed);
+        self.smoothed = self.smoothed.wrapping_add(difference >> 3);
+        let error = difference.wrapping_abs().wrapping_sub(self.deviation);
+        let is_low = rtt < self.smoothed.wrapping_sub(self.deviation);
+        let step = error >> if is_low { 5 } else { 2 };
+        self.deviation = self.deviation.wrapping_add(step);
     }
 
     /// The timeout for a segment sent now, in milliseconds.
@@ -78,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_timeout_follows_the_samples() {
-        let mut path = RoundTrip::new(30, RtoMargin::Interval);
+        let mut path = RoundTrip::new(30, RtoMargin::Interval, RttSampling::default());
         assert_eq!(path.timeout_ms(), 200);
         path.sample(40, 10);
         // 40 + 4 * 20
@@ -87,7 +103,7 @@ mod tests {
             path.sample(40, 10);
         }
         assert_eq!(path.timeout_ms(), 50, "the interval is the least margin");
-        let mut old = RoundTrip::new(30, RtoMargin::OneMillisecond);
+        let mut old = RoundTrip::new(30, RtoMargin::OneMillisecond, RttSampling::default());
         for _ in 0..50 {
             old.sample(40, 10);
         }
@@ -96,7 +112,7 @@ mod tests {
 
     #[test]
     fn absurd_samples_do_not_panic() {
-        let mut path = RoundTrip::new(30, RtoMargin::Interval);
+        let mut path = RoundTrip::new(30, RtoMargin::Interval, RttSampling::default());
         for rtt in [i32::MAX, 0, i32::MAX, i32::MAX, 1] {
             path.sample(rtt, 10);
             assert!(path.timeout_ms() <= LONGEST_RTO_MS);

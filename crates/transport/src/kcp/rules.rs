@@ -9,9 +9,14 @@ use lagometer_units::Span;
 use serde::{Deserialize, Serialize};
 
 /// The rules an engine plays by. The default is the current `ikcp.c`,
-/// [`Rules::of_2015`] the one of July 2015.
+/// [`Rules::of_2015`] the one of July 2015, [`Rules::of_kcp_go`] those of the
+/// implementation in Go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a rule of its own, and written as one"
+)]
 pub struct Rules {
     /// Shorter flush intervals are lengthened to this. The reference: 10 ms.
     pub interval_floor: Span,
@@ -34,6 +39,28 @@ pub struct Rules {
     /// reference keeps the count, so that a segment already skipped often
     /// enough goes out twice: on its timeout, and again at the next flush.
     pub timeout_resets_skips: bool,
+    /// A segment skipped at all is resent by the first flush that has no new
+    /// segment to send, and skips are looked at before timeouts; either resend
+    /// takes the path's current timeout. kcp-go's "early retransmit".
+    #[serde(skip_serializing_if = "is_off")]
+    pub early_resend: bool,
+    /// The first transmission of a segment waits no eighth longer than the
+    /// timeout with `nodelay` 0. kcp-go.
+    #[serde(skip_serializing_if = "is_off")]
+    pub no_first_grace: bool,
+    /// An acknowledged segment keeps its place in the send window until all
+    /// before it are acknowledged and the peer says so. kcp-go, which spares
+    /// itself the move; the reference closes the gap at once.
+    #[serde(skip_serializing_if = "is_off")]
+    pub acknowledged_keep_place: bool,
+    /// Acknowledgements of segments that lie before the first missing one are
+    /// left out, but for the last of a flush: the cumulative number in every
+    /// header says as much. kcp-go.
+    #[serde(skip_serializing_if = "is_off")]
+    pub brief_acknowledgements: bool,
+    /// Which round trips are measured, and how they are smoothed.
+    #[serde(skip_serializing_if = "RttSampling::is_reference")]
+    pub rtt_sampling: RttSampling,
     /// How the congestion window grows past slow start.
     pub window_growth: WindowGrowth,
     /// The congestion window before the first flush, in segments. With the
@@ -59,6 +86,11 @@ impl Default for Rules {
             backoff: Backoff::default(),
             skip_counting: SkipCounting::default(),
             timeout_resets_skips: false,
+            early_resend: false,
+            no_first_grace: false,
+            acknowledged_keep_place: false,
+            brief_acknowledgements: false,
+            rtt_sampling: RttSampling::default(),
             window_growth: WindowGrowth::default(),
             first_congestion_window: 0,
             first_probe: Span::from_millis(7_000),
@@ -68,6 +100,28 @@ impl Default for Rules {
 }
 
 impl Rules {
+    /// The rules of kcp-go 5.4.20 (`kcp.go`), which channeld speaks. Its floor
+    /// under the interval, probes and clamps are the reference's; its windows
+    /// have no floor.
+    #[must_use]
+    pub fn of_kcp_go() -> Self {
+        Self {
+            receive_window_floor: 1,
+            fragment_limit: 256,
+            first_remote_window: 32,
+            backoff: Backoff::Linear2015,
+            skip_counting: SkipCounting::EveryAcknowledgementByTime,
+            timeout_resets_skips: true,
+            early_resend: true,
+            no_first_grace: true,
+            acknowledged_keep_place: true,
+            brief_acknowledgements: true,
+            rtt_sampling: RttSampling::LastInDatagram,
+            window_growth: WindowGrowth::BySegment,
+            ..Self::default()
+        }
+    }
+
     /// The `ikcp.c` of July 2015 as `asio_kcp` carried it: no fast-resend
     /// check of timestamps, every acknowledgement counted for itself, timeouts
     /// that grow by a constant, and a floor of 1 ms under the margin of the
@@ -86,6 +140,33 @@ impl Rules {
             ..Self::default()
         }
     }
+}
+
+/// Which acknowledgements measure the round trip, and how it is smoothed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSampling {
+    /// Each acknowledgement is a sample; the mean moves by an eighth, the
+    /// deviation by a quarter of the difference. The reference.
+    #[default]
+    EachAcknowledgement,
+    /// The last acknowledgement of a datagram is a sample, after the whole of
+    /// the datagram was read. The differences are shifted, not divided, and a
+    /// sample below the mean by more than the deviation moves the deviation by
+    /// a 32nd instead of a quarter. kcp-go.
+    LastInDatagram,
+}
+
+impl RttSampling {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_reference(&self) -> bool {
+        *self == Self::EachAcknowledgement
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_off(rule: &bool) -> bool {
+    !rule
 }
 
 /// The least margin of the timeout over the smoothed round-trip time; the
@@ -108,8 +189,8 @@ pub enum Backoff {
     /// plus half the current timeout with 2.
     #[default]
     ByNodelay,
-    /// As in 2015: plus the current timeout with `nodelay` 0, plus half of it
-    /// with the others.
+    /// As in 2015 and in kcp-go: plus the current timeout with `nodelay` 0,
+    /// plus half of it with the others.
     Linear2015,
 }
 
@@ -128,6 +209,9 @@ pub enum SkipCounting {
     /// acknowledges, whenever they were sent. The current reference built
     /// without `IKCP_FASTACK_CONSERVE`.
     HighestInDatagram,
+    /// Each acknowledgement counts for all segments below that were last sent
+    /// no later, one for a segment that is already acknowledged too. kcp-go.
+    EveryAcknowledgementByTime,
     /// As in 2015: each acknowledgement counts for all segments below, and one
     /// for a segment that is already gone counts for *every* segment.
     #[serde(rename = "every-acknowledgement-2015")]
@@ -142,6 +226,8 @@ pub enum WindowGrowth {
     /// more. The current reference.
     #[default]
     ByBytes,
+    /// By one segment once its bytes make one more. kcp-go.
+    BySegment,
     /// As in 2015: by one segment while its bytes make *fewer* than one more,
     /// the comparison having been written the wrong way round.
     #[serde(rename = "inverted-2015")]

@@ -57,8 +57,8 @@ pub(crate) enum Acknowledged {
     NotInFlight,
 }
 
-/// Segments `first()..next()` in flight, the first of them no hole, and those
-/// that wait.
+/// Segments `first()..next()` in flight, the first of them no hole unless holes
+/// keep their place, and those that wait.
 #[derive(Debug)]
 pub(crate) struct SendRing {
     ring: VecDeque<Segment>,
@@ -66,16 +66,20 @@ pub(crate) struct SendRing {
     span: usize,
     holes: usize,
     first: u32,
+    /// Holes at the front stay until the peer's cumulative number passes them.
+    holes_stay: bool,
 }
 
 impl SendRing {
-    /// Nothing yet, and `first` the next number.
-    pub(crate) const fn new(first: u32) -> Self {
+    /// Nothing yet, and `first` the next number. `holes_stay` as in
+    /// [`Rules::acknowledged_keep_place`](super::Rules::acknowledged_keep_place).
+    pub(crate) const fn new(first: u32, holes_stay: bool) -> Self {
         Self {
             ring: VecDeque::new(),
             span: 0,
             holes: 0,
             first,
+            holes_stay,
         }
     }
 
@@ -179,10 +183,15 @@ impl SendRing {
         self.ring.len() > self.span
     }
 
-    /// Segments in flight and waiting, without holes.
+    /// Segments in flight and waiting, without holes unless these keep their
+    /// place.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.ring.len() - self.holes
+        if self.holes_stay {
+            self.ring.len()
+        } else {
+            self.ring.len() - self.holes
+        }
     }
 
     fn drop_first(&mut self, pool: &mut Pool) {
@@ -198,6 +207,9 @@ impl SendRing {
     }
 
     fn drop_leading_holes(&mut self, pool: &mut Pool) {
+        if self.holes_stay {
+            return;
+        }
         let is_hole = |segment: &Segment| !segment.outstanding;
         while self.holes > 0 && self.ring.front().is_some_and(is_hole) {
             self.drop_first(pool);

@@ -46,12 +46,13 @@ struct Policy {
     backoff: Backoff,
     skip_counting: SkipCounting,
     timeout_resets_skips: bool,
+    early_resend: bool,
 }
 
 impl Sender {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            ring: SendRing::new(config.first_sequence),
+            ring: SendRing::new(config.first_sequence, config.rules.acknowledged_keep_place),
             cutting: Cutting {
                 stream: config.stream,
                 limit: usize::from(config.rules.fragment_limit),
@@ -67,6 +68,7 @@ impl Sender {
                 backoff: config.rules.backoff,
                 skip_counting: config.rules.skip_counting,
                 timeout_resets_skips: config.rules.timeout_resets_skips,
+                early_resend: config.rules.early_resend,
             },
             batch: Vec::new(),
             skipped: Vec::new(),
@@ -90,22 +92,29 @@ impl Sender {
         self.ring.remove_below(una, pool);
     }
 
-    /// The peer has segment `sequence`.
-    pub(crate) fn on_acknowledge(&mut self, sequence: u32, pool: &mut Pool) {
+    /// The peer has segment `sequence`, which was sent at `sent`.
+    pub(crate) fn on_acknowledge(&mut self, sequence: u32, sent: i64, pool: &mut Pool) {
         let (first, span) = (self.ring.first(), self.ring.span());
         let met = self.ring.acknowledge(sequence, pool);
-        let counts = self.policy.resend > 0;
-        if counts && met == Acknowledged::Now && sequence != first {
+        if !self.policy.watches_skips() {
+            return;
+        }
+        let left = self.ring.first() != first;
+        if met == Acknowledged::Now && !left {
             self.skips.ignore(sequence);
         }
-        if counts && self.policy.skip_counting == SkipCounting::EveryAcknowledgement2015 {
-            match met {
-                Acknowledged::Now => {
-                    let below = sequence.wrapping_sub(first) as usize;
-                    self.count_skips(first, below, None);
-                }
-                Acknowledged::Before => self.count_skips(first, span, None),
-                Acknowledged::NotInFlight => {}
+        let below = sequence.wrapping_sub(first) as usize;
+        match (self.policy.skip_counting, met) {
+            (SkipCounting::NewestInDatagram | SkipCounting::HighestInDatagram, _)
+            | (_, Acknowledged::NotInFlight) => {}
+            (SkipCounting::EveryAcknowledgementByTime, _) => {
+                self.count_skips(first, below, Some(sent));
+            }
+            (SkipCounting::EveryAcknowledgement2015, Acknowledged::Now) => {
+                self.count_skips(first, below, None);
+            }
+            (SkipCounting::EveryAcknowledgement2015, Acknowledged::Before) => {
+                self.count_skips(first, span, None);
             }
         }
     }
@@ -116,7 +125,9 @@ impl Sender {
         let limit = match self.policy.skip_counting {
             SkipCounting::NewestInDatagram => Some(sent),
             SkipCounting::HighestInDatagram => None,
-            SkipCounting::EveryAcknowledgement2015 => return,
+            SkipCounting::EveryAcknowledgementByTime | SkipCounting::EveryAcknowledgement2015 => {
+                return;
+            }
         };
         let first = self.ring.first();
         let below = sequence.wrapping_sub(first) as usize;
@@ -146,19 +157,25 @@ impl Sender {
     }
 
     /// Decides about a segment gathered: returns whether it is to be sent
-    /// again at `now`, and has then counted it as sent.
+    /// again at `now`, and has then counted it as sent. `any_new` tells whether
+    /// the flush sends segments for the first time as well.
     pub(crate) fn renew(
         &mut self,
         sequence: u32,
         now: i64,
         timeout_ms: u32,
+        any_new: bool,
         resent: &mut Resent,
     ) -> bool {
         let policy = self.policy;
         let Some(segment) = self.ring.outstanding_mut(sequence) else {
             return false;
         };
-        if segment.due <= now {
+        if policy.early_resend && policy.hurries(segment, any_new) {
+            segment.skips = 0;
+            segment.timeout = timeout_ms;
+            resent.on_skips = true;
+        } else if segment.due <= now {
             segment.timeout = policy.longer(segment.timeout, timeout_ms);
             if policy.timeout_resets_skips {
                 segment.skips = 0;
@@ -168,6 +185,9 @@ impl Sender {
             segment.skips = 0;
             resent.on_skips = true;
         } else {
+            if policy.early_resend && segment.skips > 0 {
+                self.ripe.push(sequence);
+            }
             return false;
         }
         segment.sent = now;
@@ -175,7 +195,7 @@ impl Sender {
         segment.transmissions += 1;
         resent.dead |= policy.dead_link > 0 && segment.transmissions >= policy.dead_link;
         self.deadlines.add(segment.due, sequence);
-        if policy.resend > 0 {
+        if policy.watches_skips() {
             if policy.ripe(segment) {
                 self.ripe.push(sequence);
             }
@@ -218,7 +238,7 @@ impl Sender {
         }
         resent.dead |= self.policy.dead_link == 1;
         self.deadlines.add_run(due, first, end);
-        if self.policy.resend > 0 {
+        if self.policy.watches_skips() {
             self.watch_new(first, count as usize, now);
         }
         let ring = &self.ring;
@@ -237,9 +257,14 @@ impl Sender {
     /// Whether a flush has more to send under a window of so many segments
     /// than what is due.
     pub(crate) fn would_send_more(&self, window: u32) -> bool {
+        !self.ripe.is_empty() || self.would_send_new(window)
+    }
+
+    /// Whether a flush under a window of so many segments sends any for the
+    /// first time.
+    pub(crate) fn would_send_new(&self, window: u32) -> bool {
         let last_allowed = self.ring.first().wrapping_add(window);
-        let admits = ahead(self.ring.next(), last_allowed) < 0;
-        !self.ripe.is_empty() || (admits && self.ring.any_waits())
+        ahead(self.ring.next(), last_allowed) < 0 && self.ring.any_waits()
     }
 
     /// Segments in flight and waiting.
@@ -262,8 +287,18 @@ impl Sender {
             }
             if let Some(segment) = self.ring.outstanding_mut(sequence) {
                 segment.skips += 1;
-                if segment.skips >= self.policy.resend {
+                let enough = segment.skips >= self.policy.enough_skips();
+                if enough {
                     self.skips.ignore(sequence);
+                }
+                // From its first skip on a flush without anything new may
+                // resend a segment early; it is noted once.
+                let is_noted = if self.policy.early_resend {
+                    segment.skips == 1
+                } else {
+                    enough
+                };
+                if is_noted {
                     self.ripe.push(sequence);
                 }
             }
@@ -296,9 +331,25 @@ impl Policy {
         self.resend > 0 && segment.skips >= self.resend && self.may_hurry(segment)
     }
 
+    /// Whether a segment is to be resent early, by kcp-go's rule: it has been
+    /// skipped often enough, or at all while nothing new is sent.
+    const fn hurries(&self, segment: &Segment, any_new: bool) -> bool {
+        self.ripe(segment) || (segment.skips > 0 && !any_new)
+    }
+
+    /// Whether skips are counted at all.
+    const fn watches_skips(&self) -> bool {
+        self.resend > 0 || self.early_resend
+    }
+
+    /// Skips beyond which further ones change nothing.
+    const fn enough_skips(&self) -> u32 {
+        if self.resend == 0 { 1 } else { self.resend }
+    }
+
     /// Whether further skips of a segment change anything.
     const fn counts(&self, segment: &Segment) -> bool {
-        segment.skips < self.resend && self.may_hurry(segment)
+        segment.skips < self.enough_skips() && self.may_hurry(segment)
     }
 
     /// The timeout after one that ran out, `current` being that of the path.

@@ -75,6 +75,11 @@ pub struct Settings {
     /// after it is due. Without one the update comes when the flush is due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_timer: Option<Span>,
+    /// Flush at the nearest timeout of a segment in flight, an interval after
+    /// the last such flush at the latest, as the timer of a kcp-go session
+    /// does. Otherwise flushes keep their phase. Not beside `update_timer`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wake_at_timeouts: bool,
     /// Read one message for each datagram that arrives, as the echo server of
     /// 2015 did: messages set free by a resend that fills a hole then leave
     /// one by one, with the datagrams that follow.

@@ -12,14 +12,17 @@ use std::time::Duration;
 
 use lagometer_units::{Span, Time};
 
+use super::config::segment_bytes;
 use super::{Config, Engine, HEADER_BYTES, Rules, Work};
 use crate::{ByteStream, Carrier, Closed, State};
 
 /// How conversations with a gateway behave, on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamProfile {
-    /// As kcp-go is where nothing is set, which is what channeld's peers speak
-    /// to: a flush every 100 ms, windows of 32 segments, congestion control.
+    /// As a kcp-go session is where nothing is set, which is what channeld's
+    /// peers speak to: windows of 32 segments, congestion control, a flush
+    /// after each write, at the nearest timeout, and every 100 ms. The same
+    /// datagrams at the same times as kcp-go 5.4.20.
     KcpGo,
     /// For play: a flush every 10 ms, resends after two skips, no congestion
     /// control, windows of 256 segments.
@@ -31,16 +34,7 @@ impl StreamProfile {
     #[must_use]
     pub fn config(self) -> Config {
         match self {
-            Self::KcpGo => Config {
-                send_window: 32,
-                receive_window: 32,
-                rules: Rules {
-                    receive_window_floor: 1,
-                    first_remote_window: 32,
-                    ..Rules::default()
-                },
-                ..Config::default()
-            },
+            Self::KcpGo => Config::kcp_go(),
             Self::Tuned => Config {
                 nodelay: 1,
                 interval_ms: 10,
@@ -60,6 +54,10 @@ impl StreamProfile {
     }
 }
 
+/// The most bytes taken from one call of [`Stream::write`] under kcp-go's
+/// rules, where a write is taken whole or not at all: channeld's longest frame.
+const LONGEST_WRITE_BYTES: usize = 5 + u16::MAX as usize;
+
 /// One side of a conversation that carries bytes.
 #[derive(Debug)]
 pub struct Stream {
@@ -67,23 +65,79 @@ pub struct Stream {
     conversation: u32,
     segment_bytes: usize,
     window: usize,
+    /// What a kcp-go session has beside its engine, where this is one.
+    session: Option<Session>,
     message: Vec<u8>,
+}
+
+/// The timer of a kcp-go session: it flushes when it goes off, and is then set
+/// to the nearest timeout, or an interval later. Other flushes leave it alone.
+#[derive(Debug)]
+struct Session {
+    next_wake: Time,
+    /// Nothing is in flight nor waits: the timer goes off for nothing, and
+    /// nobody need be woken.
+    is_idle: bool,
+}
+
+impl Session {
+    /// After idling, puts the timer to where it would stand at `now`.
+    fn resume(&mut self, now: Time, interval_ms: u32) {
+        if std::mem::take(&mut self.is_idle) && self.next_wake < now {
+            let interval = Duration::from_millis(u64::from(interval_ms)).as_nanos();
+            let behind = now.since(self.next_wake).as_nanos();
+            let wakes = behind.div_ceil(interval) * interval;
+            self.next_wake += Duration::from_nanos(wakes as u64);
+        }
+    }
 }
 
 impl Stream {
     /// A side of the conversation so numbered, at `now`.
     #[must_use]
     pub fn new(conversation: u32, profile: StreamProfile, now: Time) -> Self {
-        let config = profile.config();
-        let mut engine = Engine::new(conversation, &config);
-        engine.update(millis(now), |_| {});
+        Self::with_config(conversation, &profile.config(), now)
+    }
+
+    /// A side of the conversation so numbered, at `now`, with other settings
+    /// than those of a profile. It is a kcp-go session if the rules are
+    /// kcp-go's.
+    #[must_use]
+    pub fn with_config(conversation: u32, config: &Config, now: Time) -> Self {
+        let mut engine = Engine::new(conversation, config);
+        let is_session = config.rules.early_resend;
+        if is_session {
+            engine.start(millis(now));
+        } else {
+            engine.update(millis(now), |_| {});
+        }
         Self {
             engine,
             conversation,
-            segment_bytes: config.mtu - HEADER_BYTES,
+            segment_bytes: segment_bytes(config.bounded_mtu()),
             window: usize::from(config.send_window),
+            session: is_session.then_some(Session {
+                next_wake: now,
+                is_idle: false,
+            }),
             message: Vec::new(),
         }
+    }
+
+    /// Sets the engine's clock to `now`, and the timer of a session that was
+    /// idle to where it stands.
+    fn resume(&mut self, now: Time) {
+        if let Some(session) = &mut self.session {
+            session.resume(now, self.engine.interval_ms());
+        }
+        self.engine.set_clock(millis(now));
+    }
+
+    /// Whether what is written now is taken.
+    fn takes_more(&self) -> bool {
+        let waiting = self.engine.waiting();
+        let peer_has_room = || waiting < self.engine.remote_window() as usize;
+        waiting < self.window && (self.session.is_none() || peer_has_room())
     }
 
     /// The conversation's number.
@@ -105,10 +159,19 @@ impl Stream {
 }
 
 impl ByteStream for Stream {
+    /// As with kcp-go, a session takes all of a write or nothing; but no more
+    /// than 65,540 bytes.
     fn write(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
-        for piece in bytes.chunks(self.segment_bytes) {
-            if self.engine.waiting() >= self.window || self.engine.send(piece).is_err() {
+        let is_session = self.session.is_some();
+        let most = if is_session {
+            bytes.len().min(LONGEST_WRITE_BYTES)
+        } else {
+            bytes.len()
+        };
+        for piece in bytes[..most].chunks(self.segment_bytes) {
+            let is_begun = is_session && taken > 0;
+            if !(is_begun || self.takes_more()) || self.engine.send(piece).is_err() {
                 break;
             }
             taken += piece.len();
@@ -117,7 +180,7 @@ impl ByteStream for Stream {
     }
 
     fn send(&mut self, now: Time, output: &mut dyn FnMut(&[u8])) {
-        self.engine.set_clock(millis(now));
+        self.resume(now);
         self.engine.flush(output);
     }
 
@@ -130,23 +193,34 @@ impl ByteStream for Stream {
     /// What is not of this conversation is passed over. Acknowledgements wait
     /// for the next flush.
     fn input(&mut self, now: Time, datagram: &[u8], _output: &mut dyn FnMut(&[u8])) {
-        self.engine.set_clock(millis(now));
+        self.resume(now);
         // The pieces before a bad one have been taken; the rest is noise.
         let _ = self.engine.input(now, datagram);
     }
 
     fn next_deadline(&mut self, now: Time) -> Option<Time> {
-        if self.engine.next_work() == Work::Never {
+        self.resume(now);
+        let is_idle = self.engine.next_work() == Work::Never;
+        if let Some(session) = &mut self.session {
+            session.is_idle = is_idle;
+            return (!is_idle).then_some(session.next_wake);
+        }
+        if is_idle {
             return None;
         }
-        // The engine counts from the clock last set, which may be long ago.
-        self.engine.set_clock(millis(now));
         let wait = self.engine.next_flush().unwrap_or(0);
         Some(now + Duration::from_millis(u64::from(wait.max(1))))
     }
 
     fn tick(&mut self, now: Time, output: &mut dyn FnMut(&[u8])) {
-        self.engine.update(millis(now), output);
+        let Some(session) = &mut self.session else {
+            return self.engine.update(millis(now), output);
+        };
+        session.resume(now, self.engine.interval_ms());
+        if session.next_wake <= now {
+            let wait_ms = self.engine.wake(millis(now), output);
+            session.next_wake = now + Duration::from_millis(u64::from(wait_ms));
+        }
     }
 
     fn state(&self) -> State {
@@ -213,16 +287,25 @@ mod tests {
 
     #[test]
     fn what_the_window_has_no_room_for_is_not_taken() {
-        let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
+        let mut side = Stream::new(7, StreamProfile::Tuned, Time::ZERO);
         let segment = side.segment_bytes;
-        let bytes = vec![0; segment * 40];
-        assert_eq!(side.write(&bytes), segment * 32);
+        let bytes = vec![0; segment * 300];
+        assert_eq!(side.write(&bytes), segment * 256);
         assert_eq!(side.write(&bytes), 0);
+    }
+
+    #[test]
+    fn a_kcp_go_session_takes_one_frame_whole_and_then_none_while_its_window_is_full() {
+        let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
+        assert_eq!(side.write(&vec![0; 100_000]), LONGEST_WRITE_BYTES);
+        assert_eq!(side.write(&[0; 1]), 0);
     }
 
     #[test]
     fn asking_again_does_not_put_a_deadline_off() {
         let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
+        assert_eq!(side.next_deadline(Time::ZERO), Some(Time::ZERO));
+        side.tick(Time::ZERO, &mut |_| {});
         side.write(b"x");
         let deadlines = [1, 20, 60, 99].map(|ms| side.next_deadline(Time::from_millis(ms)));
         assert_eq!(deadlines, [Some(Time::from_millis(100)); 4]);

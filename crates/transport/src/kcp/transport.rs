@@ -40,6 +40,10 @@ impl Transport for Settings {
         )?;
         for side in [Side::Client, Side::Server] {
             let settings = self.of(side);
+            if settings.wake_at_timeouts && settings.update_timer.is_some() {
+                let why = "cannot be beside `update_timer`: updates have one timer";
+                return Err(BadSetting::new("wake_at_timeouts", why));
+            }
             within("nodelay", settings.nodelay, 0..=2)?;
             within("send_window", settings.send_window, 1..=u16::MAX)?;
             within("receive_window", settings.receive_window, 1..=u16::MAX)?;

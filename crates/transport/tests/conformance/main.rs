@@ -132,6 +132,8 @@ presets! {
     kcp = "kcp",
     kcp_turbo = "kcp-turbo",
     kcp_default = "kcp-default",
+    kcp_go_default = "kcp-go-default",
+    kcp_go_game = "kcp-go-game",
     kcp_2015_early = "kcp-2015-early",
     kcp_2015_late = "kcp-2015-late",
     kcp_test_default = "kcp-test-default",

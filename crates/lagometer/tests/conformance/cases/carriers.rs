@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_client::{Event, Outbox, OwnedEvent, Session, Settings as ClientSettings};
 use lagometer_protocol::messages::channeldpb::{ChannelType, CreateChannelMessage};
-use lagometer_transport::kcp::{Config, Engine, Rules};
+use lagometer_transport::kcp::{Config, Engine};
 use lagometer_units::Time;
 
 use crate::harness::{Gateway, SOON, Settings, Whose};
@@ -68,20 +68,6 @@ fn talk(mut exchange: impl FnMut(&[u8]) -> Vec<u8>) {
     }
 }
 
-/// What kcp-go does where nothing is set.
-fn kcp_go() -> Config {
-    Config {
-        send_window: 32,
-        receive_window: 32,
-        rules: Rules {
-            receive_window_floor: 1,
-            first_remote_window: 32,
-            ..Rules::default()
-        },
-        ..Config::default()
-    }
-}
-
 pub(crate) fn c24_kcp_as_kcp_go_speaks_it(whose: Whose) {
     let gateway = gateway(whose, "kcp");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -89,7 +75,7 @@ pub(crate) fn c24_kcp_as_kcp_go_speaks_it(whose: Whose) {
     socket
         .set_read_timeout(Some(Duration::from_millis(10)))
         .unwrap();
-    let mut engine = Engine::new(0x1234_5678, &kcp_go());
+    let mut engine = Engine::new(0x1234_5678, &Config::kcp_go());
     let start = Instant::now();
     talk(|sent| {
         for piece in sent.chunks(1376) {
