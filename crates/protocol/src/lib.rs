@@ -83,6 +83,6 @@ pub use frame::{
     Frame, FrameBuilder, FrameDecoder, FrameError, FrameForm, FrameLimits, HEADER_LEN, MAX_PAYLOAD,
     PushError, TAG, frame_header,
 };
-pub use mask::Mask;
+pub use mask::{MAX_MASK_DEPTH, Mask, mask_depth};
 pub use packet::{MAX_MESSAGE_LEN, MessagePack, Messages, Packet};
 pub use update::{ChannelDataUpdate, encode_update_head_in_packet, update_body};

@@ -24,6 +24,11 @@ pub struct Mask {
     root: Names,
 }
 
+/// The most levels of one path. A mask is walked, compared and dropped level by
+/// level on the stack, so a peer must not choose how deep it goes; channel data
+/// of games is four or five levels deep.
+pub const MAX_MASK_DEPTH: usize = 32;
+
 /// Names with what is wanted within them; all of it when empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Names(BTreeMap<String, Self>);
@@ -34,12 +39,20 @@ type Wanted<'m> = Vec<(u32, &'m Names)>;
 impl Mask {
     /// A mask of `paths`. `None` when they name nothing at all: everything is
     /// then wanted. A name that the type does not have is no mistake; there is
-    /// just nothing to keep for it.
+    /// just nothing to keep for it; neither is one of more than
+    /// [`MAX_MASK_DEPTH`] levels, which counts as naming nothing that is there.
     #[must_use]
     pub fn new<'p>(data_type: DataType, paths: impl IntoIterator<Item = &'p str>) -> Option<Self> {
         let mut root = Names::default();
         for path in paths {
             let mut names = &mut root;
+            // What lies deeper is not looked for: the whole of the last level
+            // would be kept where something within it was asked for, so the
+            // path leads to a name that no field has.
+            if mask_depth(path) > MAX_MASK_DEPTH {
+                names.0.entry(String::new()).or_default();
+                continue;
+            }
             for name in path.split('.').filter(|name| !name.is_empty()) {
                 names = names.0.entry(name.to_owned()).or_default();
             }
@@ -70,6 +83,12 @@ impl Mask {
     pub fn data_type(&self) -> &DataType {
         &self.data_type
     }
+}
+
+/// How many levels a path of a mask has.
+#[must_use]
+pub fn mask_depth(path: &str) -> usize {
+    path.split('.').filter(|name| !name.is_empty()).count()
 }
 
 /// Appends the fields of one message that are named, and `also`.
@@ -253,6 +272,27 @@ mod tests {
         assert_eq!(kept.actor_states[&7].b_hidden, Some(true));
         assert_eq!(kept.actor_states[&7].local_role, None);
         assert!(kept.actor_states[&8].removed);
+    }
+
+    #[test]
+    fn a_mask_of_thousands_of_levels_does_not_overflow_the_stack() {
+        let data_type = Schema::bundled().find("tpspb.TestRepChannelData").unwrap();
+        // Enough to overflow a stack of 2 MiB by dropping alone.
+        let deep = "a.".repeat(500_000);
+        let mask = Mask::new(data_type.clone(), [deep.as_str(), "testGameState"]).unwrap();
+        assert_eq!(mask, mask.clone());
+        let mut out = Vec::new();
+        mask.apply(&data().encode_to_vec(), &mut out).unwrap();
+        let kept = TestRepChannelData::decode(&*out).unwrap();
+        assert_eq!(kept, masked(&["testGameState"]));
+        // Alone it still is a mask: who asked for something is not sent all.
+        let alone = Mask::new(data_type.clone(), [deep.as_str()]).unwrap();
+        out.clear();
+        alone.apply(&data().encode_to_vec(), &mut out).unwrap();
+        assert!(out.is_empty());
+        let deepest = vec!["a"; MAX_MASK_DEPTH].join(".");
+        assert_eq!(mask_depth(&deepest), MAX_MASK_DEPTH);
+        assert!(Mask::new(data_type, [deepest.as_str()]).is_some());
     }
 
     #[test]

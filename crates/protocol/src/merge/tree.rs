@@ -22,7 +22,15 @@ pub(super) struct Tree {
     limits: MergeLimits,
     /// At least the size the data encodes to.
     len_bound: usize,
+    /// Bytes that updates have brought since the data was counted last.
+    since_count: usize,
 }
+
+/// Data that is nearly as large as it may be is counted anew once updates have
+/// brought so large a part of the limit, one in so many: counting at each of
+/// them would let a peer make the gateway walk megabytes for every few bytes.
+/// Until then updates are refused.
+const COUNT_AFTER: usize = 16;
 
 /// An update takes up to so many times its bytes once merged: a negative number
 /// may be written in five bytes instead of ten, an entry's key or value be
@@ -36,12 +44,14 @@ impl Tree {
             root: Node::default(),
             limits,
             len_bound: 0,
+            since_count: usize::MAX,
         }
     }
 
     pub(super) fn clear(&mut self) {
         self.root.clear();
         self.len_bound = 0;
+        self.since_count = usize::MAX;
     }
 
     /// Takes `data` in as it is: nothing is skipped, removed or cut.
@@ -75,6 +85,7 @@ impl Tree {
         }
         self.root = root;
         self.len_bound = self.encoded_len();
+        self.since_count = usize::MAX;
         Ok(())
     }
 
@@ -156,9 +167,14 @@ impl Tree {
     /// Makes sure that `more_bytes` can be added without passing the limit.
     pub(super) fn make_room(&mut self, more_bytes: usize) -> Result<(), MergeError> {
         let limit = self.limits.max_encoded_bytes;
+        self.since_count = self.since_count.saturating_add(more_bytes);
         if self.len_bound.saturating_add(more_bytes) > limit {
+            if self.since_count < limit / COUNT_AFTER {
+                return Err(self.too_large());
+            }
             // Most updates overwrite; only now is it worth counting.
             self.len_bound = self.encoded_len();
+            self.since_count = 0;
             if self.len_bound.saturating_add(more_bytes) > limit {
                 return Err(self.too_large());
             }
