@@ -110,8 +110,9 @@ pub use counters::{
     TypeCounters,
 };
 pub use events::{Event, Severity};
-pub use ids::{ChannelId, ConnId, ConnKey, GroupId, Peer, SideId};
+pub use ids::{ChannelId, ConnId, ConnKey, GroupId, Peer, SideId, household};
 pub use settings::{
-    Acl, AclLevel, AntiDdos, AuthPolicy, ChannelSettings, ChannelTypeSettings, ChannelTypes,
-    ConnectionSettings, Fsm, FsmState, Grid, Place, Recovery, SettingsError, SlowReaders,
+    Acl, AclLevel, AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypeSettings,
+    ChannelTypes, ClientRights, ConnectionSettings, Fsm, FsmState, Grid, LoginLimits, PeerBudgets,
+    Place, RecordingLimits, Recovery, SettingsError, SlowReaders, openings,
 };

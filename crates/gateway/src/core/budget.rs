@@ -176,11 +176,24 @@ pub struct BudgetMonitor {
     lines: [LogLine; BUDGETS],
 }
 
-/// The log lines of one budget.
+/// Log lines of one kind, at a limited rate.
 #[derive(Clone, Copy, Debug, Default)]
-struct LogLine {
+pub(super) struct LogLine {
     last: Option<Time>,
     suppressed: u64,
+}
+
+impl LogLine {
+    /// Whether a line is to be written, and if so how many were not since the
+    /// last one.
+    pub(super) fn due(&mut self, now: Time) -> Option<u64> {
+        if self.last.is_some_and(|last| now.since(last) < LINE_EVERY) {
+            self.suppressed += 1;
+            return None;
+        }
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.suppressed))
+    }
 }
 
 impl BudgetMonitor {
@@ -195,17 +208,12 @@ impl BudgetMonitor {
         budget: Budget,
     ) -> Option<Event> {
         self.counters.counts[peer.index()][budget.index()] += 1;
-        let line = &mut self.lines[budget.index()];
-        if line.last.is_some_and(|last| now.since(last) < LINE_EVERY) {
-            line.suppressed += 1;
-            return None;
-        }
-        line.last = Some(now);
+        let suppressed = self.lines[budget.index()].due(now)?;
         Some(Event::OverBudget {
             id,
             peer,
             budget,
-            suppressed: std::mem::take(&mut line.suppressed),
+            suppressed,
         })
     }
 

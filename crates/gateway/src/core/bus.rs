@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lagometer_protocol::merge::MergeOptions;
+use lagometer_units::Time;
 
 use super::budget::Budget;
 use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
@@ -41,13 +42,8 @@ pub enum ToChannels {
         /// and recover.
         broke_off: bool,
     },
-    /// A client misbehaved so often that it is not to come back.
-    Misbehaved {
-        /// The connection's address, if that is what is to be banned.
-        address: Option<IpAddr>,
-        /// The player, if that is.
-        player: Option<String>,
-    },
+    /// A client misbehaved.
+    Misbehaved(Misbehaviour),
     /// What a slow reader had not read of a channel grew too large to be
     /// merged: it needs all of the channel's data again.
     Resync {
@@ -55,6 +51,23 @@ pub enum ToChannels {
         id: ConnId,
         /// The channel.
         channel: ChannelId,
+    },
+}
+
+/// What a client did that counts against it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misbehaviour {
+    /// It did not log in in time.
+    NoLogin {
+        /// Where it comes from.
+        address: IpAddr,
+    },
+    /// It was let in, and sent too many messages that its state does not allow.
+    Refused {
+        /// Who it is.
+        player: String,
+        /// Where it comes from, if that has an address.
+        address: Option<IpAddr>,
     },
 }
 
@@ -151,8 +164,13 @@ pub enum ToConnections {
         /// Why.
         why: CloseReason,
     },
-    /// No connection from this address is to be let in any more.
-    Ban(IpAddr),
+    /// No client from this address is to be accepted for a time.
+    Ban {
+        /// The address, as [`household`](super::household) gives it.
+        address: IpAddr,
+        /// Until when.
+        until: Time,
+    },
 }
 
 /// A subscriber in a group.

@@ -7,6 +7,7 @@
 //! connection in one packet. A beat is waited for only while something has
 //! changed: channels at rest cost nothing, however many subscribe to them.
 
+mod accounts;
 mod admission;
 mod auth;
 mod beats;
@@ -18,7 +19,9 @@ mod fan_out;
 mod forward;
 mod handover;
 mod interest;
+mod listing;
 mod manage;
+mod numbers;
 mod outgoing;
 mod people;
 mod recovery;
@@ -43,12 +46,14 @@ use super::events::{Event, Events};
 use super::ids::{ChannelId, ConnId, SideId};
 use super::settings::ChannelSettings;
 
+use accounts::Orphans;
 use admission::Admission;
 use auth::Logins;
 pub use auth::{AuthRequest, AuthVerdict, Ticket};
 use channel::Channel;
 use entity::EntityGroups;
 use fan_out::GroupNumbers;
+use numbers::TakenNumbers;
 use people::People;
 use recovery::Recoveries;
 use spatial::Servers;
@@ -62,8 +67,11 @@ pub struct ChannelSide {
     admission: Admission,
     logins: Logins,
     channels: ByNumber<ChannelId, Box<Channel>>,
+    /// Those of the numbers below the spatial channels' that are taken.
+    taken_numbers: TakenNumbers,
     /// Where the search for a free channel number begins.
     next_channel: u32,
+    orphans: Orphans,
     groups: GroupNumbers,
     servers: Servers,
     /// Entities that every client is shown.
@@ -94,7 +102,9 @@ impl ChannelSide {
             admission: Admission::default(),
             logins: Logins::default(),
             channels: ByNumber::default(),
+            taken_numbers: TakenNumbers::default(),
             next_channel: 1,
+            orphans: Orphans::default(),
             groups: GroupNumbers::default(),
             servers: Servers::default(),
             well_known: BTreeSet::new(),
@@ -136,9 +146,10 @@ impl ChannelSide {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
             ToChannels::Messages { from, packet } => self.messages(now, from, &packet),
             ToChannels::Closed { key, broke_off } => self.closed(now, from, key, broke_off),
-            ToChannels::Misbehaved { address, player } => self.misbehaved(address, player),
+            ToChannels::Misbehaved(what) => self.misbehaved(now, what),
             ToChannels::Resync { id, channel } => self.resync(now, id, channel),
         }
+        self.sweep_timers();
     }
 
     /// The next message for a connection side.
@@ -162,6 +173,24 @@ impl ChannelSide {
                 Due::RecoveryTimeout { id } => self.recovery_timeout(id, due),
             }
         }
+    }
+
+    /// Forgets timers that lead to nothing, once there are many.
+    fn sweep_timers(&mut self) {
+        if !self.timers.wants_sweep() {
+            return;
+        }
+        let (channels, recoveries) = (&self.channels, &self.recoveries);
+        self.timers.sweep(|at, due| match *due {
+            Due::Beat { channel, group } => channels
+                .get(&channel)
+                .is_some_and(|channel| channel.fan_out.is_armed(group, at)),
+            Due::FirstState { channel, id } => channels
+                .get(&channel)
+                .and_then(|channel| channel.subscriptions.get(&id))
+                .is_some_and(|subscription| subscription.place.waits_for(at)),
+            Due::RecoveryEnd { id } | Due::RecoveryTimeout { id } => recoveries.is_due(id, at),
+        });
     }
 
     /// Whether GLOBAL has an owner: until then clients may be kept out.

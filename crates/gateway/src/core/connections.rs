@@ -18,7 +18,7 @@ mod inbound;
 mod outbox;
 mod recorder;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -27,19 +27,21 @@ use lagometer_units::Time;
 
 use super::arena::Arena;
 use super::budget::{Budget, BudgetMonitor};
-use super::bus::{CloseReason, ToChannels};
+use super::bus::{CloseReason, Misbehaviour, ToChannels};
 use super::by_number::ByNumber;
 use super::counters::ConnectionCounters;
 use super::events::{Event, Events};
-use super::ids::{ConnId, ConnKey, Peer};
+use super::ids::{ConnId, ConnKey, Peer, household};
 use super::settings::ConnectionSettings;
 
-use connection::{Connection, Table};
+use connection::{Connection, Login, Table};
 use groups::Groups;
-use recorder::Recorder;
 
 /// How often connections are looked over for those that have run out of time.
 const LOOK_OVER: Duration = Duration::from_millis(500);
+
+/// The most addresses that are banned at a time.
+const BANNED: usize = 16_384;
 
 /// The most spare buffers that are kept for connections that have something to
 /// write, and how large one may be to be kept.
@@ -53,13 +55,16 @@ pub struct ConnectionSide {
     table: Table,
     by_id: ByNumber<ConnId, u32>,
     groups: Groups,
-    banned: BTreeSet<IpAddr>,
+    /// Addresses that no client is accepted from, and until when.
+    banned: BTreeMap<IpAddr, Time>,
     to_channels: VecDeque<ToChannels>,
     /// Slots of connections with something to write, each once.
     writable: VecDeque<ConnKey>,
     closing: VecDeque<(ConnKey, CloseReason)>,
     recordings: VecDeque<Recording>,
     recording: bool,
+    /// Bytes kept of all recordings.
+    recorded_bytes: usize,
     look_over_at: Option<Time>,
     spare: Vec<Vec<u8>>,
     compressor: Compressor,
@@ -95,12 +100,13 @@ impl ConnectionSide {
             table: Table::default(),
             by_id: ByNumber::default(),
             groups: Groups::default(),
-            banned: BTreeSet::new(),
+            banned: BTreeMap::new(),
             to_channels: VecDeque::new(),
             writable: VecDeque::new(),
             closing: VecDeque::new(),
             recordings: VecDeque::new(),
             recording: false,
+            recorded_bytes: 0,
             look_over_at: None,
             spare: Vec::new(),
             compressor: Compressor::new(),
@@ -132,7 +138,8 @@ impl ConnectionSide {
         }
     }
 
-    /// Keeps what clients that connect from now on send; see
+    /// Keeps what clients that connect from now on send once they are let in;
+    /// see
     /// [`poll_recording`](Self::poll_recording).
     pub fn record_clients(&mut self, record: bool) {
         self.recording = record;
@@ -150,7 +157,7 @@ impl ConnectionSide {
         peer: Peer,
         address: Option<IpAddr>,
     ) -> Result<ConnKey, AddressBanned> {
-        if address.is_some_and(|address| self.banned.contains(&address)) {
+        if peer == Peer::Client && self.is_banned(now, address) {
             self.counters.banned += 1;
             return Err(AddressBanned);
         }
@@ -162,7 +169,7 @@ impl ConnectionSide {
             && peer == Peer::Client
             && let Some(connection) = self.table.get_mut(key)
         {
-            connection.recorder = Some(Box::new(Recorder::new(now)));
+            connection.is_to_be_recorded = true;
         }
         let counters = self.counters.of_mut(peer);
         counters.open += 1;
@@ -187,6 +194,7 @@ impl ConnectionSide {
             self.by_id.remove(&id);
         }
         if let Some(recorder) = connection.recorder.take() {
+            self.recorded_bytes -= recorder.len();
             self.recordings.push_back(Recording {
                 id: connection.id,
                 file: recorder.into_file(),
@@ -296,11 +304,11 @@ impl ConnectionSide {
             }
         }
         for (key, address, why) in late {
-            if why == CloseReason::AuthTimeout && address.is_some() {
-                self.to_channels.push_back(ToChannels::Misbehaved {
-                    address,
-                    player: None,
-                });
+            if why == CloseReason::AuthTimeout
+                && let Some(address) = address
+            {
+                let what = Misbehaviour::NoLogin { address };
+                self.to_channels.push_back(ToChannels::Misbehaved(what));
             }
             self.begin_to_close(key, why);
         }
@@ -338,7 +346,9 @@ impl ConnectionSide {
         if let Some(connection) = self.table.get(key) {
             let id = connection.id.filter(|_| connection.admitted);
             let event = self.budgets.record(now, connection.peer, id, budget);
-            event.into_iter().for_each(|event| self.events.push(event));
+            if let Some(event) = event {
+                self.events.push(event);
+            }
         }
     }
 
@@ -350,6 +360,21 @@ impl ConnectionSide {
     /// The next session that was recorded to its end.
     pub fn poll_recording(&mut self) -> Option<Recording> {
         self.recordings.pop_front()
+    }
+
+    /// Whether clients from an address are not accepted.
+    fn is_banned(&self, now: Time, address: Option<IpAddr>) -> bool {
+        !self.banned.is_empty()
+            && address
+                .and_then(|address| self.banned.get(&household(address)))
+                .is_some_and(|&until| now < until)
+    }
+
+    fn ban(&mut self, now: Time, address: IpAddr, until: Time) {
+        self.banned.retain(|_, until| now < *until);
+        if self.banned.len() < BANNED {
+            self.banned.insert(address, until);
+        }
     }
 
     fn out_of_time(&self, now: Time, connection: &Connection) -> Option<CloseReason> {
@@ -388,7 +413,7 @@ impl ConnectionSide {
         }
         connection.closing = Some(why);
         connection.behind = None;
-        if connection.attempted {
+        if connection.login != Login::NotTried {
             self.to_channels.push_back(ToChannels::Closed {
                 key,
                 broke_off: why.broke_off(),

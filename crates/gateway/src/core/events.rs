@@ -28,11 +28,13 @@ pub enum Event {
         /// It takes up what it had before it broke off.
         recovers: bool,
     },
-    /// A login was refused.
-    #[error("login of player {player:?} refused")]
+    /// A login was refused. One line a second at most.
+    #[error("login of player {player:?} refused{}", more(*.suppressed))]
     LoginRefused {
         /// Who it was to be.
         player: String,
+        /// How many others were since the last line.
+        suppressed: u64,
     },
     /// A connection was closed.
     #[error("a {peer} is gone ({}): {why}", .id.map_or("never let in".to_owned(), |id| id.to_string()))]
@@ -90,6 +92,19 @@ pub enum Event {
         /// Its size.
         size_bytes: usize,
     },
+    /// A message was dropped because its sender's state does not allow it.
+    #[error(
+        "message of type {msg_type} of a {peer} ({}) dropped: its state does not allow it",
+        .id.map_or("not let in".to_owned(), |id| id.to_string())
+    )]
+    Refused {
+        /// Who sent it, if it had a number.
+        id: Option<ConnId>,
+        /// Which listener it came in on.
+        peer: Peer,
+        /// Its type.
+        msg_type: u32,
+    },
     /// A peer asked for more than a budget allows. One line of each budget a
     /// second at most, for each part of the gateway that enforces it.
     #[error(
@@ -138,7 +153,12 @@ impl Event {
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Opened { .. } | Self::HandedOver { .. } | Self::Dropped { .. } => Severity::Debug,
+            Self::Opened { .. }
+            | Self::HandedOver { .. }
+            | Self::Dropped { .. }
+            | Self::Refused { .. }
+            // Who was never let in may come and go a thousand times a second.
+            | Self::Closed { id: None, .. } => Severity::Debug,
             Self::Admitted { .. }
             | Self::Closed { .. }
             | Self::ChannelMade { .. }

@@ -1,15 +1,19 @@
 //! What the gateway is told at its start: the settings files of games, read as
 //! they are, and the limits of the gateway itself.
 
+mod budgets;
 mod channel_types;
 mod fsm;
 mod grid;
 mod json;
+mod openings;
 
+pub use budgets::{Budgets, PeerBudgets};
 pub use channel_types::{Acl, AclLevel, ChannelTypeSettings, ChannelTypes};
 pub use fsm::{Fsm, FsmState};
 pub use grid::{Grid, Place};
 pub use json::SettingsError;
+pub use openings::openings;
 
 use std::time::Duration;
 
@@ -36,20 +40,65 @@ pub struct ConnectionSettings {
     pub silent_at_most: Option<Duration>,
     /// What is put up with of slow readers.
     pub slow_readers: SlowReaders,
+    /// How long what a login says may be.
+    pub logins: LoginLimits,
+    /// How much is kept for recordings.
+    pub recordings: RecordingLimits,
+}
+
+/// How long what a login says may be. What is longer is refused with the answer
+/// that the name, or the token, is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginLimits {
+    /// Bytes of the player's name ("PIT").
+    pub player_bytes: usize,
+    /// Bytes of the login token ("LT").
+    pub token_bytes: usize,
+}
+
+impl Default for LoginLimits {
+    /// 256 bytes and 8 KiB, which is a JWT with many claims.
+    fn default() -> Self {
+        Self {
+            player_bytes: 256,
+            token_bytes: 8 << 10,
+        }
+    }
+}
+
+/// How much memory recordings may take before they are written. Beyond it a
+/// recording ends; what was kept until then is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordingLimits {
+    /// Bytes of one client's.
+    pub client_bytes: usize,
+    /// Bytes of all clients' of one connection side together.
+    pub side_bytes: usize,
+}
+
+impl Default for RecordingLimits {
+    /// 16 MiB and 256 MiB.
+    fn default() -> Self {
+        Self {
+            client_bytes: 16 << 20,
+            side_bytes: 256 << 20,
+        }
+    }
 }
 
 /// What is expected of clients that have not been let in, or send what they
 /// must not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AntiDdos {
-    /// How long a connection may take to be let in; its address is banned
-    /// after that.
+    /// How long a connection may take to be let in; after that it is closed,
+    /// which counts as a failed login of its address.
     pub auth_timeout: Duration,
-    /// How many failed logins ban a player (wrong login token) or an address
-    /// (wrong player token). 0 is no limit.
+    /// How many failed logins bar a player at an address (wrong login token) or
+    /// an address (wrong player token); for an address so many more for each
+    /// client that plays from there. 0 is no limit.
     pub max_failed_auth: u32,
-    /// How many messages that its state does not allow ban a player. 0 is no
-    /// limit.
+    /// How many messages that its state does not allow end a client and bar the
+    /// player at its address. 0 is no limit.
     pub max_refused: u32,
 }
 
@@ -112,6 +161,8 @@ impl Default for ConnectionSettings {
             max_messages_per_second: None,
             silent_at_most: None,
             slow_readers: SlowReaders::default(),
+            logins: LoginLimits::default(),
+            recordings: RecordingLimits::default(),
         }
     }
 }
@@ -141,6 +192,13 @@ pub struct ChannelSettings {
     pub auth: AuthPolicy,
     /// The most failed logins of clients, as [`AntiDdos::max_failed_auth`].
     pub max_failed_auth: u32,
+    /// How long a player or an address stays barred for failed logins, and how
+    /// long failures are remembered.
+    pub barred_for: Duration,
+    /// What each peer may ask of the channels.
+    pub budgets: Budgets,
+    /// What clients may do that concerns others.
+    pub client_rights: ClientRights,
     /// Whether a server that broke off may come back and take up its channels,
     /// and how long that is possible.
     pub recovery: Option<Recovery>,
@@ -160,6 +218,18 @@ pub enum AuthPolicy {
     /// A provider is asked; see
     /// [`ChannelSide::poll_auth_request`](super::ChannelSide::poll_auth_request).
     AskProvider,
+}
+
+/// What clients may do that concerns others, beside what the rights of channel
+/// types say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientRights {
+    /// Only what concerns what is theirs.
+    #[default]
+    Own,
+    /// Own GLOBAL, group entities that are not theirs, show theirs to everyone:
+    /// development only.
+    All,
 }
 
 /// How long a server that broke off may come back.
@@ -185,6 +255,9 @@ impl Default for ChannelSettings {
             servers_bypass_auth: true,
             auth: AuthPolicy::AskProvider,
             max_failed_auth: 0,
+            barred_for: Duration::from_mins(15),
+            budgets: Budgets::default(),
+            client_rights: ClientRights::Own,
             recovery: None,
             unreal: true,
             development: false,

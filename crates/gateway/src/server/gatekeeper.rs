@@ -6,14 +6,14 @@
 //! connection's address.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lagometer_units::Time;
 use thiserror::Error;
 
-use crate::core::Peer;
+use crate::core::{Peer, household};
 
 use super::config::Limits;
 
@@ -225,17 +225,6 @@ impl Drop for Pass {
         {
             known.open -= 1;
         }
-    }
-}
-
-/// A household has one IPv4 address, or a network of IPv6 addresses of which
-/// it may use any.
-fn household(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
-        }
-        address @ IpAddr::V4(_) => address,
     }
 }
 

@@ -14,9 +14,11 @@ pub(super) fn write(event: &Event) {
             player,
             recovers,
         } => info!(connection = id.0, player, recovers, "let in"),
-        Event::Closed { id, peer, why } => {
-            info!(connection = id.map(|id| id.0), %peer, %why, "closed");
-        }
+        Event::Closed {
+            id: Some(id),
+            peer,
+            why,
+        } => info!(connection = id.0, %peer, %why, "closed"),
         Event::ChannelMade {
             channel,
             channel_type,

@@ -124,9 +124,15 @@ fn a_verdict_on_a_connection_that_is_gone_is_passed_over() {
 }
 
 #[test]
-fn who_does_not_log_in_in_time_is_banned_by_address() {
-    let mut world = World::with(|connections, _| connections.anti_ddos = Some(AntiDdos::default()));
+fn who_does_not_log_in_in_time_again_and_again_is_banned_by_address() {
+    let mut world = World::with(|connections, channels| {
+        connections.anti_ddos = Some(AntiDdos::default());
+        channels.max_failed_auth = 2;
+    });
     let address: IpAddr = "192.0.2.7".parse().unwrap();
+    let first = world.sides[0].open(world.now, Peer::Client, Some(address));
+    world.pass(6000);
+    assert!(first.is_ok());
     let idle = world.sides[0]
         .open(world.now, Peer::Client, Some(address))
         .unwrap();

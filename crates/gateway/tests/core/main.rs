@@ -5,6 +5,7 @@ mod auth;
 mod broadcasting;
 mod channels;
 mod fan_out;
+mod hostile;
 mod long_messages;
 mod recovery;
 mod schedules;

@@ -1,55 +1,217 @@
-//! Who is not let in: bans, and the failures that lead to them.
+//! Who is not let in: failed logins, and whom they bar for a time.
+//!
+//! A failure says little about who is behind it. A wrong token for a name may
+//! be somebody else's guess, so it bars the name at that address and nowhere
+//! else: nobody locks another out. A household, a school or a mobile network
+//! shares one address, so an address may fail more often the more clients play
+//! from it, and whoever is let in stays. Nothing here concerns game servers.
+//!
+//! All of it is bounded and passes: names are remembered only where failures
+//! count at all, the oldest are forgotten first, and bars end by themselves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::time::Duration;
 
-/// The most players and addresses whose failures are remembered; beyond that
-/// the count begins anew, so that a flood of names cannot fill the memory.
-const REMEMBERED: usize = 100_000;
+use lagometer_units::Time;
 
-/// Bans, for as long as the gateway lives.
+use crate::core::ids::household;
+
+/// The most failures, and the most bars, that are remembered.
+const REMEMBERED: usize = 16_384;
+
+/// Failures and bars.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
-    players: BTreeSet<String>,
-    addresses: BTreeSet<IpAddr>,
-    failed_players: BTreeMap<String, u32>,
-    failed_addresses: BTreeMap<IpAddr, u32>,
+    failures: Remembered<Failures>,
+    barred: Remembered<Time>,
+    /// Clients that are let in, by where they come from.
+    playing: BTreeMap<IpAddr, u32>,
+}
+
+/// Whose failures they are. Addresses are those of households.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Suspect {
+    /// Everyone who comes from there and is not let in yet.
+    Address(IpAddr),
+    /// Whoever claims to be a player, from there.
+    Player(Box<str>, Option<IpAddr>),
+}
+
+impl Suspect {
+    pub(super) fn player(name: &str, address: Option<IpAddr>) -> Self {
+        Self::Player(name.into(), address.map(household))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failures {
+    count: u32,
+    until: Time,
 }
 
 impl Admission {
-    pub(super) fn bars(&self, player: &str, address: Option<IpAddr>) -> bool {
-        self.players.contains(player)
-            || address.is_some_and(|address| self.addresses.contains(&address))
+    pub(super) fn bars(&self, now: Time, player: &str, address: Option<IpAddr>) -> bool {
+        let holds = |suspect: &Suspect| {
+            let until = self.barred.by_key.get(suspect);
+            until.is_some_and(|&until| now < until)
+        };
+        !self.barred.by_key.is_empty()
+            && (holds(&Suspect::player(player, address))
+                || address.is_some_and(|it| holds(&Suspect::Address(household(it)))))
     }
 
-    /// Counts a wrong login token. Returns whether the player is now banned.
-    pub(super) fn wrong_login(&mut self, player: &str, most: u32) -> bool {
-        let failed = count(&mut self.failed_players, player.to_owned());
-        most > 0 && failed >= most && self.ban_player(player.to_owned())
+    /// Counts a failed login. Returns until when the suspect is barred, if this
+    /// one was too many: more than `most`, for an address so many more for each
+    /// client that plays from there. With `most` at 0 nothing is remembered.
+    pub(super) fn failed(
+        &mut self,
+        now: Time,
+        suspect: Suspect,
+        most: u32,
+        barred_for: Duration,
+    ) -> Option<Time> {
+        if most == 0 {
+            return None;
+        }
+        let most = match &suspect {
+            Suspect::Address(address) => {
+                let playing = self.playing.get(address).copied().unwrap_or(0);
+                most.saturating_mul(playing.saturating_add(1))
+            }
+            Suspect::Player(..) => most,
+        };
+        let until = now + barred_for;
+        let fresh = Failures { count: 0, until };
+        let failures = self.failures.entry(suspect.clone(), fresh);
+        if failures.until <= now {
+            *failures = fresh;
+        }
+        failures.count += 1;
+        (failures.count >= most).then(|| self.bar(suspect, until))
     }
 
-    /// Counts a wrong player token. Returns whether the address is now banned.
-    pub(super) fn wrong_player(&mut self, address: IpAddr, most: u32) -> bool {
-        let failed = count(&mut self.failed_addresses, address);
-        most > 0 && failed >= most && self.ban_address(address)
+    /// Bars a suspect. Returns until when.
+    pub(super) fn bar(&mut self, suspect: Suspect, until: Time) -> Time {
+        self.failures.by_key.remove(&suspect);
+        *self.barred.entry(suspect, until) = until;
+        until
     }
 
-    /// Returns whether the player was not banned before.
-    pub(super) fn ban_player(&mut self, player: String) -> bool {
-        self.players.len() < REMEMBERED && self.players.insert(player)
+    /// A client was let in.
+    pub(super) fn came(&mut self, address: Option<IpAddr>) {
+        if let Some(address) = address {
+            *self.playing.entry(household(address)).or_default() += 1;
+        }
     }
 
-    /// Returns whether the address was not banned before.
-    pub(super) fn ban_address(&mut self, address: IpAddr) -> bool {
-        self.addresses.len() < REMEMBERED && self.addresses.insert(address)
+    /// … and is gone.
+    pub(super) fn went(&mut self, address: Option<IpAddr>) {
+        if let Some(address) = address.map(household)
+            && let Some(playing) = self.playing.get_mut(&address)
+        {
+            *playing -= 1;
+            if *playing == 0 {
+                self.playing.remove(&address);
+            }
+        }
     }
 }
 
-fn count<K: Ord>(failures: &mut BTreeMap<K, u32>, who: K) -> u32 {
-    if failures.len() >= REMEMBERED && !failures.contains_key(&who) {
-        failures.clear();
+/// What is remembered of suspects, [`REMEMBERED`] at most: the oldest goes.
+#[derive(Debug)]
+struct Remembered<V> {
+    by_key: BTreeMap<Suspect, V>,
+    /// In the order they were first remembered; may name some that are not any
+    /// more.
+    order: VecDeque<Suspect>,
+}
+
+impl<V> Default for Remembered<V> {
+    fn default() -> Self {
+        Self {
+            by_key: BTreeMap::new(),
+            order: VecDeque::new(),
+        }
     }
-    let failed = failures.entry(who).or_insert(0);
-    *failed += 1;
-    *failed
+}
+
+impl<V> Remembered<V> {
+    fn entry(&mut self, suspect: Suspect, fresh: V) -> &mut V {
+        if !self.by_key.contains_key(&suspect) {
+            while self.order.len() >= REMEMBERED
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.by_key.remove(&oldest);
+            }
+            self.order.push_back(suspect.clone());
+        }
+        self.by_key.entry(suspect).or_insert(fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    #[test]
+    fn names_of_failed_logins_are_not_kept_where_failures_do_not_count() {
+        let mut admission = Admission::default();
+        for number in 0..1000 {
+            let suspect = Suspect::player(&number.to_string(), None);
+            assert_eq!(admission.failed(Time::ZERO, suspect, 0, MINUTE), None);
+        }
+        assert!(admission.failures.by_key.is_empty() && admission.failures.order.is_empty());
+    }
+
+    #[test]
+    fn a_flood_of_names_is_remembered_up_to_a_number_and_bars_nobody() {
+        let mut admission = Admission::default();
+        for number in 0..3 * REMEMBERED {
+            let suspect = Suspect::player(&number.to_string(), Some(address(1)));
+            assert_eq!(admission.failed(Time::ZERO, suspect, 5, MINUTE), None);
+        }
+        assert_eq!(admission.failures.by_key.len(), REMEMBERED);
+        assert_eq!(admission.failures.order.len(), REMEMBERED);
+    }
+
+    #[test]
+    fn guessing_at_a_name_bars_it_where_the_guesses_come_from_and_only_for_a_time() {
+        let mut admission = Admission::default();
+        let (here, there) = (Some(address(1)), Some(address(2)));
+        let suspect = || Suspect::player("victim", here);
+        assert_eq!(admission.failed(Time::ZERO, suspect(), 2, MINUTE), None);
+        let until = admission.failed(Time::ZERO, suspect(), 2, MINUTE);
+        assert_eq!(until, Some(Time::ZERO + MINUTE));
+        assert!(admission.bars(Time::ZERO, "victim", here));
+        assert!(!admission.bars(Time::ZERO, "victim", there));
+        assert!(!admission.bars(Time::ZERO, "neighbour", here));
+        assert!(!admission.bars(Time::ZERO + MINUTE, "victim", here));
+        // What failed long ago does not count.
+        assert_eq!(admission.failed(Time::ZERO, suspect(), 2, MINUTE), None);
+        let later = Time::ZERO + 2 * MINUTE;
+        assert_eq!(admission.failed(later, suspect(), 2, MINUTE), None);
+    }
+
+    #[test]
+    fn an_address_that_many_play_from_may_fail_more_often() {
+        let mut admission = Admission::default();
+        let school = address(9);
+        for _ in 0..3 {
+            admission.came(Some(school));
+        }
+        let mut fail = || admission.failed(Time::ZERO, Suspect::Address(school), 2, MINUTE);
+        let barred = (1..100).find(|_| fail().is_some());
+        assert_eq!(barred, Some(8), "two for each of three and two");
+        for _ in 0..3 {
+            admission.went(Some(school));
+        }
+        assert!(admission.playing.is_empty());
+    }
 }

@@ -1,5 +1,6 @@
 //! Logins: who is asked, and what the answer leads to.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
@@ -9,13 +10,16 @@ use lagometer_protocol::messages::channeldpb::AuthResultMessage;
 use lagometer_protocol::messages::channeldpb::auth_result_message::AuthResult;
 use lagometer_units::Time;
 
-use crate::core::bus::{AuthAttempt, CloseReason, ToConnections};
+use crate::core::budget::LogLine;
+use crate::core::bus::{AuthAttempt, CloseReason, Misbehaviour, ToConnections};
 use crate::core::by_number::ByNumber;
 use crate::core::events::Event;
-use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
+use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId, household};
 use crate::core::settings::AuthPolicy;
 
 use super::ChannelSide;
+use super::accounts::Account;
+use super::admission::Suspect;
 use super::outgoing::{Envelope, encode};
 use super::people::Person;
 
@@ -51,25 +55,85 @@ pub enum AuthVerdict {
     Failed,
 }
 
-/// Logins that are not decided.
+/// Logins that are not decided: one a connection at most.
 #[derive(Debug, Default)]
 pub(super) struct Logins {
-    requests: VecDeque<AuthRequest>,
+    /// Those that were not handed to the provider yet, in order. Some may have
+    /// been cancelled since.
+    requests: VecDeque<Ticket>,
     undecided: BTreeMap<Ticket, (SideId, AuthAttempt)>,
+    by_connection: BTreeMap<(SideId, ConnKey), Ticket>,
     last: u64,
+    /// The log's lines of logins that were refused.
+    refusals: LogLine,
+}
+
+impl Logins {
+    /// Returns whether the connection had none pending.
+    fn add(&mut self, side: SideId, attempt: AuthAttempt) -> bool {
+        let place = self.by_connection.entry((side, attempt.key));
+        if let Entry::Occupied(_) = place {
+            return false;
+        }
+        self.last += 1;
+        let ticket = Ticket(self.last);
+        place.or_insert(ticket);
+        self.requests.push_back(ticket);
+        self.undecided.insert(ticket, (side, attempt));
+        true
+    }
+
+    fn remove(&mut self, ticket: Ticket) -> Option<(SideId, AuthAttempt)> {
+        let (side, attempt) = self.undecided.remove(&ticket)?;
+        self.by_connection.remove(&(side, attempt.key));
+        Some((side, attempt))
+    }
+
+    fn cancel(&mut self, side: SideId, key: ConnKey) {
+        if let Some(&ticket) = self.by_connection.get(&(side, key)) {
+            self.remove(ticket);
+        }
+        // Connections that come and go faster than anybody asks leave no more
+        // tickets behind than there are logins.
+        if self.requests.len() > 64 + 2 * self.undecided.len() {
+            let undecided = &self.undecided;
+            self.requests
+                .retain(|ticket| undecided.contains_key(ticket));
+        }
+    }
 }
 
 impl ChannelSide {
     /// The next login that a provider is to decide about; see
-    /// [`AuthPolicy::AskProvider`](crate::core::AuthPolicy::AskProvider).
+    /// [`AuthPolicy::AskProvider`](crate::core::AuthPolicy::AskProvider). Logins
+    /// of connections that hung up meanwhile are passed over; of one that was
+    /// given out and is no longer wanted tells [`wants`](Self::wants).
     pub fn poll_auth_request(&mut self) -> Option<AuthRequest> {
-        self.logins.requests.pop_front()
+        loop {
+            let ticket = self.logins.requests.pop_front()?;
+            if let Some((_, attempt)) = self.logins.undecided.get(&ticket) {
+                return Some(AuthRequest {
+                    ticket,
+                    peer: attempt.peer,
+                    address: attempt.address,
+                    player: attempt.player.clone(),
+                    login_token: attempt.login_token.clone(),
+                });
+            }
+        }
+    }
+
+    /// Whether a login still waits for its verdict: a provider that works
+    /// through a queue need not ask about one whose connection is gone.
+    #[must_use]
+    pub fn wants(&self, ticket: Ticket) -> bool {
+        self.logins.undecided.contains_key(&ticket)
     }
 
     /// A provider has decided. A ticket that was answered before, or whose
     /// connection is gone, is passed over.
     pub fn answer_auth(&mut self, now: Time, ticket: Ticket, verdict: AuthVerdict) {
-        if let Some((side, attempt)) = self.logins.undecided.remove(&ticket) {
+        if let Some((side, attempt)) = self.logins.remove(ticket) {
             self.decided(now, side, attempt, verdict);
         }
     }
@@ -91,6 +155,8 @@ impl ChannelSide {
                     leaving: false,
                     subscribed: ByNumber::default(),
                     owned: BTreeSet::new(),
+                    account: Account::default(),
+                    address: attempt.address,
                 },
             )
         });
@@ -99,7 +165,9 @@ impl ChannelSide {
             self.to_connections.push_back((side, close));
             return;
         }
-        if self.admission.bars(&attempt.player, attempt.address) {
+        let is_barred = attempt.peer == Peer::Client
+            && self.admission.bars(now, &attempt.player, attempt.address);
+        if is_barred {
             let close = close(CloseReason::Banned);
             self.to_connections.push_back((side, close));
             return;
@@ -109,35 +177,29 @@ impl ChannelSide {
             self.decided(now, side, attempt, AuthVerdict::Admit);
             return;
         }
-        self.logins.last += 1;
-        let ticket = Ticket(self.logins.last);
-        self.logins.requests.push_back(AuthRequest {
-            ticket,
-            peer: attempt.peer,
-            address: attempt.address,
-            player: attempt.player.clone(),
-            login_token: attempt.login_token.clone(),
-        });
-        self.logins.undecided.insert(ticket, (side, attempt));
+        if !self.logins.add(side, attempt) {
+            self.counters.dropped += 1;
+        }
     }
 
-    /// Misbehaviour that a connection side noticed.
-    pub(super) fn misbehaved(&mut self, address: Option<IpAddr>, player: Option<String>) {
-        if let Some(address) = address {
-            self.ban_address(address);
-        }
-        if let Some(player) = player
-            && self.admission.ban_player(player.clone())
-        {
-            self.events.push(Event::PlayerBanned(player));
+    /// Misbehaviour of a client that a connection side noticed.
+    pub(super) fn misbehaved(&mut self, now: Time, what: Misbehaviour) {
+        let barred_for = self.settings.barred_for;
+        match what {
+            Misbehaviour::NoLogin { address } => {
+                self.address_failed(now, address);
+            }
+            Misbehaviour::Refused { player, address } => {
+                let suspect = Suspect::player(&player, address);
+                self.admission.bar(suspect, now + barred_for);
+                self.events.push(Event::PlayerBanned(player));
+            }
         }
     }
 
     /// Undecided logins of a connection that is gone are not answered.
     pub(super) fn forget_logins(&mut self, side: SideId, key: ConnKey) {
-        self.logins
-            .undecided
-            .retain(|_, (of_side, attempt)| *of_side != side || attempt.key != key);
+        self.logins.cancel(side, key);
     }
 
     fn decided(&mut self, now: Time, side: SideId, attempt: AuthAttempt, verdict: AuthVerdict) {
@@ -189,6 +251,9 @@ impl ChannelSide {
             self.send(owner, envelope.copy(), &message);
         }
         if admitted {
+            if attempt.peer == Peer::Client {
+                self.admission.came(attempt.address);
+            }
             self.events.push(Event::Admitted {
                 id,
                 player: attempt.player,
@@ -196,53 +261,55 @@ impl ChannelSide {
             });
             self.welcome(now, id, attempt.peer, recovers);
         } else {
-            self.refused(id, &attempt, verdict);
+            self.refused(now, id, &attempt, verdict);
         }
     }
 
-    fn refused(&mut self, id: ConnId, attempt: &AuthAttempt, verdict: AuthVerdict) {
+    fn refused(&mut self, now: Time, id: ConnId, attempt: &AuthAttempt, verdict: AuthVerdict) {
         self.counters.logins_refused += 1;
-        self.events.push(Event::LoginRefused {
-            player: attempt.player.clone(),
-        });
+        if let Some(suppressed) = self.logins.refusals.due(now) {
+            self.events.push(Event::LoginRefused {
+                player: attempt.player.clone(),
+                suppressed,
+            });
+        }
         if attempt.peer == Peer::Server {
             return;
         }
         let most = self.settings.max_failed_auth;
-        let banned = match (verdict, attempt.address) {
-            (AuthVerdict::WrongLogin, _) => {
-                let banned = self.admission.wrong_login(&attempt.player, most);
-                if banned {
-                    self.events
-                        .push(Event::PlayerBanned(attempt.player.clone()));
+        let is_barred = match (verdict, attempt.address) {
+            (AuthVerdict::WrongLogin, address) => {
+                let suspect = Suspect::player(&attempt.player, address);
+                let barred_for = self.settings.barred_for;
+                let until = self.admission.failed(now, suspect, most, barred_for);
+                if until.is_some() {
+                    let player = attempt.player.clone();
+                    self.events.push(Event::PlayerBanned(player));
                 }
-                banned
+                until.is_some()
             }
-            (AuthVerdict::WrongPlayer, Some(address)) => {
-                let banned = self.admission.wrong_player(address, most);
-                if banned {
-                    self.tell_of_ban(address);
-                }
-                banned
-            }
+            (AuthVerdict::WrongPlayer, Some(address)) => self.address_failed(now, address),
             _ => false,
         };
-        if banned {
+        if is_barred {
             self.close_connection(id, CloseReason::Banned);
         }
     }
 
-    fn ban_address(&mut self, address: IpAddr) {
-        if self.admission.ban_address(address) {
-            self.tell_of_ban(address);
-        }
-    }
-
-    fn tell_of_ban(&mut self, address: IpAddr) {
+    /// A login from an address failed, or was never attempted in time. Returns
+    /// whether the address is barred for it.
+    fn address_failed(&mut self, now: Time, address: IpAddr) -> bool {
+        let address = household(address);
+        let (most, barred_for) = (self.settings.max_failed_auth, self.settings.barred_for);
+        let suspect = Suspect::Address(address);
+        let Some(until) = self.admission.failed(now, suspect, most, barred_for) else {
+            return false;
+        };
         self.events.push(Event::AddressBanned(address));
         for &side in &self.sides {
             self.to_connections
-                .push_back((side, ToConnections::Ban(address)));
+                .push_back((side, ToConnections::Ban { address, until }));
         }
+        true
     }
 }

@@ -10,6 +10,7 @@ use crate::core::bus::{Member, Recipients, ToConnections, Window};
 use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
 
 use super::ChannelSide;
+use super::accounts::BYTES_PER_UNIT;
 use super::channel::{Channel, WholeState};
 use super::people::People;
 use super::subscription::Place;
@@ -50,6 +51,12 @@ impl ChannelSide {
                 .map(|group| group.number)
                 .collect()
         });
+        // Their beats come to nothing.
+        let armed = self.channels.get(&id).map_or(0, |channel| {
+            let groups = channel.fan_out.groups.iter();
+            groups.filter(|group| group.armed.is_some()).count()
+        });
+        (0..armed).for_each(|_| self.timers.note_stale());
         for number in numbers {
             self.send_group(now, id, number);
         }
@@ -149,7 +156,7 @@ impl ChannelSide {
         let masks = subscription.options.masks.clone();
         let Some(content) = channel.data.as_mut().and_then(|data| data.content.as_mut()) else {
             subscription.place = Place::AwaitingData;
-            channel.awaiting_data.push(member);
+            channel.awaiting_data.insert(member);
             return;
         };
         let mask = content
@@ -157,12 +164,11 @@ impl ChannelSide {
             .data_type()
             .and_then(|data_type| Mask::new(data_type.clone(), masks.iter().map(String::as_str)));
         let WholeState { messages, too_long } = content.whole_state(id, mask.as_ref());
+        let bytes: usize = messages.iter().map(bytes::Bytes::len).sum();
         let counters = self.counters.of_mut(channel.kind);
         counters.states += 1;
-        counters.bytes += messages
-            .iter()
-            .map(|message| message.len() as u64)
-            .sum::<u64>();
+        counters.bytes += bytes as u64;
+        self.people.charge(member, (bytes / BYTES_PER_UNIT) as u64);
         if let Some(person) = self.people.get(member) {
             let state = ToConnections::State {
                 to: Arc::new([member]),
@@ -250,7 +256,8 @@ impl ChannelSide {
     /// Dissolves groups that nobody is in any more.
     pub(super) fn dissolve_groups(&mut self, id: ChannelId) {
         if let Some(channel) = self.channels.get_mut(&id) {
-            channel.fan_out.drop_empty(&mut self.groups);
+            let armed = channel.fan_out.drop_empty(&mut self.groups);
+            (0..armed).for_each(|_| self.timers.note_stale());
         }
     }
 

@@ -1,6 +1,6 @@
 //! One channel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -31,12 +31,18 @@ pub(super) struct Channel {
     pub(super) kind: i32,
     pub(super) owner: Option<ConnId>,
     pub(super) metadata: String,
+    /// Whose budget it counts in.
+    pub(super) maker: Option<ConnId>,
+    /// Its age among those that outlived their makers, if it did.
+    pub(super) orphan: Option<u64>,
+    /// How many bytes its data may encode to.
+    pub(super) max_data_bytes: usize,
     pub(super) subscriptions: ByNumber<ConnId, Subscription>,
     /// Absent until the channel is created by a message.
     pub(super) data: Option<Data>,
     pub(super) fan_out: FanOut,
     /// Subscribers that are due for the whole state once there is one.
-    pub(super) awaiting_data: Vec<ConnId>,
+    pub(super) awaiting_data: BTreeSet<ConnId>,
     /// Its owner broke off and may come back.
     pub(super) owner_may_return: bool,
     /// Its owner came back; its subscribers are to be told.
@@ -80,10 +86,13 @@ impl Channel {
             kind,
             owner,
             metadata: String::new(),
+            maker: None,
+            orphan: None,
+            max_data_bytes: usize::MAX,
             subscriptions: ByNumber::default(),
             data: None,
             fan_out: FanOut::default(),
-            awaiting_data: Vec::new(),
+            awaiting_data: BTreeSet::new(),
             owner_may_return: false,
             owner_returned: false,
             objects: BTreeMap::new(),

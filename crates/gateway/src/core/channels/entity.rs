@@ -4,13 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lagometer_protocol::FromGateway;
+use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::messages::channeldpb::{
     AddEntityGroupMessage, ChannelSubscriptionOptions, ChannelType, CreateChannelResultMessage,
     CreateEntityChannelMessage, EntityGroupType, RemoveEntityGroupMessage,
 };
 use lagometer_units::Time;
 
-use crate::core::ids::{ChannelId, ConnId};
+use crate::core::budget::Budget;
+use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::settings::ClientRights;
 
 use super::ChannelSide;
 use super::dispatch::Request;
@@ -77,6 +80,21 @@ impl EntityGroups {
             .unwrap_or_default()
     }
 
+    /// How many members a group has.
+    fn len(&self, key: Option<GroupKey>) -> usize {
+        key.and_then(|key| self.groups.get(&key))
+            .map_or(0, |group| group.members.len())
+    }
+
+    /// At most how many it would have with one more, and those who come along.
+    fn len_with(&self, key: GroupKey, id: ChannelId, along: Option<GroupKey>) -> usize {
+        let is_new = self
+            .groups
+            .get(&key)
+            .is_some_and(|group| !group.members.contains(&id));
+        self.len(Some(key)) + usize::from(is_new) + self.len(along)
+    }
+
     fn insert(&mut self, key: GroupKey, members: impl IntoIterator<Item = ChannelId>) {
         if let Some(group) = self.groups.get_mut(&key) {
             group.members.extend(members);
@@ -100,18 +118,33 @@ impl ChannelSide {
             self.drop_message(request, "the entity has a channel");
             return;
         }
+        if message.metadata.len() > self.budgets_of(request).metadata_bytes {
+            self.refuse(request, Budget::Metadata);
+            return;
+        }
+        let data_len = message.data.as_ref().map_or(0, |data| data.value.len());
+        let Some(data_bytes) = self.may_make(request, true, data_len) else {
+            return;
+        };
+        let limits = MergeLimits {
+            max_encoded_bytes: data_bytes,
+        };
+        let kind = ChannelType::Entity as i32;
+        let content = self.initial_content(kind, message.data.as_ref(), limits);
         self.make_channel(id, ChannelType::Entity as i32, Some(request.from));
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.metadata.clone_from(&message.metadata);
             channel.entity = Some(Box::default());
         }
-        if !self.init_data(id, message.data.as_ref(), message.merge_options) {
-            self.init_data(id, None, message.merge_options);
+        self.note_made(request, id, data_bytes);
+        if content.is_err() {
             self.drop_message(
                 request,
                 "its data is malformed or too large: the entity has none",
             );
         }
+        let content = content.or_else(|_| self.initial_content(kind, None, limits));
+        self.begin_data(id, content.ok().flatten(), message.merge_options);
         let mut owner = request.from;
         let mut envelope = request.envelope;
         if on_global && let Some((cell, server)) = self.server_at(id) {
@@ -127,7 +160,7 @@ impl ChannelSide {
             channel_id: id.0,
         });
         self.send(owner, envelope, &result);
-        if message.is_well_known {
+        if message.is_well_known && self.may_act_for_others(request) {
             self.well_known.insert(id);
             let clients: Vec<ConnId> = self.people.clients().collect();
             for client in clients {
@@ -140,8 +173,15 @@ impl ChannelSide {
             }
         }
         let options = message.sub_options.unwrap_or_default();
-        self.subscribe(request.now, id, owner, &options);
+        self.subscribe_by_request(request, id, owner, &options);
         self.send_subscribed(owner, envelope.copy(), id, owner);
+    }
+
+    /// Whether what the sender asks may concern entities of others and show its
+    /// own to everyone: servers, and with [`ClientRights::All`] anybody.
+    fn may_act_for_others(&self, request: &Request) -> bool {
+        let peer = self.people.get(request.from).map(|person| person.peer);
+        peer == Some(Peer::Server) || self.settings.client_rights == ClientRights::All
     }
 
     /// A new client is shown the entities that everyone knows.
@@ -160,19 +200,46 @@ impl ChannelSide {
         let Some(is_lock) = self.group_kind(request, message.r#type) else {
             return;
         };
+        let ids = self.groupable(request, &message.entities_to_add);
+        let most = self.budgets_of(request).group_size;
         let own = self.group_of(request.channel, is_lock);
-        for &id in &message.entities_to_add {
-            let id = ChannelId(id);
+        for id in ids {
+            let along = self.joins(id, own);
+            if self.entity_groups.len_with(own, id, along) > most {
+                self.refuse(request, Budget::GroupSize);
+                return;
+            }
             self.entity_groups.insert(own, [id]);
             self.adopt(id, own, is_lock);
         }
+    }
+
+    /// Those of the entities that the sender may group: clients only their own.
+    /// The request is cut to what a group may hold.
+    fn groupable(&mut self, request: &Request, ids: &[u32]) -> Vec<ChannelId> {
+        let most = self.budgets_of(request).group_size;
+        if ids.len() > most {
+            self.over_budget(request, Budget::GroupSize);
+        }
+        let all = self.may_act_for_others(request);
+        ids.iter()
+            .take(most)
+            .copied()
+            .map(ChannelId)
+            .filter(|&id| all || self.owner(id) == Some(request.from))
+            .collect()
+    }
+
+    /// The group whose members an entity would bring along into another.
+    fn joins(&self, id: ChannelId, group: GroupKey) -> Option<GroupKey> {
+        self.entity(id)?.handover.filter(|&own| own != group)
     }
 
     pub(super) fn group_remove(&mut self, request: &Request, message: &RemoveEntityGroupMessage) {
         let Some(is_lock) = self.group_kind(request, message.r#type) else {
             return;
         };
-        let ids = message.entities_to_remove.iter().copied().map(ChannelId);
+        let ids = self.groupable(request, &message.entities_to_remove);
         if !self.remove_from_group(request.channel, is_lock, ids) {
             self.drop_message(request, "the entity is in no such group");
         }
@@ -246,12 +313,15 @@ impl ChannelSide {
             return;
         };
         let (handover, lock) = (entity.handover, entity.lock);
-        let locked = self.entity_groups.members(lock);
-        if !locked.is_empty() {
+        if self.entity_groups.len(lock) > 0 {
             return;
         }
-        let along = self.entity_groups.members(handover);
-        self.entity_groups.insert(group, along);
+        // Its own group has them already: copying it into itself at every
+        // entity would be quadratic.
+        if handover != Some(group) {
+            let along = self.entity_groups.members(handover);
+            self.entity_groups.insert(group, along);
+        }
         self.set_group(id, is_lock, Some(group));
     }
 

@@ -168,6 +168,12 @@ impl FanOut {
         self.updates.partition_point(|(number, _)| *number < cursor)
     }
 
+    /// Whether a group's beat is due then.
+    pub(super) fn is_armed(&self, number: GroupId, at: Time) -> bool {
+        let mut groups = self.groups.iter();
+        groups.any(|group| group.number == number && group.armed == Some(at))
+    }
+
     pub(super) fn group(&mut self, number: GroupId) -> Option<&mut Group> {
         self.groups.iter_mut().find(|group| group.number == number)
     }
@@ -203,11 +209,14 @@ impl FanOut {
     }
 
     /// Dissolves groups that nobody is in.
-    pub(super) fn drop_empty(&mut self, numbers: &mut GroupNumbers) {
+    /// Returns how many of them had a beat coming.
+    pub(super) fn drop_empty(&mut self, numbers: &mut GroupNumbers) -> usize {
         let before = self.groups.len();
+        let mut armed = 0;
         self.groups.retain(|group| {
             let keep = !group.is_empty();
             if !keep {
+                armed += usize::from(group.armed.is_some());
                 numbers.give_back(group.number);
             }
             keep
@@ -215,6 +224,7 @@ impl FanOut {
         if self.groups.len() < before {
             self.trim();
         }
+        armed
     }
 
     /// The data is another now: updates of the old are not passed on, and

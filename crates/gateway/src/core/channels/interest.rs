@@ -7,6 +7,7 @@ use lagometer_protocol::messages::channeldpb::{
     UpdateSpatialInterestMessage,
 };
 
+use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::{Grid, Place};
 
@@ -19,6 +20,9 @@ use super::outgoing::Envelope;
 /// but never a shorter one than the last of these.
 const INTERVALS_MS: [u32; 3] = [20, 50, 100];
 
+/// The most steps that an area is sampled in on each axis.
+const STEPS_AT_MOST: f64 = 4096.0;
+
 impl ChannelSide {
     pub(super) fn update_interest(
         &mut self,
@@ -28,11 +32,23 @@ impl ChannelSide {
         let is_server =
             self.people.get(request.from).map(|person| person.peer) == Some(Peer::Server);
         let client = ConnId(asked.conn_id);
-        let Some(person) = self.people.get(client).filter(|_| is_server) else {
+        if !is_server || self.people.get(client).is_none() {
             self.drop_message(
                 request,
                 "only servers set interests, of connections there are",
             );
+            return;
+        }
+        let spots = asked
+            .query
+            .as_ref()
+            .and_then(|query| query.spots_aoi.as_ref())
+            .map_or(0, |area| area.spots.len());
+        if spots > self.budgets_of(request).places {
+            self.refuse(request, Budget::Places);
+            return;
+        }
+        let Some(person) = self.people.get(client) else {
             return;
         };
         let cells = match (&self.settings.grid, &asked.query) {
@@ -172,8 +188,11 @@ fn sample(
     };
     let (x_from, x_step, x_to) = axis(centre.x, extent.x, width, near.x, far.x)?;
     let (z_from, z_step, z_to) = axis(centre.z, extent.z, height, near.z, far.z)?;
+    // The number of steps is counted, not waited for: beside a large centre a
+    // tiny step adds nothing, and its sum would never reach the end.
     let steps = |from: f64, step: f64, to: f64| {
-        (0u32..)
+        let count = ((to - from) / step).clamp(0.0, STEPS_AT_MOST) as u32;
+        (0..=count)
             .map(move |index| from + f64::from(index) * step)
             .take_while(move |&at| at <= to)
     };

@@ -1,88 +1,125 @@
-//! Making, removing and listing channels; owners.
+//! Making and removing channels; owners.
 
 use bytes::Bytes;
-use lagometer_protocol::messages::channeldpb::list_channel_result_message::ChannelInfo;
+use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::messages::channeldpb::{
     ChannelDataMergeOptions, ChannelType, CreateChannelMessage, CreateChannelResultMessage,
-    DisconnectMessage, ListChannelMessage, ListChannelResultMessage, RemoveChannelMessage,
+    DisconnectMessage, RemoveChannelMessage,
 };
 use lagometer_protocol::{AnyView, FromGateway};
 use prost_types::Any;
 
+use crate::core::budget::Budget;
 use crate::core::bus::CloseReason;
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer};
-use crate::core::settings::AclLevel;
+use crate::core::settings::{AclLevel, ClientRights};
 
 use super::ChannelSide;
-use super::channel::{Channel, Content, Data};
+use super::channel::{Channel, Content, Data, GLOBAL_TYPE};
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
 
-/// The longest text that describes a channel.
-const MAX_METADATA_BYTES: usize = 16 << 10;
+/// Clients leave so large a part of all channel numbers, one in so many, to
+/// servers: those who are let in and hostile cannot take the last.
+const LEFT_TO_SERVERS: u32 = 8;
+
+/// What is given as a channel's data is malformed or larger than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BadData;
 
 impl ChannelSide {
+    /// Everything that may be wrong with the request is looked for first: one
+    /// that is refused leaves nothing behind, neither a channel nor an owner.
     pub(super) fn create_channel(&mut self, request: &Request, message: CreateChannelMessage) {
         if request.channel != ChannelId::GLOBAL {
             self.drop_message(request, "channels are created on GLOBAL");
             return;
         }
-        if message.metadata.len() > MAX_METADATA_BYTES {
-            self.drop_message(request, "its metadata is too long");
+        if message.metadata.len() > self.budgets_of(request).metadata_bytes {
+            self.refuse(request, Budget::Metadata);
             return;
         }
-        let kind = message.channel_type;
-        let id = match ChannelType::try_from(kind) {
-            Ok(ChannelType::Unknown) => {
-                self.drop_message(request, "a channel must have a type");
-                return;
-            }
-            Ok(ChannelType::Spatial) => {
-                self.create_spatial_channels(request, &message);
-                return;
-            }
+        match ChannelType::try_from(message.channel_type) {
+            Ok(ChannelType::Unknown) => self.drop_message(request, "a channel must have a type"),
+            Ok(ChannelType::Spatial) => self.create_spatial_channels(request, &message),
             Ok(ChannelType::Entity) => {
                 self.drop_message(request, "an entity has a message of its own");
-                return;
             }
-            Ok(ChannelType::Global) => {
-                if self.owner(ChannelId::GLOBAL).is_some() {
-                    self.drop_message(request, "GLOBAL has an owner");
-                    return;
-                }
-                self.set_owner(ChannelId::GLOBAL, Some(request.from));
-                if let Some(global) = self.channels.get_mut(&ChannelId::GLOBAL) {
-                    global.owner_may_return = false;
-                }
-                ChannelId::GLOBAL
-            }
-            _ => {
-                let Some(id) = self.free_channel() else {
-                    self.drop_message(request, "all channel numbers are taken");
-                    return;
-                };
-                self.make_channel(id, kind, Some(request.from));
-                id
-            }
+            Ok(ChannelType::Global) => self.take_global(request, message),
+            _ => self.create_numbered(request, message),
+        }
+    }
+
+    /// Whoever makes GLOBAL, which always is, owns it.
+    fn take_global(&mut self, request: &Request, message: CreateChannelMessage) {
+        let is_server =
+            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Server);
+        if !is_server && self.settings.client_rights == ClientRights::Own {
+            self.drop_message(request, "clients do not own GLOBAL");
+            return;
+        }
+        if self.owner(ChannelId::GLOBAL).is_some() {
+            self.drop_message(request, "GLOBAL has an owner");
+            return;
+        }
+        let limits = self.settings.data;
+        let Ok(content) = self.initial_content(GLOBAL_TYPE, message.data.as_ref(), limits) else {
+            self.drop_message(request, "its data is malformed or too large");
+            return;
         };
+        self.set_owner(ChannelId::GLOBAL, Some(request.from));
+        if let Some(global) = self.channels.get_mut(&ChannelId::GLOBAL) {
+            global.owner_may_return = false;
+        }
+        self.finish_creation(request, ChannelId::GLOBAL, content, message);
+    }
+
+    /// Makes a channel that gets the next free number.
+    fn create_numbered(&mut self, request: &Request, message: CreateChannelMessage) {
+        let kind = message.channel_type;
+        let data_len = message.data.as_ref().map_or(0, |data| data.value.len());
+        let Some(data_bytes) = self.may_make(request, false, data_len) else {
+            return;
+        };
+        let limits = MergeLimits {
+            max_encoded_bytes: data_bytes,
+        };
+        let Ok(content) = self.initial_content(kind, message.data.as_ref(), limits) else {
+            self.drop_message(request, "its data is malformed or too large");
+            return;
+        };
+        let Some(id) = self.free_channel(request) else {
+            self.drop_message(request, "all channel numbers are taken");
+            return;
+        };
+        self.make_channel(id, kind, Some(request.from));
+        self.note_made(request, id, data_bytes);
+        self.finish_creation(request, id, content, message);
+    }
+
+    /// Gives a channel that was made what the request brings, and answers.
+    fn finish_creation(
+        &mut self,
+        request: &Request,
+        id: ChannelId,
+        content: Option<Content>,
+        message: CreateChannelMessage,
+    ) {
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.metadata.clone_from(&message.metadata);
         }
-        if !self.init_data(id, message.data.as_ref(), message.merge_options) {
-            self.drop_message(request, "its data is malformed or too large");
-            return;
-        }
+        self.begin_data(id, content, message.merge_options);
         self.data_has_come(request.now, id);
         let result = FromGateway::CreateChannel(CreateChannelResultMessage {
-            channel_type: kind,
+            channel_type: message.channel_type,
             metadata: message.metadata,
             owner_conn_id: request.from.0,
             channel_id: id.0,
         });
         self.answer_and_tell_global_owner(request, &result);
         let options = message.sub_options.unwrap_or_default();
-        self.subscribe(request.now, id, request.from, &options);
+        self.subscribe_by_request(request, id, request.from, &options);
         self.send_subscribed(request.from, request.envelope.copy(), id, request.from);
     }
 
@@ -113,31 +150,6 @@ impl ChannelSide {
         );
     }
 
-    pub(super) fn list_channels(&mut self, request: &Request, message: &ListChannelMessage) {
-        if request.channel != ChannelId::GLOBAL {
-            self.drop_message(request, "channels are listed on GLOBAL");
-            return;
-        }
-        let filters = &message.metadata_filters;
-        let channels = self
-            .channels
-            .values()
-            .filter(|channel| {
-                let is_of_type = message.type_filter == ChannelType::Unknown as i32
-                    || message.type_filter == channel.kind;
-                let has_text = |filter: &String| channel.metadata.contains(filter.as_str());
-                is_of_type && (filters.is_empty() || filters.iter().any(has_text))
-            })
-            .map(|channel| ChannelInfo {
-                channel_id: channel.id.0,
-                channel_type: channel.kind,
-                metadata: channel.metadata.clone(),
-            })
-            .collect();
-        let result = FromGateway::ListChannel(ListChannelResultMessage { channels });
-        self.send(request.from, request.envelope, &result);
-    }
-
     pub(super) fn disconnect(&mut self, request: &Request, message: DisconnectMessage) {
         let id = ConnId(message.conn_id);
         if self.people.get(request.from).map(|person| person.peer) != Some(Peer::Server) {
@@ -161,8 +173,12 @@ impl ChannelSide {
 
     /// Makes a channel of a number that is free.
     pub(super) fn make_channel(&mut self, id: ChannelId, kind: i32, owner: Option<ConnId>) {
-        self.channels
-            .insert(id, Box::new(Channel::new(id, kind, None)));
+        let mut channel = Channel::new(id, kind, None);
+        channel.max_data_bytes = self.settings.data.max_encoded_bytes;
+        self.channels.insert(id, Box::new(channel));
+        if id.0 < self.settings.spatial_channels_from {
+            self.taken_numbers.insert(id.0);
+        }
         self.counters.of_mut(kind).channels += 1;
         self.set_owner(id, owner);
         self.events.push(Event::ChannelMade {
@@ -171,44 +187,47 @@ impl ChannelSide {
         });
     }
 
-    /// Gives a channel its data: as given, or empty of its type's default.
-    /// Returns whether that worked.
-    pub(super) fn init_data(
+    /// The data that a new channel of a type has: as given, or empty of its
+    /// type's default, or none.
+    pub(super) fn initial_content(
+        &self,
+        kind: i32,
+        data: Option<&Any>,
+        limits: MergeLimits,
+    ) -> Result<Option<Content>, BadData> {
+        let schema = &self.settings.schema;
+        if let Some(data) = data {
+            let view = AnyView {
+                type_url: &data.type_url,
+                value: &data.value,
+            };
+            let is_named = !data.type_url.is_empty();
+            let content = Content::load(&view, schema, limits).filter(|_| is_named);
+            return content.map(Some).ok_or(BadData);
+        }
+        let types = &self.settings.types;
+        let name = types
+            .of(kind)
+            .data_type
+            .as_deref()
+            .or_else(|| default_type(kind, self.settings.unreal));
+        Ok(name.and_then(|name| Content::empty(name, schema, limits)))
+    }
+
+    /// Gives a channel its data, in the place of what it had.
+    pub(super) fn begin_data(
         &mut self,
         id: ChannelId,
-        data: Option<&Any>,
+        content: Option<Content>,
         options: Option<ChannelDataMergeOptions>,
-    ) -> bool {
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return false;
-        };
-        let (schema, limits) = (&self.settings.schema, self.settings.data);
-        let content = match data {
-            Some(data) => {
-                let view = AnyView {
-                    type_url: &data.type_url,
-                    value: &data.value,
-                };
-                match Content::load(&view, schema, limits) {
-                    Some(content) if !data.type_url.is_empty() => Some(content),
-                    _ => return false,
-                }
-            }
-            None => self
-                .settings
-                .types
-                .of(channel.kind)
-                .data_type
-                .as_deref()
-                .or_else(|| default_type(channel.kind, self.settings.unreal))
-                .and_then(|name| Content::empty(name, schema, limits)),
-        };
-        channel.data = Some(Data {
-            options: options.map(Into::into),
-            content,
-        });
-        channel.fan_out.begin_anew();
-        true
+    ) {
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.data = Some(Data {
+                options: options.map(Into::into),
+                content,
+            });
+            channel.fan_out.begin_anew();
+        }
     }
 
     /// Whether a connection has a right in a channel.
@@ -218,6 +237,9 @@ impl ChannelSide {
             AclLevel::Owner => self.owner(id) == Some(who),
             AclLevel::OwnerAndGlobalOwner => {
                 self.owner(id) == Some(who) || self.owner(ChannelId::GLOBAL) == Some(who)
+            }
+            AclLevel::AnyServer => {
+                self.people.get(who).map(|person| person.peer) == Some(Peer::Server)
             }
             AclLevel::Anyone => true,
         }
@@ -246,6 +268,7 @@ impl ChannelSide {
         for member in members {
             self.unsubscribe(id, member);
         }
+        self.settle_account(id);
         self.forget_entity(id);
         self.set_owner(id, None);
         self.channels.remove(&id);
@@ -254,6 +277,7 @@ impl ChannelSide {
         }
         self.counters.of_mut(kind).channels -= 1;
         if id.0 < self.settings.spatial_channels_from {
+            self.taken_numbers.remove(id.0);
             self.next_channel = id.0;
         }
         self.events.push(Event::ChannelRemoved(id));
@@ -269,15 +293,18 @@ impl ChannelSide {
     }
 
     /// The next free channel number, from the last one on.
-    fn free_channel(&mut self) -> Option<ChannelId> {
+    fn free_channel(&mut self, request: &Request) -> Option<ChannelId> {
         let end = self.settings.spatial_channels_from;
+        let is_client =
+            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Client);
+        if is_client && self.taken_numbers.len() >= end - end / LEFT_TO_SERVERS {
+            return None;
+        }
         let from = self.next_channel.clamp(1, end.saturating_sub(1).max(1));
-        let id = (from..end)
-            .chain(1..from)
-            .map(ChannelId)
-            .find(|id| !self.channels.contains_key(id))?;
-        self.next_channel = id.0;
-        Some(id)
+        let taken = &self.taken_numbers;
+        let number = taken.free(from, end).or_else(|| taken.free(1, from))?;
+        self.next_channel = number;
+        Some(ChannelId(number))
     }
 }
 

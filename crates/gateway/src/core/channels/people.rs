@@ -1,9 +1,12 @@
 //! The connections as channels know them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
+
+use super::accounts::Account;
 
 /// A connection that has attempted to be let in.
 #[derive(Clone, Debug)]
@@ -17,6 +20,10 @@ pub(super) struct Person {
     pub(super) leaving: bool,
     pub(super) subscribed: ByNumber<ChannelId, ()>,
     pub(super) owned: BTreeSet<ChannelId>,
+    /// What it has used of its budgets.
+    pub(super) account: Account,
+    /// Where it comes from, if that has an address.
+    pub(super) address: Option<IpAddr>,
 }
 
 /// All connections, by number and by side.
@@ -52,8 +59,16 @@ impl People {
 
     /// Gives a connection the next number that is free, up to `max`; numbers
     /// are used again only once all were used.
+    ///
+    /// Some of the numbers are for servers alone: a number is given at the
+    /// first attempt to log in, and whoever attempts and never proves anything
+    /// must not keep a game server out.
     pub(super) fn add(&mut self, max: u32, person: Person) -> Option<ConnId> {
-        if self.by_id.len() + self.reserved.len() >= max as usize {
+        let for_servers = match person.peer {
+            Peer::Server => 0,
+            Peer::Client => (max / 16).min(1024),
+        };
+        if self.by_id.len() + self.reserved.len() >= (max - for_servers) as usize {
             return None;
         }
         let id = loop {

@@ -57,6 +57,13 @@ struct Left {
     subscription: Option<(Time, SubOptions)>,
 }
 
+impl Recoveries {
+    /// Whether something of a handle is due then.
+    pub(super) fn is_due(&self, id: ConnId, at: Time) -> bool {
+        self.0.get(&id).is_some_and(|handle| handle.due == Some(at))
+    }
+}
+
 impl ChannelSide {
     /// A connection goes: its subscriptions end, its channels lose their
     /// owner.
@@ -67,6 +74,9 @@ impl ChannelSide {
         person.leaving = true;
         if !person.admitted {
             return;
+        }
+        if person.peer == Peer::Client {
+            self.admission.went(person.address);
         }
         let recovery = self
             .settings
@@ -86,6 +96,7 @@ impl ChannelSide {
             let left = self.leave_channel(channel, id, recovery.is_some());
             handle.channels.extend(left.map(|left| (channel, left)));
         }
+        self.orphan_channels(id);
         let Some(recovery) = recovery else {
             self.release_server(id);
             return;

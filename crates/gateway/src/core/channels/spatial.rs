@@ -7,6 +7,7 @@ use lagometer_protocol::messages::channeldpb::{
     QuerySpatialChannelResultMessage, SpatialChannelsReadyMessage, SpatialRegionsUpdateMessage,
 };
 
+use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::Place;
 
@@ -34,6 +35,19 @@ impl ChannelSide {
             self.drop_message(request, "only servers create spatial channels, on GLOBAL");
             return;
         }
+        if message.metadata.len() > self.budgets_of(request).metadata_bytes {
+            self.refuse(request, Budget::Metadata);
+            return;
+        }
+        // Before anything is owned: a request that is refused leaves nothing.
+        let (kind, limits) = (ChannelType::Spatial as i32, self.settings.data);
+        if self
+            .initial_content(kind, message.data.as_ref(), limits)
+            .is_err()
+        {
+            self.drop_message(request, "its data is malformed or too large");
+            return;
+        }
         let Some(grid) = self.settings.grid.clone() else {
             self.drop_message(request, "there is no grid");
             return;
@@ -49,11 +63,7 @@ impl ChannelSide {
             .collect();
         self.servers.0[slot] = Some(request.from);
         for &id in &channels {
-            if !self.make_spatial_channel(request, id, message) {
-                self.servers.0[slot] = None;
-                self.drop_message(request, "its data is malformed or too large");
-                return;
-            }
+            self.make_spatial_channel(request, id, message);
         }
         let options = message.sub_options.clone().unwrap_or_default();
         if self.servers.0.iter().all(Option::is_some) {
@@ -74,14 +84,21 @@ impl ChannelSide {
     }
 
     pub(super) fn query_spatial(&mut self, request: &Request, asked: &QuerySpatialChannelMessage) {
-        let Some(grid) = &self.settings.grid else {
+        if self.settings.grid.is_none() {
             self.drop_message(request, "there is no grid");
             return;
-        };
+        }
         if request.channel != ChannelId::GLOBAL {
             self.drop_message(request, "places are asked for on GLOBAL");
             return;
         }
+        if asked.spatial_info.len() > self.budgets_of(request).places {
+            self.refuse(request, Budget::Places);
+            return;
+        }
+        let Some(grid) = &self.settings.grid else {
+            return;
+        };
         let channel_id = asked
             .spatial_info
             .iter()
@@ -150,25 +167,24 @@ impl ChannelSide {
         request: &Request,
         id: ChannelId,
         message: &CreateChannelMessage,
-    ) -> bool {
+    ) {
         if self.channels.contains_key(&id) {
             self.set_owner(id, Some(request.from));
         } else {
             self.make_channel(id, ChannelType::Spatial as i32, Some(request.from));
         }
         let Some(channel) = self.channels.get_mut(&id) else {
-            return false;
+            return;
         };
         channel.owner_may_return = false;
         channel.metadata.clone_from(&message.metadata);
         let is_new = channel.content().is_none();
         if is_new || message.data.is_some() {
-            if !self.init_data(id, message.data.as_ref(), message.merge_options) {
-                return false;
-            }
+            let (kind, limits) = (ChannelType::Spatial as i32, self.settings.data);
+            let content = self.initial_content(kind, message.data.as_ref(), limits);
+            self.begin_data(id, content.ok().flatten(), message.merge_options);
             self.data_has_come(request.now, id);
         }
-        true
     }
 
     /// Every block has its server: they are shown their borders and told.

@@ -8,14 +8,26 @@ use lagometer_protocol::messages::channeldpb::{
 use lagometer_units::Time;
 use std::time::Duration;
 
+use crate::core::budget::Budget;
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
+use crate::core::settings::PeerBudgets;
 
 use super::ChannelSide;
 use super::dispatch::Request;
 use super::outgoing::Envelope;
 use super::subscription::{Place, SubOptions, Subscription};
 use super::timers::Due;
+
+/// What a request asks for that says nothing.
+static NO_OPTIONS: ChannelSubscriptionOptions = ChannelSubscriptionOptions {
+    data_access: None,
+    data_field_masks: Vec::new(),
+    fan_out_interval_ms: None,
+    fan_out_delay_ms: None,
+    skip_self_update_fan_out: None,
+    skip_first_fan_out: None,
+};
 
 impl ChannelSide {
     pub(super) fn sub_to_channel(&mut self, request: &Request, asked: &SubscribedToChannelMessage) {
@@ -38,8 +50,32 @@ impl ChannelSide {
             self.drop_message(request, "it may not subscribe others");
             return;
         }
-        let options = asked.sub_options.clone().unwrap_or_default();
-        self.subscribe_and_tell(request, request.channel, subject, &options);
+        if !self.may_subscribe(request, subject) {
+            return;
+        }
+        let options = asked.sub_options.as_ref().unwrap_or(&NO_OPTIONS);
+        self.subscribe_and_tell(request, request.channel, subject, options);
+    }
+
+    /// Whether the sender's budgets allow another subscription. Only what it
+    /// asks for itself counts: a server subscribes as many as it likes.
+    fn may_subscribe(&mut self, request: &Request, subject: ConnId) -> bool {
+        let most = self.budgets_of(request).subscriptions;
+        let Some(channel) = self.channels.get(&request.channel) else {
+            return false;
+        };
+        let is_new = channel.subscriptions.get(&subject).is_none();
+        let units = 1 + channel.fan_out.groups.len();
+        if self.may_work(request).is_none() {
+            return false;
+        }
+        self.worked(request, units as u64);
+        let count = self.people.get(subject).map_or(0, |it| it.subscribed.len());
+        if is_new && subject == request.from && count >= most {
+            self.refuse(request, Budget::Subscriptions);
+            return false;
+        }
+        true
     }
 
     /// Subscribes, and tells all who are to know if it is new or the access
@@ -51,7 +87,7 @@ impl ChannelSide {
         subject: ConnId,
         options: &ChannelSubscriptionOptions,
     ) {
-        if !self.subscribe(request.now, id, subject, options) {
+        if !self.subscribe_by_request(request, id, subject, options) {
             return;
         }
         self.send_subscribed(request.from, request.envelope, id, subject);
@@ -113,8 +149,24 @@ impl ChannelSide {
         true
     }
 
-    /// Begins a subscription or changes it. Returns whether it is new or its
-    /// access has changed.
+    /// Begins a subscription or changes it, as far as the budgets of whoever
+    /// asks for it go. Returns whether it is new or its access has changed.
+    pub(super) fn subscribe_by_request(
+        &mut self,
+        request: &Request,
+        id: ChannelId,
+        subject: ConnId,
+        asked: &ChannelSubscriptionOptions,
+    ) -> bool {
+        let budgets = self.budgets_of(request);
+        let (is_told, over) = self.subscribe_within(request.now, id, subject, asked, &budgets);
+        if let Some(budget) = over {
+            self.over_budget(request, budget);
+        }
+        is_told
+    }
+
+    /// The same where the gateway itself, or a server, is behind it.
     pub(super) fn subscribe(
         &mut self,
         now: Time,
@@ -122,24 +174,36 @@ impl ChannelSide {
         subject: ConnId,
         asked: &ChannelSubscriptionOptions,
     ) -> bool {
+        let budgets = self.settings.budgets.servers;
+        self.subscribe_within(now, id, subject, asked, &budgets).0
+    }
+
+    fn subscribe_within(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        asked: &ChannelSubscriptionOptions,
+        budgets: &PeerBudgets,
+    ) -> (bool, Option<Budget>) {
         if self.people.get(subject).is_none() {
-            return false;
+            return (false, None);
         }
         let Some(channel) = self.channels.get_mut(&id) else {
-            return false;
+            return (false, None);
         };
         if let Some(subscription) = channel.subscriptions.get_mut(&subject) {
             let before = subscription.options.clone();
-            subscription.options.merge(asked);
+            let over = subscription.options.merge(asked, budgets);
             let after = subscription.options.clone();
             if before != after {
                 self.resubscribe(now, id, subject, &before, &after);
             }
-            return before.access != after.access;
+            return (before.access != after.access, over);
         }
         let settings = self.settings.types.of(channel.kind);
         let mut options = SubOptions::defaults(settings);
-        options.merge(asked);
+        let over = options.merge(asked, budgets);
         let place = if options.has_access() {
             first_place(now, &options, settings.tick)
         } else {
@@ -158,7 +222,7 @@ impl ChannelSide {
             person.subscribed.insert(id, ());
         }
         self.await_first(now, id, subject, place);
-        true
+        (true, over)
     }
 
     /// Ends a subscription without a word. Returns whether there was one.
@@ -167,8 +231,12 @@ impl ChannelSide {
         let Some(channel) = self.channels.get_mut(&id) else {
             return false;
         };
-        if channel.subscriptions.remove(&subject).is_none() {
+        let Some(ended) = channel.subscriptions.remove(&subject) else {
             return false;
+        };
+        channel.awaiting_data.remove(&subject);
+        if let Place::Waiting { .. } = ended.place {
+            self.timers.note_stale();
         }
         self.counters.of_mut(channel.kind).subscriptions -= 1;
         if let Some(person) = self.people.any_mut(subject) {
@@ -255,12 +323,14 @@ impl ChannelSide {
     ) {
         if !after.has_access() {
             self.part(id, subject);
+            self.timers.note_stale();
             if let Some(channel) = self.channels.get_mut(&id)
                 && let Some(subscription) = channel.subscriptions.get_mut(&subject)
             {
                 subscription.place = Place::Outside;
             }
         } else if !before.has_access() {
+            self.timers.note_stale();
             self.wait_for_state(now, id, subject, !after.skip_first);
         } else if let Some(cursor) = self.part(id, subject) {
             // Nothing is lost between the old group and the new one.

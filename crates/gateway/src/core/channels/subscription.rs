@@ -1,15 +1,13 @@
 //! One connection's subscription to one channel.
 
 use lagometer_protocol::messages::channeldpb::{ChannelDataAccess, ChannelSubscriptionOptions};
+use lagometer_protocol::{MAX_MASK_DEPTH, mask_depth};
 use lagometer_units::Time;
 
+use crate::core::budget::Budget;
 use crate::core::bus::Member;
 use crate::core::ids::{ConnId, GroupId};
-use crate::core::settings::ChannelTypeSettings;
-
-/// The most bytes of field masks one subscription may have: every further
-/// subscription to the same channel adds to them.
-const MASK_BYTES: usize = 16 << 10;
+use crate::core::settings::{ChannelTypeSettings, PeerBudgets};
 
 /// A subscription.
 #[derive(Clone, Debug)]
@@ -60,6 +58,13 @@ impl Subscription {
     }
 }
 
+impl Place {
+    /// Whether the first state, or joining a group, is due then.
+    pub(super) fn waits_for(self, at: Time) -> bool {
+        matches!(self, Self::Waiting { due, .. } if due == at)
+    }
+}
+
 impl SubOptions {
     /// What a subscription to a channel of a type is unless asked otherwise.
     pub(super) fn defaults(settings: &ChannelTypeSettings) -> Self {
@@ -73,27 +78,54 @@ impl SubOptions {
         }
     }
 
-    /// Takes over what is asked for. Masks add up.
-    pub(super) fn merge(&mut self, asked: &ChannelSubscriptionOptions) {
+    /// Takes over what is asked for, as far as the budgets of whoever asks go;
+    /// returns the first that did not suffice. Masks add up, and those that are
+    /// too many, too long or too deep are left out: the answer to the request
+    /// says which ones hold, and what intervals.
+    pub(super) fn merge(
+        &mut self,
+        asked: &ChannelSubscriptionOptions,
+        budgets: &PeerBudgets,
+    ) -> Option<Budget> {
+        let mut over = None;
         if let Some(access) = asked.data_access {
             self.access = access;
         }
         if !asked.data_field_masks.is_empty() {
             let mut masks = std::mem::take(&mut self.masks).into_vec();
             let mut bytes: usize = masks.iter().map(String::len).sum();
-            for mask in &asked.data_field_masks {
-                bytes += mask.len();
-                if bytes <= MASK_BYTES && !masks.contains(mask) {
+            // Looking at no more than there may be bounds the comparisons too.
+            if asked.data_field_masks.len() > budgets.masks {
+                over = Some(Budget::Masks);
+            }
+            for mask in asked.data_field_masks.iter().take(budgets.masks) {
+                if masks.contains(mask) {
+                    continue;
+                }
+                if mask_depth(mask) > MAX_MASK_DEPTH {
+                    over = Some(Budget::MaskDepth);
+                } else if masks.len() >= budgets.masks || bytes + mask.len() > budgets.mask_bytes {
+                    over = Some(Budget::Masks);
+                } else {
+                    bytes += mask.len();
                     masks.push(mask.clone());
                 }
             }
             self.masks = masks.into();
         }
+        let within_ms = budgets.fan_out_within_ms;
         if let Some(interval_ms) = asked.fan_out_interval_ms {
-            self.interval_ms = interval_ms.max(1);
+            self.interval_ms = interval_ms.clamp(1, within_ms);
+            if interval_ms > within_ms {
+                over = Some(Budget::FanOutTimes);
+            }
         }
         if let Some(delay_ms) = asked.fan_out_delay_ms {
-            self.delay_ms = delay_ms;
+            let within_ms = i32::try_from(within_ms).unwrap_or(i32::MAX);
+            self.delay_ms = delay_ms.clamp(-within_ms, within_ms);
+            if self.delay_ms != delay_ms {
+                over = Some(Budget::FanOutTimes);
+            }
         }
         if let Some(skip_self) = asked.skip_self_update_fan_out {
             self.skip_self = skip_self;
@@ -101,6 +133,7 @@ impl SubOptions {
         if let Some(skip_first) = asked.skip_first_fan_out {
             self.skip_first = skip_first;
         }
+        over
     }
 
     pub(super) fn has_access(&self) -> bool {

@@ -29,14 +29,45 @@ pub(super) struct Timers {
     current_time: Time,
     /// Empty lists, to be used again.
     spare: Vec<Vec<Due>>,
+    /// How many there are, and about how many of them lead to nothing any more.
+    len: usize,
+    stale: usize,
 }
+
+/// So many may always lead to nothing.
+const STALE_AT_LEAST: usize = 4096;
 
 impl Timers {
     pub(super) fn add(&mut self, at: Time, due: Due) {
+        self.len += 1;
         self.by_time
             .entry(at)
             .or_insert_with(|| self.spare.pop().unwrap_or_default())
             .push(due);
+    }
+
+    /// One of the things to do, whose time may be far off, has lost its point.
+    pub(super) fn note_stale(&mut self) {
+        self.stale += 1;
+    }
+
+    /// Whether most of what is to be done has lost its point: peers that ask
+    /// for something late and take it back, over and over, would otherwise
+    /// leave ever more behind.
+    pub(super) fn wants_sweep(&self) -> bool {
+        self.stale >= STALE_AT_LEAST && self.stale * 2 >= self.len
+    }
+
+    /// Forgets all that is to be done and has lost its point.
+    pub(super) fn sweep(&mut self, mut has_point: impl FnMut(Time, &Due) -> bool) {
+        let mut len = self.current.len();
+        self.by_time.retain(|&at, list| {
+            list.retain(|due| has_point(at, due));
+            len += list.len();
+            !list.is_empty()
+        });
+        self.len = len;
+        self.stale = 0;
     }
 
     pub(super) fn next(&self) -> Option<Time> {
@@ -62,6 +93,33 @@ impl Timers {
             self.current.reverse();
         }
         let due = self.current.pop()?;
+        self.len = self.len.saturating_sub(1);
         Some((self.current_time, due))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subscribing_late_and_taking_it_back_over_and_over_leaves_little_behind() {
+        let mut timers = Timers::default();
+        let first_state = |id| Due::FirstState {
+            channel: ChannelId(1),
+            id: ConnId(id),
+        };
+        timers.add(Time::from_millis(10), first_state(7));
+        for minute in 1..1_000_000_u64 {
+            timers.add(Time::from_millis(60_000 + minute), first_state(8));
+            timers.note_stale();
+            if timers.wants_sweep() {
+                timers.sweep(|_, due| *due == first_state(7));
+            }
+        }
+        let kept: usize = timers.by_time.values().map(Vec::len).sum();
+        assert!(kept <= STALE_AT_LEAST + 1, "{kept}");
+        let first = timers.pop(Time::from_millis(10));
+        assert_eq!(first, Some((Time::from_millis(10), first_state(7))));
     }
 }

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use lagometer_protocol::ChannelDataUpdate;
-use lagometer_protocol::merge::{MergeContext, MergeError};
+use lagometer_protocol::merge::{MergeContext, MergeError, MergeLimits};
 
+use crate::core::budget::Budget;
 use crate::core::ids::{ConnId, Peer};
 
 use super::ChannelSide;
@@ -37,7 +38,10 @@ impl ChannelSide {
         };
         let is_first = channel_data.content.is_none();
         if is_first {
-            channel_data.content = Content::load(&data, &self.settings.schema, self.settings.data);
+            let limits = MergeLimits {
+                max_encoded_bytes: channel.max_data_bytes,
+            };
+            channel_data.content = Content::load(&data, &self.settings.schema, limits);
         }
         let context_of_merge = MergeContext {
             options: channel_data.options,
@@ -66,7 +70,10 @@ impl ChannelSide {
                 Err(MergeError::TooLarge { .. })
                     if content.state.data_type().is_none()
                         && content.state.load(data.value).is_ok() => {}
-                Err(_) => {
+                Err(why) => {
+                    if let MergeError::TooLarge { .. } = why {
+                        self.over_budget(request, Budget::Data);
+                    }
                     self.drop_message(request, "its data is malformed or too large");
                     return;
                 }

@@ -21,8 +21,7 @@ pub(super) struct Connection {
     /// Its number, once it has attempted to be let in.
     pub(super) id: Option<ConnId>,
     pub(super) admitted: bool,
-    /// It has sent AUTH: the channel side knows of it.
-    pub(super) attempted: bool,
+    pub(super) login: Login,
     pub(super) player: String,
     pub(super) state: FsmState,
     pub(super) decoder: FrameDecoder,
@@ -40,6 +39,19 @@ pub(super) struct Connection {
     /// The second the count of messages is for, and the count.
     pub(super) rate: (u64, u32),
     pub(super) recorder: Option<Box<Recorder>>,
+    /// Once it is let in, what it sends is kept.
+    pub(super) is_to_be_recorded: bool,
+}
+
+/// Whether the channel side knows of a connection, and waits to answer it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Login {
+    /// It has not sent AUTH.
+    NotTried,
+    /// It has, and was not answered yet.
+    Pending,
+    /// It has, and was.
+    Answered,
 }
 
 /// Connections by slot; a slot is used again under another generation.
@@ -69,7 +81,7 @@ impl Connection {
             address,
             id: None,
             admitted: false,
-            attempted: false,
+            login: Login::NotTried,
             player: String::new(),
             state: fsm(settings, peer).start(),
             decoder: FrameDecoder::new(settings.frames),
@@ -83,6 +95,7 @@ impl Connection {
             stuck_since: None,
             rate: (0, 0),
             recorder: None,
+            is_to_be_recorded: false,
         }
     }
 }

@@ -10,9 +10,10 @@ use crate::core::ids::{ChannelId, ConnId, ConnKey};
 
 use super::ConnectionSide;
 use super::behind::Merged;
-use super::connection::fsm;
+use super::connection::{Login, fsm};
 use super::groups::Placed;
 use super::outbox::{Parts, SHARED_FROM_BYTES, whole};
+use super::recorder::Recorder;
 
 /// A window, or what is left of it without one's own part, ready for outboxes.
 #[derive(Debug, Default)]
@@ -84,9 +85,7 @@ impl ConnectionSide {
             ToConnections::Forget { id, channel } => self.forget(id, channel),
             ToConnections::Window(window) => self.window(now, &window),
             ToConnections::Close { key, why } => self.begin_to_close(key, why),
-            ToConnections::Ban(address) => {
-                self.banned.insert(address);
-            }
+            ToConnections::Ban { address, until } => self.ban(now, address, until),
         }
     }
 
@@ -109,9 +108,15 @@ impl ConnectionSide {
             self.by_id.remove(&old);
         }
         connection.id = Some(id);
+        connection.login = Login::Answered;
         self.by_id.insert(id, key.slot);
         if admitted && !connection.admitted {
             connection.admitted = true;
+            if connection.is_to_be_recorded {
+                let recorder = Recorder::new(now, &player);
+                self.recorded_bytes += recorder.len();
+                connection.recorder = Some(Box::new(recorder));
+            }
             connection.player = player;
             connection.state = fsm(&self.settings, connection.peer).after_login(connection.state);
         }
@@ -275,7 +280,14 @@ impl ConnectionSide {
     }
 
     /// Puts one message into the outbox of a slot's connection.
-    fn queue(&mut self, now: Time, slot: u32, head: &[u8], shared: &Bytes, parts: &Parts) {
+    pub(super) fn queue(
+        &mut self,
+        now: Time,
+        slot: u32,
+        head: &[u8],
+        shared: &Bytes,
+        parts: &Parts,
+    ) {
         let Some(connection) = self.table.at_mut(slot) else {
             return;
         };

@@ -1,15 +1,20 @@
 //! From a connection's bytes to messages for the channel side.
 
-use lagometer_protocol::messages::channeldpb::{AuthMessage, MessageType};
+use lagometer_protocol::messages::channeldpb::auth_result_message::AuthResult;
+use lagometer_protocol::messages::channeldpb::{AuthMessage, AuthResultMessage, MessageType};
 use lagometer_protocol::{Compression, Frame, FrameDecoder, MessagePack, Packet};
 use lagometer_units::Time;
 use prost::Message;
 
-use crate::core::bus::{AuthAttempt, CloseReason, ToChannels};
+use crate::core::budget::Budget;
+use crate::core::bus::{AuthAttempt, CloseReason, Misbehaviour, ToChannels};
+use crate::core::events::Event;
 use crate::core::ids::{ConnKey, Peer};
 
 use super::ConnectionSide;
-use super::connection::fsm;
+use super::connection::{Login, fsm};
+use super::outbox::whole;
+use super::recorder::Kept;
 
 impl ConnectionSide {
     /// Bytes have come from the peer, in pieces of any size. What they ask for
@@ -76,11 +81,7 @@ impl ConnectionSide {
 
     fn packet(&mut self, now: Time, key: ConnKey, bytes: &[u8]) -> Result<(), CloseReason> {
         let packet = Packet::new_checked(bytes).map_err(|_| CloseReason::BadBytes)?;
-        if let Some(connection) = self.table.get_mut(key)
-            && let Some(recorder) = &mut connection.recorder
-        {
-            recorder.keep(now, bytes);
-        }
+        self.record(now, key, &packet);
         self.scratch.clear();
         let mut result = Ok(());
         for message in packet.messages() {
@@ -97,6 +98,24 @@ impl ConnectionSide {
                 .push_back(ToChannels::Messages { from, packet });
         }
         result
+    }
+
+    /// Keeps a packet of a client that is recorded.
+    fn record(&mut self, now: Time, key: ConnKey, packet: &Packet<'_>) {
+        let limits = self.settings.recordings;
+        let Some(connection) = self.table.get_mut(key) else {
+            return;
+        };
+        let Some(recorder) = &mut connection.recorder else {
+            return;
+        };
+        let room = limits.side_bytes.saturating_sub(self.recorded_bytes);
+        let most = limits.client_bytes.min(recorder.len() + room);
+        match recorder.keep(now, packet, most) {
+            Kept::Bytes(bytes) => self.recorded_bytes += bytes,
+            Kept::Ended => self.over_budget(now, key, Budget::Recording),
+            Kept::Nothing => {}
+        }
     }
 
     /// Appends a message that is allowed to those for the channel side.
@@ -132,19 +151,25 @@ impl ConnectionSide {
                 .anti_ddos
                 .map_or(0, |limits| limits.max_refused);
             if is_client && most > 0 && connection.refused >= most {
-                if !connection.player.is_empty() {
-                    self.to_channels.push_back(ToChannels::Misbehaved {
-                        address: None,
-                        player: Some(connection.player.clone()),
-                    });
+                if connection.admitted {
+                    let what = Misbehaviour::Refused {
+                        player: connection.player.clone(),
+                        address: connection.address,
+                    };
+                    self.to_channels.push_back(ToChannels::Misbehaved(what));
                 }
                 return Err(CloseReason::TooManyRefused);
             }
+            self.events.push(Event::Refused {
+                id: connection.id,
+                peer: connection.peer,
+                msg_type: message.msg_type,
+            });
             return Ok(());
         }
         if message.msg_type == MessageType::Auth as u32 {
             counters.messages_in += 1;
-            return self.auth(key, message);
+            return self.auth(now, key, message);
         }
         connection.state = machine.after(connection.state, message.msg_type);
         if connection.admitted {
@@ -156,7 +181,14 @@ impl ConnectionSide {
         Ok(())
     }
 
-    fn auth(&mut self, key: ConnKey, message: &MessagePack<'_>) -> Result<(), CloseReason> {
+    /// One login of a connection is decided at a time; what comes meanwhile is
+    /// dropped.
+    fn auth(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        message: &MessagePack<'_>,
+    ) -> Result<(), CloseReason> {
         if message.channel_id != 0 {
             return Err(CloseReason::BadAuth);
         }
@@ -169,7 +201,24 @@ impl ConnectionSide {
         if connection.admitted {
             return Ok(());
         }
-        connection.attempted = true;
+        if connection.login == Login::Pending {
+            self.over_budget(now, key, Budget::LoginAttempts);
+            return Ok(());
+        }
+        let limits = self.settings.logins;
+        let (wrong, budget) = if auth.player_identifier_token.len() > limits.player_bytes {
+            (AuthResult::InvalidPit, Budget::PlayerName)
+        } else if auth.login_token.len() > limits.token_bytes {
+            (AuthResult::InvalidLt, Budget::LoginToken)
+        } else {
+            (AuthResult::Successful, Budget::LoginAttempts)
+        };
+        if wrong != AuthResult::Successful {
+            self.answer_at_once(now, key, message, wrong);
+            self.over_budget(now, key, budget);
+            return Ok(());
+        }
+        connection.login = Login::Pending;
         self.to_channels.push_back(ToChannels::Auth(AuthAttempt {
             key,
             peer: connection.peer,
@@ -180,5 +229,31 @@ impl ConnectionSide {
             login_token: auth.login_token,
         }));
         Ok(())
+    }
+
+    /// Refuses a login that nobody needs to decide about.
+    fn answer_at_once(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        asked: &MessagePack<'_>,
+        result: AuthResult,
+    ) {
+        let body = AuthResultMessage {
+            result: result as i32,
+            ..AuthResultMessage::default()
+        }
+        .encode_to_vec();
+        let mut answer = Vec::new();
+        MessagePack {
+            channel_id: 0,
+            broadcast: asked.broadcast,
+            stub_id: asked.stub_id,
+            msg_type: MessageType::Auth as u32,
+            body: &body,
+        }
+        .encode_in_packet(&mut answer);
+        let parts = whole(answer.len());
+        self.queue(now, key.slot, &[], &answer.into(), &parts);
     }
 }

@@ -55,6 +55,9 @@ pub enum AclLevel {
     Owner,
     /// The channel's owner and GLOBAL's.
     OwnerAndGlobalOwner,
+    /// Every game server, and no client. Settings files of channeld do not know
+    /// it.
+    AnyServer,
     /// Everyone.
     Anyone,
 }
@@ -87,6 +90,23 @@ impl ChannelTypes {
         self.types.get(&channel_type).unwrap_or(&self.of_others)
     }
 
+    /// All types that have settings of their own, as the files number them, and
+    /// `other` for the rest, in order.
+    pub fn all(&self) -> impl Iterator<Item = (String, &ChannelTypeSettings)> {
+        let named = self.types.iter().map(|(of, one)| (of.to_string(), one));
+        named.chain([("other".to_owned(), &self.of_others)])
+    }
+
+    /// As the default, with the rights of channeld's stock file: any connection
+    /// unsubscribes any other from GLOBAL, sub-worlds, cells and entities. For
+    /// development.
+    #[must_use]
+    pub fn open() -> Self {
+        use AclLevel::{Anyone, Nobody, OwnerAndGlobalOwner};
+        let open = [Anyone, Anyone, OwnerAndGlobalOwner];
+        Self::with_rights([Anyone, Anyone, Nobody], open)
+    }
+
     /// The shortest tick that channels of any type have.
     #[must_use]
     pub fn shortest_tick(&self) -> Duration {
@@ -114,10 +134,22 @@ impl ChannelTypes {
 }
 
 impl Default for ChannelTypes {
-    /// Fifty windows a second in channels of every type, with the rights that
-    /// games rely on.
+    /// Fifty windows a second in channels of every type, with rights that a game
+    /// can live with: servers act for others, clients for themselves alone.
     fn default() -> Self {
-        use AclLevel::{Anyone, Nobody, OwnerAndGlobalOwner};
+        use AclLevel::{AnyServer, Nobody, OwnerAndGlobalOwner};
+        Self::with_rights(
+            [AnyServer, AnyServer, Nobody],
+            [AnyServer, AnyServer, OwnerAndGlobalOwner],
+        )
+    }
+}
+
+impl ChannelTypes {
+    /// The default with the rights, to subscribe others, unsubscribe them and
+    /// remove, of GLOBAL and of the types that are for all.
+    fn with_rights(of_global: [AclLevel; 3], open: [AclLevel; 3]) -> Self {
+        use AclLevel::OwnerAndGlobalOwner;
         let settings =
             |remove_after_owner, send_owner_lost, [sub, unsub, remove]: [AclLevel; 3]| {
                 ChannelTypeSettings {
@@ -131,12 +163,8 @@ impl Default for ChannelTypes {
                 }
             };
         let few = [OwnerAndGlobalOwner; 3];
-        let open = [Anyone, Anyone, OwnerAndGlobalOwner];
         let types = [
-            (
-                ChannelType::Global,
-                settings(false, true, [Anyone, Anyone, Nobody]),
-            ),
+            (ChannelType::Global, settings(false, true, of_global)),
             (ChannelType::Private, settings(true, true, few)),
             (ChannelType::Subworld, settings(true, true, open)),
             (
@@ -167,9 +195,11 @@ fn one(object: &Object<'_>) -> Result<ChannelTypeSettings, SettingsError> {
             1 => Ok(AclLevel::Owner),
             2 => Ok(AclLevel::OwnerAndGlobalOwner),
             3 => Ok(AclLevel::Anyone),
+            4 => Ok(AclLevel::AnyServer),
             _ => Err(wrong(
                 &acl.path_of(key),
-                "must be 0 (nobody), 1 (the owner), 2 (the owner and GLOBAL's) or 3 (anyone)",
+                "must be 0 (nobody), 1 (the owner), 2 (the owner and GLOBAL's), 3 (anyone) \
+                 or 4 (any game server)",
             )),
         },
     };
@@ -237,7 +267,7 @@ mod tests {
             "1.TickIntervalMs: must be a whole number from 0 to 4294967295"
         );
         assert!(
-            error(r#"{ "1": { "ACLSettings": { "Sub": 4 } } }"#)
+            error(r#"{ "1": { "ACLSettings": { "Sub": 5 } } }"#)
                 .starts_with("1.ACLSettings.Sub: must be 0 (nobody)")
         );
     }

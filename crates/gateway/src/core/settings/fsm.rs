@@ -123,6 +123,12 @@ impl Fsm {
         within(&state.allowed) && !within(&state.denied)
     }
 
+    /// Whether there is a state in which a message of this type may be sent.
+    #[must_use]
+    pub fn allows_somewhere(&self, msg_type: u32) -> bool {
+        (0..self.states.len()).any(|state| self.allows(FsmState(state), msg_type))
+    }
+
     /// Where a connection stands once it has sent a message of this type.
     #[must_use]
     pub fn after(&self, at: FsmState, msg_type: u32) -> FsmState {

@@ -211,6 +211,8 @@ pub struct AuthSection {
     pub max_failed: u32,
     /// Under `anti_ddos`: refused messages that ban; 0 is no limit.
     pub max_refused: u32,
+    /// Under `anti_ddos`: how long a ban lasts.
+    pub banned_for: Span,
 }
 
 impl Default for AuthSection {
@@ -224,6 +226,7 @@ impl Default for AuthSection {
             login_within: Span::from_millis(5_000),
             max_failed: 5,
             max_refused: 10,
+            banned_for: Span::from_millis(15 * 60 * 1000),
         }
     }
 }
@@ -252,6 +255,39 @@ pub struct LimitsSection {
     pub silent_at_most: Option<Span>,
     /// Addresses that are turned away.
     pub banned: Vec<NetworkRange>,
+    /// The longest name a player logs in with.
+    pub player_name: Size,
+    /// The longest login token.
+    pub login_token: Size,
+    /// What is kept of one client's recording; there it ends.
+    pub recording: Size,
+    /// The longest text that describes a channel.
+    pub metadata: Size,
+    /// Channels that one client may have made, entities' not counted.
+    pub channels: u32,
+    /// Channels of entities that one client may have made.
+    pub entity_channels: u32,
+    /// How much data all channels that one client made may hold.
+    pub data: Size,
+    /// How much one of them may, and is set aside for it; an entity's half.
+    pub channel_data: Size,
+    /// Channels that clients made and that may outlive them, all together.
+    pub orphaned_channels: u32,
+    /// Channels that one client may subscribe itself to.
+    pub subscriptions: u32,
+    /// Field masks of one subscription that a client asks for.
+    pub masks: u32,
+    /// The longest fan-out interval and delay that a client may ask for.
+    pub fan_out_within: Span,
+    /// Metadata filters of one LIST of a client.
+    pub filters: u32,
+    /// The longest answer to one LIST of a client.
+    pub list_answer: Size,
+    /// Entities in a group that a client makes.
+    pub group_size: u32,
+    /// Units of work that one client's requests may cost the channels in a
+    /// second.
+    pub work_per_second: u32,
 }
 
 impl Default for LimitsSection {
@@ -267,6 +303,22 @@ impl Default for LimitsSection {
             login_within: Span::from_millis(30_000),
             silent_at_most: None,
             banned: Vec::new(),
+            player_name: Size(256),
+            login_token: Size(8 << 10),
+            recording: Size(16 << 20),
+            metadata: Size(16 << 10),
+            channels: 32,
+            entity_channels: 64,
+            data: Size(2 << 20),
+            channel_data: Size(32 << 10),
+            orphaned_channels: 1024,
+            subscriptions: 8192,
+            masks: 64,
+            fan_out_within: Span::from_millis(60_000),
+            filters: 16,
+            list_answer: Size(256 << 10),
+            group_size: 64,
+            work_per_second: 200_000,
         }
     }
 }

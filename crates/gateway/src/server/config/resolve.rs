@@ -11,8 +11,9 @@ use lagometer_units::Span;
 use thiserror::Error;
 
 use crate::core::{
-    AntiDdos, AuthPolicy, ChannelSettings, ChannelTypes, ConnectionSettings, Fsm, Grid, Recovery,
-    SettingsError, SlowReaders,
+    AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypes, ClientRights, ConnectionSettings,
+    Fsm, Grid, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError, SlowReaders,
+    openings,
 };
 use crate::server::carrier::{TcpOptions, TlsError, TlsIdentity};
 
@@ -171,6 +172,14 @@ impl FileConfig {
         let schema = self.schema()?;
         let connections = self.connection_settings(schema.clone())?;
         let channels = self.channel_settings(schema, &auth)?;
+        if self.dev {
+            warnings.push(
+                "--dev: clients may own GLOBAL, unsubscribe others and group entities that are \
+                 not theirs"
+                    .into(),
+            );
+        }
+        warnings.extend(openings(&connections.client_fsm, &channels.types));
         Ok(Config {
             servers,
             clients,
@@ -287,6 +296,14 @@ impl FileConfig {
             }),
             max_messages_per_second: limits.messages_per_second,
             silent_at_most: limits.silent_at_most.map(Span::duration),
+            logins: LoginLimits {
+                player_bytes: limits.player_name.bytes() as usize,
+                token_bytes: limits.login_token.bytes() as usize,
+            },
+            recordings: RecordingLimits {
+                client_bytes: limits.recording.bytes() as usize,
+                ..RecordingLimits::default()
+            },
             slow_readers: SlowReaders {
                 merge_from_bytes: slow.merge_from.bytes() as usize,
                 resume_at_bytes: slow.resume_at.bytes() as usize,
@@ -306,8 +323,15 @@ impl FileConfig {
     ) -> Result<ChannelSettings, ConfigError> {
         let channels = &self.channels;
         Ok(ChannelSettings {
-            types: settings(channels.settings.as_deref(), ChannelTypes::from_json)?
-                .unwrap_or_default(),
+            types: settings(channels.settings.as_deref(), ChannelTypes::from_json)?.unwrap_or_else(
+                || {
+                    if self.dev {
+                        ChannelTypes::open()
+                    } else {
+                        ChannelTypes::default()
+                    }
+                },
+            ),
             grid: settings(channels.grid.as_deref(), Grid::from_json)?,
             schema,
             data: MergeLimits {
@@ -330,6 +354,13 @@ impl FileConfig {
             } else {
                 0
             },
+            barred_for: self.auth.banned_for.duration(),
+            budgets: self.budgets(),
+            client_rights: if self.dev {
+                ClientRights::All
+            } else {
+                ClientRights::Own
+            },
             recovery: self.servers.recovery.then(|| Recovery {
                 within: self.servers.recovery_within.map(Span::duration),
             }),
@@ -337,6 +368,36 @@ impl FileConfig {
             development: self.dev,
             unix_ns_at_zero: 0,
         })
+    }
+
+    /// What `[limits]` says of clients; servers have what is the default, but
+    /// for texts that all may be as long.
+    fn budgets(&self) -> Budgets {
+        let limits = &self.limits;
+        let metadata_bytes = limits.metadata.bytes() as usize;
+        let within_ms = limits.fan_out_within.duration().as_millis();
+        Budgets {
+            servers: PeerBudgets {
+                metadata_bytes,
+                ..PeerBudgets::server()
+            },
+            clients: PeerBudgets {
+                channels: limits.channels as usize,
+                entity_channels: limits.entity_channels as usize,
+                data_bytes: limits.data.bytes() as usize,
+                channel_data_bytes: limits.channel_data.bytes() as usize,
+                subscriptions: limits.subscriptions as usize,
+                masks: limits.masks as usize,
+                fan_out_within_ms: u32::try_from(within_ms).unwrap_or(u32::MAX).max(1),
+                filters: limits.filters as usize,
+                list_answer_bytes: limits.list_answer.bytes() as usize,
+                group_size: limits.group_size as usize,
+                metadata_bytes,
+                work_per_second: limits.work_per_second,
+                ..PeerBudgets::client()
+            },
+            orphaned_channels: limits.orphaned_channels as usize,
+        }
     }
 
     fn auth_choice(&self, warnings: &mut Vec<String>) -> Result<AuthChoice, ConfigError> {

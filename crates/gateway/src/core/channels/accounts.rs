@@ -1,0 +1,255 @@
+//! What each peer has used of its budgets: the channels it made, with what is
+//! set aside for their data, and the work its requests have cost.
+//!
+//! A client's channels are its own until it leaves. Those that outlive it, by
+//! the settings of their type, belong to nobody's budget any more: they are
+//! kept as orphans up to a number, so that connecting, making and leaving over
+//! and over adds up to nothing.
+
+use std::collections::BTreeMap;
+
+use lagometer_units::Time;
+
+use crate::core::budget::Budget;
+use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::settings::PeerBudgets;
+
+use super::ChannelSide;
+use super::dispatch::Request;
+use super::people::People;
+
+/// Bytes of text or data that one unit of work is spent on.
+pub(super) const BYTES_PER_UNIT: usize = 64;
+
+/// The most units that one message may cost anyone, servers too: some tenths of
+/// a second.
+const UNITS_PER_MESSAGE: u64 = 10_000_000;
+
+/// One peer's.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    /// The channels it made, with the bytes set aside for the data of each.
+    made: BTreeMap<ChannelId, usize>,
+    /// How many of them are entities'.
+    entities: usize,
+    data_bytes: usize,
+    work: Work,
+}
+
+/// A second's worth of work that fills up again as time passes. It may be
+/// overdrawn once: what a request costs is known when it is done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    spent: u64,
+    at: Time,
+}
+
+impl Work {
+    fn spent(&mut self, now: Time, per_second: u32) -> u64 {
+        let passed_ns = u64::try_from(now.since(self.at).as_nanos()).unwrap_or(u64::MAX);
+        let refilled = u128::from(passed_ns) * u128::from(per_second) / 1_000_000_000;
+        // Time for less than a unit is not lost but counted with what follows.
+        if refilled > 0 {
+            let refilled = u64::try_from(refilled).unwrap_or(u64::MAX);
+            self.spent = self.spent.saturating_sub(refilled);
+            self.at = now;
+        }
+        self.spent
+    }
+}
+
+impl People {
+    /// So many units of work were done for a peer: by request of its own, or
+    /// later, to send it a whole state.
+    pub(super) fn charge(&mut self, id: ConnId, units: u64) {
+        if let Some(person) = self.any_mut(id) {
+            let work = &mut person.account.work;
+            work.spent = work.spent.saturating_add(units);
+        }
+    }
+}
+
+/// Channels that clients made and that outlived them, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Orphans {
+    by_age: BTreeMap<u64, ChannelId>,
+    last: u64,
+}
+
+impl ChannelSide {
+    /// What whoever asks may ask for.
+    pub(super) fn budgets_of(&self, request: &Request) -> PeerBudgets {
+        let peer = self.people.get(request.from).map(|person| person.peer);
+        *self.settings.budgets.of(peer.unwrap_or(Peer::Client))
+    }
+
+    /// Counts, and logs once in a while, that a request goes over a budget.
+    pub(super) fn over_budget(&mut self, request: &Request, budget: Budget) {
+        let Some(person) = self.people.get(request.from) else {
+            return;
+        };
+        let event = self
+            .budgets
+            .record(request.now, person.peer, Some(request.from), budget);
+        if let Some(event) = event {
+            self.events.push(event);
+        }
+    }
+
+    /// As [`over_budget`](Self::over_budget), of a request that is dropped.
+    pub(super) fn refuse(&mut self, request: &Request, budget: Budget) {
+        self.counters.dropped += 1;
+        self.over_budget(request, budget);
+    }
+
+    /// How many units of work the request may cost; `None`, and the request is
+    /// refused, while its sender's last ones have used up all there is.
+    pub(super) fn may_work(&mut self, request: &Request) -> Option<u64> {
+        let per_second = self.budgets_of(request).work_per_second;
+        let account = &mut self.people.any_mut(request.from)?.account;
+        let spent = account.work.spent(request.now, per_second);
+        if spent >= u64::from(per_second) {
+            self.refuse(request, Budget::Work);
+            return None;
+        }
+        Some(UNITS_PER_MESSAGE.min(u64::from(per_second)))
+    }
+
+    /// The request has cost so much.
+    pub(super) fn worked(&mut self, request: &Request, units: u64) {
+        self.people.charge(request.from, units);
+    }
+
+    /// Whether the sender may make another channel, an entity's or another
+    /// one, with so many bytes of data. Returns how far its data may grow;
+    /// `None` if the request was refused.
+    pub(super) fn may_make(
+        &mut self,
+        request: &Request,
+        is_entity: bool,
+        data_len: usize,
+    ) -> Option<usize> {
+        let budgets = self.budgets_of(request);
+        let most = self.settings.data.max_encoded_bytes;
+        let account = &self.people.get(request.from)?.account;
+        let (made, allowed, budget) = if is_entity {
+            let allowed = budgets.entity_channels;
+            (account.entities, allowed, Budget::EntityChannels)
+        } else {
+            let made = account.made.len() - account.entities;
+            (made, budgets.channels, Budget::Channels)
+        };
+        if made >= allowed {
+            self.refuse(request, budget);
+            return None;
+        }
+        if budgets.data_bytes == usize::MAX {
+            return Some(most);
+        }
+        let share = if is_entity {
+            budgets.channel_data_bytes / 2
+        } else {
+            budgets.channel_data_bytes
+        };
+        let bytes = share.max(data_len.saturating_mul(2)).min(most);
+        if account.data_bytes.saturating_add(bytes) > budgets.data_bytes {
+            self.refuse(request, Budget::Data);
+            return None;
+        }
+        Some(bytes)
+    }
+
+    /// A channel was made by request, with a limit to its data.
+    pub(super) fn note_made(&mut self, request: &Request, id: ChannelId, data_bytes: usize) {
+        let budgets = self.budgets_of(request);
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        channel.max_data_bytes = data_bytes;
+        let is_entity = channel.entity.is_some();
+        let is_limited = [
+            budgets.channels,
+            budgets.entity_channels,
+            budgets.data_bytes,
+        ]
+        .iter()
+        .any(|&most| most != usize::MAX);
+        if !is_limited {
+            return;
+        }
+        channel.maker = Some(request.from);
+        if let Some(person) = self.people.any_mut(request.from) {
+            person.account.made.insert(id, data_bytes);
+            person.account.entities += usize::from(is_entity);
+            person.account.data_bytes += data_bytes;
+        }
+    }
+
+    /// A channel is about to go.
+    pub(super) fn settle_account(&mut self, id: ChannelId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        if let Some(age) = channel.orphan.take() {
+            self.orphans.by_age.remove(&age);
+        }
+        let is_entity = channel.entity.is_some();
+        if let Some(person) = channel
+            .maker
+            .take()
+            .and_then(|maker| self.people.any_mut(maker))
+            && let Some(bytes) = person.account.made.remove(&id)
+        {
+            person.account.entities -= usize::from(is_entity);
+            person.account.data_bytes -= bytes;
+        }
+    }
+
+    /// A peer goes; what it made and did not take with it is nobody's.
+    pub(super) fn orphan_channels(&mut self, maker: ConnId) {
+        let Some(person) = self.people.any_mut(maker) else {
+            return;
+        };
+        let is_client = person.peer == Peer::Client;
+        for id in std::mem::take(&mut person.account).made.into_keys() {
+            let Some(channel) = self.channels.get_mut(&id) else {
+                continue;
+            };
+            channel.maker = None;
+            if is_client {
+                self.orphans.last += 1;
+                channel.orphan = Some(self.orphans.last);
+                self.orphans.by_age.insert(self.orphans.last, id);
+            }
+        }
+        while self.orphans.by_age.len() > self.settings.budgets.orphaned_channels {
+            let Some((_, oldest)) = self.orphans.by_age.pop_first() else {
+                return;
+            };
+            self.remove_ownerless(oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_given_back_at_its_rate_and_no_more_than_was_spent() {
+        let mut work = Work {
+            spent: 1000,
+            at: Time::ZERO,
+        };
+        assert_eq!(work.spent(Time::ZERO, 100), 1000);
+        assert_eq!(work.spent(Time::from_millis(5), 100), 1000, "half a unit");
+        assert_eq!(work.spent(Time::from_millis(10), 100), 999, "not lost");
+        assert_eq!(work.spent(Time::from_millis(5010), 100), 499);
+        assert_eq!(work.spent(Time::from_millis(500_000), 100), 0);
+        assert_eq!(
+            work.spent(Time::from_millis(400_000), 100),
+            0,
+            "time is one-way"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! Listing channels.
+
+use lagometer_protocol::messages::channeldpb::list_channel_result_message::ChannelInfo;
+use lagometer_protocol::messages::channeldpb::{
+    ChannelType, ListChannelMessage, ListChannelResultMessage,
+};
+use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN};
+use prost::Message;
+
+use crate::core::budget::Budget;
+use crate::core::ids::ChannelId;
+
+use super::ChannelSide;
+use super::accounts::BYTES_PER_UNIT;
+use super::dispatch::Request;
+
+/// Room for a message's envelope.
+const ENVELOPE_BYTES: usize = 64;
+
+/// What an entry of the list has beside the entry itself: its key and length.
+const ENTRY_BYTES: usize = 4;
+
+/// The channels that a list is to tell of.
+#[derive(Debug, Default)]
+struct Found {
+    /// As many messages as it takes.
+    messages: Vec<Vec<ChannelInfo>>,
+    units: u64,
+    /// More than the answer may hold, or than may be looked for.
+    is_cut: bool,
+}
+
+impl ChannelSide {
+    /// Answers with what fits a message. Where that is not all, further
+    /// messages follow, without the stub number: whoever waits for one answer
+    /// gets one.
+    pub(super) fn list_channels(&mut self, request: &Request, message: &ListChannelMessage) {
+        if request.channel != ChannelId::GLOBAL {
+            self.drop_message(request, "channels are listed on GLOBAL");
+            return;
+        }
+        let budgets = self.budgets_of(request);
+        let filters = &message.metadata_filters;
+        // Counting bytes alone would let empty filters through by the thousand.
+        let is_too_much = filters.len() > budgets.filters
+            || filters.iter().map(String::len).sum::<usize>() > budgets.filter_bytes;
+        if is_too_much {
+            self.refuse(request, Budget::Filters);
+            return;
+        }
+        let Some(units) = self.may_work(request) else {
+            return;
+        };
+        let found = self.find_channels(message, budgets.list_answer_bytes, units);
+        self.worked(request, found.units);
+        if found.is_cut {
+            self.over_budget(request, Budget::ListAnswer);
+        }
+        let mut envelope = request.envelope;
+        for channels in found.messages {
+            let result = FromGateway::ListChannel(ListChannelResultMessage { channels });
+            self.send(request.from, envelope, &result);
+            envelope = envelope.copy();
+        }
+    }
+
+    fn find_channels(&self, asked: &ListChannelMessage, most_bytes: usize, units: u64) -> Found {
+        let mut found = Found::default();
+        let (mut channels, mut bytes, mut all_bytes) = (Vec::new(), 0, 0);
+        for channel in self.channels.values() {
+            if found.units >= units {
+                found.is_cut = true;
+                break;
+            }
+            found.units += 1;
+            let is_of_type = asked.type_filter == ChannelType::Unknown as i32
+                || asked.type_filter == channel.kind;
+            if !is_of_type {
+                continue;
+            }
+            let filters = &asked.metadata_filters;
+            let text_units = 1 + channel.metadata.len() / BYTES_PER_UNIT;
+            found.units += (text_units * filters.len()) as u64;
+            let has_text = |filter: &String| channel.metadata.contains(filter.as_str());
+            if !filters.is_empty() && !filters.iter().any(has_text) {
+                continue;
+            }
+            let info = ChannelInfo {
+                channel_id: channel.id.0,
+                channel_type: channel.kind,
+                metadata: channel.metadata.clone(),
+            };
+            let more = info.encoded_len() + ENTRY_BYTES;
+            if all_bytes + more > most_bytes {
+                found.is_cut = true;
+                break;
+            }
+            if bytes + more > MAX_MESSAGE_LEN - ENVELOPE_BYTES {
+                found.messages.push(std::mem::take(&mut channels));
+                bytes = 0;
+            }
+            bytes += more;
+            all_bytes += more;
+            found.units += (more / BYTES_PER_UNIT) as u64;
+            channels.push(info);
+        }
+        found.messages.push(channels);
+        found
+    }
+}
