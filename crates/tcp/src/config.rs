@@ -1,0 +1,166 @@
+//! What an administrator or an application may set, with Linux's defaults.
+
+use std::time::Duration;
+
+use crate::congestion::Algorithm;
+
+/// Path-MTU probing by larger and smaller segments (RFC 4821; Linux
+/// `net.ipv4.tcp_mtu_probing`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum MtuProbing {
+    /// None: ICMP alone tells.
+    #[default]
+    Off,
+    /// Only after a black hole was found: retransmissions that vanish.
+    AfterBlackHole,
+    /// From the beginning.
+    Always,
+}
+
+/// Explicit congestion notification (Linux `net.ipv4.tcp_ecn`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EcnMode {
+    /// Never.
+    Off,
+    /// Granted to peers who ask, not asked for: Linux's default.
+    #[default]
+    WhenAsked,
+    /// Asked for and granted.
+    Always,
+}
+
+/// Keep-alive probes on an idle connection (RFC 9293, section 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Idle time before the first probe; 2 h in Linux.
+    pub idle: Duration,
+    /// Time between probes; 75 s in Linux.
+    pub interval: Duration,
+    /// Probes without an answer after which the connection is given up; 9 in
+    /// Linux.
+    pub probes: u32,
+}
+
+impl Default for KeepAlive {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_hours(2),
+            interval: Duration::from_secs(75),
+            probes: 9,
+        }
+    }
+}
+
+/// Settings of a connection. The default is Linux 6.1 as distributions ship
+/// it, with `HZ` at 1000.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch that Linux has by itself"
+)]
+pub struct Config {
+    /// Ticks a second of the kernel's clock (`CONFIG_HZ`), 1 to 1,000,000.
+    pub hz: u32,
+    /// Whether timers are rounded up to buckets as in the kernel's timer wheel:
+    /// up to an eighth late. Without, they fire at the beginning of their tick.
+    pub timer_wheel: bool,
+    /// Congestion control.
+    pub congestion: Algorithm,
+    /// MTU of the path's first hop, in bytes; at least 576.
+    pub mtu: u32,
+    /// Time stamps (`tcp_timestamps`).
+    pub timestamps: bool,
+    /// Window scaling (`tcp_window_scaling`).
+    pub window_scaling: bool,
+    /// Selective acknowledgements (`tcp_sack`, `tcp_dsack`).
+    pub sack: bool,
+    /// Explicit congestion notification.
+    pub ecn: EcnMode,
+    /// `TCP_NODELAY`: Nagle's algorithm off.
+    pub nodelay: bool,
+    /// `TCP_THIN_LINEAR_TIMEOUTS`: no exponential backoff for the first six
+    /// timeouts of a stream with fewer than four packets in flight.
+    pub thin_linear_timeouts: bool,
+    /// Restart from the initial window after an idle time
+    /// (`tcp_slow_start_after_idle`; RFC 5681, section 4.1).
+    pub slow_start_after_idle: bool,
+    /// Tail-loss probes (`tcp_early_retrans` 3).
+    pub tail_loss_probe: bool,
+    /// F-RTO (`tcp_frto`; RFC 5682).
+    pub frto: bool,
+    /// Floor under the variance of the round-trip time and so, about, under the
+    /// retransmission timeout (`TCP_RTO_MIN`); 200 ms.
+    pub rto_min: Duration,
+    /// Initial congestion window in segments (RFC 6928); 10.
+    pub initial_cwnd: u32,
+    /// First and largest receive buffer in bytes of memory (`tcp_rmem`).
+    pub receive_buffer: (u32, u32),
+    /// Smallest and largest send buffer in bytes of memory (`tcp_wmem`).
+    pub send_buffer: (u32, u32),
+    /// Whether the receive buffer grows with the bandwidth-delay product
+    /// (`tcp_moderate_rcvbuf`).
+    pub tune_receive_buffer: bool,
+    /// Whether the send buffer grows with the congestion window; off when the
+    /// application set `SO_SNDBUF`.
+    pub tune_send_buffer: bool,
+    /// Path-MTU probing.
+    pub mtu_probing: MtuProbing,
+    /// Keep-alive; none in Linux's default.
+    pub keep_alive: Option<KeepAlive>,
+    /// `TCP_USER_TIMEOUT`: how long data may stay unacknowledged.
+    pub user_timeout: Option<Duration>,
+    /// Highest pacing rate in bytes a second (`SO_MAX_PACING_RATE`).
+    pub max_pacing_rate: Option<u64>,
+    /// Paces by a timer of the connection also for controls that do not ask for
+    /// it (`SO_MAX_PACING_RATE`, or the `fq` queueing discipline).
+    pub pacing: bool,
+    /// Retransmissions of a SYN (`tcp_syn_retries`); 6.
+    pub syn_retries: u32,
+    /// Retransmissions of a SYN-ACK (`tcp_synack_retries`); 5.
+    pub synack_retries: u32,
+    /// Retransmissions after which a connection is given up (`tcp_retries2`);
+    /// 15.
+    pub retries: u32,
+    /// How long an orphaned connection waits for the peer's FIN
+    /// (`tcp_fin_timeout`); 60 s. TIME-WAIT always lasts 60 s.
+    pub fin_timeout: Duration,
+    /// Packets that may wait to be polled; more are dropped, as a device's queue
+    /// drops them (`txqueuelen`).
+    pub transmit_queue_packets: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            hz: 1000,
+            timer_wheel: true,
+            congestion: Algorithm::Cubic,
+            mtu: 1500,
+            timestamps: true,
+            window_scaling: true,
+            sack: true,
+            ecn: EcnMode::WhenAsked,
+            nodelay: false,
+            thin_linear_timeouts: false,
+            slow_start_after_idle: true,
+            tail_loss_probe: true,
+            frto: true,
+            rto_min: Duration::from_millis(200),
+            initial_cwnd: 10,
+            receive_buffer: (131_072, 6 * 1024 * 1024),
+            send_buffer: (16_384, 4 * 1024 * 1024),
+            tune_receive_buffer: true,
+            tune_send_buffer: true,
+            mtu_probing: MtuProbing::Off,
+            keep_alive: None,
+            user_timeout: None,
+            max_pacing_rate: None,
+            pacing: false,
+            syn_retries: 6,
+            synack_retries: 5,
+            retries: 15,
+            fin_timeout: Duration::from_mins(1),
+            transmit_queue_packets: 65_536,
+        }
+    }
+}

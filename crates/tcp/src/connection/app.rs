@@ -1,0 +1,275 @@
+//! What the application does: write, read, close (Linux 6.1 `tcp_sendmsg`,
+//! `tcp_recvmsg`, `tcp_close`).
+
+use super::transmit::{PIECE_COST, Push};
+use super::{Connection, State};
+use crate::Instant;
+use crate::config::KeepAlive;
+use crate::state::CloseReason;
+use crate::unsent::Piece;
+
+/// Segments of one piece of the write queue at most.
+const PIECE_SEGMENTS: u32 = 44;
+
+impl Connection {
+    /// Writes bytes; returns how many found room, 0 when there is none or the
+    /// connection takes none. [`Event::Writable`](super::Event::Writable)
+    /// follows when there is room again. What is written before the handshake
+    /// is over leaves with its end.
+    pub fn write(&mut self, now: Instant, bytes: &[u8]) -> usize {
+        self.refresh(now);
+        let may_queue = self.state.can_write()
+            || (matches!(self.state, State::SynSent | State::SynReceived) && !self.snd.fin_queued);
+        if !may_queue || self.snd.fin_queued {
+            return 0;
+        }
+        self.check_app_limited();
+        let mut written = 0;
+        while written < bytes.len() {
+            let mss = self.current_mss();
+            let most = mss * self.burst_segments(mss).clamp(1, PIECE_SEGMENTS);
+            let room = self.snd.unsent.last_mut().map_or(0, |piece| {
+                if piece.fin {
+                    0
+                } else {
+                    most.saturating_sub(piece.length)
+                }
+            });
+            let mut room = room;
+            if room == 0 {
+                if self.send_memory() >= u64::from(self.snd.buffer_limit) {
+                    self.snd.no_space = true;
+                    break;
+                }
+                self.snd.unsent.push(Piece {
+                    charged: true,
+                    ..Piece::default()
+                });
+                self.snd.overhead += PIECE_COST;
+                self.restart_after_idle();
+                room = most;
+            }
+            let length = (bytes.len() - written).min(room as usize);
+            if written == 0
+                && let Some(piece) = self.snd.unsent.last_mut()
+            {
+                piece.push = false;
+            }
+            self.snd.unsent.append(&bytes[written..written + length]);
+            self.snd.write += length as u32;
+            written += length;
+            if written < bytes.len() && self.is_full_piece(most) {
+                self.push_full_piece();
+            }
+        }
+        if written > 0 {
+            self.push_written(written < bytes.len());
+        }
+        written
+    }
+
+    /// Memory that written data holds.
+    fn send_memory(&self) -> u64 {
+        self.snd.unsent.bytes() as u64 + u64::from(self.snd.overhead)
+    }
+
+    fn is_full_piece(&mut self, most: u32) -> bool {
+        self.snd
+            .unsent
+            .last_mut()
+            .is_some_and(|piece| piece.length >= most)
+    }
+
+    /// In the middle of a long write: half a window calls for a push (Linux 6.1
+    /// `forced_push`), and the first piece may leave.
+    fn push_full_piece(&mut self) {
+        if !self.state.is_synchronized() {
+            return;
+        }
+        let half = self.snd.pushed + (self.snd.max_window >> 1);
+        if self.snd.write.after(half) {
+            self.mark_push();
+            self.push_pending(Push::All);
+        } else if self.snd.unsent.count() == 1 {
+            self.transmit(Push::One);
+        }
+    }
+
+    fn mark_push(&mut self) {
+        if let Some(piece) = self.snd.unsent.last_mut() {
+            piece.push = true;
+        }
+        self.snd.pushed = self.snd.write;
+    }
+
+    fn push_written(&mut self, is_full: bool) {
+        self.mark_push();
+        if self.state.is_synchronized() {
+            let push = if is_full { Push::All } else { Push::AsSet };
+            self.push_pending(push);
+        }
+    }
+
+    /// Reads bytes in order; returns how many. 0 with
+    /// [`is_finished`](Self::is_finished) means the end of the stream.
+    pub fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
+        self.refresh(now);
+        let length = self.rcv.buffer.read(out);
+        if length == 0 {
+            return 0;
+        }
+        self.rcv.copied += length as u32;
+        self.tune_receive_buffer();
+        if self.state != State::Closed && self.state != State::TimeWait {
+            self.acknowledge_read();
+        }
+        length
+    }
+
+    /// Reading may owe an acknowledgement, or have opened the window by so much
+    /// that the peer should know (Linux 6.1 `__tcp_cleanup_rbuf`).
+    fn acknowledge_read(&mut self) {
+        let mut is_due = self.feedback.scheduled
+            && (self.rcv.next - self.rcv.told > self.feedback.peer_mss
+                || (self.feedback.is_due_when_read() && self.rcv.buffer.ready() == 0));
+        if !is_due && !self.rcv.fin {
+            let left = self.window_left();
+            if 2 * u64::from(left) <= u64::from(self.rcv.window_clamp) {
+                let window = self.choose_window();
+                is_due = window > 0 && u64::from(window) >= 2 * u64::from(left);
+            }
+        }
+        if is_due {
+            self.send_ack();
+        }
+    }
+
+    /// Whether the peer has ended its stream and everything was read.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.rcv.fin && self.rcv.buffer.ready() == 0
+    }
+
+    /// Turns Nagle's algorithm off or on (`TCP_NODELAY`); off sends what it held
+    /// back.
+    pub fn set_nodelay(&mut self, now: Instant, nodelay: bool) {
+        self.refresh(now);
+        self.snd.nodelay = nodelay;
+        if nodelay && self.state.is_synchronized() {
+            self.push_pending(Push::AsSet);
+        }
+    }
+
+    /// Holds partial segments back or no longer (`TCP_CORK`). Unlike Linux,
+    /// which lets go after 200 ms, a cork holds until it is taken out.
+    pub fn set_cork(&mut self, now: Instant, corked: bool) {
+        self.refresh(now);
+        self.snd.corked = corked;
+        if !corked && self.state.is_synchronized() {
+            self.push_pending(Push::AsSet);
+        }
+    }
+
+    /// Turns keep-alive probes on or off (`SO_KEEPALIVE`).
+    pub fn set_keep_alive(&mut self, now: Instant, keep_alive: Option<KeepAlive>) {
+        self.refresh(now);
+        self.keep_alive = keep_alive;
+        self.timers.keep_alive = None;
+        if self.state.is_synchronized() {
+            self.start_keep_alive();
+        }
+    }
+
+    /// Ends our stream after what was written; reading goes on
+    /// (`shutdown(SHUT_WR)`).
+    pub fn finish(&mut self, now: Instant) {
+        self.refresh(now);
+        match self.state {
+            State::SynSent => {
+                self.done(CloseReason::Aborted);
+                return;
+            }
+            State::Established => self.state = State::FinWait1,
+            // The FIN follows the handshake.
+            State::SynReceived if !self.snd.fin_queued => {}
+            State::CloseWait => self.state = State::LastAck,
+            _ => return,
+        }
+        self.snd.fin_queued = true;
+        self.snd.write += 1;
+        if let Some(piece) = self.snd.unsent.last_mut() {
+            piece.fin = true;
+        } else {
+            self.snd.unsent.push(Piece {
+                fin: true,
+                ..Piece::default()
+            });
+        }
+        if self.state.is_synchronized() {
+            self.push_pending(Push::All);
+        }
+    }
+
+    /// Ends both directions. Data that was received and not read is lost, which
+    /// the peer learns by a reset (RFC 2525, section 2.17).
+    pub fn close(&mut self, now: Instant) {
+        self.refresh(now);
+        if self.state == State::Closed {
+            return;
+        }
+        self.orphaned = true;
+        self.rcv.shut = true;
+        if self.rcv.buffer.ready() > 0 && self.state != State::TimeWait {
+            self.abort(now);
+            return;
+        }
+        self.finish(now);
+        if self.state == State::FinWait2 {
+            self.linger(self.config.fin_timeout);
+        }
+    }
+
+    /// Gives the connection up at once; the peer gets a reset.
+    pub fn abort(&mut self, now: Instant) {
+        self.refresh(now);
+        if self.state.is_synchronized() && self.state != State::TimeWait
+            || self.state == State::SynReceived
+        {
+            self.send_reset();
+        }
+        self.done(CloseReason::Aborted);
+    }
+
+    /// Grows the send buffer to hold so many congestion windows (Linux 6.1
+    /// `tcp_sndbuf_expand`).
+    pub(super) fn expand_send_buffer(&mut self) {
+        if !self.config.tune_send_buffer {
+            return;
+        }
+        let mss = self.snd.mss_clamp.max(self.flow.mss);
+        let each = u64::from((mss + 640).next_power_of_two() + 256);
+        let segments = self.flow.cwnd.max(10).max(self.rec.reordering + 1);
+        let windows = u64::from(self.control.send_buffer_windows());
+        let memory = windows * u64::from(segments) * each;
+        let memory = memory.min(u64::from(self.config.send_buffer.1)) as u32;
+        self.snd.buffer_limit = self.snd.buffer_limit.max(memory);
+    }
+
+    /// Reports room to a writer who found none, when a third of the buffer is
+    /// free (Linux 6.1 `tcp_check_space`).
+    pub(super) fn check_send_space(&mut self) {
+        if !self.snd.no_space {
+            return;
+        }
+        if self.flow.in_flight() < self.flow.cwnd {
+            self.expand_send_buffer();
+            self.snd.cwnd_stamp = self.flow.ticks;
+        }
+        let used = self.send_memory();
+        let limit = u64::from(self.snd.buffer_limit);
+        if limit.saturating_sub(used) >= used >> 1 {
+            self.snd.no_space = false;
+            self.events.writable = true;
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! One connection: its state, and what an application and a driver do with it.
+//!
+//! The driver hands packets to [`Connection::receive`], calls
+//! [`Connection::handle_deadline`] when [`Connection::next_deadline`] has come,
+//! and sends whatever [`Connection::poll_transmit`] gives after any call. Each
+//! rule lives in a module of its own; they share the state declared here, as
+//! the kernel's do its `struct tcp_sock`.
+
+mod ack;
+mod app;
+mod delivery;
+mod feedback;
+mod handshake;
+mod input;
+mod loss;
+mod mtu;
+mod output;
+mod rack;
+mod recovery;
+mod retransmit;
+mod sack;
+mod timers;
+mod transmit;
+mod undo;
+mod validate;
+mod window;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use crate::config::{Config, KeepAlive};
+use crate::congestion::{CongestionControl, Flow};
+use crate::random::Random;
+use crate::received::Received;
+use crate::rtt::RttEstimator;
+use crate::sent::SentQueue;
+use crate::state::{CloseReason, State};
+use crate::time::Ticks;
+use crate::unsent::Unsent;
+use crate::wire::SackBlock;
+use crate::{Instant, Seq};
+use feedback::Feedback;
+use mtu::PathMtu;
+use rack::Rack;
+use timers::Timers;
+
+/// The sending half.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one half"
+)]
+struct Sender {
+    unsent: Unsent,
+    sent: SentQueue,
+    /// The byte after the last one written.
+    write: Seq,
+    /// Up to here a push flag was set.
+    pushed: Seq,
+    /// The peer's window in bytes, and the sequence number that last set it.
+    window: u32,
+    wl1: Seq,
+    max_window: u32,
+    scale: u8,
+    /// The end of the last segment shorter than the maximum (Minshall).
+    small_end: Seq,
+    nodelay: bool,
+    corked: bool,
+    fin_queued: bool,
+    /// The limit and the use of memory, in bytes.
+    buffer_limit: u32,
+    overhead: u32,
+    no_space: bool,
+    /// What the peer takes at most in a segment.
+    mss_clamp: u32,
+    /// Bytes of the TCP header with time stamps, if they are used.
+    header: u32,
+    cwnd_used: u32,
+    cwnd_stamp: u64,
+    cwnd_usage: Seq,
+    data_segments: u64,
+    bytes_acked: u64,
+    retransmissions: u64,
+    /// When the most recent packet delivered had been sent, in microseconds.
+    first_sent_us: u64,
+    ecn: bool,
+    queue_cwr: bool,
+}
+
+/// The receiving half.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one half"
+)]
+struct Receiver {
+    buffer: Received,
+    next: Seq,
+    /// `next` when the window was last told.
+    told: Seq,
+    /// The window told then, in bytes.
+    window: u32,
+    /// The next byte the application reads.
+    copied: Seq,
+    scale: u8,
+    ssthresh: u32,
+    window_clamp: u32,
+    buffer_limit: u32,
+    /// What we take at most in a segment.
+    advertised_mss: u32,
+    sacks: Vec<SackBlock>,
+    duplicate: Option<SackBlock>,
+    timestamps: bool,
+    sack: bool,
+    ts_recent: u32,
+    ts_recent_at: Option<Instant>,
+    /// Round-trip time as the receiver sees it, eight times, in microseconds.
+    rtt_us_x8: u32,
+    rtt_mark: Option<(Seq, u64)>,
+    last_echo: u32,
+    space: (Seq, u64, u32),
+    fin: bool,
+    demand_ece: bool,
+    ecn_seen: bool,
+    /// The application reads no more: data is answered with a reset.
+    shut: bool,
+    last_out_of_window: Option<u64>,
+}
+
+/// Loss recovery.
+#[derive(Debug)]
+struct Recovery {
+    reordering: u32,
+    reorder_seen: u32,
+    high: Seq,
+    undo_marker: Option<Seq>,
+    /// Retransmissions not yet known to be needless; none before the first.
+    undo_retransmissions: Option<u32>,
+    prior_ssthresh: u32,
+    prr_delivered: u32,
+    prr_out: u32,
+    /// When the first retransmission of the episode was sent, in milliseconds.
+    first_retransmission_ms: Option<u64>,
+    frto: bool,
+    reneging: bool,
+    probe_high: Option<Seq>,
+    probe_was_retransmission: bool,
+    duplicates_reported: u64,
+    rack: Rack,
+    highest_sacked: Seq,
+    sack_cache: Vec<SackBlock>,
+    hint: Option<Seq>,
+}
+
+/// What the application may want to know; each is reported once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is over.
+    Connected,
+    /// There are bytes to read.
+    Readable,
+    /// A write that had no room may be tried again.
+    Writable,
+    /// The peer sends no more; what it sent may still be read.
+    PeerFinished,
+    /// It is over.
+    Closed(CloseReason),
+}
+
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one half"
+)]
+struct Events {
+    connected: bool,
+    readable: bool,
+    writable: bool,
+    peer_finished: bool,
+    closed: bool,
+}
+
+/// Counts of one connection, for tests and statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Segments sent again, for whatever reason.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Tail-loss probes sent.
+    pub tail_loss_probes: u64,
+    /// Fast recoveries begun.
+    pub fast_recoveries: u64,
+    /// Reductions of the window taken back.
+    pub undos: u64,
+    /// Challenge acknowledgements sent (RFC 5961).
+    pub challenge_acks: u64,
+    /// Zero-window probes sent.
+    pub window_probes: u64,
+    /// Packets dropped because nobody polled them.
+    pub overflows: u64,
+    /// Packets received whose bytes were all known already.
+    pub duplicates_received: u64,
+}
+
+/// A TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    config: Config,
+    ticks: Ticks,
+    local: SocketAddr,
+    remote: SocketAddr,
+    state: State,
+    reason: Option<CloseReason>,
+    /// Opened by the peer.
+    passive: bool,
+    /// The application has closed it.
+    orphaned: bool,
+    iss: Seq,
+    irs: Seq,
+    flow: Flow,
+    control: Box<dyn CongestionControl>,
+    rtt: RttEstimator,
+    snd: Sender,
+    rcv: Receiver,
+    rec: Recovery,
+    feedback: Feedback,
+    timers: Timers,
+    mtu: PathMtu,
+    keep_alive: Option<KeepAlive>,
+    last_received_ticks: u64,
+    ts_offset: u32,
+    identification: u16,
+    outbox: VecDeque<Vec<u8>>,
+    events: Events,
+    counters: Counters,
+}
+
+impl Connection {
+    fn new(
+        config: &Config,
+        local: SocketAddr,
+        remote: SocketAddr,
+        now: Instant,
+        mut random: Random,
+    ) -> Self {
+        let ticks = Ticks::new(config.hz, config.timer_wheel);
+        let iss = Seq(random.next_u32());
+        let ts_offset = random.next_u32();
+        let mut flow = Flow::new(536, random.next_u64());
+        flow.hz = ticks.hz();
+        flow.cwnd = config.initial_cwnd.max(1);
+        flow.max_pacing_rate = config.max_pacing_rate.unwrap_or(u64::MAX).max(1);
+        flow.pacing = config.pacing || config.max_pacing_rate.is_some();
+        flow.una = iss;
+        flow.next = iss;
+        let header = if config.timestamps { 32 } else { 20 };
+        let mut connection = Self {
+            ticks,
+            local,
+            remote,
+            state: State::Closed,
+            reason: None,
+            passive: false,
+            orphaned: false,
+            iss,
+            irs: Seq(0),
+            flow,
+            control: config.congestion.control(),
+            rtt: RttEstimator::new(config.rto_min.as_micros() as u32),
+            snd: Sender {
+                unsent: Unsent::new(iss + 1),
+                write: iss + 1,
+                pushed: iss + 1,
+                small_end: iss,
+                nodelay: config.nodelay,
+                buffer_limit: config.send_buffer.0,
+                mss_clamp: 536,
+                header,
+                ..Sender::default()
+            },
+            rcv: Receiver {
+                buffer_limit: config.receive_buffer.0,
+                ..Receiver::default()
+            },
+            rec: Recovery::new(iss),
+            feedback: Feedback::new(config.hz),
+            timers: Timers::new(ticks.hz()),
+            mtu: PathMtu::new(config, local.is_ipv4()),
+            keep_alive: config.keep_alive,
+            last_received_ticks: 0,
+            ts_offset,
+            identification: random.next_u32() as u16,
+            outbox: VecDeque::new(),
+            events: Events::default(),
+            counters: Counters::default(),
+            config: config.clone(),
+        };
+        connection.refresh(now);
+        connection
+    }
+
+    /// Takes the time over, which never runs backwards.
+    fn refresh(&mut self, now: Instant) {
+        self.flow.now = self.flow.now.max(now);
+        self.flow.ticks = self.ticks.at(self.flow.now);
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why it was closed; none while it is not.
+    #[must_use]
+    pub const fn close_reason(&self) -> Option<CloseReason> {
+        self.reason
+    }
+
+    /// Our address.
+    #[must_use]
+    pub const fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The peer's address.
+    #[must_use]
+    pub const fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// The connection as its congestion control sees it.
+    #[must_use]
+    pub const fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// The congestion control's name.
+    #[must_use]
+    pub fn congestion_control(&self) -> &'static str {
+        self.control.name()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The retransmission timeout, with backoff, as it would be armed now.
+    #[must_use]
+    pub const fn rto(&self) -> std::time::Duration {
+        std::time::Duration::from_micros(self.ticks.to_micros(self.timers.rto))
+    }
+
+    /// The window last told to the peer, in bytes.
+    #[must_use]
+    pub const fn receive_window(&self) -> u32 {
+        self.rcv.window
+    }
+
+    /// The peer's window as last heard, in bytes.
+    #[must_use]
+    pub const fn send_window(&self) -> u32 {
+        self.snd.window
+    }
+
+    /// Bytes written that the peer has not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
+        self.snd.unsent.bytes()
+    }
+
+    /// Bytes that may be read.
+    #[must_use]
+    pub fn readable(&self) -> usize {
+        self.rcv.buffer.ready()
+    }
+
+    /// Bytes of memory that received data holds, as the window counts them.
+    #[must_use]
+    pub const fn receive_memory(&self) -> u32 {
+        self.rcv.buffer.memory()
+    }
+
+    /// The next packet to send, a whole IP packet. Call it until it gives none
+    /// after every other call.
+    pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.outbox.pop_front()
+    }
+
+    /// What happened since the last call, one event at a time.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let events = &mut self.events;
+        if std::mem::take(&mut events.connected) {
+            return Some(Event::Connected);
+        }
+        if std::mem::take(&mut events.readable) {
+            return Some(Event::Readable);
+        }
+        if std::mem::take(&mut events.peer_finished) {
+            return Some(Event::PeerFinished);
+        }
+        if std::mem::take(&mut events.writable) {
+            return Some(Event::Writable);
+        }
+        if std::mem::take(&mut events.closed) {
+            return self.reason.map(Event::Closed);
+        }
+        None
+    }
+
+    /// It is over; buffers and timers are let go.
+    fn done(&mut self, reason: CloseReason) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.state = State::Closed;
+        self.reason = Some(reason);
+        self.events.closed = true;
+        self.snd.unsent.clear();
+        self.snd.sent.clear();
+        self.rcv.buffer.clear_islands();
+        self.flow.packets_out = 0;
+        self.flow.sacked_out = 0;
+        self.flow.lost_out = 0;
+        self.flow.retransmitted_out = 0;
+        self.timers.clear();
+        self.feedback.clear();
+    }
+}
+
+impl Recovery {
+    fn new(iss: Seq) -> Self {
+        Self {
+            reordering: 3,
+            reorder_seen: 0,
+            high: iss,
+            undo_marker: None,
+            undo_retransmissions: None,
+            prior_ssthresh: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+            first_retransmission_ms: None,
+            frto: false,
+            reneging: false,
+            probe_high: None,
+            probe_was_retransmission: false,
+            duplicates_reported: 0,
+            rack: Rack::default(),
+            highest_sacked: iss,
+            sack_cache: Vec::new(),
+            hint: None,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What was sent and is not yet acknowledged: a segment each, in order.
+
+use std::collections::VecDeque;
+
+use crate::{Instant, Seq};
+
+/// Marks of a segment sent (Linux 6.1 `TCPCB_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// Selectively acknowledged.
+    pub(crate) const SACKED: u8 = 1;
+    /// A retransmission of it is in flight.
+    pub(crate) const RETRANSMITTED: u8 = 2;
+    /// Thought lost.
+    pub(crate) const LOST: u8 = 4;
+    /// It was retransmitted at least once.
+    pub(crate) const EVER_RETRANSMITTED: u8 = 8;
+
+    pub(crate) const fn has(self, marks: u8) -> bool {
+        self.0 & marks != 0
+    }
+
+    pub(crate) const fn set(&mut self, marks: u8) {
+        self.0 |= marks;
+    }
+
+    pub(crate) const fn clear(&mut self, marks: u8) {
+        self.0 &= !marks;
+    }
+
+    /// Whether it was retransmitted, now or before (Linux's `TCPCB_RETRANS`).
+    pub(crate) const fn was_retransmitted(self) -> bool {
+        self.has(Self::RETRANSMITTED | Self::EVER_RETRANSMITTED)
+    }
+}
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one segment"
+)]
+pub(crate) struct Sent {
+    pub(crate) seq: Seq,
+    /// The sequence number after it, SYN and FIN included.
+    pub(crate) end: Seq,
+    pub(crate) payload: u32,
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+    pub(crate) push: bool,
+    pub(crate) marks: Marks,
+    /// When it was last sent.
+    pub(crate) at: Instant,
+    /// The how-manieth transmission that was.
+    pub(crate) order: u64,
+    /// Bytes of memory its buffer costs beyond the payload.
+    pub(crate) overhead: u32,
+    /// For the delivery rate: the state when it was sent; `delivered_us` is
+    /// none once it has been counted.
+    pub(crate) delivered_us: Option<u64>,
+    pub(crate) first_sent_us: u64,
+    pub(crate) delivered: u64,
+    pub(crate) is_app_limited: bool,
+}
+
+impl Sent {
+    pub(crate) const fn at_us(&self) -> u64 {
+        self.at.as_micros()
+    }
+}
+
+/// Whether a packet was sent after another. At the same microsecond the order of
+/// sending decides; the kernel, whose clock does not stand still between two
+/// packets, looks at the sequence number (Linux 6.1 `tcp_skb_sent_after`).
+pub(crate) const fn sent_after(at_us: u64, order: u64, other_us: u64, other_order: u64) -> bool {
+    at_us > other_us || (at_us == other_us && order > other_order)
+}
+
+/// A range by the time it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentRange {
+    pub(crate) at_us: u64,
+    /// The order of its first segment.
+    order: u64,
+    pub(crate) start: Seq,
+    pub(crate) end: Seq,
+}
+
+/// The retransmission queue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SentQueue {
+    segments: VecDeque<Sent>,
+    /// Ranges by the time they were sent, for RACK: the oldest first. A range
+    /// that was acknowledged, or sent again, is passed over.
+    by_time: VecDeque<SentRange>,
+    transmissions: u64,
+}
+
+impl SentQueue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    pub(crate) fn first(&self) -> Option<&Sent> {
+        self.segments.front()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&Sent> {
+        self.segments.get(index)
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Sent> {
+        self.segments.get_mut(index)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Sent> {
+        self.segments.iter_mut()
+    }
+
+    pub(crate) fn push(&mut self, sent: Sent) {
+        self.segments.push_back(sent);
+        self.stamped(self.segments.len() - 1);
+    }
+
+    pub(crate) fn pop_first(&mut self) -> Option<Sent> {
+        self.segments.pop_front()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.segments.clear();
+        self.by_time.clear();
+    }
+
+    /// The segment that holds `seq`, or the first after it.
+    pub(crate) fn find(&self, seq: Seq) -> usize {
+        self.segments.partition_point(|sent| !sent.end.after(seq))
+    }
+
+    /// A segment was sent just now: notes it at the end of the order by time.
+    pub(crate) fn stamped(&mut self, index: usize) {
+        // Ranges that no longer count are dropped before they pile up: there are
+        // at most four for each segment.
+        if self.by_time.len() > 4 * self.segments.len() + 64 {
+            self.forget_stale_ranges();
+        }
+        let Some(sent) = self.segments.get_mut(index) else {
+            return;
+        };
+        self.transmissions += 1;
+        sent.order = self.transmissions;
+        let range = SentRange {
+            at_us: sent.at_us(),
+            order: sent.order,
+            start: sent.seq,
+            end: sent.end,
+        };
+        match self.by_time.back_mut() {
+            Some(last) if last.at_us == range.at_us && last.end == range.start => {
+                last.end = range.end;
+            }
+            _ => self.by_time.push_back(range),
+        }
+    }
+
+    fn forget_stale_ranges(&mut self) {
+        let segments = &self.segments;
+        self.by_time.retain(|range| {
+            let first = segments.partition_point(|sent| !sent.end.after(range.start));
+            segments
+                .iter()
+                .skip(first)
+                .take_while(|sent| sent.seq.before(range.end))
+                .any(|sent| sent.at_us() == range.at_us && !sent.marks.has(Marks::SACKED))
+        });
+    }
+
+    /// Takes the ranges sent before the transmission `order` at `at_us` from the
+    /// order by time.
+    pub(crate) fn take_sent_before(&mut self, at_us: u64, order: u64) -> Vec<SentRange> {
+        let mut ranges = Vec::new();
+        while let Some(range) = self.by_time.front()
+            && sent_after(at_us, order, range.at_us, range.order)
+        {
+            ranges.extend(self.by_time.pop_front());
+        }
+        ranges
+    }
+
+    /// Puts ranges back at the front, in their order.
+    pub(crate) fn put_back(&mut self, ranges: Vec<SentRange>) {
+        for range in ranges.into_iter().rev() {
+            self.by_time.push_front(range);
+        }
+    }
+
+    /// Cuts a segment in two after `payload` bytes; the second part follows it.
+    /// Returns false when there is nothing to cut.
+    pub(crate) fn split(&mut self, index: usize, payload: u32) -> bool {
+        let Some(first) = self.segments.get_mut(index) else {
+            return false;
+        };
+        if payload == 0 || payload >= first.payload {
+            return false;
+        }
+        let mut second = *first;
+        let begin = first.seq + u32::from(first.syn) + payload;
+        first.end = begin;
+        first.payload = payload;
+        first.fin = false;
+        first.push = false;
+        second.seq = begin;
+        second.payload -= payload;
+        second.syn = false;
+        second.overhead = 0;
+        self.segments.insert(index + 1, second);
+        true
+    }
+
+    /// Joins a segment with the one after it.
+    pub(crate) fn join(&mut self, index: usize) -> Option<Sent> {
+        let next = self.segments.remove(index + 1)?;
+        let first = self.segments.get_mut(index)?;
+        first.end = next.end;
+        first.payload += next.payload;
+        first.fin |= next.fin;
+        first.push |= next.push;
+        first.overhead += next.overhead;
+        if next.marks.has(Marks::EVER_RETRANSMITTED) {
+            first.marks.set(Marks::EVER_RETRANSMITTED);
+        }
+        Some(next)
+    }
+}

@@ -1,0 +1,119 @@
+//! The send buffer: bytes from the first unacknowledged one on, and the pieces
+//! in which the application wrote those not yet sent.
+
+use std::collections::VecDeque;
+
+use crate::Seq;
+
+/// Consecutive bytes not yet sent that may leave in one burst (Linux's socket
+/// buffers of the write queue).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Piece {
+    pub(crate) length: u32,
+    pub(crate) push: bool,
+    pub(crate) fin: bool,
+    /// Whether memory beyond the payload is charged to it.
+    pub(crate) charged: bool,
+}
+
+/// Send buffer and write queue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unsent {
+    bytes: VecDeque<u8>,
+    /// Sequence number of the first byte kept.
+    start: Seq,
+    pieces: VecDeque<Piece>,
+}
+
+impl Unsent {
+    pub(crate) fn new(start: Seq) -> Self {
+        Self {
+            start,
+            ..Self::default()
+        }
+    }
+
+    /// Whether everything was sent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    pub(crate) fn first(&self) -> Option<&Piece> {
+        self.pieces.front()
+    }
+
+    pub(crate) fn first_mut(&mut self) -> Option<&mut Piece> {
+        self.pieces.front_mut()
+    }
+
+    pub(crate) fn last_mut(&mut self) -> Option<&mut Piece> {
+        self.pieces.back_mut()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.pieces.len()
+    }
+
+    pub(crate) fn push(&mut self, piece: Piece) {
+        self.pieces.push_back(piece);
+    }
+
+    /// Appends bytes to the last piece.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        if let Some(last) = self.pieces.back_mut() {
+            last.length += bytes.len() as u32;
+            self.bytes.extend(bytes);
+        }
+    }
+
+    /// Takes `length` bytes from the first piece; the rest stays at its place.
+    pub(crate) fn take(&mut self, length: u32) -> Option<Piece> {
+        let first = self.pieces.front_mut()?;
+        if length >= first.length {
+            return self.pieces.pop_front();
+        }
+        first.length -= length;
+        let charged = std::mem::take(&mut first.charged);
+        Some(Piece {
+            length,
+            push: false,
+            fin: false,
+            charged,
+        })
+    }
+
+    /// Bytes `seq..seq + length`, in up to two parts; less if they are not all
+    /// there.
+    pub(crate) fn slice(&self, seq: Seq, length: u32) -> (&[u8], &[u8]) {
+        let begin = (seq - self.start) as usize;
+        let end = begin.saturating_add(length as usize).min(self.bytes.len());
+        if begin >= end {
+            return (&[], &[]);
+        }
+        let (front, back) = self.bytes.as_slices();
+        let split = front.len();
+        (
+            &front[begin.min(split)..end.min(split)],
+            &back[begin.saturating_sub(split)..end.saturating_sub(split)],
+        )
+    }
+
+    /// Forgets the bytes before `una`.
+    pub(crate) fn acknowledge(&mut self, una: Seq) {
+        if una.after(self.start) {
+            let gone = ((una - self.start) as usize).min(self.bytes.len());
+            self.bytes.drain(..gone);
+            self.start += gone as u32;
+        }
+    }
+
+    /// Bytes kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes = VecDeque::new();
+        self.pieces.clear();
+    }
+}
