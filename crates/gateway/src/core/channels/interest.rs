@@ -279,6 +279,14 @@ mod tests {
     }
 
     #[test]
+    fn an_area_whose_steps_add_nothing_to_its_centre_does_not_hang() {
+        for radius in [1e-300, 1e-20, 1e-9] {
+            let found = cells(&grid(), &sphere(55.0, 55.0, radius)).unwrap();
+            assert_eq!(found.into_iter().collect::<Vec<_>>(), [(55, 0)], "{radius}");
+        }
+    }
+
+    #[test]
     fn spots_boxes_and_cones_add_up() {
         let query = SpatialInterestQuery {
             spots_aoi: Some(SpotsAoi {
