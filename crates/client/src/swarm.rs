@@ -5,6 +5,8 @@ mod wire;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -99,6 +101,9 @@ pub struct Swarm<H> {
     traffic: Traffic,
     /// What the clock of conversations counts from.
     origin: Instant,
+    /// What the numbers of conversations follow from: who can guess them can
+    /// speak in the name of others.
+    secret: u64,
     /// KCP conversations by when they are due.
     due: BTreeSet<(Time, usize)>,
 }
@@ -144,6 +149,7 @@ impl<H: Handler> Swarm<H> {
             ended: VecDeque::new(),
             traffic: Traffic::default(),
             origin: Instant::now(),
+            secret: unforeseeable()?,
             due: BTreeSet::new(),
         })
     }
@@ -179,12 +185,11 @@ impl<H: Handler> Swarm<H> {
     /// The socket's.
     pub fn add(&mut self, wire: Wire, settings: Settings, handler: H) -> std::io::Result<MemberId> {
         let id = self.members.len();
-        // Numbers of conversations wrap long after their members have gone.
-        let carrier =
-            Carrier::new(wire, id as u32 + 1, self.now()).map_err(|error| match error {
-                EndReason::Io(error) => error,
-                error => std::io::Error::other(error),
-            })?;
+        let number = conversation_number(self.secret, id as u64);
+        let carrier = Carrier::new(wire, number, self.now()).map_err(|error| match error {
+            EndReason::Io(error) => error,
+            error => std::io::Error::other(error),
+        })?;
         // A handshake may have found no room: it goes on once there is.
         let is_blocked = matches!(carrier, Carrier::WebSocket(_));
         if let Some(socket) = carrier.socket() {
@@ -371,6 +376,22 @@ impl<H: Handler> Swarm<H> {
             self.serve(id, EventFlags::IN);
         }
     }
+}
+
+/// Eight bytes that follow from nothing.
+fn unforeseeable() -> std::io::Result<u64> {
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The number of a member's KCP conversation: the finaliser of `SplitMix64`
+/// (Steele, Lea and Flood 2014) over both.
+fn conversation_number(secret: u64, member: u64) -> u32 {
+    let mut mixed = secret.wrapping_add((member + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed >> 32) as u32
 }
 
 /// What is waited for at a connection.

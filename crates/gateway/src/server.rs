@@ -181,6 +181,7 @@ impl Server {
         let shared = Arc::new(Shared {
             clock,
             gatekeeper: Gatekeeper::new(config.limits.clone()),
+            kcp: Arc::default(),
             owned: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             clients: AtomicUsize::new(0),

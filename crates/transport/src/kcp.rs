@@ -16,6 +16,7 @@
 mod clock;
 mod config;
 mod congestion;
+mod cookie;
 mod cutting;
 mod deadlines;
 mod endpoint;
@@ -38,6 +39,7 @@ mod transport;
 mod wire;
 
 pub use config::Config;
+pub use cookie::{AddressProof, Cookie, Prover};
 pub use cutting::TooManySegments;
 pub use endpoint::{KcpEndpoint, pair};
 pub use engine::Engine;

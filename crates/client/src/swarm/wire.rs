@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use lagometer_transport::kcp::{Stream, StreamProfile};
+use lagometer_transport::kcp::{Prover, Stream, StreamProfile};
 use lagometer_transport::{ByteStream as _, State};
 use lagometer_units::Time;
 
@@ -50,6 +50,8 @@ pub(super) enum Carrier {
 pub(super) struct Conversation {
     socket: UdpSocket,
     stream: Stream,
+    /// Shows the gateway that the client is where it says.
+    prover: Prover,
     /// When it is to be woken, as the swarm has noted it.
     pub(super) noted: Option<Time>,
 }
@@ -75,6 +77,9 @@ impl Carrier {
                 Self::Kcp(Box::new(Conversation {
                     socket,
                     stream: Stream::new(number, profile, now),
+                    // channeld, whose peers speak like kcp-go, knows nothing of
+                    // it: it must not be waited for.
+                    prover: Prover::new(number, profile != StreamProfile::KcpGo, now),
                     noted: None,
                 }))
             }
@@ -143,8 +148,7 @@ impl Carrier {
             }
             Self::Kcp(conversation) => {
                 if fill(&mut conversation.stream, session.outbox()) > 0 {
-                    let Conversation { socket, stream, .. } = &mut **conversation;
-                    stream.send(now, &mut sender(socket, traffic));
+                    conversation.send(now, traffic);
                 }
                 // Room comes with datagrams and deadlines, not with the socket.
                 Ok(true)
@@ -154,15 +158,35 @@ impl Carrier {
 }
 
 impl Conversation {
+    /// Sends what was written.
+    fn send(&mut self, now: Time, traffic: &mut Traffic) {
+        let Self {
+            socket,
+            stream,
+            prover,
+            ..
+        } = self;
+        let mut output = sender(socket, traffic);
+        stream.send(now, &mut |bytes| prover.post(bytes, &mut output));
+    }
+
     /// Does what is due.
     pub(super) fn tick(&mut self, now: Time, traffic: &mut Traffic) {
-        let Self { socket, stream, .. } = self;
-        stream.tick(now, &mut sender(socket, traffic));
+        let Self {
+            socket,
+            stream,
+            prover,
+            ..
+        } = self;
+        let mut output = sender(socket, traffic);
+        prover.tick(now, &mut output);
+        stream.tick(now, &mut |bytes| prover.post(bytes, &mut output));
     }
 
     /// When it is to be woken.
     pub(super) fn next_deadline(&mut self, now: Time) -> Option<Time> {
-        self.stream.next_deadline(now)
+        let deadlines = [self.stream.next_deadline(now), self.prover.next_deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     fn take_datagrams(
@@ -176,8 +200,19 @@ impl Conversation {
             match self.socket.recv(buffer) {
                 Ok(bytes) => {
                     traffic.received_bytes += bytes as u64;
-                    let Self { socket, stream, .. } = self;
-                    stream.input(now, &buffer[..bytes], &mut sender(socket, traffic));
+                    let Self {
+                        socket,
+                        stream,
+                        prover,
+                        ..
+                    } = self;
+                    let mut output = sender(socket, traffic);
+                    let datagram = &buffer[..bytes];
+                    if !prover.input(datagram, &mut output) {
+                        stream.input(now, datagram, &mut |bytes| {
+                            prover.post(bytes, &mut output);
+                        });
+                    }
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => break,

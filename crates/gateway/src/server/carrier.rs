@@ -9,7 +9,7 @@ mod stream;
 mod tls;
 mod websocket;
 
-pub(super) use kcp::{KcpPort, KcpSession};
+pub(super) use kcp::{KcpCounters, KcpEvent, KcpPort, KcpSession, Unproven};
 pub(super) use stream::{SecureStream, TcpOptions, tcp_options, try_congestion_control};
 pub use tls::TlsError;
 pub(super) use tls::TlsIdentity;

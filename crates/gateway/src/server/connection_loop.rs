@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use crate::core::{CloseReason, ConnectionSide, Peer, Recording};
 
-use super::carrier::KcpPort;
+use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
 use super::config::Config;
 use super::journal;
@@ -77,6 +77,8 @@ pub(super) struct ConnectionLoop {
     kcp_ports: Vec<KcpPort>,
     /// KCP conversations by when they are due.
     kcp_due: BTreeSet<(Time, usize)>,
+    /// KCP conversations with peers that may not be where they say.
+    kcp_unproven: Unproven,
     /// Connections that may have more to read than the poller knows.
     unread: Vec<usize>,
     /// The listeners for clients are open.
@@ -130,6 +132,7 @@ impl ConnectionLoop {
             listeners: parts.listeners,
             kcp_ports: Vec::new(),
             kcp_due: BTreeSet::new(),
+            kcp_unproven: Unproven::default(),
             unread: Vec::new(),
             clients_may_come: false,
             look_over_at: None,

@@ -72,6 +72,8 @@ impl Refusal {
 #[derive(Debug)]
 pub(super) struct Pass {
     keeper: Arc<Gatekeeper>,
+    /// It is one of the places that are limited.
+    is_limited: bool,
     address: Option<IpAddr>,
     meter: Option<(Arc<Meter>, u32)>,
 }
@@ -120,6 +122,27 @@ impl Gatekeeper {
         admitted
     }
 
+    /// A pass for somebody who may not be where they say, and whom another
+    /// table limits: it takes no place of those who are.
+    pub(super) fn unproven(self: &Arc<Self>) -> Pass {
+        Pass {
+            keeper: Arc::clone(self),
+            is_limited: false,
+            address: None,
+            meter: None,
+        }
+    }
+
+    /// Whether an address is banned by the settings; it is then counted.
+    pub(super) fn turns_away(&self, address: IpAddr) -> bool {
+        let limits = self.limits();
+        let is_banned = limits.banned.iter().any(|range| range.contains(address));
+        if is_banned {
+            self.turned_away[Refusal::Banned as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        is_banned
+    }
+
     fn try_admit(
         self: &Arc<Self>,
         limits: &Limits,
@@ -133,11 +156,8 @@ impl Gatekeeper {
         let of_address = limits.connections_per_address.is_some()
             || limits.connects_per_second.is_some()
             || limits.messages_per_second.is_some();
-        let mut pass = Pass {
-            keeper: Arc::clone(self),
-            address: None,
-            meter: None,
-        };
+        let mut pass = self.unproven();
+        pass.is_limited = true;
         // From here on dropping the pass gives the place back.
         if self.inside.fetch_add(1, Ordering::Relaxed) >= limits.connections {
             return Err(Refusal::Full);
@@ -219,7 +239,9 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.keeper.inside.fetch_sub(1, Ordering::Relaxed);
+        if self.is_limited {
+            self.keeper.inside.fetch_sub(1, Ordering::Relaxed);
+        }
         if let Some(address) = self.address
             && let Some(known) = lock(&self.keeper.addresses).known.get_mut(&address)
         {

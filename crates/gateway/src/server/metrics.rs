@@ -22,6 +22,7 @@ use crate::core::{
     PeerCounters, TypeCounters,
 };
 
+use super::carrier::KcpEvent;
 use super::gatekeeper::Refusal;
 use super::report::{Numbers, Report};
 use super::shared::Shared;
@@ -159,6 +160,15 @@ impl Metrics {
                 "Connections that were not accepted, by reason",
                 &[("reason", &why.to_string())],
                 self.shared.gatekeeper.turned_away(why) as f64,
+            );
+        }
+        for (event, name) in KcpEvent::ALL {
+            families.add(
+                Kind::Counter,
+                "gateway_kcp_events_total",
+                "What became of KCP's datagrams and conversations",
+                &[("event", name)],
+                self.shared.kcp.of(event) as f64,
             );
         }
         let draining = self.shared.draining.load(Ordering::Relaxed);

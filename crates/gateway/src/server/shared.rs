@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
+use super::carrier::KcpCounters;
 use super::clock::Clock;
 use super::command::Commands;
 use super::gatekeeper::Gatekeeper;
@@ -12,6 +13,8 @@ use super::gatekeeper::Gatekeeper;
 pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) gatekeeper: Arc<Gatekeeper>,
+    /// What became of KCP's datagrams, in all loops.
+    pub(super) kcp: Arc<KcpCounters>,
     /// A server has owned GLOBAL: clients may come.
     pub(super) owned: AtomicBool,
     /// The gateway is about to end.

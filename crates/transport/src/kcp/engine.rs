@@ -48,6 +48,10 @@ pub struct Engine {
     /// shift to the right; none where the mode has no such grace.
     pub(super) grace_shift: Option<u32>,
     pub(super) dead: bool,
+    /// When the clock was first set, in extended milliseconds.
+    pub(super) started_at: i64,
+    /// The peer has acknowledged a segment under the time at which it was sent.
+    proven: bool,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Sequence numbers and timestamps to acknowledge at the next flush.
@@ -86,6 +90,8 @@ impl Engine {
             resend: config.resend,
             grace_shift: (config.nodelay == 0 && !rules.no_first_grace).then_some(3),
             dead: false,
+            started_at: 0,
+            proven: false,
             sender: Sender::new(config),
             receiver: Receiver::new(config.first_sequence, u32::from(receive_window)),
             acknowledgements: Vec::new(),
@@ -155,6 +161,10 @@ impl Engine {
             rest = piece.following;
             let header = piece.header;
             self.remote_window = u32::from(header.window);
+            if header.command == Command::Acknowledge {
+                // Before the cumulative number takes the segment away.
+                self.look_for_proof(header.sequence, header.timestamp);
+            }
             self.sender
                 .on_unacknowledged(header.unacknowledged, &mut self.pool);
             match header.command {
@@ -243,6 +253,21 @@ impl Engine {
         self.dead
     }
 
+    /// Whether the peer has acknowledged a segment under a time at which it can
+    /// have been sent. Where nobody can foresee the clock, only who receives
+    /// what is sent can do that: a number of 32 bits has to be right to within
+    /// the age of the conversation.
+    #[must_use]
+    pub const fn is_peer_proven(&self) -> bool {
+        self.proven
+    }
+
+    /// Asks the peer at the next flush how much room it has, to which a peer
+    /// that is there answers.
+    pub fn ask_window(&mut self) {
+        self.probe.ask_window();
+    }
+
     /// Room in the peer's receive window as it last said, in segments.
     #[must_use]
     pub const fn remote_window(&self) -> u32 {
@@ -275,6 +300,13 @@ impl Engine {
         }
         let sent = self.clock.extend(sent);
         self.sender.on_acknowledge(sequence, sent, &mut self.pool);
+    }
+
+    /// Whether an acknowledgement shows that the peer has received a segment.
+    fn look_for_proof(&mut self, sequence: u32, sent: u32) {
+        let sent = self.clock.extend(sent);
+        let segment = self.sender.ring.outstanding(sequence);
+        self.proven |= segment.is_some_and(|it| (self.started_at..=it.sent).contains(&sent));
     }
 
     /// Measures the round trip of a segment sent at `sent`; one in the future

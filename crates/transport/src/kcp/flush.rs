@@ -34,6 +34,7 @@ impl Engine {
         let now = self.clock.millis();
         if !self.started {
             self.started = true;
+            self.started_at = now;
             self.flush_due = now;
         }
         let overdue = now - self.flush_due;
@@ -70,7 +71,8 @@ impl Engine {
         self.set_clock(now);
         if !self.started {
             self.started = true;
-            self.flush_due = self.clock.millis();
+            self.started_at = self.clock.millis();
+            self.flush_due = self.started_at;
         }
     }
 

@@ -35,6 +35,12 @@ impl Probe {
         self.tell = true;
     }
 
+    /// The peer is to be asked for its window at the next flush, whether or not
+    /// it has said that it has none.
+    pub(crate) fn ask_window(&mut self) {
+        self.ask = true;
+    }
+
     /// A flush at `now` with the peer's window at `remote_window`: returns
     /// whether to ask and whether to tell.
     pub(crate) fn on_flush(&mut self, now: i64, remote_window: u32) -> (bool, bool) {

@@ -13,7 +13,8 @@ use std::time::Duration;
 use lagometer_units::{Span, Time};
 
 use super::config::segment_bytes;
-use super::{Config, Engine, HEADER_BYTES, Rules, Work};
+use super::wire::split_segment;
+use super::{Command, Config, Engine, HEADER_BYTES, Rules, Work};
 use crate::{ByteStream, Carrier, Closed, State};
 
 /// How conversations with a gateway behave, on both sides.
@@ -58,6 +59,9 @@ impl StreamProfile {
 /// rules, where a write is taken whole or not at all: channeld's longest frame.
 const LONGEST_WRITE_BYTES: usize = 5 + u16::MAX as usize;
 
+/// Segments that can be among the first: the largest window of a profile.
+const FIRST_WINDOW: u32 = 256;
+
 /// One side of a conversation that carries bytes.
 #[derive(Debug)]
 pub struct Stream {
@@ -67,6 +71,10 @@ pub struct Stream {
     window: usize,
     /// What a kcp-go session has beside its engine, where this is one.
     session: Option<Session>,
+    /// What the engine's clock is ahead of the time handed in.
+    clock_offset_ms: u32,
+    /// The most bytes that writes take from now on.
+    write_limit: Option<usize>,
     message: Vec<u8>,
 }
 
@@ -104,12 +112,22 @@ impl Stream {
     /// kcp-go's.
     #[must_use]
     pub fn with_config(conversation: u32, config: &Config, now: Time) -> Self {
+        Self::with_clock(conversation, config, now, 0)
+    }
+
+    /// The same with a clock that shows `clock_offset_ms` more than the time
+    /// handed in. Where nobody can foresee that, an acknowledgement proves that
+    /// the peer receives what is sent to it: see
+    /// [`is_peer_proven`](Self::is_peer_proven).
+    #[must_use]
+    pub fn with_clock(conversation: u32, config: &Config, now: Time, clock_offset_ms: u32) -> Self {
         let mut engine = Engine::new(conversation, config);
         let is_session = config.rules.early_resend;
+        let clock = millis(now).wrapping_add(clock_offset_ms);
         if is_session {
-            engine.start(millis(now));
+            engine.start(clock);
         } else {
-            engine.update(millis(now), |_| {});
+            engine.update(clock, |_| {});
         }
         Self {
             engine,
@@ -120,6 +138,8 @@ impl Stream {
                 next_wake: now,
                 is_idle: false,
             }),
+            clock_offset_ms,
+            write_limit: None,
             message: Vec::new(),
         }
     }
@@ -130,7 +150,31 @@ impl Stream {
         if let Some(session) = &mut self.session {
             session.resume(now, self.engine.interval_ms());
         }
-        self.engine.set_clock(millis(now));
+        self.engine.set_clock(self.clock(now));
+    }
+
+    /// What the engine's clock shows at `now`.
+    fn clock(&self, now: Time) -> u32 {
+        millis(now).wrapping_add(self.clock_offset_ms)
+    }
+
+    /// Whether the peer has acknowledged something under the time at which it
+    /// was sent, and so receives what is sent to its address.
+    #[must_use]
+    pub const fn is_peer_proven(&self) -> bool {
+        self.engine.is_peer_proven()
+    }
+
+    /// Asks the peer, with the next flush, to say that it is there. Any KCP
+    /// answers with its window.
+    pub fn ask_for_sign_of_life(&mut self) {
+        self.engine.ask_window();
+    }
+
+    /// Lets writes take no more than `bytes` from now on, together; `None`: as
+    /// many as there is room for.
+    pub fn limit_writes(&mut self, bytes: Option<usize>) {
+        self.write_limit = bytes;
     }
 
     /// Whether what is written now is taken.
@@ -146,15 +190,33 @@ impl Stream {
         self.conversation
     }
 
-    /// The number of the conversation a datagram is of, and whether it can
-    /// open one; `None` for what is no datagram of KCP's.
+    /// The number of the conversation a datagram is of; `None` for what is no
+    /// datagram of KCP's.
     #[must_use]
-    pub fn opening(datagram: &[u8]) -> Option<(u32, bool)> {
-        let header = datagram.get(..HEADER_BYTES)?;
-        let word = |at: usize| {
-            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    pub fn conversation_of(datagram: &[u8]) -> Option<u32> {
+        let header = datagram.first_chunk::<HEADER_BYTES>()?;
+        let [a, b, c, d, ..] = *header;
+        Some(u32::from_le_bytes([a, b, c, d]))
+    }
+
+    /// Whether a datagram can be among the first of a conversation: whole, and
+    /// with data in a segment of the first window. A peer that begins has
+    /// something to say, and nothing need be kept for one that has not.
+    #[must_use]
+    pub fn opens(datagram: &[u8]) -> bool {
+        let Some(conversation) = Self::conversation_of(datagram) else {
+            return false;
         };
-        Some((word(0), word(12) == 0))
+        let mut rest = datagram;
+        let mut has_data = false;
+        while let Ok(Some(piece)) = split_segment(conversation, rest) {
+            let header = piece.header;
+            has_data |= header.command == Command::Push
+                && header.sequence < FIRST_WINDOW
+                && !piece.payload.is_empty();
+            rest = piece.following;
+        }
+        rest.is_empty() && has_data
     }
 }
 
@@ -164,11 +226,13 @@ impl ByteStream for Stream {
     fn write(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         let is_session = self.session.is_some();
-        let most = if is_session {
-            bytes.len().min(LONGEST_WRITE_BYTES)
+        let of_one_write = if is_session {
+            LONGEST_WRITE_BYTES
         } else {
-            bytes.len()
+            usize::MAX
         };
+        let limit = self.write_limit.unwrap_or(usize::MAX);
+        let most = bytes.len().min(of_one_write).min(limit);
         for piece in bytes[..most].chunks(self.segment_bytes) {
             let is_begun = is_session && taken > 0;
             if !(is_begun || self.takes_more()) || self.engine.send(piece).is_err() {
@@ -176,6 +240,7 @@ impl ByteStream for Stream {
             }
             taken += piece.len();
         }
+        self.write_limit = self.write_limit.map(|limit| limit - taken);
         taken
     }
 
@@ -213,12 +278,13 @@ impl ByteStream for Stream {
     }
 
     fn tick(&mut self, now: Time, output: &mut dyn FnMut(&[u8])) {
+        let clock = self.clock(now);
         let Some(session) = &mut self.session else {
-            return self.engine.update(millis(now), output);
+            return self.engine.update(clock, output);
         };
         session.resume(now, self.engine.interval_ms());
         if session.next_wake <= now {
-            let wait_ms = self.engine.wake(millis(now), output);
+            let wait_ms = self.engine.wake(clock, output);
             session.next_wake = now + Duration::from_millis(u64::from(wait_ms));
         }
     }
@@ -312,14 +378,53 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_says_which_conversation_it_opens() {
+    fn only_what_can_be_a_beginning_opens_a_conversation() {
         let mut side = Stream::new(0x0102_0304, StreamProfile::Tuned, Time::ZERO);
         side.write(b"x");
         let mut datagrams = Vec::new();
         side.send(Time::ZERO, &mut |datagram| {
             datagrams.push(datagram.to_vec());
         });
-        assert_eq!(Stream::opening(&datagrams[0]), Some((0x0102_0304, true)));
-        assert_eq!(Stream::opening(b"short"), None);
+        let first = &datagrams[0];
+        assert_eq!(Stream::conversation_of(first), Some(0x0102_0304));
+        assert!(Stream::opens(first));
+        assert_eq!(Stream::conversation_of(b"short"), None);
+        assert!(!Stream::opens(b"short"));
+        assert!(!Stream::opens(&first[..24]), "cut off");
+        let with = |at: usize, byte: u8| {
+            let mut changed = first.clone();
+            changed[at] = byte;
+            changed
+        };
+        assert!(!Stream::opens(&with(13, 1)), "a segment of later on");
+        assert!(!Stream::opens(&with(4, 82)), "an acknowledgement");
+        let empty = &with(20, 0)[..24];
+        assert!(!Stream::opens(empty), "24 bytes that say nothing");
+    }
+
+    #[test]
+    fn a_peer_is_proven_by_the_time_in_its_acknowledgement_alone() {
+        let accept = || Stream::with_clock(7, &Config::kcp_go(), Time::ZERO, 0xdead_beef);
+        let acknowledge = |side: &mut Stream, timestamp: u32| {
+            side.tick(Time::ZERO, &mut |_| {});
+            side.write(b"x");
+            side.send(Time::ZERO, &mut |_| {});
+            let header = super::super::Header {
+                conversation: 7,
+                command: Command::Acknowledge,
+                fragment: 0,
+                window: 32,
+                timestamp,
+                sequence: 0,
+                unacknowledged: 1,
+                length: 0,
+            };
+            side.input(Time::from_millis(50), &header.to_bytes(), &mut |_| {});
+            side.is_peer_proven()
+        };
+        for foreseen in [0, 50, 0xdead_bef0, 0xdead_beee] {
+            assert!(!acknowledge(&mut accept(), foreseen));
+        }
+        assert!(acknowledge(&mut accept(), 0xdead_beef));
     }
 }

@@ -1,17 +1,40 @@
 //! KCP conversations that share one UDP socket: the streams are the transport
 //! crate's, here they meet the socket and the outbox.
+//!
+//! Whoever sends a datagram can put any address on it. Until a peer has shown
+//! that it receives what is sent to its address, by returning a
+//! [cookie](cookie) or by acknowledging a segment under the time at which it was
+//! sent (the clock of each conversation is offset by a number nobody can
+//! foresee), it is sent at most three times what came from it, as QUIC has it
+//! (RFC 9000, section 8.1), and its conversation stands in a
+//! [table](unproven::Unproven) from which the oldest are evicted.
+
+mod cookie;
+mod counters;
+mod unproven;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
-use lagometer_transport::kcp::{Stream, StreamProfile};
+use lagometer_transport::kcp::{AddressProof, Stream, StreamProfile};
 use lagometer_transport::{ByteStream as _, State};
 use lagometer_units::Time;
 
 use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer};
 
 use super::{Reading, Writing};
+use cookie::CookieKey;
+pub(in crate::server) use counters::{KcpCounters, KcpEvent};
+pub(in crate::server) use unproven::{Place, Unproven};
+
+/// What an unproven peer may be sent for each byte that came from it (RFC 9000,
+/// section 8.1).
+const AMPLIFICATION: usize = 3;
+
+/// What a segment with nothing in it has on the wire.
+const HEADER_BYTES: usize = lagometer_transport::kcp::HEADER_BYTES;
 
 /// A UDP socket and who is spoken to over it.
 #[derive(Debug)]
@@ -19,7 +42,11 @@ pub(in crate::server) struct KcpPort {
     pub(in crate::server) socket: Arc<UdpSocket>,
     pub(in crate::server) peer: Peer,
     profile: StreamProfile,
-    pub(in crate::server) peers: BTreeMap<SocketAddr, ConnKey>,
+    key: CookieKey,
+    counters: Arc<KcpCounters>,
+    /// Conversations by address and number: one address may have an old one
+    /// and, until that is proven, a new one.
+    pub(in crate::server) peers: BTreeMap<(SocketAddr, u32), ConnKey>,
 }
 
 /// One conversation.
@@ -29,36 +56,128 @@ pub(in crate::server) struct KcpSession {
     pub(in crate::server) port: usize,
     pub(in crate::server) peer: SocketAddr,
     stream: Stream,
-    socket: Arc<UdpSocket>,
+    wire: Wire,
     /// When it is to be woken, as the loop has noted it.
     pub(in crate::server) noted: Option<Time>,
+    /// Its place among the unproven, while it is one.
+    pub(in crate::server) place: Option<Place>,
+    heard: Time,
+    silent_at_most: Duration,
+    next_probe: Time,
+}
+
+/// Where a conversation's datagrams go, and how many may.
+#[derive(Debug)]
+struct Wire {
+    socket: Arc<UdpSocket>,
+    peer: SocketAddr,
+    counters: Arc<KcpCounters>,
+    /// What an unproven peer may be sent still, in bytes; `None`: proven.
+    budget_bytes: Option<usize>,
+}
+
+impl Wire {
+    /// Sends a datagram. One that finds no room is lost like any other, and so
+    /// is one that an unproven peer may not be sent.
+    fn send(&mut self, datagram: &[u8]) {
+        if let Some(budget) = &mut self.budget_bytes {
+            let Some(left) = budget.checked_sub(datagram.len()) else {
+                self.counters.count(KcpEvent::HeldBack);
+                return;
+            };
+            *budget = left;
+        }
+        let _ = self.socket.send_to(datagram, self.peer);
+    }
 }
 
 impl KcpPort {
-    pub(in crate::server) fn new(socket: UdpSocket, profile: StreamProfile, peer: Peer) -> Self {
+    pub(in crate::server) fn new(
+        socket: UdpSocket,
+        profile: StreamProfile,
+        peer: Peer,
+        counters: Arc<KcpCounters>,
+    ) -> Self {
         Self {
             socket: Arc::new(socket),
             peer,
             profile,
+            key: CookieKey::generate(),
+            counters,
             peers: BTreeMap::new(),
         }
     }
 
-    /// A conversation with a peer that was not known.
+    /// A conversation with a peer that was not known, and is not proven.
     pub(in crate::server) fn open(
         &self,
         port: usize,
         peer: SocketAddr,
         conversation: u32,
         now: Time,
+        silent_at_most: Duration,
     ) -> KcpSession {
+        let offset_ms = self.key.clock_offset_ms(now, peer, conversation);
         KcpSession {
             port,
             peer,
-            stream: Stream::new(conversation, self.profile, now),
-            socket: Arc::clone(&self.socket),
+            stream: Stream::with_clock(conversation, &self.profile.config(), now, offset_ms),
+            wire: Wire {
+                socket: Arc::clone(&self.socket),
+                peer,
+                counters: Arc::clone(&self.counters),
+                budget_bytes: Some(0),
+            },
             noted: None,
+            place: None,
+            heard: now,
+            silent_at_most,
+            next_probe: now + silent_at_most / 2,
         }
+    }
+
+    /// Answers a hello with a cookie, of which nothing is kept. Whether a
+    /// message proves its sender's address for a conversation, whose number is
+    /// then returned.
+    pub(in crate::server) fn prove(
+        &self,
+        now: Time,
+        peer: SocketAddr,
+        message: AddressProof,
+    ) -> Option<u32> {
+        match message {
+            AddressProof::Hello { conversation } => {
+                let challenge = AddressProof::Challenge {
+                    conversation,
+                    cookie: self.key.cookie(now, peer, conversation),
+                };
+                self.counters.count(KcpEvent::Challenged);
+                let _ = self.socket.send_to(&challenge.to_bytes(), peer);
+                None
+            }
+            AddressProof::Answer {
+                conversation,
+                cookie,
+            } => {
+                let is_good = self.key.is_good(now, peer, conversation, cookie);
+                self.counters.count(if is_good {
+                    KcpEvent::ProvenByCookie
+                } else {
+                    KcpEvent::BadCookie
+                });
+                is_good.then_some(conversation)
+            }
+            AddressProof::Challenge { .. } => None,
+        }
+    }
+
+    /// The conversations of an address other than that one.
+    pub(in crate::server) fn others(&self, peer: SocketAddr, conversation: u32) -> Vec<ConnKey> {
+        self.peers
+            .range((peer, 0)..=(peer, u32::MAX))
+            .filter(|((_, number), _)| *number != conversation)
+            .map(|(_, key)| *key)
+            .collect()
     }
 }
 
@@ -67,11 +186,33 @@ impl KcpSession {
         self.stream.conversation()
     }
 
+    /// Whether the peer was shown to receive what is sent to it.
+    pub(in crate::server) fn is_proven(&self) -> bool {
+        self.wire.budget_bytes.is_none()
+    }
+
+    /// The peer was shown to receive what is sent to it.
+    pub(in crate::server) fn set_proven(&mut self) {
+        self.wire.budget_bytes = None;
+        self.stream.limit_writes(None);
+    }
+
     /// Takes a datagram of the peer. What is not of this conversation is
-    /// passed over.
-    pub(in crate::server) fn take(&mut self, now: Time, datagram: &[u8]) {
-        let mut output = sender(&self.socket, self.peer);
-        self.stream.input(now, datagram, &mut output);
+    /// passed over. Returns whether the peer is shown by it, for the first
+    /// time, to receive what is sent to it.
+    pub(in crate::server) fn take(&mut self, now: Time, datagram: &[u8]) -> bool {
+        self.heard = now;
+        self.next_probe = now + self.silent_at_most / 2;
+        if let Some(budget) = &mut self.wire.budget_bytes {
+            *budget = budget.saturating_add(AMPLIFICATION * datagram.len());
+        }
+        let Self { stream, wire, .. } = self;
+        stream.input(now, datagram, &mut |bytes| wire.send(bytes));
+        if self.is_proven() || !self.stream.is_peer_proven() {
+            return false;
+        }
+        self.set_proven();
+        true
     }
 
     /// Hands on what has arrived in order.
@@ -83,29 +224,42 @@ impl KcpSession {
         }
     }
 
-    /// Takes what waits, as far as the window has room, and sends it.
+    /// Takes what waits, as far as the window has room, and sends it. For an
+    /// unproven peer that is what fits one datagram of what it may be sent, an
+    /// acknowledgement beside it.
     pub(super) fn write(&mut self, now: Time, side: &mut ConnectionSide, key: ConnKey) -> Writing {
+        if let Some(budget) = self.wire.budget_bytes {
+            let room = budget.saturating_sub(2 * HEADER_BYTES);
+            self.stream.limit_writes(Some(room));
+        }
         let (taken, writing) = super::fill(&mut self.stream, now, side, key);
         if taken > 0 {
-            self.stream.send(now, &mut sender(&self.socket, self.peer));
+            let Self { stream, wire, .. } = self;
+            stream.send(now, &mut |bytes| wire.send(bytes));
         }
         writing
     }
 
-    /// Does what is due.
-    pub(in crate::server) fn tick(&mut self, now: Time) {
-        self.stream.tick(now, &mut sender(&self.socket, self.peer));
+    /// Does what is due. Returns whether the peer has been silent for too long.
+    pub(in crate::server) fn tick(&mut self, now: Time) -> bool {
+        let Self { stream, wire, .. } = self;
+        stream.tick(now, &mut |bytes| wire.send(bytes));
+        if now.since(self.heard) >= self.silent_at_most {
+            self.wire.counters.count(KcpEvent::Vanished);
+            return true;
+        }
+        if now >= self.next_probe {
+            self.next_probe = now + self.silent_at_most / 8;
+            self.wire.counters.count(KcpEvent::Probed);
+            self.stream.ask_for_sign_of_life();
+        }
+        false
     }
 
     /// When [`tick`](Self::tick) has something to do, if nothing comes before.
-    pub(in crate::server) fn deadline(&mut self, now: Time) -> Option<Time> {
-        self.stream.next_deadline(now)
-    }
-}
-
-/// Sends datagrams to a peer. One that finds no room is lost like any other.
-fn sender(socket: &UdpSocket, peer: SocketAddr) -> impl FnMut(&[u8]) + '_ {
-    move |datagram| {
-        let _ = socket.send_to(datagram, peer);
+    pub(in crate::server) fn deadline(&mut self, now: Time) -> Time {
+        let silence = self.next_probe.min(self.heard + self.silent_at_most);
+        let stream = self.stream.next_deadline(now);
+        stream.map_or(silence, |due| due.min(silence))
     }
 }

@@ -253,6 +253,14 @@ pub struct LimitsSection {
     pub login_within: Span,
     /// How long a client that was let in may say nothing.
     pub silent_at_most: Option<Span>,
+    /// KCP conversations at once, in each thread, with peers that have not
+    /// shown to be where they say; beyond, the oldest of them goes.
+    pub kcp_unproven: u32,
+    /// The same of one address.
+    pub kcp_unproven_per_address: u32,
+    /// How long nothing may come from a KCP peer. It is asked for a sign of
+    /// life before, which any KCP gives by itself.
+    pub kcp_silent_at_most: Span,
     /// Addresses that are turned away.
     pub banned: Vec<NetworkRange>,
     /// The longest name a player logs in with.
@@ -302,6 +310,9 @@ impl Default for LimitsSection {
             max_packet: Size(1 << 20),
             login_within: Span::from_millis(30_000),
             silent_at_most: None,
+            kcp_unproven: 4_096,
+            kcp_unproven_per_address: 1_024,
+            kcp_silent_at_most: Span::from_millis(30_000),
             banned: Vec::new(),
             player_name: Size(256),
             login_token: Size(8 << 10),

@@ -32,6 +32,7 @@ pub struct Config {
     pub(in crate::server) tls: Option<TlsIdentity>,
     pub(in crate::server) auth: AuthChoice,
     pub(in crate::server) limits: Limits,
+    pub(in crate::server) kcp: KcpLimits,
     pub(in crate::server) tcp: TcpOptions,
     pub(in crate::server) threads: ThreadPlan,
     pub(in crate::server) grace: Duration,
@@ -78,6 +79,17 @@ pub(in crate::server) struct Limits {
     pub(in crate::server) messages_per_second: Option<u32>,
     pub(in crate::server) login_within: Duration,
     pub(in crate::server) banned: Vec<NetworkRange>,
+}
+
+/// What is put up with of KCP's peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct KcpLimits {
+    /// Conversations of a thread with peers that are not proven.
+    pub(in crate::server) unproven: u32,
+    /// The same of one address.
+    pub(in crate::server) unproven_per_address: u32,
+    /// How long nothing may come from a peer.
+    pub(in crate::server) silent_at_most: Duration,
 }
 
 /// The longest that what arrives may be left lying: a tenth of a second is
@@ -189,6 +201,11 @@ impl FileConfig {
             tls,
             auth,
             limits: self.limits(),
+            kcp: KcpLimits {
+                unproven: self.limits.kcp_unproven,
+                unproven_per_address: self.limits.kcp_unproven_per_address,
+                silent_at_most: self.limits.kcp_silent_at_most.duration(),
+            },
             tcp: TcpOptions {
                 unsent_at_most: u32::try_from(self.tcp.unsent_at_most.bytes())
                     .ok()
@@ -242,6 +259,16 @@ impl FileConfig {
                 self.limits.connections > 0,
                 "limits.connections",
                 "must be at least 1",
+            ),
+            (
+                self.limits.kcp_unproven > 0 && self.limits.kcp_unproven_per_address > 0,
+                "limits.kcp_unproven",
+                "must be at least 1, and so must kcp_unproven_per_address",
+            ),
+            (
+                self.limits.kcp_silent_at_most >= Span::from_millis(1_000),
+                "limits.kcp_silent_at_most",
+                "must be at least 1 s: a peer needs time to answer",
             ),
             (
                 (1..=MAX_PAYLOAD as u64).contains(&frame),

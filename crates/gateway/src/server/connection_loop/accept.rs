@@ -42,7 +42,12 @@ impl ConnectionLoop {
             if let Some((socket, profile)) = listener.take_udp() {
                 let token = KCP_PORTS | self.kcp_ports.len() as u64;
                 self.poller.add(&socket, token, Interest::Read)?;
-                self.kcp_ports.push(KcpPort::new(socket, profile, peer));
+                self.kcp_ports.push(KcpPort::new(
+                    socket,
+                    profile,
+                    peer,
+                    Arc::clone(&self.shared.kcp),
+                ));
             } else if let Some(socket) = listener.tcp() {
                 let token = LISTENERS | index as u64;
                 self.poller.add(socket, token, Interest::Read)?;

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lagometer_transport::kcp::Stream;
+use lagometer_transport::kcp::{AddressProof, Stream};
 use lagometer_units::Time;
 
 use crate::core::{CloseReason, ConnKey};
-use crate::server::carrier::Carrier;
+use crate::server::carrier::{Carrier, KcpEvent};
 
 use super::ConnectionLoop;
 
@@ -58,49 +58,119 @@ impl ConnectionLoop {
         peer: SocketAddr,
         datagram: &[u8],
     ) -> Option<ConnKey> {
-        let (conversation, is_first) = Stream::opening(datagram)?;
-        let mut known = self.kcp_ports.get(port)?.peers.get(&peer).copied();
-        if let Some(key) = known
-            && is_first
-            && let Some(socket) = self.sockets.get(key)
-            && let Carrier::Kcp(session) = &socket.carrier
-            && session.conversation() != conversation
-        {
-            // The peer has begun again.
-            self.end(now, key, CloseReason::PeerClosed);
-            known = None;
+        if let Some(message) = AddressProof::parse(datagram) {
+            let conversation = self.kcp_ports.get(port)?.prove(now, peer, message)?;
+            let key = self.conversation(now, port, peer, conversation)?;
+            return self.prove_kcp(now, key).then_some(key);
         }
+        let known = Stream::conversation_of(datagram).and_then(|number| {
+            self.kcp_ports
+                .get(port)?
+                .peers
+                .get(&(peer, number))
+                .copied()
+        });
         let key = match known {
             Some(key) => key,
-            None => self.open_kcp(now, port, peer, conversation)?,
+            None if Stream::opens(datagram) => {
+                let conversation = Stream::conversation_of(datagram)?;
+                self.conversation(now, port, peer, conversation)?
+            }
+            None => {
+                self.shared.kcp.count(KcpEvent::Ignored);
+                return None;
+            }
         };
-        if let Some(socket) = self.sockets.get(key)
-            && let Carrier::Kcp(session) = &mut socket.carrier
-        {
-            session.take(now, datagram);
+        let socket = self.sockets.get(key)?;
+        let Carrier::Kcp(session) = &mut socket.carrier else {
+            return None;
+        };
+        if session.take(now, datagram) {
+            self.shared.kcp.count(KcpEvent::ProvenByAcknowledgement);
+            return self.prove_kcp(now, key).then_some(key);
         }
         Some(key)
     }
 
-    fn open_kcp(
+    /// The conversation so numbered of an address, which begins now if it has
+    /// not yet. Whoever begins one is unproven, and takes no place of others
+    /// than of the unproven.
+    fn conversation(
         &mut self,
         now: Time,
         port: usize,
         peer: SocketAddr,
         conversation: u32,
     ) -> Option<ConnKey> {
-        if self.drain.is_some() {
+        let at = self.kcp_ports.get(port)?;
+        if let Some(key) = at.peers.get(&(peer, conversation)) {
+            return Some(*key);
+        }
+        let (kind, address) = (at.peer, peer.ip().to_canonical());
+        let limits = self.config.kcp;
+        if self.drain.is_some() || self.shared.gatekeeper.turns_away(address) {
             return None;
         }
-        let kind = self.kcp_ports.get(port)?.peer;
-        let address = peer.ip().to_canonical();
-        let pass = self.shared.gatekeeper.admit(now, kind, address).ok()?;
-        let session = self.kcp_ports[port].open(port, peer, conversation, now);
+        let evicted =
+            self.kcp_unproven
+                .to_evict(address, limits.unproven, limits.unproven_per_address);
+        if let Some(evicted) = evicted {
+            self.shared.kcp.count(KcpEvent::Evicted);
+            // Nothing more is sent to whoever it is.
+            self.end(now, evicted, CloseReason::TransportFailed);
+        }
+        let pass = self.shared.gatekeeper.unproven();
+        let at = self.kcp_ports.get(port)?;
+        let session = at.open(port, peer, conversation, now, limits.silent_at_most);
         let carrier = Carrier::Kcp(Box::new(session));
         let key = self.insert(now, kind, address, carrier, pass)?;
+        self.shared.kcp.count(KcpEvent::Opened);
         self.shared.loads[self.number].fetch_add(1, Ordering::Relaxed);
-        self.kcp_ports[port].peers.insert(peer, key);
+        self.kcp_ports[port].peers.insert((peer, conversation), key);
+        let place = self.kcp_unproven.insert(key, address);
+        if let Some(socket) = self.sockets.get(key)
+            && let Carrier::Kcp(session) = &mut socket.carrier
+        {
+            session.place = Some(place);
+        }
         Some(key)
+    }
+
+    /// A peer was shown to receive what is sent to it: its conversation takes
+    /// one of the places that are limited, and that of any conversation its
+    /// address had before. Returns whether there was a place.
+    fn prove_kcp(&mut self, now: Time, key: ConnKey) -> bool {
+        let Some(socket) = self.sockets.get(key) else {
+            return false;
+        };
+        let kind = socket.peer;
+        let Carrier::Kcp(session) = &mut socket.carrier else {
+            return false;
+        };
+        session.set_proven();
+        let Some(place) = session.place.take() else {
+            return true;
+        };
+        let (port, peer, conversation) = (session.port, session.peer, session.conversation());
+        self.kcp_unproven.remove(place);
+        let address = peer.ip().to_canonical();
+        let Ok(pass) = self.shared.gatekeeper.admit(now, kind, address) else {
+            self.end(now, key, CloseReason::TransportFailed);
+            return false;
+        };
+        if let Some(socket) = self.sockets.get(key) {
+            socket.pass = pass;
+        }
+        for old in self.kcp_ports[port].others(peer, conversation) {
+            let is_proven = self.sockets.get(old).is_some_and(
+                |socket| matches!(&socket.carrier, Carrier::Kcp(session) if session.is_proven()),
+            );
+            if is_proven {
+                self.shared.kcp.count(KcpEvent::Replaced);
+                self.end(now, old, CloseReason::PeerClosed);
+            }
+        }
+        true
     }
 
     /// Notes when a conversation is due next.
@@ -111,10 +181,9 @@ impl ConnectionLoop {
             if let Some(noted) = session.noted.take() {
                 self.kcp_due.remove(&(noted, slot));
             }
-            session.noted = session.deadline(now);
-            if let Some(due) = session.noted {
-                self.kcp_due.insert((due, slot));
-            }
+            let due = session.deadline(now);
+            session.noted = Some(due);
+            self.kcp_due.insert((due, slot));
         }
     }
 
@@ -128,7 +197,11 @@ impl ConnectionLoop {
                 && let Carrier::Kcp(session) = &mut socket.carrier
             {
                 session.noted = None;
-                session.tick(now);
+                if session.tick(now) {
+                    let key = socket.key;
+                    self.end(now, key, CloseReason::Silent);
+                    continue;
+                }
             }
             self.read(now, slot);
             self.note_kcp(now, slot);
@@ -141,10 +214,14 @@ impl ConnectionLoop {
             if let Some(noted) = session.noted {
                 self.kcp_due.remove(&(noted, key.slot()));
             }
+            if let Some(place) = session.place {
+                self.kcp_unproven.remove(place);
+            }
+            let name = (session.peer, session.conversation());
             if let Some(port) = self.kcp_ports.get_mut(session.port)
-                && port.peers.get(&session.peer) == Some(&key)
+                && port.peers.get(&name) == Some(&key)
             {
-                port.peers.remove(&session.peer);
+                port.peers.remove(&name);
             }
         }
     }

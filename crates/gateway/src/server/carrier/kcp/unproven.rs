@@ -1,0 +1,64 @@
+//! The conversations whose peers have not shown that they receive what is sent
+//! to their address: a bounded table. Whoever comes is taken in, and the oldest
+//! has to go; so those who forge addresses can fill it, but keep nobody out for
+//! longer than it takes them to fill it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use crate::core::ConnKey;
+
+/// Unproven conversations by age, and of each address.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Unproven {
+    by_age: BTreeMap<u64, (ConnKey, IpAddr)>,
+    by_address: BTreeMap<IpAddr, BTreeSet<u64>>,
+    next: u64,
+}
+
+/// A conversation's place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct Place(u64);
+
+impl Unproven {
+    /// Who has to go before another from `address` may come: its oldest where
+    /// it has its share, otherwise the oldest of all where the table is full.
+    pub(in crate::server) fn to_evict(
+        &self,
+        address: IpAddr,
+        at_most: u32,
+        of_an_address: u32,
+    ) -> Option<ConnKey> {
+        let own = self.by_address.get(&address);
+        let oldest_own = own.and_then(|places| {
+            let has_its_share = places.len() >= of_an_address as usize;
+            places.first().filter(|_| has_its_share)
+        });
+        let is_full = self.by_age.len() >= at_most as usize;
+        let oldest = self.by_age.keys().next().filter(|_| is_full);
+        let place = oldest_own.or(oldest)?;
+        self.by_age.get(place).map(|(key, _)| *key)
+    }
+
+    /// Takes one in.
+    pub(in crate::server) fn insert(&mut self, key: ConnKey, address: IpAddr) -> Place {
+        let place = self.next;
+        self.next += 1;
+        self.by_age.insert(place, (key, address));
+        self.by_address.entry(address).or_default().insert(place);
+        Place(place)
+    }
+
+    /// One was proven, or has gone.
+    pub(in crate::server) fn remove(&mut self, place: Place) {
+        let Some((_, address)) = self.by_age.remove(&place.0) else {
+            return;
+        };
+        if let Some(places) = self.by_address.get_mut(&address) {
+            places.remove(&place.0);
+            if places.is_empty() {
+                self.by_address.remove(&address);
+            }
+        }
+    }
+}

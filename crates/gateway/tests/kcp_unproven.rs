@@ -1,0 +1,305 @@
+//! What those can do over KCP who may not be where they say: forge addresses,
+//! have others sent more than they sent, end others' sessions, vanish.
+//!
+//! Everything stays on loopback: forged addresses are sockets of 127.0.0.0/8.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lagometer_gateway::server::Server;
+use lagometer_gateway::server::config::FileConfig;
+use lagometer_protocol::{FrameBuilder, MessagePack};
+use lagometer_transport::kcp::{AddressProof, Config, Engine, Prover};
+use lagometer_units::Time;
+
+/// For what must happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
+const FORGED: u32 = 100_000;
+
+fn start(limits: &str) -> Server {
+    let text = format!(
+        "dev = true\n\
+         [servers]\nlisten = [\"tcp://127.0.0.1:0\"]\n\
+         [clients]\nlisten = [\"kcp://0.0.0.0:0\"]\nwait_for_owner = false\n\
+         [web]\nlisten = \"127.0.0.1:0\"\n[threads]\nconnections = 0\n\
+         [limits]\n{limits}\n"
+    );
+    let config = FileConfig::parse("test", &text).unwrap();
+    Server::start(config.resolve(1).unwrap()).unwrap()
+}
+
+fn clients_of(server: &Server) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, server.clients()[0].port()).into()
+}
+
+fn end(server: Server) {
+    server.handle().drain();
+    server.join().unwrap();
+}
+
+/// How often something has happened, as the metrics tell it.
+fn events(server: &Server, name: &str) -> u64 {
+    let mut web = TcpStream::connect(server.web().unwrap()).unwrap();
+    web.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut page = String::new();
+    web.read_to_string(&mut page).unwrap();
+    let start = format!("gateway_kcp_events_total{{event=\"{name}\"}} ");
+    let line = page.lines().find_map(|line| line.strip_prefix(&start));
+    line.expect("the event is counted").parse().unwrap()
+}
+
+/// A client as kcp-go is.
+struct Kcp {
+    engine: Engine,
+    socket: UdpSocket,
+    begun: Instant,
+    arrived: Vec<u8>,
+    /// Its number at the gateway, as it is encoded.
+    conn_id: Vec<u8>,
+}
+
+impl Kcp {
+    fn new(conversation: u32, socket: UdpSocket) -> Self {
+        socket
+            .set_read_timeout(Some(Duration::from_millis(2)))
+            .unwrap();
+        Self {
+            engine: Engine::new(conversation, &Config::kcp_go()),
+            socket,
+            begun: Instant::now(),
+            arrived: Vec::new(),
+            conn_id: Vec::new(),
+        }
+    }
+
+    fn to(gateway: SocketAddr, conversation: u32) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(gateway).unwrap();
+        Self::new(conversation, socket)
+    }
+
+    fn pump(&mut self) {
+        let elapsed = self.begun.elapsed();
+        let socket = &self.socket;
+        self.engine.update(elapsed.as_millis() as u32, |datagram| {
+            // The gateway's port may have no room just now.
+            let _ = socket.send(datagram);
+        });
+        let mut buffer = [0; 2048];
+        while let Ok(bytes) = self.socket.recv(&mut buffer) {
+            let now = Time::from_nanos(elapsed.as_nanos() as u64);
+            // Other conversations of the socket are not this one's.
+            let _ = self.engine.input(now, &buffer[..bytes]);
+        }
+        let mut message = Vec::new();
+        while self.engine.receive(&mut message).is_some() {
+            self.arrived.extend_from_slice(&message);
+        }
+    }
+
+    /// Pumps until that holds.
+    fn pump_until(&mut self, mut is_so: impl FnMut(&Self) -> bool, what: &str) {
+        let give_up = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < give_up, "{what}");
+            self.pump();
+        }
+    }
+
+    /// Logs in, and has shown then that it receives what it is sent.
+    fn log_in(&mut self) {
+        self.engine.send(LOGIN).unwrap();
+        self.pump_until(|it| !it.arrived.is_empty(), "the login is not answered");
+        assert_eq!(&self.arrived[..2], b"CH");
+        // The body of the answer: its length, and field 2.
+        let body = self
+            .arrived
+            .windows(3)
+            .position(|it| it[0] == 0x2a && it[2] == 0x10);
+        let at = body.expect("an AuthResult");
+        let end = at + 2 + usize::from(self.arrived[at + 1]);
+        self.conn_id = self.arrived[at + 3..end].to_vec();
+        // The acknowledgement of the answer leaves with the next flush.
+        self.pump_until(|it| !it.engine.owes_acknowledgement(), "nothing is flushed");
+    }
+
+    /// A game server's broadcast comes.
+    fn hears(&mut self, server: &Server) {
+        self.arrived.clear();
+        let mut game = TcpStream::connect(server.servers()[0]).unwrap();
+        game.set_read_timeout(Some(PATIENCE)).unwrap();
+        game.write_all(LOGIN).unwrap();
+        let mut answer = [0; 5];
+        game.read_exact(&mut answer).unwrap();
+        let mut builder = FrameBuilder::new();
+        let body = [&[0x08], &self.conn_id[..], &[0x12, 3], b"abc"].concat();
+        let message = MessagePack {
+            broadcast: 1,
+            msg_type: 100,
+            body: &body,
+            ..MessagePack::default()
+        };
+        builder.push(&message).unwrap();
+        game.write_all(builder.finish().unwrap()).unwrap();
+        self.pump_until(|it| it.arrived.ends_with(b"abc"), "the session is over");
+    }
+}
+
+/// A datagram with one data segment.
+fn first_segment(conversation: u32, payload: &[u8]) -> Vec<u8> {
+    let mut datagram = vec![0; 24];
+    datagram[..4].copy_from_slice(&conversation.to_le_bytes());
+    datagram[4] = 81;
+    datagram[6] = 32;
+    datagram[20] = payload.len() as u8;
+    datagram.extend_from_slice(payload);
+    datagram
+}
+
+/// Datagrams of as many addresses, every tenth with a login.
+fn forge(gateway: SocketAddr) {
+    for number in 0..FORGED {
+        let [_, a, b, c] = number.to_be_bytes();
+        let Ok(socket) = UdpSocket::bind((Ipv4Addr::new(127, 1 + a, b, c), 0)) else {
+            continue;
+        };
+        let payload = if number % 10 == 0 { LOGIN } else { &[] };
+        let _ = socket.send_to(&first_segment(number, payload), gateway);
+    }
+}
+
+#[test]
+fn a_flood_from_forged_addresses_keeps_neither_players_nor_game_servers_out() {
+    let server = start("connections = 100");
+    let gateway = clients_of(&server);
+    thread::scope(|scope| {
+        let flood = scope.spawn(|| forge(gateway));
+        let mut inside = Vec::new();
+        while !flood.is_finished() || inside.len() < 5 {
+            let mut player = Kcp::to(gateway, 0x1000_0000 + inside.len() as u32);
+            player.log_in();
+            if inside.len() < 50 {
+                inside.push(player);
+            }
+        }
+        inside[0].hears(&server);
+    });
+    // 24 bytes that say nothing cost nothing; a login has a place in the table.
+    assert!(events(&server, "ignored") > u64::from(FORGED) / 2);
+    assert!(events(&server, "opened") > 5);
+    end(server);
+}
+
+#[test]
+fn an_address_that_answers_nothing_is_sent_three_times_what_came_from_it_at_most() {
+    let server = start("");
+    let gateway = clients_of(&server);
+    let victim = UdpSocket::bind("127.0.0.1:0").unwrap();
+    victim
+        .set_read_timeout(Some(Duration::from_millis(50)))
+        .unwrap();
+    let request = first_segment(7, LOGIN);
+    victim.send_to(&request, gateway).unwrap();
+    let (mut received, mut buffer) = (0, [0; 2048]);
+    // Until the gateway would have sent more, and did not.
+    let give_up = Instant::now() + PATIENCE;
+    while events(&server, "held_back") == 0 {
+        assert!(Instant::now() < give_up, "nothing was held back");
+        while let Ok(bytes) = victim.recv(&mut buffer) {
+            received += bytes;
+        }
+    }
+    while let Ok(bytes) = victim.recv(&mut buffer) {
+        received += bytes;
+    }
+    assert!(received > 0, "the login is answered");
+    assert!(
+        received <= 3 * request.len(),
+        "{received} bytes for {}",
+        request.len()
+    );
+    end(server);
+}
+
+#[test]
+fn a_forged_datagram_with_another_number_does_not_end_a_session() {
+    let server = start("");
+    let mut player = Kcp::to(clients_of(&server), 1);
+    player.log_in();
+    for payload in [&[][..], LOGIN] {
+        player.socket.send(&first_segment(2, payload)).unwrap();
+    }
+    player.hears(&server);
+    assert_eq!(events(&server, "replaced"), 0);
+
+    // One that logs in and receives the answer is the same peer, begun anew.
+    let socket = player.socket.try_clone().unwrap();
+    let mut again = Kcp::new(3, socket);
+    again.log_in();
+    again.pump_until(|_| events(&server, "replaced") == 1, "the old one stays");
+    end(server);
+}
+
+#[test]
+fn a_peer_that_vanishes_is_noticed_and_an_idle_one_is_left_alone() {
+    let server = start("kcp_silent_at_most = \"1 s\"");
+    let gateway = clients_of(&server);
+    let mut idle = Kcp::to(gateway, 1);
+    idle.log_in();
+    let mut vanishing = Kcp::to(gateway, 2);
+    vanishing.log_in();
+    idle.pump_until(|_| events(&server, "vanished") == 1, "it is not noticed");
+    // It says nothing by itself, but answers.
+    idle.hears(&server);
+    assert!(events(&server, "probed") > 0);
+    end(server);
+}
+
+#[test]
+fn a_hello_costs_the_gateway_nothing_and_a_returned_cookie_proves_the_address() {
+    let server = start("");
+    let gateway = clients_of(&server);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(gateway).unwrap();
+    let begun = Instant::now();
+    let mut prover = Prover::new(9, true, Time::ZERO);
+    let mut buffer = [0; 2048];
+    socket
+        .set_read_timeout(Some(Duration::from_millis(2)))
+        .unwrap();
+    while prover.next_deadline().is_some() {
+        let now = Time::from_nanos(begun.elapsed().as_nanos() as u64);
+        assert_eq!(events(&server, "opened"), 0);
+        prover.tick(now, &mut |bytes| {
+            socket.send(bytes).unwrap();
+        });
+        if let Ok(bytes) = socket.recv(&mut buffer) {
+            prover.input(&buffer[..bytes], &mut |bytes| {
+                socket.send(bytes).unwrap();
+            });
+        }
+    }
+    assert!(begun.elapsed() < PATIENCE);
+    let mut player = Kcp::new(9, socket);
+    player.log_in();
+    assert_eq!(events(&server, "proven_by_cookie"), 1);
+    assert_eq!(events(&server, "opened"), 1);
+
+    // Another's cookie, or none, is worth nothing.
+    let thief = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let answer = AddressProof::Answer {
+        conversation: 9,
+        cookie: [0; 12],
+    };
+    thief.send_to(&answer.to_bytes(), gateway).unwrap();
+    player.pump_until(
+        |_| events(&server, "bad_cookie") == 1,
+        "it was not looked at",
+    );
+    assert_eq!(events(&server, "opened"), 1);
+    end(server);
+}
