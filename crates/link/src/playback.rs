@@ -17,16 +17,51 @@ pub(crate) struct StepCursor {
     /// The start of the loop the cursor is in, in nanoseconds of weather time.
     loop_start: u64,
     index: usize,
+    /// Bits per second times nanoseconds that a whole loop carries; `None` where
+    /// some step has no limit.
+    loop_work: Option<u128>,
+}
+
+/// Whole loops of a recording that can be passed at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loops {
+    /// How long they last together, nanoseconds.
+    pub(crate) span: u64,
+    /// What they carry together, bits per second times nanoseconds.
+    pub(crate) work: u64,
 }
 
 impl StepCursor {
     pub(crate) fn new(recording: Arc<Recording>, direction: Direction) -> Self {
+        let loop_work = loop_work(&recording, direction);
         Self {
             recording,
             direction,
             loop_start: 0,
             index: 0,
+            loop_work,
         }
+    }
+
+    /// As many whole loops from `instant` on as carry less than `work` together
+    /// and last no longer than `room`. None where `instant` is not the beginning
+    /// of one.
+    ///
+    /// A loop may be as short as a microsecond and carry a millionth of a bit, so
+    /// that one packet takes thousands of millions of them.
+    pub(crate) fn loops_within(&self, instant: u64, work: u64, room: u64) -> Option<Loops> {
+        let lasts = self.recording.lasts_us() * NANOS_PER_MICRO;
+        let loop_work = self.loop_work.filter(|&work| work > 0)?;
+        if !instant.is_multiple_of(lasts) {
+            return None;
+        }
+        // Less than all of it: the end of a packet is found step by step.
+        let by_work = u128::from(work.checked_sub(1)?) / loop_work;
+        let loops = by_work.min(u128::from(room / lasts)) as u64;
+        (loops > 0).then(|| Loops {
+            span: loops * lasts,
+            work: (u128::from(loops) * loop_work) as u64,
+        })
     }
 
     /// The step that holds at `instant`, and the instant at which the next one
@@ -47,6 +82,18 @@ impl StepCursor {
         let until = begins(self.index + 1).unwrap_or(lasts);
         (steps[self.index], self.loop_start.saturating_add(until))
     }
+}
+
+/// What one loop carries in a direction; `None` where some step has no limit.
+fn loop_work(recording: &Recording, direction: Direction) -> Option<u128> {
+    let steps = recording.steps(direction);
+    let ends = steps.iter().skip(1).map(|step| step.from_us);
+    let mut work = 0;
+    for (step, end) in steps.iter().zip(ends.chain([recording.lasts_us()])) {
+        let span = u128::from((end - step.from_us) * NANOS_PER_MICRO);
+        work += u128::from(step.rate_bits_per_second?) * span;
+    }
+    Some(work)
 }
 
 /// A forward cursor over a Mahimahi file's opportunities, loop after loop.
@@ -139,6 +186,23 @@ mod tests {
             let (step, ends) = cursor.at(instant);
             assert_eq!((step.delay_us, ends), (delay, until), "at {instant}");
         }
+    }
+
+    #[test]
+    fn whole_loops_are_passed_at_once_but_for_the_one_in_which_the_work_ends() {
+        let text = "lagometer-trace/1\nlasts 1\nup 0 1 0 0\ndown 0 - 0 0\n";
+        let recording = Arc::new(Recording::parse("t", text).unwrap());
+        // A loop is a thousand nanoseconds at one bit a second.
+        let up = StepCursor::new(Arc::clone(&recording), Direction::Up);
+        let loops = |span, work| Some(Loops { span, work });
+        assert_eq!(up.loops_within(0, 10_001, u64::MAX), loops(10_000, 10_000));
+        assert_eq!(up.loops_within(0, 10_000, u64::MAX), loops(9000, 9000));
+        assert_eq!(up.loops_within(5000, 10_000, 2500), loops(2000, 2000));
+        assert_eq!(up.loops_within(5001, 10_000, u64::MAX), None);
+        assert_eq!(up.loops_within(0, 1000, u64::MAX), None);
+        assert_eq!(up.loops_within(0, 0, u64::MAX), None);
+        let down = StepCursor::new(recording, Direction::Down);
+        assert_eq!(down.loops_within(0, 10_000, u64::MAX), None);
     }
 
     #[test]

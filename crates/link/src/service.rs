@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::interval::Cursor;
-use crate::playback::{OpportunityCursor, StepCursor};
+use crate::playback::{Loops, OpportunityCursor, StepCursor};
 
 /// How fast a direction serves once the weather has begun.
 #[derive(Clone, Debug)]
@@ -114,6 +114,10 @@ impl Service {
         const WORK_PER_BYTE: u64 = 8 * 1_000_000_000;
         let mut work = bytes.saturating_mul(WORK_PER_BYTE);
         while instant < u64::MAX {
+            if let Some(loops) = self.whole_loops(instant, work) {
+                instant += loops.span;
+                work -= loops.work;
+            }
             if instant >= self.weather_starts
                 && let Capacity::Opportunities(cursor) = &mut self.capacity
             {
@@ -137,6 +141,19 @@ impl Service {
             instant = stretch.until;
         }
         instant
+    }
+
+    /// Loops of a recording that pass, without a stall, before `work` is done.
+    fn whole_loops(&mut self, instant: u64, work: u64) -> Option<Loops> {
+        let Capacity::Recorded(cursor) = &self.capacity else {
+            return None;
+        };
+        let weather = instant.checked_sub(self.weather_starts)?;
+        let until = match self.stalls.ahead(weather) {
+            Some(stall) => stall.start,
+            None => u64::MAX - self.weather_starts,
+        };
+        cursor.loops_within(weather, work, until.checked_sub(weather)?)
     }
 
     /// The rate at `instant`, where the capacity is not opportunities.
@@ -187,9 +204,13 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::Direction;
     use crate::interval::{Length, Onset, Source};
     use crate::keyed::{Purpose, Scope, Stream};
+    use crate::trace::Recording;
 
     const MS: u64 = 1_000_000;
 
@@ -209,6 +230,50 @@ mod tests {
             calm_rate: rate,
             limit_bytes,
             queue: Queue::default(),
+        }
+    }
+
+    fn recorded(text: &str) -> Service {
+        let recording = Recording::parse("t", text).unwrap();
+        let cursor = StepCursor::new(Arc::new(recording), Direction::Up);
+        Service {
+            capacity: Capacity::Recorded(cursor),
+            ..service(None, None, &[])
+        }
+    }
+
+    #[test]
+    fn a_trace_of_a_microsecond_at_a_bit_a_second_costs_no_more_than_one_of_a_second() {
+        // Twelve thousand million loops for one packet.
+        let mut short = recorded("lagometer-trace/1\nlasts 1\nup 0 1 0 0\ndown 0 - 0 0\n");
+        let mut long = recorded("lagometer-trace/1\nlasts 1000000\nup 0 1 0 0\ndown 0 - 0 0\n");
+        for now in [0, MS, 7_777_777] {
+            let departure = short.offer(now, 1500);
+            assert_eq!(departure, long.offer(now, 1500));
+            assert!(departure.is_some());
+        }
+        // A packet that does not end in this universe does not hang either.
+        assert!(short.offer(8 * MS, u64::MAX / 4).is_some());
+    }
+
+    #[test]
+    fn loops_that_are_passed_at_once_carry_what_they_carry_one_by_one() {
+        let text = "lagometer-trace/1\nlasts 10\nup 0 8000 0 0\nup 3 0 0 0\nup 7 123456 0 0\n\
+                    down 0 - 0 0\n";
+        let mut at_once = recorded(text);
+        let mut one_by_one = recorded(text);
+        // A stall that never matters makes every loop be gone through.
+        one_by_one.stalls = Cursor::new(&[Source {
+            onset: Onset::At {
+                first: 4000,
+                every: Some(10_000),
+            },
+            length: Length::Fixed(1),
+            stream: Stream::new(0, Scope::Up, Purpose::Stalls),
+        }]);
+        for (now, bytes) in [(0, 1), (3, 40), (12_345, 9), (9 * MS, 100)] {
+            let departure = at_once.offer(now, bytes);
+            assert_eq!(departure, one_by_one.offer(now, bytes), "{bytes} at {now}");
         }
     }
 
