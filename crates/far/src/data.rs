@@ -3,12 +3,14 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::admission::{ANSWER_BYTES, Gate, KNOCK_BYTES, Knock, Knocking, PROOF_BYTES};
 use crate::clock::Clock;
+use crate::places::Places;
 use crate::randomness::unforeseeable;
 use crate::session::{Session, Stop};
 use crate::tag::Key;
@@ -18,6 +20,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a connection to a TCP door may take to prove itself.
 const TCP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Connections to one TCP door that may be about to prove themselves, at once.
+const UNPROVEN: usize = 64;
 
 /// Datagrams of strangers that are thrown away when a door opens; more than a
 /// socket's buffer holds.
@@ -51,6 +56,8 @@ pub struct TcpDoor {
     listener: TcpListener,
     port: u16,
     session: Session,
+    /// Those who have come and not proved themselves, from one call to the next.
+    unproven: Mutex<Places<Unproven>>,
 }
 
 impl UdpDoor {
@@ -135,6 +142,7 @@ impl TcpDoor {
             port: listener.local_addr()?.port(),
             listener,
             session: session.clone(),
+            unproven: Mutex::new(Places::new(UNPROVEN)),
         })
     }
 
@@ -151,7 +159,8 @@ impl TcpDoor {
     }
 
     /// Waits, no longer than `patience`, for the next connection that has
-    /// proved itself. Others are closed.
+    /// proved itself. Others are closed when their time is over or their place
+    /// is wanted; those that are under way stay for the next call.
     ///
     /// To be called on a thread of the job.
     ///
@@ -160,44 +169,133 @@ impl TcpDoor {
     /// [`NobodyCame`].
     pub fn admit(&self, patience: Duration) -> Result<TcpStream, NobodyCame> {
         let deadline = Instant::now() + patience;
+        let mut unproven = self.unproven.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             still_waiting(self.session.stop(), deadline)?;
-            let (stream, from) = match self.listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait_for(&self.listener, LOOK)?;
-                    continue;
-                }
-                // It went away before it was accepted.
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
-                Err(error) => return Err(error.into()),
-            };
-            if let Ok(stream) = self.prove(stream, from) {
+            self.accept_all(&mut unproven)?;
+            let mut proved = None;
+            unproven.retain(|who| match proved {
+                None => match who.go_on(self.session.clock()) {
+                    Going::OnItsWay => true,
+                    Going::Gone => false,
+                    Going::Proved(stream) => {
+                        proved = Some(stream);
+                        false
+                    }
+                },
+                Some(_) => true,
+            });
+            if let Some(stream) = proved {
                 self.session.admitted(self.port);
                 return Ok(stream);
             }
+            let streams = unproven.iter().map(|who| &who.stream);
+            wait_for_any(&self.listener, streams, LOOK)?;
         }
     }
 
-    fn prove(&self, stream: TcpStream, from: SocketAddr) -> io::Result<TcpStream> {
-        let mut gate = gate(&self.session, self.port);
-        let mut answer = |message: &[u8]| gate.handle(self.session.clock().now(), from, message);
-        stream.set_nonblocking(false)?;
-        let deadline = Instant::now() + TCP_PATIENCE;
-        let mut knock = [0; KNOCK_BYTES];
-        read_until(&stream, &mut knock, deadline)?;
-        let Knocking::Challenge(challenge) = answer(&knock) else {
-            return Err(ErrorKind::PermissionDenied.into());
+    /// Takes in those who have come, no more at a time than there are places.
+    fn accept_all(&self, unproven: &mut Places<Unproven>) -> io::Result<()> {
+        for _ in 0..UNPROVEN {
+            match self.listener.accept() {
+                Ok((stream, from)) => {
+                    let gate = gate(&self.session, self.port);
+                    // Without a word to whom this costs the place.
+                    drop(unproven.take(from.ip(), Unproven::new(stream, from, gate)?));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                // It went away before it was accepted.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A connection to a TCP door that has not proved itself yet.
+#[derive(Debug)]
+struct Unproven {
+    stream: TcpStream,
+    from: SocketAddr,
+    gate: Gate,
+    /// What it has said of the message that is waited for.
+    received: Vec<u8>,
+    /// Whether that is the proof, and no longer the knock.
+    is_challenged: bool,
+    deadline: Instant,
+}
+
+/// How far a connection to a TCP door has come.
+enum Going {
+    OnItsWay,
+    Gone,
+    Proved(TcpStream),
+}
+
+impl Unproven {
+    fn new(stream: TcpStream, from: SocketAddr, gate: Gate) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream,
+            from,
+            gate,
+            received: Vec::new(),
+            is_challenged: false,
+            deadline: Instant::now() + TCP_PATIENCE,
+        })
+    }
+
+    /// Reads what has come and answers it, without waiting for more.
+    fn go_on(&mut self, clock: Clock) -> Going {
+        match self.prove(clock) {
+            Ok(None) if Instant::now() < self.deadline => Going::OnItsWay,
+            Ok(Some(stream)) => Going::Proved(stream),
+            Ok(None) | Err(_) => Going::Gone,
+        }
+    }
+
+    fn prove(&mut self, clock: Clock) -> io::Result<Option<TcpStream>> {
+        while self.receive()? {
+            let message = std::mem::take(&mut self.received);
+            match self.gate.handle(clock.now(), self.from, &message) {
+                Knocking::Challenge(challenge) if !self.is_challenged => {
+                    // A connection that has not even room for this is none.
+                    (&self.stream).write_all(&challenge)?;
+                    self.is_challenged = true;
+                }
+                Knocking::Proved(welcome) if self.is_challenged => {
+                    (&self.stream).write_all(&welcome)?;
+                    let stream = self.stream.try_clone()?;
+                    stream.set_nonblocking(false)?;
+                    stream.set_read_timeout(None)?;
+                    return Ok(Some(stream));
+                }
+                _ => return Err(ErrorKind::PermissionDenied.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the message that is waited for is there.
+    fn receive(&mut self) -> io::Result<bool> {
+        let wanted = if self.is_challenged {
+            PROOF_BYTES
+        } else {
+            KNOCK_BYTES
         };
-        (&stream).write_all(&challenge)?;
-        let mut proof = [0; PROOF_BYTES];
-        read_until(&stream, &mut proof, deadline)?;
-        let Knocking::Proved(welcome) = answer(&proof) else {
-            return Err(ErrorKind::PermissionDenied.into());
-        };
-        (&stream).write_all(&welcome)?;
-        stream.set_read_timeout(None)?;
-        Ok(stream)
+        let mut buffer = [0; KNOCK_BYTES + PROOF_BYTES];
+        while self.received.len() < wanted {
+            let room = wanted - self.received.len();
+            match (&self.stream).read(&mut buffer[..room]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -303,14 +401,21 @@ fn read_until(mut stream: &TcpStream, buffer: &mut [u8], deadline: Instant) -> i
     Ok(())
 }
 
-/// Waits until there is something to accept, but no longer than `span`.
-pub(crate) fn wait_for(listener: &TcpListener, span: Duration) -> io::Result<()> {
+/// Waits until there is something to accept or to read, but no longer than
+/// `span`.
+fn wait_for_any<'a>(
+    listener: &TcpListener,
+    streams: impl Iterator<Item = &'a TcpStream>,
+    span: Duration,
+) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut wanted = vec![PollFd::new(listener, PollFlags::IN)];
+    wanted.extend(streams.map(|stream| PollFd::new(stream, PollFlags::IN)));
     let timeout = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(span.subsec_nanos()),
     };
-    match poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout)) {
+    match poll(&mut wanted, Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -56,6 +56,7 @@ mod handshake;
 mod message;
 mod near;
 mod offset;
+mod places;
 mod randomness;
 mod secret;
 mod server;

@@ -24,6 +24,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::clock::Clock;
 use crate::error::{Doing, Error};
+use crate::places::Places;
 use crate::secret::Secret;
 use crate::service::Registry;
 use conversation::Conversation;
@@ -69,8 +70,10 @@ struct House {
     settings: ServerSettings,
     clock: Clock,
     stopping: AtomicBool,
-    /// Conversations that have not proved themselves yet.
+    /// Threads of connections that have not proved themselves yet.
     pending: AtomicUsize,
+    /// Those connections, by number.
+    unproven: Mutex<Places<(u64, Arc<TcpStream>)>>,
     /// Those that have.
     sessions: AtomicUsize,
     /// Data sockets of all of them.
@@ -91,6 +94,7 @@ impl Server {
         let address = listener.local_addr().doing("listening")?;
         let (ring, bell) = pipe_with(PipeFlags::CLOEXEC).doing("making a pipe")?;
         let house = Arc::new(House {
+            unproven: Mutex::new(Places::new(settings.limits.pending)),
             settings,
             clock: Clock::start(),
             stopping: AtomicBool::new(false),
@@ -150,9 +154,8 @@ impl House {
                 continue;
             }
             threads.retain(|thread| !thread.is_finished());
-            if self.pending.load(Ordering::Relaxed) >= self.settings.limits.pending {
-                // Those who wait are either served or sent away within the
-                // time that a proof may take.
+            // Those who had to give up their places take a moment to end.
+            if self.pending.load(Ordering::Relaxed) >= 2 * self.settings.limits.pending {
                 thread::sleep(PAUSE);
                 continue;
             }
@@ -187,6 +190,11 @@ impl House {
         number: u64,
     ) -> Option<JoinHandle<()>> {
         let stream = Arc::new(stream);
+        let place = (number, Arc::clone(&stream));
+        if let Some((_, evicted)) = self.unproven().take(peer.ip(), place) {
+            // Its thread sees that and ends.
+            let _ = evicted.shutdown(Shutdown::Both);
+        }
         self.connections().insert(number, Arc::clone(&stream));
         self.pending.fetch_add(1, Ordering::Relaxed);
         let conversation = Conversation::new(Arc::clone(self), stream, peer, number);
@@ -196,6 +204,16 @@ impl House {
             .spawn(move || conversation.hold())
             .inspect_err(|why| self.tell(&Event::CannotAccept { why }))
             .ok()
+    }
+
+    fn unproven(&self) -> std::sync::MutexGuard<'_, Places<(u64, Arc<TcpStream>)>> {
+        self.unproven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection has proved itself, or is gone.
+    fn is_pending_no_more(&self, number: u64) {
+        self.unproven().retain(|(of, _)| *of != number);
+        self.pending.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn connections(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<TcpStream>>> {

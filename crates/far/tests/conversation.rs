@@ -326,6 +326,44 @@ fn whoever_does_not_prove_itself_is_sent_away_in_time() {
 }
 
 #[test]
+fn mute_connections_to_the_port_keep_nobody_out() {
+    // Each might stay for as long as a proof may take.
+    let house = house(Limits {
+        proof_within: 2 * LONG,
+        pending: 4,
+        ..Limits::default()
+    });
+    let mute: Vec<TcpStream> = (0..16)
+        .map(|_| TcpStream::connect(house.server.address()).unwrap())
+        .collect();
+    let far = house.visit();
+    assert!(far.open("echo", &json!({ "over": "udp" })).is_ok());
+    // Those who came last keep what they have.
+    let mut last = mute.last().unwrap();
+    last.set_nonblocking(true).unwrap();
+    let waits = last.read(&mut [0]).unwrap_err().kind();
+    assert_eq!(waits, std::io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn mute_connections_to_a_tcp_door_keep_nobody_out() {
+    let house = house(Limits::default());
+    let far = house.visit();
+    let job = far.open("echo", &json!({ "over": "tcp" })).unwrap();
+    let port = job.port("port").unwrap();
+    // One after the other they would take more than a minute.
+    let mute: Vec<TcpStream> = (0..40)
+        .map(|_| TcpStream::connect(job.door(port)).unwrap())
+        .collect();
+    let mut stream = job.tcp(port).unwrap();
+    stream.write_all(b"x").unwrap();
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    assert_eq!(job.finish().unwrap(), json!({ "echoed": 1 }));
+    drop(mute);
+}
+
+#[test]
 fn garbage_in_place_of_the_first_words_or_after_them_ends_the_conversation() {
     let house = house(Limits::default());
     for garbage in [

@@ -85,7 +85,7 @@ impl Conversation {
             }
         };
         self.is_pending = false;
-        self.house.pending.fetch_sub(1, Ordering::Relaxed);
+        self.house.is_pending_no_more(self.number);
         self.house.tell(&Event::Joined {
             session: self.number,
             peer: self.peer,
@@ -345,7 +345,7 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         if self.is_pending {
-            self.house.pending.fetch_sub(1, Ordering::Relaxed);
+            self.house.is_pending_no_more(self.number);
         }
         self.house.connections().remove(&self.number);
     }

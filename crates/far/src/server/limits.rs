@@ -7,8 +7,8 @@ use std::time::Duration;
 pub struct Limits {
     /// Conversations that have proved themselves, at once.
     pub sessions: usize,
-    /// Connections that have not proved themselves yet, at once; more wait to
-    /// be accepted.
+    /// Connections that have not proved themselves yet, at once. The next one
+    /// gets the place of the oldest from the address that holds most.
     pub pending: usize,
     /// How long a connection may take to prove itself.
     pub proof_within: Duration,
