@@ -5,7 +5,8 @@ mod support;
 
 use std::time::Duration;
 
-use lagometer_tcp::{CloseReason, Config, Event, KeepAlive, State};
+use lagometer_tcp::wire::{Flags, parse_packet};
+use lagometer_tcp::{CloseReason, Config, Connection, Event, Instant, KeepAlive, State};
 use support::{Network, ms, path, pattern, warm};
 
 #[test]
@@ -280,4 +281,121 @@ fn events_tell_what_happened_once() {
     );
     assert!(network.read(0) == b"hello");
     assert!(network.client(|c| c.is_finished()));
+}
+
+/// Two ends that open towards each other at the same moment, without a
+/// listener.
+fn simultaneous(config: &Config, loses_first_answer: bool) -> [Connection; 2] {
+    let addresses: [std::net::SocketAddr; 2] =
+        ["10.0.0.1:1000", "10.0.0.2:2000"].map(|address| address.parse().unwrap());
+    let mut now = Instant::ZERO;
+    let mut ends = [0, 1].map(|side: usize| {
+        Connection::connect(
+            config,
+            addresses[side],
+            addresses[1 - side],
+            side as u64,
+            now,
+        )
+    });
+    let mut lost = !loses_first_answer;
+    for _ in 0..4_000 {
+        now = now + Duration::from_millis(1);
+        let packets = ends
+            .each_mut()
+            .map(|end| std::iter::from_fn(|| end.poll_transmit()).collect::<Vec<_>>());
+        for (side, packets) in packets.into_iter().enumerate() {
+            for packet in packets {
+                let (header, segment) = parse_packet(&packet).unwrap();
+                if !lost && segment.has(Flags::ACK) {
+                    lost = true;
+                    continue;
+                }
+                ends[1 - side].receive(now, &header, &segment);
+            }
+        }
+        for end in &mut ends {
+            end.handle_deadline(now);
+        }
+    }
+    for (from, to) in [(0, 1), (1, 0)] {
+        assert_eq!(ends[from].write(now, b"hello"), 5);
+        while let Some(packet) = ends[from].poll_transmit() {
+            let (header, segment) = parse_packet(&packet).unwrap();
+            ends[to].receive(now, &header, &segment);
+        }
+    }
+    ends
+}
+
+#[test]
+fn both_sides_may_open_at_once_even_if_an_answer_is_lost() {
+    for timestamps in [false, true] {
+        for loses_first_answer in [false, true] {
+            let config = Config {
+                timestamps,
+                ..Config::default()
+            };
+            for end in simultaneous(&config, loses_first_answer) {
+                assert_eq!(end.state(), State::Established);
+                assert_eq!(end.readable(), 5);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_half_closed_connection_still_receives() {
+    let mut network = warm(&Config::default());
+    let now = network.now;
+    network.client(|c| c.finish(now));
+    network.run(Duration::from_millis(300));
+    assert_eq!(network.client(|c| c.state()), State::FinWait2);
+    let bytes = pattern(50_000);
+    assert!(network.transfer(1, &bytes, Duration::from_secs(10)) == bytes);
+    assert_eq!(network.write(0, b"too late"), 0);
+}
+
+#[test]
+fn data_for_a_closed_reader_is_answered_with_a_reset() {
+    let mut network = warm(&Config::default());
+    let now = network.now;
+    network.client(|c| c.close(now));
+    network.run(Duration::from_millis(300));
+    network.write(1, b"nobody reads this");
+    network.run(Duration::from_millis(300));
+    assert_eq!(
+        network.server(|c| c.close_reason()),
+        Some(CloseReason::Reset)
+    );
+}
+
+#[test]
+fn the_right_edge_of_the_window_never_moves_back() {
+    let mut network = warm(&Config::default());
+    let bytes = pattern(2_000_000);
+    let mut written = 0;
+    let limit = network.now + Duration::from_secs(5);
+    while network.now < limit {
+        written += network.write(0, &bytes[written..]);
+        if network.now.as_nanos().is_multiple_of(3) {
+            network.read(1);
+        }
+        if !network.step(limit) {
+            break;
+        }
+    }
+    // The scale of a receive buffer of 6 MiB.
+    let scale = 7;
+    let edges: Vec<_> = network
+        .trace
+        .iter()
+        .filter(|seen| seen.from == 1)
+        .map(|seen| seen.ack + (u32::from(seen.window) << scale))
+        .collect();
+    assert!(edges.len() > 100);
+    for pair in edges.windows(2) {
+        // Rounding to the unit of the scale may cost less than a unit.
+        assert!(!pair[1].before(pair[0] - 127), "{pair:?}");
+    }
 }

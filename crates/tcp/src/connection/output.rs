@@ -98,8 +98,8 @@ impl Connection {
             return;
         }
         let header = IpHeader {
-            source: self.remote.ip(),
-            destination: self.local.ip(),
+            source: self.local.ip(),
+            destination: self.remote.ip(),
             ecn: Ecn::NotCapable,
         };
         let packet = crate::endpoint::reset_for(&header, segment);
