@@ -20,6 +20,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/lab/src/live/",
     "crates/lab/src/net/",
     "crates/far/",
+    "crates/guest/",
     "crates/crew/",
     "crates/instruments/",
     "crates/machine/",

@@ -1,0 +1,346 @@
+//! A guest from outside: a kernel is started on a job, heard, and ended.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cache::Kernel;
+use crate::command::end_group;
+use crate::error::{Doing as _, Error};
+use crate::protocol::{
+    BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, Job, OUTSIDE, SHARE_OUTSIDE, STOP, User, heard,
+    next_line,
+};
+
+/// What the guest's clock shows when it boots, in seconds since 1970: the
+/// first of January 2026.
+const EPOCH_S: u64 = 1_767_225_600;
+/// How often is looked whether a guest is to end.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a guest that was asked to end has for it.
+const FAREWELL: Duration = Duration::from_secs(15);
+/// How many of the kernel's lines are kept, to say why it ended.
+const LAST_LINES: usize = 20;
+/// Lines that wait to be heard.
+const LINES_WAITING: usize = 1024;
+
+/// A guest to be.
+#[derive(Clone, Debug)]
+pub struct Guest<'a> {
+    /// Its kernel.
+    pub kernel: &'a Kernel,
+    /// The program of whoever starts it, which answers to [`BOOT`] and
+    /// [`INIT`] with [`boot`](crate::boot) and [`init`](crate::init).
+    pub own_program: &'a Path,
+    /// What runs in it.
+    pub job: &'a Job,
+    /// The seed of its random numbers.
+    pub seed: u64,
+    /// How much it may use of the machine.
+    pub limits: Limits,
+}
+
+/// How much a guest may use of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Memory in MiB. It is the machine's only when it is used.
+    pub memory_mib: u32,
+    /// The longest it may take, in real time.
+    pub time: Duration,
+    /// The longest it may say nothing, in real time: a thread that spins
+    /// without ever asking for the time makes it stand still for good.
+    pub silence: Duration,
+}
+
+/// What came of a guest.
+#[derive(Debug)]
+pub struct Ended {
+    /// How its program ended.
+    pub outcome: Outcome,
+    /// When, by the guest's clock, since it booted; or the last that was heard
+    /// of it.
+    pub at: Duration,
+    folder: tempfile::TempDir,
+}
+
+/// How a guest's program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// By itself, with this exit code; 128 and the signal's number where a
+    /// signal ended it.
+    Exited(i32),
+    /// Because it was asked to, at a limit or by the user; what it said and
+    /// left until then is there.
+    Cut(Cut),
+}
+
+/// Why a guest was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The user wanted it.
+    Stopped,
+    /// It took longer than it may.
+    Time,
+    /// It said nothing for longer than it may.
+    Silence,
+}
+
+impl Ended {
+    /// The folder that the guest shared, which goes when this is dropped.
+    #[must_use]
+    pub fn share(&self) -> PathBuf {
+        self.folder.path().join(SHARE_OUTSIDE)
+    }
+}
+
+impl Guest<'_> {
+    /// Runs the job to its end.
+    ///
+    /// `said` is handed every line of the job's standard output and error, with
+    /// the guest's clock. When `stop` becomes true, or at a limit, the job is
+    /// asked to end by the file [`STOP`] in the shared folder, and is ended if
+    /// it does not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]: what the system refuses, and a guest that ended without
+    /// saying how, with the kernel's last line.
+    pub fn run(
+        &self,
+        said: &mut dyn FnMut(Duration, &str),
+        stop: &AtomicBool,
+    ) -> Result<Ended, Error> {
+        let folder = self.lay_out()?;
+        let mut child = Machine(
+            self.command(folder.path())?
+                .spawn()
+                .doing("starting a guest")?,
+        );
+        let output = child.0.stdout.take();
+        let lines = read_lines(output)?;
+        let mut ear = Ear::default();
+        let cut = self.attend(&lines, &mut child.0, folder.path(), &mut ear, said, stop)?;
+        child.0.wait().doing("waiting for a guest")?;
+        let end = fs::read(folder.path().join(SHARE_OUTSIDE).join(ENDED))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<End>(&bytes).ok());
+        let (outcome, at) = match (cut, end) {
+            (Some(cut), end) => (Outcome::Cut(cut), end.map_or(ear.at, |end| end.at)),
+            (None, Some(end)) => (Outcome::Exited(end.code), end.at),
+            (None, None) => {
+                return Err(Error::Guest {
+                    last: ear.last_line(),
+                });
+            }
+        };
+        Ok(Ended {
+            outcome,
+            at,
+            folder,
+        })
+    }
+
+    /// Makes the guest's folder.
+    fn lay_out(&self) -> Result<tempfile::TempDir, Error> {
+        const DOING: &str = "making a guest's folder";
+        let folder = tempfile::tempdir().doing(DOING)?;
+        fs::create_dir(folder.path().join(SHARE_OUTSIDE)).doing(DOING)?;
+        fs::create_dir(folder.path().join("uml")).doing(DOING)?;
+        symlink(self.own_program, folder.path().join(INIT_LINK)).doing(DOING)?;
+        let errand = Errand {
+            job: self.job.clone(),
+            user: User {
+                uid: rustix::process::geteuid().as_raw(),
+                gid: rustix::process::getegid().as_raw(),
+            },
+        };
+        let text = serde_json::to_vec(&errand)
+            .map_err(io::Error::other)
+            .doing(DOING)?;
+        fs::write(folder.path().join(JOB), text).doing(DOING)?;
+        Ok(folder)
+    }
+
+    /// The command that becomes the kernel.
+    fn command(&self, folder: &Path) -> Result<Command, Error> {
+        let mut command = Command::new(self.own_program);
+        command.args(BOOT).arg(self.kernel.program());
+        command.args(self.kernel_arguments());
+        command.current_dir(folder).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let errors = File::create(folder.join("errors")).doing("making a guest's folder")?;
+        command.stderr(errors);
+        Ok(command)
+    }
+
+    /// What the kernel is told. Nothing of it depends on the machine or the
+    /// moment, for the kernel stirs it into its random numbers.
+    fn kernel_arguments(&self) -> Vec<OsString> {
+        let mut arguments = vec![
+            format!("mem={}M", self.limits.memory_mib),
+            "root=/dev/root".to_owned(),
+            "rootfstype=hostfs".to_owned(),
+            "ro".to_owned(),
+            format!("init={OUTSIDE}/{INIT_LINK}"),
+            "con=null".to_owned(),
+            "con0=fd:0,fd:1".to_owned(),
+            "uml_dir=uml/".to_owned(),
+            "time-travel=inf-cpu".to_owned(),
+            format!("time-travel-start={}", EPOCH_S * 1_000_000_000),
+            "norandmaps".to_owned(),
+            format!("lagometer.seed={}", self.seed),
+            "quiet".to_owned(),
+            "--".to_owned(),
+        ];
+        arguments.extend(INIT.map(str::to_owned));
+        arguments.into_iter().map(OsString::from).collect()
+    }
+
+    /// Hears the guest until it has ended; why it was ended, if it was.
+    fn attend(
+        &self,
+        lines: &Receiver<Vec<u8>>,
+        child: &mut Child,
+        folder: &Path,
+        ear: &mut Ear,
+        said: &mut dyn FnMut(Duration, &str),
+        stop: &AtomicBool,
+    ) -> Result<Option<Cut>, Error> {
+        let began = Instant::now();
+        let mut heard_at = began;
+        let mut cut: Option<(Cut, Instant)> = None;
+        loop {
+            let now = Instant::now();
+            let why = if stop.load(Ordering::Relaxed) {
+                Some(Cut::Stopped)
+            } else if now - began >= self.limits.time {
+                Some(Cut::Time)
+            } else {
+                (now - heard_at >= self.limits.silence).then_some(Cut::Silence)
+            };
+            match (why, cut) {
+                (Some(why), None) => {
+                    cut = Some((why, now));
+                    let bell = folder.join(SHARE_OUTSIDE).join(STOP);
+                    File::create(bell).doing("asking a guest to end")?;
+                }
+                (_, Some((_, asked_at))) if now - asked_at >= FAREWELL => end_group(child),
+                _ => {}
+            }
+            match lines.recv_timeout(LOOK) {
+                Ok(line) => {
+                    heard_at = now;
+                    ear.take(&line, said);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(cut.map(|(why, _)| why))
+    }
+}
+
+/// What was heard of a guest.
+#[derive(Debug, Default)]
+struct Ear {
+    /// The guest's clock when it last said anything.
+    at: Duration,
+    /// The kernel's last lines.
+    last: VecDeque<String>,
+}
+
+impl Ear {
+    fn take(&mut self, line: &[u8], said: &mut dyn FnMut(Duration, &str)) {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim_end_matches(['\r', '\n']);
+        if let Some((at, words)) = heard(line) {
+            self.at = at;
+            said(at, words);
+        } else if !line.trim().is_empty() {
+            self.last.truncate(LAST_LINES - 1);
+            self.last.push_front(line.trim().to_owned());
+        }
+    }
+
+    /// The kernel's line that most likely says why it ended.
+    fn last_line(&self) -> String {
+        let says_why = |line: &&String| line.contains("panic") || line.contains("could not be");
+        let says_more = |line: &&String| !line.starts_with("reboot:");
+        let mut lines = self.last.iter();
+        lines
+            .clone()
+            .find(says_why)
+            .or_else(|| lines.find(says_more))
+            .cloned()
+            .unwrap_or_else(|| "nothing".to_owned())
+    }
+}
+
+/// Reads lines on a thread of its own, so that a guest that says nothing can be
+/// noticed.
+fn read_lines(from: Option<impl Read + Send + 'static>) -> Result<Receiver<Vec<u8>>, Error> {
+    let (send, lines) = mpsc::sync_channel(LINES_WAITING);
+    let Some(from) = from else {
+        return Ok(lines);
+    };
+    thread::Builder::new()
+        .name("guest".to_owned())
+        .spawn(move || {
+            let mut reader = BufReader::new(from);
+            while let Some(line) = next_line(&mut reader) {
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        })
+        .doing("starting a thread")?;
+    Ok(lines)
+}
+
+/// A kernel's process, which ends with all that belongs to it when this is
+/// dropped.
+struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Nothing is left of the group if the guest ended by itself.
+        if !matches!(self.0.try_wait(), Ok(Some(_))) {
+            end_group(&mut self.0);
+            let _ = self.0.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_panic_is_what_is_said_of_its_end() {
+        let mut ear = Ear::default();
+        let mut words = Vec::new();
+        let lines = [
+            "Kernel panic - not syncing: no init\r\n",
+            "@said 2000 hello\r\n",
+            "\r\n",
+            "CPU: 0 PID: 1\n",
+            "reboot: System halted\n",
+        ];
+        for line in lines {
+            ear.take(line.as_bytes(), &mut |at, line| {
+                words.push((at, line.to_owned()));
+            });
+        }
+        assert_eq!(ear.last_line(), "Kernel panic - not syncing: no init");
+        assert_eq!(words, [(Duration::from_micros(2), "hello".to_owned())]);
+    }
+}

@@ -1,0 +1,227 @@
+//! A guest from inside: its first process. It puts the file systems together,
+//! gives up what the job must not have, runs the job, and turns the guest off.
+//!
+//! The root is the machine's own file system, read-only, beneath one in memory
+//! that takes what is written. What is written to the shared folder alone
+//! reaches the machine. The job is the user it is outside and has no
+//! privileges, so it cannot mount the machine's files in another way; in a user
+//! namespace of its own it may have all it wants of the guest's network.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufReader, PipeReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::protocol::{ENDED, End, Errand, JOB, OUTSIDE, SHARE, SHARE_OUTSIDE, next_line, said};
+
+/// Where the file system in memory is put together: a folder that every
+/// machine has and of which a guest has no use.
+const SITE: &str = "/proc";
+/// No capability has a number so high.
+const CAPABILITIES: u32 = 64;
+
+/// Is the guest's first process: the process that was started with
+/// [`INIT`](crate::INIT) calls this. It returns only where it is no guest's
+/// first process, with what the system said.
+#[must_use]
+pub fn init() -> io::Error {
+    if std::process::id() != 1 {
+        return io::Error::other("this is for the first process of a guest");
+    }
+    if let Err(error) = run() {
+        tell_kernel(&format!("the guest could not be set up: {error}"));
+    }
+    match reboot(RebootMode::RB_POWER_OFF) {
+        Err(error) => error.into(),
+        Ok(never) => match never {},
+    }
+}
+
+fn run() -> io::Result<()> {
+    let folder = fs::read_link(OUTSIDE)?;
+    let errand: Errand = serde_json::from_slice(&fs::read(folder.join(JOB))?)?;
+    let share = folder.join(SHARE_OUTSIDE);
+    make_root(&share)?;
+    let console = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/console")?;
+    let (from_job, to_us) = io::pipe()?;
+    let started = start(&errand, to_us);
+    let relay = thread::spawn(move || relay(from_job, console));
+    let code = match started {
+        Ok(mut child) => exit_code(child.wait()?),
+        Err(error) => {
+            tell_kernel(&format!("the job could not be started: {error}"));
+            127
+        }
+    };
+    // Whatever it has left behind, so that nobody holds the pipe.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    let _ = relay.join();
+    let end = End { code, at: clock() };
+    let path = Path::new(SHARE).join(ENDED);
+    let mut file = File::create(path)?;
+    file.write_all(&serde_json::to_vec(&end)?)?;
+    file.sync_all()?;
+    rustix::fs::sync();
+    Ok(())
+}
+
+/// Puts the root together and moves into it.
+fn make_root(share: &Path) -> io::Result<()> {
+    let site = Path::new(SITE);
+    mount_at("tmpfs", site, Some("mode=755"))?;
+    let root = site.join("root");
+    for folder in ["upper", "work", "root"] {
+        fs::create_dir(site.join(folder))?;
+    }
+    let layers = format!("lowerdir=/,upperdir={SITE}/upper,workdir={SITE}/work");
+    mount_at("overlay", &root, Some(&layers))?;
+    for (kind, at) in [("proc", "proc"), ("sysfs", "sys"), ("devtmpfs", "dev")] {
+        let at = root.join(at);
+        make_folder(&at)?;
+        mount_at(kind, &at, None)?;
+    }
+    for (kind, at, options) in [
+        ("devpts", "dev/pts", "mode=620,ptmxmode=666"),
+        ("tmpfs", "dev/shm", "mode=1777"),
+    ] {
+        let at = root.join(at);
+        make_folder(&at)?;
+        mount_at(kind, &at, Some(options))?;
+    }
+    open_devices(&root.join("dev"))?;
+    let inside = root.join(SHARE.trim_start_matches('/'));
+    make_folder(&inside)?;
+    mount(
+        Some("share"),
+        &inside,
+        Some("hostfs"),
+        MsFlags::MS_NOSUID | MsFlags::MS_NODEV,
+        Some(share),
+    )?;
+    std::env::set_current_dir(&root)?;
+    mount(Some("."), "/", None::<&str>, MsFlags::MS_MOVE, None::<&str>)?;
+    rustix::process::chroot(".")?;
+    std::env::set_current_dir("/")
+}
+
+fn mount_at(kind: &str, at: &Path, options: Option<&str>) -> io::Result<()> {
+    mount(Some(kind), at, Some(kind), MsFlags::empty(), options)
+        .map_err(|error| io::Error::other(format!("mounting {kind} at {}: {error}", at.display())))
+}
+
+/// Makes a folder where there is none.
+fn make_folder(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Lets everybody use the devices that are everybody's on other machines.
+fn open_devices(dev: &Path) -> io::Result<()> {
+    for device in [
+        "null", "zero", "full", "random", "urandom", "tty", "ptmx", "net/tun",
+    ] {
+        let path: PathBuf = dev.join(device);
+        if path.exists() {
+            fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+        }
+    }
+    for (name, to) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
+        std::os::unix::fs::symlink(to, dev.join(name))?;
+    }
+    Ok(())
+}
+
+/// Starts the job as its user and without privileges; what it says goes to
+/// `output`.
+fn start(errand: &Errand, output: io::PipeWriter) -> io::Result<Child> {
+    let Some((program, arguments)) = errand.job.command.split_first() else {
+        return Err(io::Error::other("there is no command"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&errand.job.directory);
+    command.env_clear();
+    command.envs(
+        errand
+            .job
+            .environment
+            .iter()
+            .map(|(key, value)| (key, value)),
+    );
+    command.stdin(Stdio::null());
+    command.stdout(output.try_clone()?).stderr(output);
+    command.gid(errand.user.gid).uid(errand.user.uid);
+    // Privileges are a thread's, and what it starts inherits them.
+    let spawned = thread::spawn(move || {
+        give_up_privileges()?;
+        command.spawn()
+    });
+    spawned
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("a thread ended")))
+}
+
+/// Programs that the calling thread starts from now on have no privileges,
+/// whatever their user is.
+fn give_up_privileges() -> io::Result<()> {
+    for number in 0..CAPABILITIES {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        // Root needs it to be root of a user namespace of its own. It is of no
+        // other use: programs gain nothing from files' capabilities here.
+        if capability == CapabilitySet::SETFCAP {
+            continue;
+        }
+        // The system knows fewer than there are numbers.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    Ok(set_no_new_privs(true)?)
+}
+
+/// Puts what the job says on the console, line by line, with the time.
+fn relay(from: PipeReader, mut console: File) {
+    let mut reader = BufReader::new(from);
+    while let Some(line) = next_line(&mut reader) {
+        let line = String::from_utf8_lossy(&line);
+        // There is nowhere to complain of a console.
+        let _ = console.write_all(said(clock(), line.trim_end()).as_bytes());
+    }
+}
+
+/// Says why there is no guest, among what the kernel says.
+fn tell_kernel(words: &str) {
+    // The root may not have been made: then the console is the first output.
+    let _ = io::stdout().write_all(format!("{words}\n").as_bytes());
+}
+
+/// The guest's clock, since it booted.
+fn clock() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32)
+}
+
+fn exit_code(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(1)
+}

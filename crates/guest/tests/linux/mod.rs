@@ -1,0 +1,256 @@
+//! The tests and what they share.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lagometer_guest::{
+    BOOT, Cache, Cut, Ended, Error, Guest, INIT, Job, Kernel, Limits, Outcome, boot, init,
+};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+const LIMITS: Limits = Limits {
+    memory_mib: 512,
+    time: Duration::from_mins(5),
+    silence: Duration::from_mins(2),
+};
+
+pub(crate) fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let asks = |words: [&str; 2]| arguments.starts_with(&words.map(OsString::from));
+    if asks(INIT) {
+        eprintln!("{}", init());
+        return ExitCode::FAILURE;
+    }
+    if asks(BOOT) {
+        eprintln!("{}", boot(Path::new(&arguments[2]), &arguments[3..]));
+        return ExitCode::FAILURE;
+    }
+    let kernel = Cache::of_user().and_then(|cache| cache.find(None));
+    let trials = match kernel {
+        Ok(kernel) => trials(&kernel),
+        Err(why) if env::var_os("LAGOMETER_REQUIRE_KERNEL").is_some() => {
+            eprintln!("LAGOMETER_REQUIRE_KERNEL is set, but {why}");
+            return ExitCode::FAILURE;
+        }
+        Err(why) => {
+            println!("skipped: {why}");
+            Vec::new()
+        }
+    };
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+type Test = fn(&Kernel) -> Result<(), Failed>;
+
+fn trials(kernel: &Kernel) -> Vec<Trial> {
+    let tests: [(&str, Test); 8] = [
+        (
+            "a_job_ends_with_its_code_and_its_words_have_the_time",
+            words_and_code,
+        ),
+        ("sleeping_takes_no_real_time", sleeping),
+        (
+            "what_is_written_stays_in_the_guest_but_for_the_share",
+            writing,
+        ),
+        ("a_job_has_no_privileges_and_is_its_user", privileges),
+        ("a_guest_has_no_network_of_the_machine", no_network),
+        (
+            "random_numbers_addresses_and_clock_are_pinned_and_the_seed_counts",
+            pinned,
+        ),
+        (
+            "a_guest_whose_clock_stands_still_is_ended_at_its_limit",
+            spinning,
+        ),
+        ("a_guest_that_is_stopped_leaves_what_it_had_said", stopped),
+    ];
+    tests
+        .into_iter()
+        .map(|(name, test)| {
+            let kernel = kernel.clone();
+            Trial::test(name, move || test(&kernel))
+        })
+        .collect()
+}
+
+/// What a shell's script said and how it ended.
+struct Heard {
+    ended: Ended,
+    lines: Vec<(Duration, String)>,
+}
+
+impl Heard {
+    fn text(&self) -> String {
+        let lines: Vec<&str> = self.lines.iter().map(|(_, line)| line.as_str()).collect();
+        lines.join("\n")
+    }
+}
+
+fn job(script: &str, directory: &Path) -> Job {
+    Job {
+        command: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
+        directory: directory.as_os_str().to_owned(),
+        environment: vec![("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into())],
+    }
+}
+
+fn run(kernel: &Kernel, script: &str, seed: u64) -> Result<Heard, Error> {
+    run_until(
+        kernel,
+        &job(script, Path::new("/")),
+        seed,
+        LIMITS,
+        &AtomicBool::new(false),
+    )
+}
+
+fn run_until(
+    kernel: &Kernel,
+    job: &Job,
+    seed: u64,
+    limits: Limits,
+    stop: &AtomicBool,
+) -> Result<Heard, Error> {
+    let own_program = env::current_exe().expect("a program knows its file");
+    let guest = Guest {
+        kernel,
+        own_program: &own_program,
+        job,
+        seed,
+        limits,
+    };
+    let mut lines = Vec::new();
+    let mut said = |at, line: &str| {
+        lines.push((at, line.to_owned()));
+        if line == "enough" {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let ended = guest.run(&mut said, stop)?;
+    Ok(Heard { ended, lines })
+}
+
+fn words_and_code(kernel: &Kernel) -> Result<(), Failed> {
+    let heard = run(kernel, "echo one; sleep 1.5; echo two >&2; exit 7", 1)?;
+    assert_eq!(heard.text(), "one\ntwo");
+    assert_eq!(heard.ended.outcome, Outcome::Exited(7));
+    let between = heard.lines[1].0.saturating_sub(heard.lines[0].0);
+    let early = between.as_secs_f64() - 1.5;
+    assert!((0.0..0.05).contains(&early), "{between:?}");
+    Ok(())
+}
+
+fn sleeping(kernel: &Kernel) -> Result<(), Failed> {
+    // A day: it would not end within the limits otherwise.
+    let heard = run(kernel, "sleep 86400", 1)?;
+    assert_eq!(heard.ended.outcome, Outcome::Exited(0));
+    assert!(
+        heard.ended.at >= Duration::from_hours(24),
+        "{:?}",
+        heard.ended.at
+    );
+    Ok(())
+}
+
+fn writing(kernel: &Kernel) -> Result<(), Failed> {
+    let outside = tempfile::tempdir()?;
+    // A path with everything in it that shells and mounts stumble over.
+    let odd = outside.path().join("a b,c'd\"e=f:g\\h");
+    fs::create_dir(&odd)?;
+    fs::write(odd.join("before"), "before")?;
+    let script = "set -e; cat before; echo; echo changed > before; echo new > after
+                  cat before after; rm before; ls
+                  cp after /lagometer/result
+                  ln -s /etc /lagometer/elsewhere; echo x > /lagometer/elsewhere/lagometer-test
+                  cat /etc/lagometer-test";
+    let stop = AtomicBool::new(false);
+    let heard = run_until(kernel, &job(script, &odd), 1, LIMITS, &stop)?;
+    assert_eq!(
+        heard.text(),
+        "before\nchanged\nnew\nafter\nx",
+        "{:?}",
+        heard.ended.outcome
+    );
+    assert_eq!(fs::read_to_string(odd.join("before"))?, "before");
+    assert!(!odd.join("after").exists());
+    assert!(!Path::new("/etc/lagometer-test").exists());
+    assert_eq!(
+        fs::read_to_string(heard.ended.share().join("result"))?,
+        "new\n"
+    );
+    Ok(())
+}
+
+fn privileges(kernel: &Kernel) -> Result<(), Failed> {
+    let script = "id -u; grep CapEff /proc/self/status | cut -f2
+                  mount -t hostfs none /mnt 2>/dev/null && echo mounted
+                  mount -o remount,rw / 2>/dev/null && echo remounted
+                  unshare --user --map-root-user --net --mount true && echo namespaces
+                  unshare --user --map-root-user --mount mount -t hostfs none /mnt 2>/dev/null && echo mounted
+                  unshare --user --map-root-user --mount umount /lagometer 2>/dev/null && echo unmounted
+                  true";
+    let heard = run(kernel, script, 1)?;
+    let uid = rustix::process::geteuid().as_raw();
+    // Without CAP_SETFCAP root could not be root of a user namespace.
+    let kept = if uid == 0 { 1_u64 << 31 } else { 0 };
+    assert_eq!(heard.text(), format!("{uid}\n{kept:016x}\nnamespaces"));
+    Ok(())
+}
+
+fn no_network(kernel: &Kernel) -> Result<(), Failed> {
+    let heard = run(kernel, "ls /sys/class/net | sort", 1)?;
+    let devices: Vec<&str> = heard.lines.iter().map(|(_, line)| line.as_str()).collect();
+    assert!(
+        devices
+            .iter()
+            .all(|device| ["lo", "sit0", "ip6tnl0", "dummy0"].contains(device)),
+        "{devices:?}"
+    );
+    Ok(())
+}
+
+fn pinned(kernel: &Kernel) -> Result<(), Failed> {
+    let script = "head -c 16 /dev/urandom | od -An -tx1; cat /proc/sys/kernel/random/uuid
+                  cut -d' ' -f1 /proc/self/maps; date +%s.%N; cat /proc/uptime; echo $$";
+    let [once, again, other] = [1, 1, 2].map(|seed| run(kernel, script, seed));
+    let (once, again, other) = (once?, again?, other?);
+    assert_eq!(once.lines, again.lines);
+    assert_eq!(once.ended.at, again.ended.at);
+    assert_ne!(
+        once.lines[0].1, other.lines[0].1,
+        "random numbers follow the seed"
+    );
+    Ok(())
+}
+
+fn spinning(kernel: &Kernel) -> Result<(), Failed> {
+    let limits = Limits {
+        silence: Duration::from_secs(3),
+        ..LIMITS
+    };
+    // No system call within the loop, and so no time.
+    let stop = AtomicBool::new(false);
+    let spins = job("echo before; sleep 1; while :; do :; done", Path::new("/"));
+    let heard = run_until(kernel, &spins, 1, limits, &stop)?;
+    assert_eq!(heard.text(), "before");
+    assert_eq!(heard.ended.outcome, Outcome::Cut(Cut::Silence));
+    Ok(())
+}
+
+fn stopped(kernel: &Kernel) -> Result<(), Failed> {
+    let script = "echo partial > /lagometer/result; echo enough
+                  until [ -e /lagometer/stop ]; do sleep 1; done; echo heard it; exit 3";
+    let stop = AtomicBool::new(false);
+    let heard = run_until(kernel, &job(script, Path::new("/")), 1, LIMITS, &stop)?;
+    assert_eq!(heard.text(), "enough\nheard it");
+    assert_eq!(heard.ended.outcome, Outcome::Cut(Cut::Stopped));
+    let result: PathBuf = heard.ended.share().join("result");
+    assert_eq!(fs::read_to_string(result)?, "partial\n");
+    Ok(())
+}
