@@ -22,6 +22,7 @@ mod plan;
 mod playable;
 mod resolve;
 mod runner;
+pub mod saved;
 pub mod sim;
 mod weather;
 pub mod workload;

@@ -12,6 +12,9 @@ pub enum Testbed {
     Emu,
     /// Real sockets with a relay of UDP datagrams between them.
     Relay,
+    /// Real sockets in two hosts behind an emulated link, all of it within a
+    /// kernel in virtual time.
+    Kernel,
     /// Real sockets over a real path.
     Net,
 }
@@ -23,6 +26,7 @@ impl Testbed {
         match self {
             Self::Sim => "sim",
             Self::Emu | Self::Relay => "emu",
+            Self::Kernel => "kernel",
             Self::Net => "net",
         }
     }

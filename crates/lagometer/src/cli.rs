@@ -3,6 +3,7 @@
 mod crew;
 mod gateway;
 mod instruments;
+mod kernel;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use crate::far_end;
 pub(crate) use self::instruments::{EchoArguments, SweepArguments};
 pub(crate) use crew::CrewArguments;
 pub(crate) use gateway::{GatewayArguments, with_two_dashes};
+pub(crate) use kernel::{GuestArguments, KernelArguments, KernelBuildArguments, KernelCommand};
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
 /// games.
@@ -32,6 +34,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Play an experiment: transports side by side on the same network
     Run(RunArguments),
+    /// What `run` starts within a kernel in virtual time
+    #[command(hide = true)]
+    Guest(GuestArguments),
     /// Play an experiment in virtual time and over real sockets, and set one
     /// beside the other
     Agree(AgreeArguments),
@@ -47,6 +52,8 @@ pub(crate) enum Command {
     Record(RecordArguments),
     /// Run any program behind an emulated link
     Shape(ShapeArguments),
+    /// Build and keep Linux kernels with a clock of their own
+    Kernel(KernelArguments),
     /// Say how noisy this machine is, and what it can measure
     Doctor(DoctorArguments),
     /// Run the channel gateway
@@ -101,9 +108,16 @@ pub(crate) struct RunArguments {
     /// Play so many seeds, from the first on, and give every figure's spread
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: u32,
-    /// Threads that play; as many as there are processors by default
+    /// Threads or guests that play; as many as there are processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// The kernel of `kernel`, by version or name; the last one built by
+    /// default
+    #[arg(long, value_name = "VERSION|NAME")]
+    pub(crate) kernel: Option<String>,
+    /// How long a guest of `kernel` may take in real time
+    #[arg(long, value_name = "TIME", default_value = "1 h")]
+    pub(crate) real_limit: Span,
     /// Exit with 1 when a budget is missed
     #[arg(long = "assert")]
     pub(crate) assert_budgets: bool,
@@ -126,6 +140,9 @@ pub(crate) enum Testbed {
     Sim,
     /// Real sockets and real kernels behind an emulated link, in real time
     Emu,
+    /// Real sockets and a real Linux kernel behind an emulated link, in virtual
+    /// time: deterministic; needs `lagometer kernel build` once
+    Kernel,
     /// Real sockets over a real path, to `lagometer serve` on another machine
     Net,
 }

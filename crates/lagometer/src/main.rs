@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod failure;
 mod far_end;
+mod guest;
 mod instrument;
 mod interrupt;
 mod output;
@@ -26,6 +27,10 @@ use crate::failure::Failure;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(failure) = guest::become_part(&std::env::args_os().collect::<Vec<_>>()) {
+        eprintln!("lagometer: {failure}");
+        return failure.exit_code();
+    }
     let cli = Cli::parse_from(cli::with_two_dashes(std::env::args_os()));
     match dispatch(cli.command) {
         Ok(code) => code,
@@ -39,6 +44,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Guest(arguments) => guest::run(&arguments),
         Command::Agree(arguments) => commands::agree(&arguments),
         Command::Echo(arguments) => commands::echo(&arguments),
         Command::Sweep(arguments) => commands::sweep(&arguments),
@@ -46,6 +52,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Serve(arguments) => commands::serve(&arguments),
         Command::Record(arguments) => commands::record(&arguments),
         Command::Shape(arguments) => commands::shape(&arguments),
+        Command::Kernel(arguments) => commands::kernel(&arguments.command),
         Command::Doctor(arguments) => commands::doctor(&arguments),
         Command::Gateway(arguments) => commands::gateway(*arguments),
         Command::World(arguments) => commands::world(&arguments),

@@ -111,15 +111,13 @@ fn seeds(document: &Document) -> String {
 fn conditions(document: &Document) -> Vec<String> {
     let mut conditions = Vec::new();
     if let Some(testbed) = &document.testbed {
-        conditions.push(
-            match testbed.as_str() {
-                "sim" => "virtual time (sim)",
-                "emu" => "real sockets, emulated link (emu)",
-                "net" => "real path (net)",
-                other => other,
-            }
-            .to_owned(),
-        );
+        conditions.push(match testbed.as_str() {
+            "sim" => "virtual time (sim)".to_owned(),
+            "emu" => "real sockets, emulated link (emu)".to_owned(),
+            "net" => "real path (net)".to_owned(),
+            "kernel" => format!("{} in virtual time (kernel)", kernel_of(document)),
+            other => other.to_owned(),
+        });
     }
     if document.testbed.is_some() {
         conditions.push(seeds(document));
@@ -131,6 +129,16 @@ fn conditions(document: &Document) -> Vec<String> {
         conditions.push("cut short".to_owned());
     }
     conditions
+}
+
+/// The guest's kernel and its tick, as the document has them.
+fn kernel_of(document: &Document) -> String {
+    let kernel = &document.experiment["kernel"];
+    let version = kernel["version"].as_str().unwrap_or_default();
+    match kernel["hz"].as_u64() {
+        Some(hz) => format!("Linux {version} at {hz} Hz"),
+        None => "Linux".to_owned(),
+    }
 }
 
 /// Seconds of play for each seed, as far as the longest timeline tells.
@@ -225,6 +233,15 @@ mod tests {
             verdict: None,
             warnings: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_run_in_a_guest_names_its_kernel_and_tick() {
+        let mut document = document(json!({}));
+        document.testbed = Some("kernel".to_owned());
+        document.experiment["kernel"] = json!({ "version": "6.1.192", "hz": 1000 });
+        let said = conditions(&document).remove(0);
+        assert_eq!(said, "Linux 6.1.192 at 1000 Hz in virtual time (kernel)");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_emu::{Clock, Error, LaneSetup, LogSummary, Outcome, Settings};
+use lagometer_emu::{Clock, Error, LaneSetup, LogSummary, Outcome, Settings, Waiting};
 use lagometer_link::{Direction, Link};
 use lagometer_stats::Audit;
 use lagometer_units::Time;
@@ -40,6 +40,8 @@ pub struct EmuOptions {
     pub relay: bool,
     /// Where to write the packets of the first seed and their fates.
     pub pcap: Option<PathBuf>,
+    /// How the router waits. In virtual time it may only sleep.
+    pub waiting: Waiting,
 }
 
 /// What an emulated run found.
@@ -95,6 +97,7 @@ pub fn play_emulated(
         }
         let settings = Settings {
             log: options.pcap.clone().filter(|_| found.seeds.is_empty()),
+            waiting: options.waiting,
             ..Settings::default()
         };
         let (run, outcome) = play_seed(resolved, options, &settings, seed, progress, stop)?;

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Gets the right to have hosts; to be called while the process has a
 /// single thread.
-pub(super) fn acquire_permission() -> Result<(), Failure> {
+pub(crate) fn acquire_permission() -> Result<(), Failure> {
     match Permission::acquire() {
         Ok(_) => Ok(()),
         Err(refusal) => Err(Failure::Environment(format!(
@@ -36,7 +36,7 @@ pub(super) fn play(
 }
 
 /// Whether the user or the machine is to mend it.
-pub(super) fn failure(error: Error) -> Failure {
+pub(crate) fn failure(error: Error) -> Failure {
     match error {
         Error::TooManyLanes { .. } | Error::Mtu { .. } => Failure::input(error),
         error => Failure::Environment(error.to_string()),

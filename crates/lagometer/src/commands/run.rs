@@ -8,6 +8,7 @@ use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{Plan, Resolved, RunContext, RunOptions, Testbed, assemble, play};
 
 use super::emulated;
+use super::in_guests;
 use super::named::{Ask, resolved};
 use super::over_net;
 use crate::cli::{self, EmuMode, RunArguments};
@@ -42,37 +43,56 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if arguments.testbed == cli::Testbed::Emu && arguments.emu_mode == EmuMode::Namespaces {
         emulated::acquire_permission()?;
     }
+    let kernel = (arguments.testbed == cli::Testbed::Kernel)
+        .then(|| in_guests::kernel(arguments))
+        .transpose()?;
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
-    let host = lagometer_machine::measured();
+    // A guest has no part in the machine's noise, nor may a document that is to
+    // be the same every time.
+    let host = match kernel {
+        Some(_) => lagometer_machine::named(),
+        None => lagometer_machine::measured(),
+    };
     announce(&resolved, &options);
     let progress = Progress::new(total_play(&resolved, &options));
     let began = Instant::now();
     let told = |played| progress.played(played);
     let mut path = None;
-    let (seeds, audit) = match (arguments.testbed, &far) {
-        (_, Some(far)) => {
+    let mut guests_wall = None;
+    let (seeds, audit) = match (arguments.testbed, &far, &kernel) {
+        (_, Some(far), _) => {
             let found = over_net::play(&resolved, &options, far, &told, stop)?;
             path = Some(over_net::Path::of(&found, far));
             (found.seeds, None)
         }
-        (cli::Testbed::Sim | cli::Testbed::Net, None) => {
-            (play(&resolved, &options, &told, stop), None)
-        }
-        (cli::Testbed::Emu, None) => {
+        (cli::Testbed::Emu, None, _) => {
             let options = EmuOptions {
                 seeds: options.seeds.clone(),
                 ipv6: arguments.ipv6,
                 relay: arguments.emu_mode == EmuMode::Proxy,
                 pcap: arguments.pcap.clone(),
+                ..EmuOptions::default()
             };
             emulated::play(&resolved, &options, &told, stop)?
         }
+        (_, None, Some(kernel)) => {
+            let (seeds, at_once) = (&options.seeds, options.threads);
+            let found = in_guests::play(arguments, kernel, seeds, at_once, &told, stop)?;
+            guests_wall = Some(found.longest);
+            (found.seeds, found.audit)
+        }
+        (_, None, None) => (play(&resolved, &options, &told, stop), None),
     };
     progress.finish();
+    let took = began.elapsed();
+    if let Some(wall) = guests_wall {
+        let (wall, took) = (wall.as_secs_f64(), took.as_secs_f64());
+        eprintln!("lagometer: {wall:.1} s by the guests' clock took {took:.1} s");
+    }
     let context = RunContext {
         started,
-        wall: began.elapsed(),
+        wall: guests_wall.unwrap_or(took),
         host,
         testbed: Some(testbed(arguments).name()),
         audit,
@@ -80,6 +100,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let mut document = assemble(&resolved, &options.seeds, seeds, context);
     if let Some(path) = path {
         path.tell(&mut document);
+    }
+    if let Some(kernel) = &kernel {
+        in_guests::label(&mut document, kernel);
     }
 
     let html = match (&arguments.html, arguments.no_html) {
@@ -99,10 +122,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 /// Flags that have a meaning in one testbed only.
 fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     let is_emu = arguments.testbed == cli::Testbed::Emu;
+    let is_guest = arguments.testbed == cli::Testbed::Kernel;
     let is_net = testbed(arguments) == Testbed::Net;
-    if is_emu && arguments.far.to.is_some() {
+    if (is_emu || is_guest) && arguments.far.to.is_some() {
         return Err(Failure::Input(
-            "--to is for a real path: leave out `--testbed emu`".to_owned(),
+            "--to is for a real path: leave out `--testbed`".to_owned(),
+        ));
+    }
+    if arguments.kernel.is_some() && !is_guest {
+        return Err(Failure::Input(
+            "--kernel is for `--testbed kernel`".to_owned(),
         ));
     }
     if is_net && arguments.network.is_some() {
@@ -113,7 +142,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     }
     let alone = [
         ("--pcap", arguments.pcap.is_some()),
-        ("--ipv6", arguments.ipv6),
+        ("--ipv6", arguments.ipv6 && !is_guest),
         ("--emu-mode", arguments.emu_mode == EmuMode::Proxy),
     ];
     if let Some((flag, _)) = alone.iter().find(|(_, given)| *given && !is_emu) {
@@ -131,6 +160,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
 fn testbed(arguments: &RunArguments) -> Testbed {
     match (arguments.testbed, arguments.emu_mode) {
         (cli::Testbed::Net, _) => Testbed::Net,
+        (cli::Testbed::Kernel, _) => Testbed::Kernel,
         (cli::Testbed::Sim, _) if arguments.far.to.is_some() => Testbed::Net,
         (cli::Testbed::Sim, _) => Testbed::Sim,
         (cli::Testbed::Emu, EmuMode::Namespaces) => Testbed::Emu,

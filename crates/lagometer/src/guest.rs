@@ -1,0 +1,109 @@
+//! This program within a guest: it becomes the kernel, is the guest's first
+//! process, and plays one seed of an experiment there.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use lagometer_emu::Waiting;
+use lagometer_guest::{BOOT, INIT, SHARE, STOP, boot, init};
+use lagometer_lab::Testbed;
+use lagometer_lab::emu::{EmuOptions, play_emulated};
+use lagometer_lab::saved::SavedSeed;
+use lagometer_stats::Audit;
+use serde::{Deserialize, Serialize};
+
+use crate::cli::GuestArguments;
+use crate::commands::{acquire_permission, emulation_failure, named};
+use crate::failure::Failure;
+
+/// What was found, in the folder that the guest shares.
+pub(crate) const FOUND: &str = "found.json";
+
+/// How a line begins that says how many more seconds were played, all lanes
+/// together.
+pub(crate) const PLAYED: &str = "played ";
+
+/// How often is looked whether the guest is to end, by its own clock.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What one guest found.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Found {
+    /// What the lanes did; nothing if no seed was begun.
+    pub(crate) seed: Option<SavedSeed>,
+    /// What the emulator says of its own work.
+    pub(crate) audit: Option<Audit>,
+}
+
+/// Becomes the kernel or a guest's first process, if that is asked for; then it
+/// returns only where it could not.
+pub(crate) fn become_part(arguments: &[OsString]) -> Option<Failure> {
+    let asks = |words: [&str; 2]| {
+        let given = arguments.get(1..3);
+        given.is_some_and(|given| given.iter().zip(words).all(|(given, word)| given == word))
+    };
+    let failed = |error: io::Error| Failure::Environment(format!("a guest cannot be: {error}"));
+    if asks(INIT) {
+        return Some(failed(init()));
+    }
+    match arguments.get(3..) {
+        Some([kernel, arguments @ ..]) if asks(BOOT) => {
+            Some(failed(boot(Path::new(kernel), arguments)))
+        }
+        _ => None,
+    }
+}
+
+/// Plays one seed within a guest.
+pub(crate) fn run(arguments: &GuestArguments) -> Result<ExitCode, Failure> {
+    acquire_permission()?;
+    let resolved = named::resolved(&named::Ask {
+        experiment: &arguments.experiment,
+        network: arguments.network.as_deref(),
+        duration: arguments.duration,
+        tick: arguments.tick,
+        seed: Some(arguments.seed),
+        lanes: &arguments.lanes,
+        testbed: Testbed::Kernel,
+    })?;
+    let options = EmuOptions {
+        seeds: vec![arguments.seed],
+        ipv6: arguments.ipv6,
+        waiting: Waiting::Sleep,
+        ..EmuOptions::default()
+    };
+    let told = |played: Duration| eprintln!("{PLAYED}{}", played.as_secs());
+    let found = play_emulated(&resolved, &options, &told, watch()?).map_err(emulation_failure)?;
+    let found = Found {
+        seed: found.seeds.first().map(SavedSeed::from),
+        audit: found.audit,
+    };
+    let path = Path::new(SHARE).join(FOUND);
+    let written = serde_json::to_vec(&found)
+        .map_err(io::Error::other)
+        .and_then(|text| fs::write(&path, text));
+    written.map_err(|why| Failure::Write { path, why })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The flag that is raised when the guest is to end.
+fn watch() -> Result<&'static AtomicBool, Failure> {
+    static STOPS: AtomicBool = AtomicBool::new(false);
+    let stop = Path::new(SHARE).join(STOP);
+    thread::Builder::new()
+        .name("watch".to_owned())
+        .spawn(move || {
+            while !stop.exists() {
+                thread::sleep(LOOK);
+            }
+            STOPS.store(true, Ordering::Relaxed);
+        })
+        .map_err(|why| Failure::Environment(format!("cannot start a thread: {why}")))?;
+    Ok(&STOPS)
+}
