@@ -1,33 +1,36 @@
 //! Metrics and health over HTTP, for whoever watches a process of ours.
 //!
-//! A few short requests a second come from inside the house; what comes from
-//! elsewhere costs no more than a thread for a moment: a request has to be
-//! short and quick, and only so many are heard at once. What is answered is the
-//! caller's: the gateway tells of its connections and channels, a world of its
-//! players. [`scrape`] asks another process for its metrics.
+//! A few short requests a second come from inside the house. What comes from
+//! elsewhere cannot keep them from being answered: one thread serves all
+//! connections as they become ready, waits for none, and holds a bounded number
+//! of them, each for a bounded time. One more than that takes the place of the
+//! oldest of the address that has most. What is answered is the caller's: the
+//! gateway tells of its connections and channels, a world of its players.
+//! [`scrape`] asks another process for its metrics.
 
+mod connection;
 pub mod scrape;
+mod table;
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::warn;
 
-/// The longest request that is read.
-const REQUEST_BYTES: usize = 8 << 10;
-
-/// How long a request may take to arrive, and the answer to be taken.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Requests that are heard at once.
-const AT_ONCE: usize = 16;
+use connection::{Connection, Progress};
+use table::Table;
 
 /// How long nobody is let in after the system refused a connection.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Connections accepted before those that are there have their turn: fewer than
+/// there are places, so that a newcomer is heard before he is the oldest.
+const ACCEPTED_AT_ONCE: usize = 32;
 
 /// What is answered to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,86 +103,115 @@ pub fn bind(at: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Answers requests on a thread of its own until the process ends: `answer` is
-/// given the path that was asked for, without its query.
+/// given the path that was asked for, without its query. It may take a moment;
+/// everybody else waits meanwhile.
 ///
 /// # Errors
 ///
 /// The system has no thread for it.
 pub fn serve(
     listener: TcpListener,
-    answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
+    answer: impl Fn(&str) -> Answer + Send + 'static,
 ) -> io::Result<()> {
-    let answer = Arc::new(answer);
+    listener.set_nonblocking(true)?;
     Builder::new()
         .name("web".into())
-        .spawn(move || hear_all(&listener, &answer))
+        .spawn(move || serve_all(&listener, &answer))
         .map(drop)
 }
 
-fn hear_all<A>(listener: &TcpListener, answer: &Arc<A>)
-where
-    A: Fn(&str) -> Answer + Send + Sync + 'static,
-{
-    let being_heard = Arc::new(AtomicUsize::new(0));
+fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
+    let mut table = Table::default();
     loop {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                warn!(%error, "cannot accept requests for a while");
-                thread::sleep(PAUSE);
-                continue;
-            }
-        };
-        if being_heard.fetch_add(1, Ordering::Relaxed) >= AT_ONCE {
-            being_heard.fetch_sub(1, Ordering::Relaxed);
+        let Ok(ready) = wait(listener, &table) else {
+            thread::sleep(PAUSE);
             continue;
-        }
-        let (answer, done) = (Arc::clone(answer), Arc::clone(&being_heard));
-        let hear = move || {
-            // Whoever goes before the answer does not want it.
-            let _ = hear_one(stream, &*answer);
-            done.fetch_sub(1, Ordering::Relaxed);
         };
-        let request = Builder::new().name("web-request".into());
-        if request.spawn(hear).is_err() {
-            being_heard.fetch_sub(1, Ordering::Relaxed);
+        let now = Instant::now();
+        // Whoever asks for the same at the same time gets the same answer.
+        let answers = RefCell::new(BTreeMap::new());
+        let answer = |path: &str| {
+            let mut answers = answers.borrow_mut();
+            let known = answers.entry(path.to_owned());
+            known.or_insert_with(|| answer(path)).clone()
+        };
+        table.advance(now, &ready.connections, |connection| {
+            connection.advance(now, |line| answer_line(line, &answer)) == Progress::Goes
+        });
+        if ready.listener {
+            accept(now, listener, &mut table, &answer);
         }
     }
 }
 
-fn hear_one(mut stream: TcpStream, answer: &impl Fn(&str) -> Answer) -> io::Result<()> {
-    let give_up = Instant::now() + PATIENCE;
-    let mut request = Vec::new();
-    let mut buffer = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = give_up.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > REQUEST_BYTES {
-            return Ok(());
+/// Who has something to do.
+struct Ready {
+    listener: bool,
+    /// In the order of the table.
+    connections: Vec<bool>,
+}
+
+/// Waits until somebody has something to do, or the first of the connections
+/// has run out of time.
+fn wait(listener: &TcpListener, table: &Table<Connection>) -> io::Result<Ready> {
+    let mut files = vec![PollFd::new(listener, PollFlags::IN)];
+    files.extend(table.iter().map(|connection| {
+        let interest = if connection.is_answering() {
+            PollFlags::OUT
+        } else {
+            PollFlags::IN
+        };
+        PollFd::new(connection.stream(), interest)
+    }));
+    let timeout = table.next_deadline().map(|due| {
+        let left = due.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
         }
-        stream.set_read_timeout(Some(left))?;
-        let bytes = stream.read(&mut buffer)?;
-        if bytes == 0 {
-            return Ok(());
+    });
+    match poll(&mut files, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let is_ready = |file: &PollFd<'_>| !file.revents().is_empty();
+    Ok(Ready {
+        listener: is_ready(&files[0]),
+        connections: files[1..].iter().map(is_ready).collect(),
+    })
+}
+
+/// Takes in those who wait, and answers those whose request is there already.
+fn accept(
+    now: Instant,
+    listener: &TcpListener,
+    table: &mut Table<Connection>,
+    answer: &impl Fn(&str) -> Answer,
+) {
+    for _ in 0..ACCEPTED_AT_ONCE {
+        match listener.accept() {
+            Ok((stream, address)) => {
+                let Ok(mut connection) = Connection::new(stream) else {
+                    continue;
+                };
+                if connection.advance(now, |line| answer_line(line, answer)) == Progress::Goes {
+                    table.insert(address.ip().to_canonical(), connection);
+                }
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return,
+                // It went again before it was accepted.
+                ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                _ => {
+                    warn!(%error, "cannot accept requests for a while");
+                    // Who is there is older than who cannot come.
+                    table.evict();
+                    thread::sleep(PAUSE);
+                    return;
+                }
+            },
         }
-        request.extend_from_slice(&buffer[..bytes]);
     }
-    let line = request
-        .split(|&byte| byte == b'\r')
-        .next()
-        .unwrap_or_default();
-    let answer = answer_line(&String::from_utf8_lossy(line), answer);
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let head = format!(
-        "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        answer.status,
-        answer.content_type,
-        answer.body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    if !line.starts_with(b"HEAD ") {
-        stream.write_all(&answer.body)?;
-    }
-    Ok(())
 }
 
 /// What a request line is answered.
@@ -195,13 +227,24 @@ fn answer_line(line: &str, answer: &impl Fn(&str) -> Answer) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
     use super::*;
 
     fn echo(path: &str) -> Answer {
         match path {
             "/there" => Answer::ok("here\n"),
+            "/long" => Answer::ok("x".repeat(8 << 20)),
             _ => Answer::not_found("/there"),
         }
+    }
+
+    fn start() -> SocketAddr {
+        let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let at = listener.local_addr().unwrap();
+        serve(listener, echo).unwrap();
+        at
     }
 
     fn ask(at: SocketAddr, request: &str) -> String {
@@ -214,9 +257,7 @@ mod tests {
 
     #[test]
     fn paths_are_answered_and_other_methods_refused() {
-        let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
-        let at = listener.local_addr().unwrap();
-        serve(listener, echo).unwrap();
+        let at = start();
         let got = ask(at, "GET /there?and=more HTTP/1.1\r\nhost: x\r\n\r\n");
         assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
         assert!(got.ends_with("\r\n\r\nhere\n"), "{got}");
@@ -225,11 +266,48 @@ mod tests {
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         assert!(ask(at, "GET / HTTP/1.1\r\n\r\n").contains("there are /there"));
         assert!(ask(at, "POST /there HTTP/1.1\r\n\r\n").contains("405"));
-        // Who says nothing, or too much, is left alone.
-        let long = format!("GET /{} HTTP/1.1", "x".repeat(2 * REQUEST_BYTES));
+        // Who says too much is left alone.
+        let long = format!("GET /{} HTTP/1.1", "x".repeat(64 << 10));
         let mut stream = TcpStream::connect(at).unwrap();
         let _ = stream.write_all(long.as_bytes());
         assert_eq!(stream.read(&mut [0; 8]).unwrap_or_default(), 0);
+    }
+
+    #[test]
+    fn connections_that_say_nothing_or_little_do_not_keep_a_health_check_waiting() {
+        let at = start();
+        let silent: Vec<TcpStream> = (0..400)
+            .map(|n| {
+                let mut stream = TcpStream::connect(at).unwrap();
+                if n % 2 == 0 {
+                    let _ = stream.write_all(b"GET /the");
+                }
+                stream
+            })
+            .collect();
+        for _ in 0..40 {
+            let got = ask(at, "GET /there HTTP/1.1\r\n\r\n");
+            assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
+        }
+        drop(silent);
+    }
+
+    #[test]
+    fn one_who_takes_no_answer_keeps_nobody_waiting() {
+        let at = start();
+        let mut greedy: Vec<TcpStream> = (0..30)
+            .map(|_| {
+                let mut stream = TcpStream::connect(at).unwrap();
+                stream.write_all(b"GET /long HTTP/1.1\r\n\r\n").unwrap();
+                stream
+            })
+            .collect();
+        let got = ask(at, "GET /there HTTP/1.1\r\n\r\n");
+        assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
+        // And whoever takes it gets all of it.
+        let mut all = Vec::new();
+        greedy.pop().unwrap().read_to_end(&mut all).unwrap();
+        assert!(all.len() > 8 << 20);
     }
 
     #[test]
