@@ -41,6 +41,7 @@ impl Session {
                     merge_from_bytes: 1000,
                     resume_at_bytes: 500,
                     close_at_bytes: WAITING_LIMIT / 2,
+                    server_close_at_bytes: WAITING_LIMIT / 2,
                     ..SlowReaders::default()
                 },
                 ..ConnectionSettings::default()

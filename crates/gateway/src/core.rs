@@ -104,7 +104,7 @@ mod settings;
 pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
 pub use channels::{AuthRequest, AuthVerdict, ChannelSide, Ticket};
-pub use connections::{AddressBanned, ConnectionSide, Recording};
+pub use connections::{AddressBanned, ConnectionSide, Received, Recording};
 pub use counters::{
     BUCKET_ENDS_US, Buckets, COUNTED_TYPES, ChannelCounters, ConnectionCounters, PeerCounters,
     TypeCounters,
@@ -113,6 +113,6 @@ pub use events::{Event, Severity};
 pub use ids::{ChannelId, ConnId, ConnKey, GroupId, Peer, SideId, household};
 pub use settings::{
     Acl, AclLevel, AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypeSettings,
-    ChannelTypes, ClientRights, ConnectionSettings, Fsm, FsmState, Grid, LoginLimits, PeerBudgets,
-    Place, RecordingLimits, Recovery, SettingsError, SlowReaders, openings,
+    ChannelTypes, ClientRights, ConnectionSettings, Fsm, FsmState, Grid, LoginBudget, LoginLimits,
+    PeerBudgets, Place, RecordingLimits, Recovery, SettingsError, SlowReaders, openings,
 };

@@ -18,13 +18,15 @@ mod command;
 pub mod config;
 mod connection_loop;
 mod gatekeeper;
+mod intake;
 mod journal;
 mod link;
 mod listener;
+mod mailbox;
 mod metrics;
+mod pace;
 mod poller;
 mod providers;
-mod queue;
 mod recordings;
 mod report;
 mod shared;
@@ -43,7 +45,7 @@ use std::thread::JoinHandle;
 
 use rustix::io::Errno;
 use thiserror::Error;
-use tracing::{info, warn};
+use tracing::warn;
 
 use crate::core::{Peer, Recording, SideId};
 
@@ -53,12 +55,12 @@ use clock::Clock;
 use command::{Command, Commands};
 use config::Config;
 use connection_loop::{ConnectionLoop, Parts, WAKER};
-use gatekeeper::Gatekeeper;
+use gatekeeper::AdmissionControl;
 use link::{Link, Mail};
 use listener::Listener;
+use mailbox::{Exchange, Queue};
 use metrics::Metrics;
-use poller::{Poller, Waker};
-use queue::Queue;
+use poller::{Poller, Waker, waker};
 use report::Report;
 use shared::Shared;
 
@@ -133,7 +135,7 @@ struct Ends {
 impl Ends {
     fn new() -> Result<Self, Errno> {
         let poller = Poller::new()?;
-        let waker = Waker::new(&poller, WAKER)?;
+        let waker = waker(&poller, WAKER)?;
         Ok(Self {
             commands: Arc::new(Commands::new(waker.clone())),
             report: Arc::new(Report::new(waker.clone())),
@@ -156,7 +158,7 @@ impl Server {
     ///
     /// [`ServerError`] when the system lacks something.
     pub fn start(config: Config) -> Result<Self, ServerError> {
-        raise_limits(&config)?;
+        let connections_at_most = raise_limits(&config)?;
         let loops = usize::from(config.threads.connections).max(1);
         let listeners = open_all(&config, loops)?;
         let of = |peer| {
@@ -180,7 +182,7 @@ impl Server {
         let clock = Clock::start();
         let shared = Arc::new(Shared {
             clock,
-            gatekeeper: Gatekeeper::new(config.limits.clone()),
+            gatekeeper: AdmissionControl::new(config.limits.clone(), connections_at_most),
             kcp: Arc::default(),
             owned: AtomicBool::new(false),
             draining: AtomicBool::new(false),
@@ -329,14 +331,14 @@ fn links(
 ) -> Result<(Vec<Link>, Option<ChannelLoop>), ServerError> {
     if config.threads.connections == 0 {
         let worker = ChannelWorker::new(config, shared.clock, &ends[0].waker);
-        return Ok((vec![Link::Here(Box::new(worker))], None));
+        return Ok((vec![Link::Here(Box::new(worker), 0)], None));
     }
     let own = Ends::new()?;
     let inbox = Arc::new(Queue::new(config.threads.queue, own.waker.clone()));
     let (mut links, mut outboxes) = (Vec::new(), Vec::new());
     for (number, ends) in ends.iter().enumerate() {
         let from_channels = Arc::new(Queue::new(config.threads.queue, ends.waker.clone()));
-        outboxes.push((Arc::clone(&from_channels), VecDeque::new()));
+        outboxes.push(Arc::clone(&from_channels));
         links.push(Link::There(Mail {
             side: SideId(number as u16),
             to_channels: Arc::clone(&inbox),
@@ -344,17 +346,17 @@ fn links(
             unsent: VecDeque::new(),
             waker: ends.waker.clone(),
             taken: VecDeque::new(),
+            probe_returned: 0,
         }));
     }
     let channels = ChannelLoop {
         worker: ChannelWorker::new(config, shared.clock, &own.waker),
         poller: own.poller,
+        exchange: Exchange::new(inbox, outboxes, own.waker.clone()),
         waker: own.waker,
         shared: Arc::clone(shared),
         commands: own.commands,
         report: own.report,
-        inbox,
-        outboxes,
     };
     Ok((links, Some(channels)))
 }
@@ -366,12 +368,25 @@ fn record_to(folder: &Path) -> Result<Sender<Recording>, ServerError> {
     })
 }
 
-/// As many files as the settings let connections come, and the congestion
-/// control they ask for: tried now, not at the first connection.
-fn raise_limits(config: &Config) -> Result<(), ServerError> {
+/// Files that are no connections: listeners, pollers, wakers, the web port's
+/// connections, login providers', recordings and the log, and connections that
+/// are being closed while another has their place.
+const OTHER_FILES: u64 = 512;
+
+/// As many files as the system gives, and the congestion control that the
+/// settings ask for: tried now, not at the first connection. Returns how many
+/// connections there are files for.
+fn raise_limits(config: &Config) -> Result<u32, ServerError> {
     let files = threads::raise_file_limit();
-    if files < u64::from(config.limits.connections) {
-        info!(files, "fewer files than connections may come");
+    let at_most = connections_within(files);
+    if at_most < config.limits.connections {
+        warn!(
+            files,
+            connections = at_most,
+            wanted = config.limits.connections,
+            "fewer connections than limits.connections, for there are not files enough; raise the \
+             limit of open files (ulimit -n, LimitNOFILE)"
+        );
     }
     if let Some(name) = &config.tcp.congestion_control {
         carrier::try_congestion_control(name).map_err(|why| ServerError::CongestionControl {
@@ -379,7 +394,14 @@ fn raise_limits(config: &Config) -> Result<(), ServerError> {
             why,
         })?;
     }
-    Ok(())
+    Ok(at_most)
+}
+
+/// How many connections `files` are enough for. A system that gives hardly any
+/// is left to refuse by itself.
+fn connections_within(files: u64) -> u32 {
+    let at_most = files.saturating_sub(OTHER_FILES).max(files / 2);
+    u32::try_from(at_most).unwrap_or(u32::MAX)
 }
 
 /// All addresses taken, and those opened that need not wait for an owner of

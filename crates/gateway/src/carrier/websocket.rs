@@ -47,13 +47,29 @@ type Opening<S> = MidHandshake<ServerHandshake<S, NoCallback>>;
 impl<S: Read + Write> WebSocketCarrier<S> {
     /// Begins to be the server of a WebSocket.
     pub fn accept(beneath: S) -> Self {
+        Self::accept_with(beneath, MESSAGE_BYTES)
+    }
+
+    /// Likewise, of one whose messages have at most so many bytes until
+    /// [`allow_long_messages`](Self::allow_long_messages).
+    pub fn accept_with(beneath: S, message_bytes: usize) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER_BYTES)
             .write_buffer_size(WRITE_BUFFER_BYTES)
-            .max_message_size(Some(MESSAGE_BYTES))
-            .max_frame_size(Some(MESSAGE_BYTES));
+            .max_message_size(Some(message_bytes))
+            .max_frame_size(Some(message_bytes));
         Self {
             state: State::after(tungstenite::accept_with_config(beneath, Some(config))),
+        }
+    }
+
+    /// Messages may be as long as those of any peer that has logged in.
+    pub fn allow_long_messages(&mut self) {
+        if let State::Open(socket) = &mut self.state {
+            socket.set_config(|config| {
+                config.max_message_size = Some(MESSAGE_BYTES);
+                config.max_frame_size = Some(MESSAGE_BYTES);
+            });
         }
     }
 

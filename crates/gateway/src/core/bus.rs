@@ -13,6 +13,7 @@
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_protocol::merge::MergeOptions;
@@ -44,6 +45,14 @@ pub enum ToChannels {
     },
     /// A client misbehaved.
     Misbehaved(Misbehaviour),
+    /// Messages of a client wait for a server that cannot keep up: the client
+    /// is to be read more slowly.
+    Congested {
+        /// The client.
+        sender: ConnId,
+        /// How long it is not to be read.
+        pause: Duration,
+    },
     /// What a slow reader had not read of a channel grew too large to be
     /// merged: it needs all of the channel's data again.
     Resync {
@@ -112,6 +121,23 @@ pub enum ToConnections {
         to: ConnId,
         /// The message.
         message: Bytes,
+    },
+    /// One message of a client for a server.
+    Forward {
+        /// Who sent it.
+        from: ConnId,
+        /// The recipient.
+        to: ConnId,
+        /// The message.
+        message: Bytes,
+    },
+    /// A client is not to be read for a while: its messages wait for a server
+    /// that cannot keep up.
+    Pause {
+        /// The client.
+        id: ConnId,
+        /// How long.
+        pause: Duration,
     },
     /// One message for several.
     SendMany {
@@ -251,6 +277,9 @@ pub enum CloseReason {
     /// It asked for more than a budget allows.
     #[error("over its budget of {0}")]
     OverBudget(Budget),
+    /// It had not logged in, and another needed its place.
+    #[error("another needed its place: it had not logged in")]
+    Evicted,
     /// It said nothing for too long.
     #[error("silent for too long")]
     Silent,

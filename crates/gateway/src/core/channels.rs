@@ -145,6 +145,7 @@ impl ChannelSide {
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
             ToChannels::Messages { from, packet } => self.messages(now, from, &packet),
+            ToChannels::Congested { sender, pause } => self.pause(sender, pause),
             ToChannels::Closed { key, broke_off } => self.closed(now, from, key, broke_off),
             ToChannels::Misbehaved(what) => self.misbehaved(now, what),
             ToChannels::Resync { id, channel } => self.resync(now, id, channel),

@@ -11,6 +11,7 @@
 //! the connection is closed, as it is when it reads nothing for too long.
 
 mod behind;
+mod congestion;
 mod connection;
 mod deliver;
 mod groups;
@@ -36,6 +37,7 @@ use super::settings::ConnectionSettings;
 
 use connection::{Connection, Login, Table};
 use groups::Groups;
+pub use inbound::Received;
 
 /// How often connections are looked over for those that have run out of time.
 const LOOK_OVER: Duration = Duration::from_millis(500);
@@ -61,6 +63,8 @@ pub struct ConnectionSide {
     /// Slots of connections with something to write, each once.
     writable: VecDeque<ConnKey>,
     closing: VecDeque<(ConnKey, CloseReason)>,
+    /// Connections that are to be read more slowly, each once.
+    paused: VecDeque<ConnKey>,
     recordings: VecDeque<Recording>,
     recording: bool,
     /// Bytes kept of all recordings.
@@ -104,6 +108,7 @@ impl ConnectionSide {
             to_channels: VecDeque::new(),
             writable: VecDeque::new(),
             closing: VecDeque::new(),
+            paused: VecDeque::new(),
             recordings: VecDeque::new(),
             recording: false,
             recorded_bytes: 0,
@@ -279,6 +284,26 @@ impl ConnectionSide {
     /// socket, call [`close`](Self::close).
     pub fn poll_close(&mut self) -> Option<(ConnKey, CloseReason)> {
         self.closing.pop_front()
+    }
+
+    /// The next connection that is not to be read for a while, for its messages
+    /// wait for a server that cannot keep up. Whoever reads it all the same
+    /// risks that the server is closed as a slow reader.
+    pub fn poll_pause(&mut self) -> Option<(ConnKey, Duration)> {
+        loop {
+            let key = self.paused.pop_front()?;
+            let connection = self.table.get_mut(key);
+            if let Some(pause) = connection.and_then(|connection| connection.pause.take()) {
+                return Some((key, pause));
+            }
+        }
+    }
+
+    /// Whether something came up that has not been fetched yet: bytes to write,
+    /// or connections to close. Whoever sleeps now would hold it up.
+    #[must_use]
+    pub fn has_more_to_do(&self) -> bool {
+        !self.writable.is_empty() || !self.closing.is_empty()
     }
 
     /// When [`handle_deadline`](Self::handle_deadline) is to be called.

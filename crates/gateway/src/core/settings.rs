@@ -40,10 +40,35 @@ pub struct ConnectionSettings {
     pub silent_at_most: Option<Duration>,
     /// What is put up with of slow readers.
     pub slow_readers: SlowReaders,
+    /// What a connection may ask for before its login.
+    pub before_login: LoginBudget,
     /// How long what a login says may be.
     pub logins: LoginLimits,
     /// How much is kept for recordings.
     pub recordings: RecordingLimits,
+}
+
+/// What a connection may ask for before its login; it is closed when it asks
+/// for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginBudget {
+    /// Bytes, on the wire or unpacked, whichever are more.
+    pub bytes: usize,
+    /// Messages, of any kind.
+    pub messages: u32,
+    /// AUTH messages.
+    pub attempts: u32,
+}
+
+impl Default for LoginBudget {
+    /// 128 KiB, 512 messages, eight attempts.
+    fn default() -> Self {
+        Self {
+            bytes: 128 << 10,
+            messages: 512,
+            attempts: 8,
+        }
+    }
 }
 
 /// How long what a login says may be. What is longer is refused with the answer
@@ -125,6 +150,10 @@ pub struct SlowReaders {
     /// At this many bytes waiting the connection is closed: these are messages
     /// that cannot be merged.
     pub close_at_bytes: usize,
+    /// The same of a game server. From a quarter of `close_at_bytes` on the
+    /// clients whose messages wait for it are read more slowly, so that it is
+    /// met only by what is on its way already.
+    pub server_close_at_bytes: usize,
     /// How long nothing may be read while something waits.
     pub close_after: Duration,
     /// How large the merged updates of one channel may grow before they are
@@ -133,13 +162,14 @@ pub struct SlowReaders {
 }
 
 impl Default for SlowReaders {
-    /// Merging from 256 KiB, queueing again at 64 KiB, closing at 4 MiB or
-    /// after ten seconds.
+    /// Merging from 256 KiB, queueing again at 64 KiB, closing at 4 MiB (servers:
+    /// 64 MiB) or after ten seconds.
     fn default() -> Self {
         Self {
             merge_from_bytes: 256 << 10,
             resume_at_bytes: 64 << 10,
             close_at_bytes: 4 << 20,
+            server_close_at_bytes: 64 << 20,
             close_after: Duration::from_secs(10),
             merged: MergeLimits {
                 max_encoded_bytes: 48 << 10,
@@ -163,6 +193,7 @@ impl Default for ConnectionSettings {
             slow_readers: SlowReaders::default(),
             logins: LoginLimits::default(),
             recordings: RecordingLimits::default(),
+            before_login: LoginBudget::default(),
         }
     }
 }

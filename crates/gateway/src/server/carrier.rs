@@ -5,11 +5,13 @@
 //! what has arrived, and take as much of the outbox as there is room for.
 
 mod kcp;
+mod metered;
 mod stream;
 mod tls;
 mod websocket;
 
 pub(super) use kcp::{KcpCounters, KcpEvent, KcpPort, KcpSession, Unproven};
+pub(super) use metered::Metered;
 pub(super) use stream::{SecureStream, TcpOptions, tcp_options, try_congestion_control};
 pub use tls::TlsError;
 pub(super) use tls::TlsIdentity;
@@ -24,8 +26,11 @@ use crate::carrier::fill;
 pub(super) use crate::carrier::{Reading, Writing};
 use crate::core::{CloseReason, ConnKey, ConnectionSide};
 
-/// How much one reading takes at most before others have their turn.
-const FAIR_SHARE_BYTES: usize = 256 << 10;
+use super::intake::Intake;
+
+/// The largest WebSocket message of a connection that has not logged in: a
+/// login, and what comes with it.
+const LOGIN_MESSAGE_BYTES: usize = 16 << 10;
 
 /// One connection's carrier.
 #[derive(Debug)]
@@ -45,33 +50,56 @@ impl Carrier {
     pub(super) fn socket(&self) -> Option<&TcpStream> {
         match self {
             Self::Tcp(stream) => Some(stream),
-            Self::Tls(stream) => Some(&stream.sock),
-            Self::WebSocket(stream) => stream.stream().map(Beneath::socket),
+            Self::Tls(stream) => Some(stream.sock.socket()),
+            Self::WebSocket(stream) => Some(stream.stream()?.metered().socket()),
             Self::Kcp(_) => None,
         }
     }
 
-    /// Hands what has arrived to the connection side, through `buffer`.
-    pub(super) fn read(
-        &mut self,
-        now: Time,
-        side: &mut ConnectionSide,
-        key: ConnKey,
-        buffer: &mut [u8],
-    ) -> Reading {
+    /// The server's side of a WebSocket, whose messages are short until
+    /// [`authenticated`](Self::authenticated).
+    pub(super) fn websocket(beneath: Beneath) -> Self {
+        let stream = WebSocketOverSocket::accept_with(beneath, LOGIN_MESSAGE_BYTES);
+        Self::WebSocket(Box::new(stream))
+    }
+
+    /// The peer has logged in: it may send what others may.
+    pub(super) fn authenticated(&mut self) {
+        if let Self::WebSocket(stream) = self {
+            stream.allow_long_messages();
+        }
+    }
+
+    /// Takes in what has arrived, through `buffer`, as far as the connection's
+    /// share of the turn goes.
+    pub(super) fn read(&mut self, intake: &mut Intake<'_>, buffer: &mut [u8]) -> Reading {
+        let share = intake.bytes_left();
         match self {
-            Self::Tcp(stream) => stream::read_socket(stream, buffer, |bytes| {
-                side.receive(now, key, bytes);
-            }),
-            Self::Tls(stream) => read_fair_share(|| {
-                stream::read_once(stream.as_mut(), buffer, |bytes| {
-                    side.receive(now, key, bytes);
-                })
-            }),
-            Self::WebSocket(stream) => {
-                read_fair_share(|| stream.read_once(|bytes| side.receive(now, key, bytes)))
+            Self::Tcp(stream) => {
+                let most = share.min(buffer.len());
+                stream::read_socket(stream, &mut buffer[..most], |bytes| intake.take(bytes))
             }
-            Self::Kcp(session) => session.read(|bytes| side.receive(now, key, bytes)),
+            Self::Tls(stream) => {
+                stream.sock.allow(share);
+                let reading = read_share(intake, |intake| {
+                    stream::read_once(stream.as_mut(), buffer, |bytes| intake.take(bytes)).0
+                });
+                more_if_used_up(reading, &stream.sock)
+            }
+            Self::WebSocket(stream) => {
+                if let Some(beneath) = stream.stream_mut() {
+                    beneath.metered_mut().allow(share);
+                }
+                let reading = read_share(intake, |intake| {
+                    intake.count_carrier_message();
+                    stream.read_once(|bytes| intake.take(bytes)).0
+                });
+                match stream.stream() {
+                    Some(beneath) => more_if_used_up(reading, beneath.metered()),
+                    None => reading,
+                }
+            }
+            Self::Kcp(session) => session.read(|bytes| intake.take(bytes)),
         }
     }
 
@@ -98,12 +126,12 @@ impl Carrier {
             Self::Tls(mut stream) => {
                 stream.conn.send_close_notify();
                 let _ = io::Write::flush(&mut *stream);
-                stream::hang_up(&stream.sock);
+                stream::hang_up(stream.sock.socket());
             }
             Self::WebSocket(mut stream) => {
                 stream.say_goodbye(why);
-                if let Some(socket) = stream.stream().map(Beneath::socket) {
-                    stream::hang_up(socket);
+                if let Some(beneath) = stream.stream() {
+                    stream::hang_up(beneath.metered().socket());
                 }
             }
             // KCP has no goodbye.
@@ -112,16 +140,23 @@ impl Carrier {
     }
 }
 
-/// Reads until nothing more has arrived or others have waited long enough.
-fn read_fair_share(mut read: impl FnMut() -> (Reading, usize)) -> Reading {
-    let mut total = 0;
+/// Reads until nothing more has arrived or the connection has had its share.
+fn read_share(
+    intake: &mut Intake<'_>,
+    mut read: impl FnMut(&mut Intake<'_>) -> Reading,
+) -> Reading {
     loop {
-        match read() {
-            (Reading::More, bytes) => total += bytes,
-            (ended, _) => return ended,
+        match read(intake) {
+            Reading::More if !intake.is_full() => {}
+            other => return other,
         }
-        if total >= FAIR_SHARE_BYTES {
-            return Reading::More;
-        }
+    }
+}
+
+/// Where nothing more came because no more was allowed, there may be more.
+fn more_if_used_up(reading: Reading, socket: &Metered) -> Reading {
+    match reading {
+        Reading::Done if socket.is_used_up() => Reading::More,
+        other => other,
     }
 }

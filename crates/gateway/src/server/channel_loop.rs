@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lagometer_units::Time;
 use rustix::io::Errno;
-
-use crate::core::bus::ToConnections;
 
 use super::channel_worker::ChannelWorker;
 use super::command::{Command, Commands};
-use super::link::Posted;
-use super::poller::{Events, Poller, Waker};
-use super::queue::Queue;
+use super::link::{Delivered, Posted};
+use super::mailbox::Exchange;
+use super::poller::{EventBell, Events, Poller, Waker};
 use super::report::{Numbers, Report};
 use super::shared::Shared;
 
@@ -24,27 +23,20 @@ pub(super) struct ChannelLoop {
     pub(super) shared: Arc<Shared>,
     pub(super) commands: Arc<Commands>,
     pub(super) report: Arc<Report>,
-    pub(super) inbox: Arc<Queue<Posted>>,
-    /// To each connection loop, and what found no room there yet.
-    pub(super) outboxes: Vec<(Arc<Queue<ToConnections>>, VecDeque<ToConnections>)>,
+    pub(super) exchange: Exchange<Posted, Delivered, EventBell>,
 }
 
 impl ChannelLoop {
-    /// Runs until told to end.
+    /// Runs until told to end. Each turn has the order that the
+    /// [mailbox](super::mailbox) asks for: sleep, silence, look at everything.
     pub(super) fn run(mut self) -> Result<(), Errno> {
         let mut ready = Events::new();
         let mut arrived = VecDeque::new();
         let (mut answered, mut turns, mut busy_ns) = (0, 0, 0);
         loop {
-            // While a connection loop cannot keep up, nothing is taken in and
-            // no beat is made: what waits is bounded.
-            let blocked = self.outboxes.iter().any(|(_, unsent)| !unsent.is_empty());
             let before = self.shared.clock.now();
-            let timeout = (!blocked)
-                .then(|| self.worker.next_deadline())
-                .flatten()
-                .map(|due| due.since(before));
-            self.poller.wait(timeout, &mut ready)?;
+            let due = self.worker.next_deadline().map(|due| due.since(before));
+            self.poller.wait(self.exchange.rest(due), &mut ready)?;
             // The bell is all that it waits for.
             if ready.iter().next().is_some() {
                 self.waker.silence();
@@ -54,38 +46,48 @@ impl ChannelLoop {
                 match command {
                     Command::End => return Ok(()),
                     Command::Reload(config) => self.worker.reload(&config, &self.waker),
-                    Command::Adopt(_) | Command::Drain => {}
+                    Command::Adopt(_) | Command::Evict(_) | Command::Drain => {}
                 }
             }
-            if !blocked {
-                self.inbox.take(&mut arrived);
-                for (from, message) in arrived.drain(..) {
-                    self.worker.handle(now, from, message);
-                }
-                self.worker.settle(now);
-                self.worker.handle_deadline(now);
-                self.worker.settle(now);
-                while let Some((side, message)) = self.worker.poll_bus() {
-                    if let Some((_, unsent)) = self.outboxes.get_mut(usize::from(side.0)) {
-                        unsent.push_back(message);
-                    }
-                }
-            }
-            for (queue, unsent) in &mut self.outboxes {
-                queue.offer(unsent, &self.waker);
+            // While a connection loop cannot keep up, nothing is taken in and
+            // no beat is made: what waits is bounded.
+            if self.exchange.take(&mut arrived) {
+                self.work(now, &mut arrived);
+                self.exchange.deliver();
             }
             if self.worker.has_owner() && !self.shared.owned.swap(true, Ordering::SeqCst) {
                 self.shared.wake_all();
             }
             turns += 1;
             busy_ns += self.shared.clock.now().since(now).as_nanos() as u64;
-            self.report.answer(&mut answered, || Numbers {
+            let asked = self.report.asked();
+            self.report.answer(asked, &mut answered, || Numbers {
                 channels: Some(self.worker.report()),
                 turns,
                 busy_ns,
-                queued: self.inbox.depth() as u64,
+                queued: self.exchange.depth() as u64,
                 ..Numbers::default()
             });
+        }
+    }
+
+    /// Handles what has come and what is due.
+    fn work(&mut self, now: Time, arrived: &mut VecDeque<Posted>) {
+        for item in arrived.drain(..) {
+            match item {
+                Posted::Message(from, message) => self.worker.handle(now, from, message),
+                Posted::Probe(side, number) => {
+                    let back = Delivered::Probe(number);
+                    self.exchange.post(usize::from(side.0), back);
+                }
+            }
+        }
+        self.worker.settle(now);
+        self.worker.handle_deadline(now);
+        self.worker.settle(now);
+        while let Some((side, message)) = self.worker.poll_bus() {
+            let message = Delivered::Message(message);
+            self.exchange.post(usize::from(side.0), message);
         }
     }
 }

@@ -4,19 +4,26 @@
 use lagometer_units::Time;
 
 use crate::core::bus::{ToChannels, ToConnections};
-use crate::core::{ChannelCounters, ChannelSettings, ChannelSide, SideId};
+use crate::core::{AuthVerdict, ChannelCounters, ChannelSettings, ChannelSide, SideId};
 
 use super::clock::Clock;
 use super::config::Config;
 use super::journal;
 use super::poller::Waker;
-use super::providers::Authenticator;
+use super::providers::{Authenticator, Waiting};
+
+/// So few logins that wait are kept even if nobody wants them any more.
+const FORGET_AT: usize = 64;
 
 /// Owns all channels.
 #[derive(Debug)]
 pub(super) struct ChannelWorker {
     side: ChannelSide,
     authenticator: Authenticator,
+    /// Logins that nobody was asked about yet.
+    waiting: Waiting,
+    /// At so many of them it is looked which are wanted still.
+    forget_at: usize,
     clock: Clock,
     /// How long the last beat took, in milliseconds.
     beat_ms: f64,
@@ -30,6 +37,8 @@ impl ChannelWorker {
                 ..config.channels.clone()
             }),
             authenticator: Authenticator::new(&config.auth, waker),
+            waiting: Waiting::default(),
+            forget_at: FORGET_AT,
             clock,
             beat_ms: 0.0,
         }
@@ -48,14 +57,25 @@ impl ChannelWorker {
     /// Lets the provider decide what is to be decided, and keeps the log.
     pub(super) fn settle(&mut self, now: Time) {
         while let Some(request) = self.side.poll_auth_request() {
-            let unix_ns = self.clock.unix_ns_at_zero().unsigned_abs() + now.as_nanos();
-            let ticket = request.ticket;
-            if let Some(verdict) = self.authenticator.decide(unix_ns / 1_000_000_000, request) {
-                self.side.answer_auth(now, ticket, verdict);
+            if let Some(dropped) = self.waiting.push(request) {
+                self.side.answer_auth(now, dropped, AuthVerdict::Failed);
             }
         }
         while let Some((ticket, verdict)) = self.authenticator.poll() {
             self.side.answer_auth(now, ticket, verdict);
+        }
+        while self.authenticator.is_free()
+            && let Some(request) = self.waiting.pop(|ticket| self.side.wants(ticket))
+        {
+            let ticket = request.ticket;
+            let unix_seconds = Clock::unix_seconds_now();
+            if let Some(verdict) = self.authenticator.decide(unix_seconds, request) {
+                self.side.answer_auth(now, ticket, verdict);
+            }
+        }
+        if self.waiting.len() >= self.forget_at {
+            self.waiting.retain(|ticket| self.side.wants(ticket));
+            self.forget_at = FORGET_AT.max(2 * self.waiting.len());
         }
         while let Some(event) = self.side.poll_event() {
             journal::write(&event);
@@ -85,5 +105,62 @@ impl ChannelWorker {
     /// What was counted, and how long the last beat took in milliseconds.
     pub(super) fn report(&self) -> (ChannelCounters, f64) {
         (self.side.counters(), self.beat_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::core::bus::AuthAttempt;
+    use crate::core::{ConnKey, Peer};
+    use crate::server::config::FileConfig;
+    use crate::server::poller::{Poller, waker};
+    use crate::server::providers::signed_token::tests::{KEY, sign};
+
+    /// Whether a client gets in with a token that expires then, where the
+    /// gateway started while its machine's calendar was an hour slow.
+    fn gets_in(expires_at: u64) -> bool {
+        let data = tempfile::tempdir().unwrap();
+        let secret = data.path().join("key");
+        std::fs::write(&secret, KEY).unwrap();
+        let text = format!(
+            "[auth]\nprovider = \"signed-token\"\nsecret_file = \"{}\"\n",
+            secret.display()
+        );
+        let config = FileConfig::parse("test", &text).unwrap();
+        let config = config.resolve(1).unwrap();
+        let poller = Poller::new().unwrap();
+        let waker = waker(&poller, 0).unwrap();
+        let clock = Clock::started_too_early_by(Duration::from_hours(1));
+        let mut worker = ChannelWorker::new(&config, clock, &waker);
+        let claims = format!(r#"{{"sub":"eve","exp":{expires_at}}}"#);
+        let attempt = AuthAttempt {
+            key: ConnKey {
+                slot: 0,
+                generation: 1,
+            },
+            peer: Peer::Client,
+            address: None,
+            stub_id: 0,
+            broadcast: 0,
+            player: "eve".to_owned(),
+            login_token: sign(r#"{"alg":"HS256"}"#, &claims),
+        };
+        let now = Time::from_secs(1);
+        worker.handle(now, SideId(0), ToChannels::Auth(attempt));
+        worker.settle(now);
+        match worker.poll_bus() {
+            Some((_, ToConnections::AuthAnswer { admitted, .. })) => admitted,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_token_that_expired_after_the_clock_was_set_right_lets_nobody_in() {
+        let now = Clock::unix_seconds_now();
+        assert!(gets_in(now + 600));
+        assert!(!gets_in(now - 600));
     }
 }

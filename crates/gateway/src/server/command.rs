@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::core::Peer;
 
 use super::config::{Config, Wire};
-use super::gatekeeper::Pass;
+use super::gatekeeper::{Permit, PermitId};
 use super::poller::Waker;
 
 /// One thing to do.
@@ -15,6 +15,8 @@ use super::poller::Waker;
 pub(super) enum Command {
     /// Take over a connection that was accepted.
     Adopt(Accepted),
+    /// Close an unauthenticated connection whose place another has got.
+    Evict(PermitId),
     /// Take other settings.
     Reload(Arc<Config>),
     /// Let everyone go, and end.
@@ -30,12 +32,12 @@ pub(super) struct Accepted {
     pub(super) peer: Peer,
     pub(super) wire: Wire,
     pub(super) address: IpAddr,
-    pub(super) pass: Pass,
+    pub(super) permit: Permit,
 }
 
 /// Commands on their way to one loop. What is in it is bounded by those who
-/// send: settings and the end come seldom, and connections are let in one by
-/// one.
+/// send: settings and the end come seldom, and of connections there are no more
+/// than have been admitted, or evicted since the loop's last turn.
 #[derive(Debug)]
 pub(super) struct Commands {
     waiting: Mutex<VecDeque<Command>>,

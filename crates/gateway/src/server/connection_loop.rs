@@ -9,7 +9,7 @@ mod drain;
 mod kcp;
 mod traffic;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -18,20 +18,23 @@ use std::time::Duration;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
-use crate::core::{CloseReason, ConnectionSide, Peer, Recording};
+use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer, Recording};
 
 use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
 use super::config::Config;
+use super::gatekeeper::PermitId;
 use super::journal;
 use super::link::Link;
 use super::listener::Listener;
+use super::pace::Rates;
 use super::poller::{Events, Poller, Waker};
 use super::report::{Numbers, Report};
 use super::shared::Shared;
 use super::sockets::Sockets;
 
 use drain::Drain;
+use traffic::LOOK_AT_CLOCK_EVERY;
 
 /// Tokens from here on are not connections.
 pub(super) const WAKER: u64 = 1 << 32;
@@ -79,8 +82,16 @@ pub(super) struct ConnectionLoop {
     kcp_due: BTreeSet<(Time, usize)>,
     /// KCP conversations with peers that may not be where they say.
     kcp_unproven: Unproven,
-    /// Connections that may have more to read than the poller knows.
-    unread: Vec<usize>,
+    /// Connections that may have more to read than the poller knows, each once.
+    unread: VecDeque<ConnKey>,
+    /// Connections that are not read for a while, by when they are again.
+    paused: BTreeSet<(Time, ConnKey)>,
+    /// Those that have not logged in.
+    unauthenticated: BTreeMap<PermitId, ConnKey>,
+    /// How fast a client is read.
+    rates: Rates,
+    /// Processor time that a connection may cost before its login.
+    login_work: Duration,
     /// The listeners for clients are open.
     clients_may_come: bool,
     look_over_at: Option<Time>,
@@ -92,6 +103,8 @@ pub(super) struct ConnectionLoop {
     tick: Duration,
     buffer: Vec<u8>,
     scratch: Vec<u8>,
+    /// The last probe that was sent and the last that was answered for.
+    probed: u64,
     answered: u64,
     turns: u64,
     busy_ns: u64,
@@ -116,6 +129,7 @@ impl ConnectionLoop {
     pub(super) fn new(parts: Parts) -> Self {
         let mut side = ConnectionSide::new(parts.config.connections.clone());
         side.record_clients(parts.recordings.is_some());
+        let (rates, login_work) = (rates(&parts.config), parts.config.limits.login_work);
         Self {
             number: parts.number,
             poller: parts.poller,
@@ -133,7 +147,11 @@ impl ConnectionLoop {
             kcp_ports: Vec::new(),
             kcp_due: BTreeSet::new(),
             kcp_unproven: Unproven::default(),
-            unread: Vec::new(),
+            unread: VecDeque::new(),
+            paused: BTreeSet::new(),
+            unauthenticated: BTreeMap::new(),
+            rates,
+            login_work,
             clients_may_come: false,
             look_over_at: None,
             accept_again_at: None,
@@ -141,6 +159,7 @@ impl ConnectionLoop {
             turned_at: Time::ZERO,
             buffer: vec![0; READ_BUFFER_BYTES],
             scratch: Vec::new(),
+            probed: 0,
             answered: 0,
             turns: 0,
             busy_ns: 0,
@@ -171,16 +190,17 @@ impl ConnectionLoop {
     /// Waits for whatever comes first.
     fn wait(&mut self, events: &mut Events) -> Result<(), Errno> {
         if self.link.is_full() {
-            self.waker.wait(CHANNELS_BUSY)?;
+            self.waker.bell().wait(CHANNELS_BUSY)?;
             return self.poller.wait(Some(Duration::ZERO), events);
         }
-        if !self.unread.is_empty() {
+        if !self.unread.is_empty() || self.side.has_more_to_do() {
             return self.poller.wait(Some(Duration::ZERO), events);
         }
         let due = [
             self.side.next_deadline(),
             self.link.next_deadline(),
             self.kcp_due.first().map(|(due, _)| *due),
+            self.paused.first().map(|(until, _)| *until),
             self.look_over_at,
             self.accept_again_at,
             self.drain.as_ref().map(Drain::next_deadline),
@@ -194,7 +214,7 @@ impl ConnectionLoop {
         let rested = self.rested(now);
         let rest = due.map_or(rested, |due| due.min(rested)).since(now);
         if rest >= SHORTEST_REST {
-            self.waker.wait(rest)?;
+            self.waker.bell().wait(rest)?;
             now = self.shared.clock.now();
         }
         self.poller.wait(due.map(|due| due.since(now)), events)
@@ -220,6 +240,7 @@ impl ConnectionLoop {
         while let Some(command) = self.commands.take() {
             match command {
                 Command::Adopt(accepted) => self.adopt(now, accepted),
+                Command::Evict(permit) => self.evict(now, permit),
                 Command::Reload(config) => self.reload(config),
                 Command::Drain => self.begin_to_drain(now),
                 Command::End => return Ok(true),
@@ -227,10 +248,16 @@ impl ConnectionLoop {
         }
         self.take_events(now, events);
         self.tick_kcp(now);
+        let asked = self.report.asked();
+        if asked != self.probed {
+            self.probed = asked;
+            self.link.send_probe(asked);
+        }
         self.link.exchange(now, &mut self.side);
         self.side.handle_deadline(now);
         self.link.handle_deadline(now);
         self.link.exchange(now, &mut self.side);
+        self.pause_senders(now);
         self.look_over(now);
         self.flush(now);
         self.close_those_to_go(now);
@@ -245,18 +272,20 @@ impl ConnectionLoop {
     }
 
     fn take_events(&mut self, now: Time, events: &Events) {
-        let may_read = !self.link.is_full();
+        let mut may_read = !self.link.is_full();
         if may_read {
-            for slot in std::mem::take(&mut self.unread) {
-                self.read(now, slot);
-            }
+            self.resume_paused(now);
+            may_read = self.read_listed(now);
         }
-        for event in events.iter() {
+        for (at, event) in events.iter().enumerate() {
+            if at % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1 && may_read {
+                may_read = !self.is_late(now);
+            }
             let number = (event.token & 0xffff_ffff) as usize;
             match event.token & !0xffff_ffff {
                 0 => self.take_event(now, number, event, may_read),
                 LISTENERS => self.accept(now, number),
-                KCP_PORTS if may_read => self.read_kcp(now, number),
+                KCP_PORTS if !self.link.is_full() => self.read_kcp(now, number),
                 _ => {}
             }
         }
@@ -267,29 +296,35 @@ impl ConnectionLoop {
         self.side.set_settings(config.connections.clone());
         self.link.reload(&config, &self.waker);
         self.tick = config.channels.types.shortest_tick();
+        (self.rates, self.login_work) = (rates(&config), config.limits.login_work);
         self.config = config;
     }
 
-    /// Those who take too long to be let in have to go.
+    /// Those who take too long to log in have to go.
     fn look_over(&mut self, now: Time) {
         if self.look_over_at.is_none_or(|at| now < at) {
             return;
         }
         let within = self.shared.gatekeeper.limits().login_within;
-        let mut late = Vec::new();
-        let mut strangers = false;
-        for socket in self.sockets.iter_mut().filter(|socket| socket.is_stranger) {
-            if self.side.is_admitted(socket.key) {
-                socket.is_stranger = false;
-            } else if now.since(socket.opened) >= within {
-                late.push(socket.key);
-            } else {
-                strangers = true;
+        let waiting: Vec<ConnKey> = self.unauthenticated.values().copied().collect();
+        for key in waiting {
+            self.note_login(key.slot());
+            if let Some(socket) = self.sockets.get(key)
+                && socket.is_unauthenticated
+                && now.since(socket.opened) >= within
+            {
+                self.end(now, key, CloseReason::AuthTimeout);
             }
         }
-        self.look_over_at = strangers.then(|| now + LOOK_OVER);
-        for key in late {
-            self.end(now, key, CloseReason::AuthTimeout);
+        let any = !self.unauthenticated.is_empty();
+        self.look_over_at = any.then(|| now + LOOK_OVER);
+    }
+
+    /// Those whose messages wait for a server that cannot keep up are read more
+    /// slowly.
+    fn pause_senders(&mut self, now: Time) {
+        while let Some((key, pause)) = self.side.poll_pause() {
+            self.pause(key, now + pause);
         }
     }
 
@@ -316,7 +351,8 @@ impl ConnectionLoop {
             busy_ns,
             ..
         } = self;
-        report.answer(answered, || {
+        // Not before the probe has been through the channels and back.
+        report.answer(link.returned_probe(), answered, || {
             let mut numbers = Numbers {
                 connections: Some(side.counters()),
                 turns: *turns,
@@ -330,5 +366,12 @@ impl ConnectionLoop {
             link.report(&mut numbers);
             numbers
         });
+    }
+}
+
+fn rates(config: &Config) -> Rates {
+    Rates {
+        messages_per_s: u64::from(config.limits.messages_per_second),
+        bytes_per_s: config.limits.bytes_per_second,
     }
 }

@@ -1,13 +1,28 @@
-//! Who may come in, before a word is spoken: bans, and limits for all and for
-//! each address.
+//! Admission: who may connect, before a message is read. Bans, and limits for
+//! all and for each address.
 //!
-//! One gatekeeper stands before all threads. It is asked once for each
+//! Places come in pools, so that those who have proved nothing cannot take what
+//! belongs to others:
+//!
+//! - `connections` bounds everybody; `reserved_for_servers` of them, a quarter at
+//!   most, no client can take;
+//! - of the clients that have not logged in there are `unauthenticated` at
+//!   most, `unauthenticated_per_address` of one address. A newcomer who finds
+//!   a pool full takes the place of the one who has been in it longest: who
+//!   fills the pool with silence pushes out his own silence, and who means to
+//!   log in has done so long before it is his turn to go;
+//! - servers that have not logged in have a pool of their own, as large as what
+//!   is reserved for them.
+//!
+//! One admission control stands before all threads. It is asked once for each
 //! connection; what it counts for each message is one atomic number of the
-//! connection's address.
+//! connection's address. It closes nothing itself: [`Admitted::evicted`] names
+//! the connection whose place was given away, and the loop that owns it closes
+//! it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lagometer_units::Time;
@@ -17,29 +32,53 @@ use crate::core::{Peer, household};
 
 use super::config::Limits;
 
-/// Counts who is inside.
+/// Servers that may be about to log in at once, however few places there are.
+const FEWEST_SERVERS: u32 = 16;
+
+/// Counts who is connected.
 #[derive(Debug)]
-pub(super) struct Gatekeeper {
+pub(super) struct AdmissionControl {
     limits: Mutex<Arc<Limits>>,
-    inside: AtomicU32,
-    addresses: Mutex<Addresses>,
+    /// As many connections as there can be files for, whatever the limits say.
+    connections_at_most: u32,
+    places: Mutex<Places>,
     turned_away: [AtomicU64; Refusal::ALL.len()],
+    evicted: [AtomicU64; 2],
 }
 
 #[derive(Debug, Default)]
-struct Addresses {
+struct Places {
+    /// Connections by kind of peer.
+    connected: [u32; 2],
+    /// Those of them that have not logged in, by age.
+    unauthenticated: [BTreeMap<PermitId, Unauthenticated>; 2],
+    last_id: u64,
     /// The second that was last swept for.
     swept: u64,
-    known: BTreeMap<IpAddr, Known>,
+    addresses: BTreeMap<IpAddr, OfAddress>,
+}
+
+/// What is known of clients' addresses that somebody is connected from, or
+/// was in this second.
+#[derive(Debug, Default)]
+struct OfAddress {
+    connected: u32,
+    second: u64,
+    connects: u32,
+    unauthenticated: BTreeSet<PermitId>,
+    meter: Arc<Meter>,
 }
 
 #[derive(Debug)]
-struct Known {
-    open: u32,
-    second: u64,
-    came: u32,
-    meter: Arc<Meter>,
+struct Unauthenticated {
+    on_loop: usize,
+    address: Option<IpAddr>,
+    evicted: Arc<AtomicBool>,
 }
+
+/// Names a permit; later ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PermitId(u64);
 
 /// Why somebody was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -68,27 +107,50 @@ impl Refusal {
     ];
 }
 
-/// One connection's place inside; given back when dropped.
+/// A place for a connection.
 #[derive(Debug)]
-pub(super) struct Pass {
-    keeper: Arc<Gatekeeper>,
+pub(super) struct Admitted {
+    pub(super) permit: Permit,
+    /// Whose place it was.
+    pub(super) evicted: Option<Evicted>,
+}
+
+/// An unauthenticated connection that has to be closed: its place was given to
+/// another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Evicted {
+    pub(super) on_loop: usize,
+    pub(super) permit: PermitId,
+}
+
+/// One connection's place; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Permit {
+    control: Arc<AdmissionControl>,
+    id: PermitId,
     /// It is one of the places that are limited.
     is_limited: bool,
+    peer: Peer,
+    /// The address whose connections are counted: clients have one.
     address: Option<IpAddr>,
     meter: Option<(Arc<Meter>, u32)>,
+    /// Its place was given to another.
+    evicted: Arc<AtomicBool>,
 }
 
 /// What one address has sent in this second: the second above, messages below.
 #[derive(Debug, Default)]
 struct Meter(AtomicU64);
 
-impl Gatekeeper {
-    pub(super) fn new(limits: Limits) -> Arc<Self> {
+impl AdmissionControl {
+    /// `connections_at_most` is how many the system has files for.
+    pub(super) fn new(limits: Limits, connections_at_most: u32) -> Arc<Self> {
         Arc::new(Self {
             limits: Mutex::new(Arc::new(limits)),
-            inside: AtomicU32::new(0),
-            addresses: Mutex::default(),
+            connections_at_most,
+            places: Mutex::default(),
             turned_away: Default::default(),
+            evicted: Default::default(),
         })
     }
 
@@ -107,29 +169,52 @@ impl Gatekeeper {
         self.turned_away[why as usize].load(Ordering::Relaxed)
     }
 
-    /// Asks for a place.
+    /// How many unauthenticated connections of a kind had to make room.
+    pub(super) fn evicted(&self, peer: Peer) -> u64 {
+        self.evicted[peer.index()].load(Ordering::Relaxed)
+    }
+
+    /// How many connections of a kind have not logged in.
+    pub(super) fn unauthenticated(&self, peer: Peer) -> usize {
+        lock(&self.places).unauthenticated[peer.index()].len()
+    }
+
+    /// Asks for a place for a connection that loop `on_loop` is to own. It
+    /// counts as unauthenticated until [`Permit::authenticated`].
     pub(super) fn admit(
         self: &Arc<Self>,
         now: Time,
         peer: Peer,
         address: IpAddr,
-    ) -> Result<Pass, Refusal> {
+        on_loop: usize,
+    ) -> Result<Admitted, Refusal> {
         let limits = self.limits();
-        let admitted = self.try_admit(&limits, now, peer, address);
-        if let Err(why) = admitted {
-            self.turned_away[why as usize].fetch_add(1, Ordering::Relaxed);
+        let admitted = self.try_admit(&limits, now, peer, address, on_loop);
+        match &admitted {
+            Ok(Admitted { evicted, .. }) => {
+                let evicted = u64::from(evicted.is_some());
+                self.evicted[peer.index()].fetch_add(evicted, Ordering::Relaxed);
+            }
+            Err(why) => {
+                self.turned_away[*why as usize].fetch_add(1, Ordering::Relaxed);
+            }
         }
         admitted
     }
 
-    /// A pass for somebody who may not be where they say, and whom another
+    /// A permit for somebody who may not be where they say, and whom another
     /// table limits: it takes no place of those who are.
-    pub(super) fn unproven(self: &Arc<Self>) -> Pass {
-        Pass {
-            keeper: Arc::clone(self),
+    pub(super) fn unproven(self: &Arc<Self>, peer: Peer) -> Permit {
+        let mut places = lock(&self.places);
+        places.last_id += 1;
+        Permit {
+            control: Arc::clone(self),
+            id: PermitId(places.last_id),
             is_limited: false,
+            peer,
             address: None,
             meter: None,
+            evicted: Arc::default(),
         }
     }
 
@@ -149,65 +234,179 @@ impl Gatekeeper {
         now: Time,
         peer: Peer,
         address: IpAddr,
-    ) -> Result<Pass, Refusal> {
+        on_loop: usize,
+    ) -> Result<Admitted, Refusal> {
         if limits.banned.iter().any(|range| range.contains(address)) {
             return Err(Refusal::Banned);
         }
-        let of_address = limits.connections_per_address.is_some()
-            || limits.connects_per_second.is_some()
-            || limits.messages_per_second.is_some();
-        let mut pass = self.unproven();
-        pass.is_limited = true;
-        // From here on dropping the pass gives the place back.
-        if self.inside.fetch_add(1, Ordering::Relaxed) >= limits.connections {
-            return Err(Refusal::Full);
-        }
-        if peer == Peer::Client && of_address {
-            let address = household(address);
-            let meter = self.count(limits, now, address)?;
-            pass.meter = limits.messages_per_second.map(|most| (meter, most));
-            pass.address = Some(address);
-        }
-        Ok(pass)
+        let address = (peer == Peer::Client).then(|| household(address));
+        let mut places = lock(&self.places);
+        let meter = match address {
+            Some(address) => Some(places.connects(limits, now, address)?),
+            None => None,
+        };
+        let evicted = places.make_room(limits, self.connections_at_most, peer, address)?;
+        places.last_id += 1;
+        let permit = Permit {
+            control: Arc::clone(self),
+            id: PermitId(places.last_id),
+            is_limited: true,
+            peer,
+            address,
+            meter: meter.zip(limits.messages_per_second_per_address),
+            evicted: Arc::default(),
+        };
+        places.occupy(&permit, on_loop);
+        Ok(Admitted { permit, evicted })
     }
+}
 
-    fn count(&self, limits: &Limits, now: Time, address: IpAddr) -> Result<Arc<Meter>, Refusal> {
+impl Places {
+    /// Counts that somebody comes from an address, unless too many do.
+    fn connects(
+        &mut self,
+        limits: &Limits,
+        now: Time,
+        address: IpAddr,
+    ) -> Result<Arc<Meter>, Refusal> {
         let second = now.as_millis() / 1000;
-        let mut addresses = lock(&self.addresses);
-        if addresses.swept != second {
-            addresses.swept = second;
-            addresses
-                .known
-                .retain(|_, known| known.open > 0 || known.second == second);
+        if self.swept != second {
+            self.swept = second;
+            self.addresses
+                .retain(|_, known| known.connected > 0 || known.second == second);
         }
-        let known = addresses.known.entry(address).or_insert_with(|| Known {
-            open: 0,
-            second,
-            came: 0,
-            meter: Arc::default(),
-        });
+        let known = self.address(address);
         if known.second != second {
-            (known.second, known.came) = (second, 0);
+            (known.second, known.connects) = (second, 0);
         }
-        known.came = known.came.saturating_add(1);
+        known.connects = known.connects.saturating_add(1);
         if limits
             .connects_per_second
-            .is_some_and(|most| known.came > most)
+            .is_some_and(|most| known.connects > most)
         {
             return Err(Refusal::AddressTooFast);
         }
         if limits
             .connections_per_address
-            .is_some_and(|most| known.open >= most)
+            .is_some_and(|most| known.connected >= most)
         {
             return Err(Refusal::AddressFull);
         }
-        known.open += 1;
         Ok(Arc::clone(&known.meter))
+    }
+
+    fn address(&mut self, address: IpAddr) -> &mut OfAddress {
+        self.addresses.entry(address).or_default()
+    }
+
+    /// Sees to it that there is a place: evicts one who has not logged in where
+    /// a pool is full.
+    fn make_room(
+        &mut self,
+        limits: &Limits,
+        connections_at_most: u32,
+        peer: Peer,
+        address: Option<IpAddr>,
+    ) -> Result<Option<Evicted>, Refusal> {
+        let all = limits.connections.min(connections_at_most);
+        let reserved = limits.reserved_for_servers.min(all / 4);
+        let connected: u32 = self.connected.iter().sum();
+        let (is_full, pool) = match peer {
+            Peer::Client => (
+                self.connected[peer.index()] >= all - reserved || connected >= all,
+                limits.unauthenticated.min(all),
+            ),
+            Peer::Server => (connected >= all, reserved.max(FEWEST_SERVERS)),
+        };
+        let of_address = address.and_then(|address| self.addresses.get(&address));
+        let share = limits.unauthenticated_per_address as usize;
+        let oldest = match of_address {
+            Some(known) if known.unauthenticated.len() >= share => {
+                known.unauthenticated.first().copied()
+            }
+            _ if is_full || self.unauthenticated[peer.index()].len() >= pool as usize => {
+                let oldest = self.unauthenticated[peer.index()].first_key_value();
+                Some(*oldest.ok_or(Refusal::Full)?.0)
+            }
+            _ => None,
+        };
+        Ok(oldest.and_then(|oldest| self.evict(peer, oldest)))
+    }
+
+    fn evict(&mut self, peer: Peer, permit: PermitId) -> Option<Evicted> {
+        let gone = self.leave_pool(peer, permit)?;
+        gone.evicted.store(true, Ordering::SeqCst);
+        self.vacate(peer, gone.address);
+        Some(Evicted {
+            on_loop: gone.on_loop,
+            permit,
+        })
+    }
+
+    fn occupy(&mut self, permit: &Permit, on_loop: usize) {
+        self.connected[permit.peer.index()] += 1;
+        let waiting = Unauthenticated {
+            on_loop,
+            address: permit.address,
+            evicted: Arc::clone(&permit.evicted),
+        };
+        self.unauthenticated[permit.peer.index()].insert(permit.id, waiting);
+        if let Some(address) = permit.address
+            && let Some(known) = self.addresses.get_mut(&address)
+        {
+            known.connected += 1;
+            known.unauthenticated.insert(permit.id);
+        }
+    }
+
+    fn leave_pool(&mut self, peer: Peer, permit: PermitId) -> Option<Unauthenticated> {
+        let left = self.unauthenticated[peer.index()].remove(&permit)?;
+        if let Some(address) = left.address
+            && let Some(known) = self.addresses.get_mut(&address)
+        {
+            known.unauthenticated.remove(&permit);
+        }
+        Some(left)
+    }
+
+    fn vacate(&mut self, peer: Peer, address: Option<IpAddr>) {
+        self.connected[peer.index()] -= 1;
+        if let Some(address) = address
+            && let Some(known) = self.addresses.get_mut(&address)
+        {
+            known.connected -= 1;
+        }
     }
 }
 
-impl Pass {
+impl Permit {
+    pub(super) fn id(&self) -> PermitId {
+        self.id
+    }
+
+    /// Its place was given to another: the connection is to be closed.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.evicted.load(Ordering::SeqCst)
+    }
+
+    /// The connection has logged in: it is in no pool any more. Who was
+    /// evicted at the same time keeps a place all the same, for it has just
+    /// shown that it deserves it.
+    pub(super) fn authenticated(&self) {
+        if !self.is_limited {
+            return;
+        }
+        let mut places = lock(&self.control.places);
+        if places.leave_pool(self.peer, self.id).is_none()
+            && self.evicted.swap(false, Ordering::SeqCst)
+        {
+            places.connected[self.peer.index()] += 1;
+            if let Some(address) = self.address {
+                places.address(address).connected += 1;
+            }
+        }
+    }
+
     /// Whether messages of the connection are counted.
     pub(super) fn is_metered(&self) -> bool {
         self.meter.is_some()
@@ -237,15 +436,15 @@ impl Pass {
     }
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
-        if self.is_limited {
-            self.keeper.inside.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_limited {
+            return;
         }
-        if let Some(address) = self.address
-            && let Some(known) = lock(&self.keeper.addresses).known.get_mut(&address)
-        {
-            known.open -= 1;
+        let mut places = lock(&self.control.places);
+        places.leave_pool(self.peer, self.id);
+        if !self.is_evicted() {
+            places.vacate(self.peer, self.address);
         }
     }
 }
@@ -256,86 +455,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
-
-    fn keeper(change: impl FnOnce(&mut Limits)) -> Arc<Gatekeeper> {
-        let mut limits = Limits {
-            connections: 3,
-            connections_per_address: None,
-            connects_per_second: None,
-            messages_per_second: None,
-            login_within: Duration::from_secs(1),
-            banned: Vec::new(),
-        };
-        change(&mut limits);
-        Gatekeeper::new(limits)
-    }
-
-    #[test]
-    fn a_place_is_given_back() {
-        let keeper = keeper(|_| {});
-        let now = Time::ZERO;
-        let admit = || keeper.admit(now, Peer::Client, HERE);
-        let passes: Vec<Pass> = (0..3).map(|_| admit().unwrap()).collect();
-        assert_eq!(admit().unwrap_err(), Refusal::Full);
-        assert_eq!(keeper.turned_away(Refusal::Full), 1);
-        drop(passes);
-        admit().unwrap();
-    }
-
-    #[test]
-    fn an_address_has_its_own_limits_and_servers_have_none() {
-        let keeper = keeper(|limits| {
-            limits.connections = 100;
-            limits.connections_per_address = Some(2);
-            limits.connects_per_second = Some(4);
-        });
-        let at = Time::from_millis;
-        let first = keeper.admit(at(0), Peer::Client, HERE).unwrap();
-        let _second = keeper.admit(at(0), Peer::Client, HERE).unwrap();
-        let third = keeper.admit(at(0), Peer::Client, HERE);
-        assert_eq!(third.unwrap_err(), Refusal::AddressFull);
-        drop(first);
-        let _fourth = keeper.admit(at(0), Peer::Client, HERE).unwrap();
-        let fifth = keeper.admit(at(999), Peer::Client, HERE);
-        assert_eq!(fifth.unwrap_err(), Refusal::AddressTooFast);
-        let mapped = "::ffff:127.0.0.1".parse().unwrap();
-        let sixth = keeper.admit(at(1000), Peer::Client, mapped);
-        assert_eq!(sixth.unwrap_err(), Refusal::AddressFull);
-        keeper.admit(at(1000), Peer::Server, HERE).unwrap();
-    }
-
-    #[test]
-    fn messages_are_counted_by_address_and_second() {
-        let keeper = keeper(|limits| limits.messages_per_second = Some(10));
-        let at = Time::from_millis;
-        let one = keeper.admit(at(0), Peer::Client, HERE).unwrap();
-        let other = keeper.admit(at(0), Peer::Client, HERE).unwrap();
-        assert!(!one.sent(at(5), 6));
-        assert!(!other.sent(at(6), 4));
-        assert!(other.sent(at(7), 1));
-        assert!(!one.sent(at(1000), 10));
-    }
-
-    #[test]
-    fn ranges_are_turned_away() {
-        let keeper = keeper(|limits| limits.banned = vec!["127.0.0.0/8".parse().unwrap()]);
-        let refused = keeper.admit(Time::ZERO, Peer::Server, HERE);
-        assert_eq!(refused.unwrap_err(), Refusal::Banned);
-    }
-
-    #[test]
-    fn addresses_that_went_are_forgotten() {
-        let keeper = keeper(|limits| limits.connects_per_second = Some(1));
-        for n in 0..1000_u32 {
-            let address = IpAddr::V4(n.to_be_bytes().into());
-            let _ = keeper.admit(Time::from_secs(u64::from(n)), Peer::Client, address);
-        }
-        assert!(lock(&keeper.addresses).known.len() <= 2);
-    }
-}
+mod tests;

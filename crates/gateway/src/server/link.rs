@@ -11,18 +11,33 @@ use crate::core::{ConnectionSide, SideId};
 
 use super::channel_worker::ChannelWorker;
 use super::config::Config;
-use super::poller::Waker;
-use super::queue::Queue;
+use super::mailbox::Queue;
+use super::poller::{EventBell, Waker};
 use super::report::Numbers;
 
-/// A message for the channels, and which loop it comes from.
-pub(super) type Posted = (SideId, ToChannels);
+/// What a connection loop has for the channel loop.
+#[derive(Debug)]
+pub(super) enum Posted {
+    /// A message, and which loop it comes from.
+    Message(SideId, ToChannels),
+    /// A probe of that loop, to be sent back as it is.
+    Probe(SideId, u64),
+}
+
+/// What the channel loop has for a connection loop.
+#[derive(Debug)]
+pub(super) enum Delivered {
+    /// A message.
+    Message(ToConnections),
+    /// A probe that has been through the channel loop.
+    Probe(u64),
+}
 
 /// The way to the channels.
 #[derive(Debug)]
 pub(super) enum Link {
-    /// They are here.
-    Here(Box<ChannelWorker>),
+    /// They are here, and the last probe, which needs no way.
+    Here(Box<ChannelWorker>, u64),
     /// They are on another thread.
     There(Mail),
 }
@@ -31,20 +46,22 @@ pub(super) enum Link {
 #[derive(Debug)]
 pub(super) struct Mail {
     pub(super) side: SideId,
-    pub(super) to_channels: Arc<Queue<Posted>>,
-    pub(super) from_channels: Arc<Queue<ToConnections>>,
+    pub(super) to_channels: Arc<Queue<Posted, EventBell>>,
+    pub(super) from_channels: Arc<Queue<Delivered, EventBell>>,
     /// What found no room yet.
     pub(super) unsent: VecDeque<Posted>,
     /// The loop's own bell.
     pub(super) waker: Waker,
-    pub(super) taken: VecDeque<ToConnections>,
+    pub(super) taken: VecDeque<Delivered>,
+    /// The last probe that has come back.
+    pub(super) probe_returned: u64,
 }
 
 impl Link {
     /// Carries what the sides have for each other, until neither has more.
     pub(super) fn exchange(&mut self, now: Time, connections: &mut ConnectionSide) {
         match self {
-            Self::Here(channels) => loop {
+            Self::Here(channels, _) => loop {
                 let mut moved = false;
                 while let Some(message) = connections.poll_bus() {
                     channels.handle(now, SideId(0), message);
@@ -61,34 +78,53 @@ impl Link {
             },
             Self::There(mail) => {
                 mail.from_channels.take(&mut mail.taken);
-                for message in mail.taken.drain(..) {
-                    connections.handle(now, message);
+                for item in mail.taken.drain(..) {
+                    match item {
+                        Delivered::Message(message) => connections.handle(now, message),
+                        Delivered::Probe(number) => mail.probe_returned = number,
+                    }
                 }
                 while let Some(message) = connections.poll_bus() {
-                    mail.unsent.push_back((mail.side, message));
+                    mail.unsent.push_back(Posted::Message(mail.side, message));
                 }
                 mail.to_channels.offer(&mut mail.unsent, &mail.waker);
             }
         }
     }
 
+    /// Sends a probe the way of all messages, behind those that wait.
+    pub(super) fn send_probe(&mut self, number: u64) {
+        match self {
+            Self::Here(_, last) => *last = number,
+            Self::There(mail) => mail.unsent.push_back(Posted::Probe(mail.side, number)),
+        }
+    }
+
+    /// The last probe that has come back.
+    pub(super) fn returned_probe(&self) -> u64 {
+        match self {
+            Self::Here(_, last) => *last,
+            Self::There(mail) => mail.probe_returned,
+        }
+    }
+
     /// The channels cannot keep up: nothing more is to be read for now.
     pub(super) fn is_full(&self) -> bool {
         match self {
-            Self::Here(_) => false,
+            Self::Here(..) => false,
             Self::There(mail) => !mail.unsent.is_empty(),
         }
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
         match self {
-            Self::Here(channels) => channels.next_deadline(),
+            Self::Here(channels, _) => channels.next_deadline(),
             Self::There(_) => None,
         }
     }
 
     pub(super) fn handle_deadline(&mut self, now: Time) {
-        if let Self::Here(channels) = self {
+        if let Self::Here(channels, _) = self {
             channels.handle_deadline(now);
         }
     }
@@ -96,13 +132,13 @@ impl Link {
     /// Whether GLOBAL has an owner, as far as that is known here.
     pub(super) fn has_owner(&self) -> bool {
         match self {
-            Self::Here(channels) => channels.has_owner(),
+            Self::Here(channels, _) => channels.has_owner(),
             Self::There(_) => false,
         }
     }
 
     pub(super) fn reload(&mut self, config: &Config, waker: &Waker) {
-        if let Self::Here(channels) = self {
+        if let Self::Here(channels, _) = self {
             channels.reload(config, waker);
         }
     }
@@ -110,8 +146,49 @@ impl Link {
     /// Adds what is known here to a loop's numbers.
     pub(super) fn report(&self, numbers: &mut Numbers) {
         match self {
-            Self::Here(channels) => numbers.channels = Some(channels.report()),
+            Self::Here(channels, _) => numbers.channels = Some(channels.report()),
             Self::There(mail) => numbers.queued = mail.from_channels.depth() as u64,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::ConnectionSettings;
+    use crate::server::poller::{Poller, waker};
+
+    #[test]
+    fn a_probe_does_not_come_back_before_the_channel_loop_has_worked() {
+        let poller = Poller::new().unwrap();
+        let waker = waker(&poller, 0).unwrap();
+        let to_channels = Arc::new(Queue::new(8, waker.clone()));
+        let from_channels = Arc::new(Queue::new(8, waker.clone()));
+        let mut link = Link::There(Mail {
+            side: SideId(3),
+            to_channels: Arc::clone(&to_channels),
+            from_channels: Arc::clone(&from_channels),
+            unsent: VecDeque::new(),
+            waker: waker.clone(),
+            taken: VecDeque::new(),
+            probe_returned: 0,
+        });
+        let mut connections = ConnectionSide::new(ConnectionSettings::default());
+        link.send_probe(7);
+        // A channel loop that sleeps before a full inbox: this loop turns and
+        // turns, and gets nothing done.
+        for _ in 0..3 {
+            link.exchange(Time::ZERO, &mut connections);
+            assert_eq!(link.returned_probe(), 0);
+        }
+        let mut arrived = VecDeque::new();
+        to_channels.take(&mut arrived);
+        let back = arrived.drain(..).map(|item| match item {
+            Posted::Probe(SideId(3), number) => Delivered::Probe(number),
+            other => panic!("{other:?}"),
+        });
+        from_channels.offer(&mut back.collect(), &waker);
+        link.exchange(Time::ZERO, &mut connections);
+        assert_eq!(link.returned_probe(), 7);
     }
 }

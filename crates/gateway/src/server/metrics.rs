@@ -7,9 +7,9 @@
 
 mod families;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
@@ -32,6 +32,9 @@ use families::{Families, Kind};
 /// How long a loop may take to tell its numbers.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The least time between two questions: each wakes every loop.
+const ASKED_EVERY: Duration = Duration::from_millis(5);
+
 /// The processor time of the process, under the name that is usual.
 const CPU_SECONDS: &str = "process_cpu_seconds_total";
 
@@ -41,9 +44,11 @@ pub(super) struct Metrics {
     /// Each loop's name and report.
     reports: Vec<(String, Arc<Report>)>,
     process: ProcessCollector,
+    last_asked: Mutex<Option<Instant>>,
 }
 
-/// A loop did not tell its numbers in time: the gateway hangs.
+/// A loop did not tell its numbers in time, or a probe of it did not come back
+/// from the channels: the gateway hangs.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} does not answer")]
 pub(super) struct Hangs(String);
@@ -54,6 +59,7 @@ impl Metrics {
             shared,
             reports,
             process: ProcessCollector::for_self(),
+            last_asked: Mutex::default(),
         }
     }
 
@@ -101,14 +107,36 @@ impl Metrics {
         Ok(text)
     }
 
+    /// Asks all loops at once.
     fn numbers(&self) -> Result<Vec<(&str, Numbers)>, Hangs> {
-        self.reports
+        self.keep_distance();
+        let asked: Vec<u64> = self
+            .reports
             .iter()
-            .map(|(name, report)| match report.ask(PATIENCE) {
-                Some(numbers) => Ok((name.as_str(), numbers)),
-                None => Err(Hangs(name.clone())),
-            })
-            .collect()
+            .map(|(_, report)| report.ask())
+            .collect();
+        let give_up = Instant::now() + PATIENCE;
+        let answers = self
+            .reports
+            .iter()
+            .zip(asked)
+            .map(|((name, report), number)| {
+                let numbers = report.wait(number, give_up);
+                numbers.map_or_else(|| Err(Hangs(name.clone())), |it| Ok((name.as_str(), it)))
+            });
+        answers.collect()
+    }
+
+    /// Whoever asks without end is not to keep the loops from their work.
+    fn keep_distance(&self) {
+        let mut last = self
+            .last_asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = *last {
+            std::thread::sleep(ASKED_EVERY.saturating_sub(last.elapsed()));
+        }
+        *last = Some(Instant::now());
     }
 
     fn of_loops(&self, families: &mut Families, numbers: &[(&str, Numbers)]) {
@@ -171,6 +199,23 @@ impl Metrics {
                 self.shared.kcp.of(event) as f64,
             );
         }
+        for peer in Peer::ALL {
+            let labels = &[("connType", label(peer))];
+            families.add(
+                Kind::Gauge,
+                "gateway_connections_unauthenticated",
+                "Open connections that have not logged in",
+                labels,
+                self.shared.gatekeeper.unauthenticated(peer) as f64,
+            );
+            families.add(
+                Kind::Counter,
+                "gateway_connections_evicted_total",
+                "Connections closed before their login because another needed their place",
+                labels,
+                self.shared.gatekeeper.evicted(peer) as f64,
+            );
+        }
         let draining = self.shared.draining.load(Ordering::Relaxed);
         families.add(
             Kind::Gauge,
@@ -179,6 +224,14 @@ impl Metrics {
             &[],
             f64::from(u8::from(draining)),
         );
+    }
+}
+
+/// A kind of peer as channeld's metrics name it.
+fn label(peer: Peer) -> &'static str {
+    match peer {
+        Peer::Server => "SERVER",
+        Peer::Client => "CLIENT",
     }
 }
 
@@ -240,6 +293,11 @@ const OWN_PEER_METRICS: &[PeerMetric] = &[
         |of| of.resyncs,
     ),
     (
+        "gateway_pauses_total",
+        "Messages that found a server congested, so that their sender was read more slowly",
+        |of| of.paused,
+    ),
+    (
         "gateway_slow_readers_closed_total",
         "Connections closed because they read too slowly",
         |of| of.closed_for_slow_reading,
@@ -249,10 +307,7 @@ const OWN_PEER_METRICS: &[PeerMetric] = &[
 fn of_connections(families: &mut Families, connections: &ConnectionCounters) {
     for peer in Peer::ALL {
         let of = connections.of(peer);
-        let label = match peer {
-            Peer::Server => "SERVER",
-            Peer::Client => "CLIENT",
-        };
+        let label = label(peer);
         families.add(
             Kind::Gauge,
             "connection_num",
@@ -411,6 +466,7 @@ fn add(sum: &mut ConnectionCounters, other: &ConnectionCounters) {
             slow_readers,
             updates_merged,
             resyncs,
+            paused,
         } = other;
         sum.open += open;
         sum.opened += opened;
@@ -428,6 +484,7 @@ fn add(sum: &mut ConnectionCounters, other: &ConnectionCounters) {
         sum.slow_readers += slow_readers;
         sum.updates_merged += updates_merged;
         sum.resyncs += resyncs;
+        sum.paused += paused;
     }
     sum.events_lost += other.events_lost;
     sum.banned += other.banned;

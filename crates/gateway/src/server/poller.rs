@@ -1,14 +1,14 @@
 //! Waiting for sockets, and being woken by another thread.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
+
+use super::mailbox::{self, Bell};
 
 /// What is told of a peer that has gone.
 const ENDED: EventFlags = EventFlags::RDHUP
@@ -25,6 +25,8 @@ pub(super) enum Interest {
     Read,
     /// The same, and room to write.
     ReadWrite,
+    /// Room to write.
+    Write,
     /// Both, each told once when it comes: whoever is told reads all there is.
     /// The system looks half as often at what is watched in this way, for it
     /// need not ask whether what it told of is still there.
@@ -136,63 +138,52 @@ fn flags(interest: Interest) -> EventFlags {
     match interest {
         Interest::Read => EventFlags::IN,
         Interest::ReadWrite => EventFlags::IN | EventFlags::OUT,
+        Interest::Write => EventFlags::OUT,
         Interest::Edges => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
         Interest::Nothing => EventFlags::empty(),
     }
 }
 
-/// Wakes a thread that waits in its [`Poller`]. Waking it twice before it looks
-/// costs one system call, not two.
-#[derive(Clone, Debug)]
-pub(super) struct Waker {
-    inner: Arc<WakerInner>,
-}
+/// Wakes a thread that sleeps in its [`Poller`].
+pub(super) type Waker = mailbox::Waker<EventBell>;
 
+/// A bell in a poller: an eventfd.
 #[derive(Debug)]
-struct WakerInner {
+pub(super) struct EventBell {
     event: OwnedFd,
-    rung: AtomicBool,
 }
 
-impl Waker {
-    /// A waker whose bell is in `poller` under `token`.
-    pub(super) fn new(poller: &Poller, token: u64) -> Result<Self, Errno> {
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        poller.add(&event, token, Interest::Read)?;
-        Ok(Self {
-            inner: Arc::new(WakerInner {
-                event,
-                rung: AtomicBool::new(false),
-            }),
-        })
+/// A waker whose bell is in `poller` under `token`.
+pub(super) fn waker(poller: &Poller, token: u64) -> Result<Waker, Errno> {
+    let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    poller.add(&event, token, Interest::Read)?;
+    Ok(Waker::with(EventBell { event }))
+}
+
+impl Bell for EventBell {
+    fn ring(&self) {
+        // A full counter is a bell that rings already.
+        let _ = write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Wakes the thread, now or at its next wait.
-    pub(super) fn wake(&self) {
-        if !self.inner.rung.swap(true, Ordering::SeqCst) {
-            // A full counter is a bell that rings already.
-            let _ = write(&self.inner.event, &1_u64.to_ne_bytes());
-        }
+    fn hush(&self) {
+        let mut count = [0; 8];
+        let _ = read(&self.event, &mut count);
     }
+}
 
+impl EventBell {
     /// Waits for the bell alone, whatever else may be ready.
     pub(super) fn wait(&self, timeout: Duration) -> Result<(), Errno> {
         let timeout = Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(timeout.subsec_nanos()),
         };
-        let mut files = [PollFd::new(&self.inner.event, PollFlags::IN)];
+        let mut files = [PollFd::new(&self.event, PollFlags::IN)];
         match poll(&mut files, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    /// The thread has been woken and looks around after this call.
-    pub(super) fn silence(&self) {
-        let mut count = [0; 8];
-        let _ = read(&self.inner.event, &mut count);
-        self.inner.rung.store(false, Ordering::SeqCst);
     }
 }
 
@@ -235,7 +226,7 @@ mod tests {
     #[test]
     fn a_wake_before_the_wait_is_not_lost() {
         let poller = Poller::new().unwrap();
-        let waker = Waker::new(&poller, 7).unwrap();
+        let waker = waker(&poller, 7).unwrap();
         let mut events = Events::new();
         for _ in 0..3 {
             waker.wake();

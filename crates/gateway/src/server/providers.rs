@@ -5,7 +5,8 @@
 
 mod http;
 mod shared_token;
-mod signed_token;
+pub(super) mod signed_token;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use super::poller::Waker;
 use http::HttpProvider;
 use shared_token::SharedToken;
 use signed_token::SignedToken;
+pub(super) use waiting::Waiting;
 
 /// The provider that the settings ask for.
 #[derive(Debug)]
@@ -42,6 +44,15 @@ impl Authenticator {
             AuthChoice::Http { url, timeout } => {
                 Self::Http(HttpProvider::start(url, *timeout, waker.clone()))
             }
+        }
+    }
+
+    /// Whether it can be asked now: logins wait where they can still be
+    /// cancelled, rather than with a provider that cannot keep up.
+    pub(super) fn is_free(&self) -> bool {
+        match self {
+            Self::Http(provider) => provider.is_free(),
+            _ => true,
         }
     }
 

@@ -1,11 +1,14 @@
-//! What a loop has counted, handed to whoever asks.
+//! What a loop has counted, handed to whoever asks, and whether it is alive.
 //!
 //! The loops count in plain numbers of their own. Only when somebody asks are
-//! they copied out, between two turns of the loop.
+//! they copied out, between two turns of the loop. A connection loop answers
+//! only once a probe has gone from it to the channel loop and back, through the
+//! queues that all messages go through: a loop that turns and gets nothing done
+//! does not count as alive.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::core::{ChannelCounters, ConnectionCounters};
 
@@ -48,12 +51,16 @@ impl Report {
         }
     }
 
-    /// Asks the loop, and waits for its answer. `None` when there is none in
-    /// time: the loop hangs, or has ended.
-    pub(super) fn ask(&self, patience: Duration) -> Option<Numbers> {
+    /// Asks the loop. The answer is [`wait`](Self::wait)ed for.
+    pub(super) fn ask(&self) -> u64 {
         let number = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
         self.waker.wake();
-        let give_up = Instant::now() + patience;
+        number
+    }
+
+    /// Waits for the answer to a question. `None` when there is none in time:
+    /// the loop hangs, or has ended.
+    pub(super) fn wait(&self, number: u64, give_up: Instant) -> Option<Numbers> {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         while answered.0 < number {
             let left = give_up.checked_duration_since(Instant::now())?;
@@ -66,15 +73,25 @@ impl Report {
         Some(answered.1)
     }
 
-    /// For the loop, every turn: answers if asked.
-    pub(super) fn answer(&self, answered: &mut u64, numbers: impl FnOnce() -> Numbers) {
-        let asked = self.asked.load(Ordering::SeqCst);
-        if asked == *answered {
+    /// For the loop, every turn: the last question.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// For the loop, every turn: answers the questions up to `number`, unless
+    /// that was done.
+    pub(super) fn answer(
+        &self,
+        number: u64,
+        answered: &mut u64,
+        numbers: impl FnOnce() -> Numbers,
+    ) {
+        if number == *answered {
             return;
         }
-        *answered = asked;
+        *answered = number;
         let numbers = numbers();
-        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = (asked, numbers);
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = (number, numbers);
         self.told.notify_all();
     }
 }

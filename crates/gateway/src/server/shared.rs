@@ -1,18 +1,23 @@
 //! What all loops know of each other.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
+use lagometer_units::Time;
+
+use crate::core::Peer;
+
 use super::carrier::KcpCounters;
 use super::clock::Clock;
-use super::command::Commands;
-use super::gatekeeper::Gatekeeper;
+use super::command::{Command, Commands};
+use super::gatekeeper::{AdmissionControl, Permit};
 
 /// Shared by all threads of one server.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) clock: Clock,
-    pub(super) gatekeeper: Arc<Gatekeeper>,
+    pub(super) gatekeeper: Arc<AdmissionControl>,
     /// What became of KCP's datagrams, in all loops.
     pub(super) kcp: Arc<KcpCounters>,
     /// A server has owned GLOBAL: clients may come.
@@ -28,6 +33,25 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Asks for a place for a connection that connection loop `on_loop` is to
+    /// own; `None` if it is to be hung up on. If an unauthenticated connection
+    /// had to make room, its loop is told to close it.
+    pub(super) fn admit(
+        &self,
+        now: Time,
+        peer: Peer,
+        address: IpAddr,
+        on_loop: usize,
+    ) -> Option<Permit> {
+        let admitted = self.gatekeeper.admit(now, peer, address, on_loop).ok()?;
+        if let Some(evicted) = admitted.evicted
+            && let Some(commands) = self.loops.get().and_then(|all| all.get(evicted.on_loop))
+        {
+            commands.give(Command::Evict(evicted.permit));
+        }
+        Some(admitted.permit)
+    }
+
     pub(super) fn wake_all(&self) {
         for commands in self.loops.get().into_iter().flatten() {
             commands.wake();

@@ -1,23 +1,41 @@
 //! The connections of one loop: what carries each, and what it waits for.
 
+use std::time::Duration;
+
 use lagometer_units::Time;
 
 use crate::core::{ConnKey, Peer};
 
 use super::carrier::Carrier;
-use super::gatekeeper::Pass;
+use super::gatekeeper::Permit;
+use super::pace::Pace;
 use super::poller::Interest;
 
 /// One connection.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) key: ConnKey,
     pub(super) peer: Peer,
     pub(super) carrier: Carrier,
-    pub(super) pass: Pass,
+    pub(super) permit: Permit,
     pub(super) opened: Time,
-    /// It has not been let in yet.
-    pub(super) is_stranger: bool,
+    /// It has not logged in yet.
+    pub(super) is_unauthenticated: bool,
+    /// What was read and not taken in yet.
+    pub(super) backlog: Vec<u8>,
+    /// It stands in the list of those that are to be read again.
+    pub(super) is_listed: bool,
+    /// The last turn in which it was read.
+    pub(super) read_in_turn: Option<u64>,
+    /// The poller has told that the peer has gone: behind what is to be read is
+    /// the end.
+    pub(super) has_ended: bool,
+    /// Nothing is read of it until then.
+    pub(super) paused_until: Option<Time>,
+    pub(super) pace: Pace,
+    /// Processor time that it has cost before its login.
+    pub(super) login_work: Duration,
     /// The last write found no room for all.
     pub(super) blocked: bool,
     /// What the poller watches it for.
@@ -62,9 +80,5 @@ impl Sockets {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Socket> {
         self.slots.iter().flatten().map(AsRef::as_ref)
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Socket> {
-        self.slots.iter_mut().flatten().map(AsMut::as_mut)
     }
 }

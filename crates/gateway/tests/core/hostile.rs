@@ -476,7 +476,11 @@ fn a_client_groups_only_its_own_entities_and_only_so_many() {
 
 #[test]
 fn one_login_of_a_connection_is_pending_at_a_time_and_hanging_up_cancels_it() {
-    let mut world = World::with(|_, channels| channels.auth = AuthPolicy::AskProvider);
+    let mut world = World::with(|connections, channels| {
+        // Not what a connection may send at all before its login.
+        connections.before_login.messages = u32::MAX;
+        channels.auth = AuthPolicy::AskProvider;
+    });
     let flood = world.connect(Peer::Client);
     let mut builder = FrameBuilder::new();
     let body = login("flood").encode_to_vec();

@@ -36,6 +36,7 @@ fn with_readers(merged_bytes: usize) -> (World, Who, Who, Who) {
             merge_from_bytes: 20_000,
             resume_at_bytes: 5_000,
             close_at_bytes: 200_000,
+            server_close_at_bytes: 200_000,
             close_after: Duration::from_mins(1),
             merged: MergeLimits {
                 max_encoded_bytes: merged_bytes,

@@ -53,7 +53,8 @@ pub(crate) struct GatewayArguments {
     /// The game's types of channel data: a .proto file or a descriptor set
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Vec<PathBuf>,
-    /// Where metrics and health are, as in `127.0.0.1:8080`; `none` for nowhere
+    /// Where metrics and health are: 127.0.0.1:8080, or as in `0.0.0.0:8080` for
+    /// everybody; `none` for nowhere
     #[arg(long, value_name = "ADDR")]
     pub(crate) web: Option<String>,
     /// Threads for connections beside one for channels; 0: one does both

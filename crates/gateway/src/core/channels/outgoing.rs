@@ -101,6 +101,34 @@ impl ChannelSide {
 
     /// Returns whether the connection is there and the message fits a frame.
     pub(super) fn send_encoded(&mut self, to: ConnId, channel: ChannelId, message: Bytes) -> bool {
+        self.send_as(to, channel, message, |message| ToConnections::Send {
+            to,
+            message,
+        })
+    }
+
+    /// Likewise, of a client: its side is told if the recipient cannot keep up.
+    pub(super) fn send_of(
+        &mut self,
+        from: ConnId,
+        to: ConnId,
+        channel: ChannelId,
+        message: Bytes,
+    ) -> bool {
+        self.send_as(to, channel, message, |message| ToConnections::Forward {
+            from,
+            to,
+            message,
+        })
+    }
+
+    fn send_as(
+        &mut self,
+        to: ConnId,
+        channel: ChannelId,
+        message: Bytes,
+        make: impl FnOnce(Bytes) -> ToConnections,
+    ) -> bool {
         let Some(person) = self.people.get(to) else {
             return false;
         };
@@ -108,8 +136,7 @@ impl ChannelSide {
         if self.is_too_long(channel, &message) {
             return false;
         }
-        self.to_connections
-            .push_back((side, ToConnections::Send { to, message }));
+        self.to_connections.push_back((side, make(message)));
         true
     }
 

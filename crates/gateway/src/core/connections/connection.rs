@@ -1,6 +1,7 @@
 //! One connection, and the table of them.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use lagometer_protocol::FrameDecoder;
 use lagometer_units::Time;
@@ -12,6 +13,14 @@ use crate::core::settings::{ConnectionSettings, Fsm, FsmState};
 use super::behind::Behind;
 use super::outbox::Outbox;
 use super::recorder::Recorder;
+
+/// What a connection has asked for before its login.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BeforeLogin {
+    pub(super) bytes: usize,
+    pub(super) messages: u32,
+    pub(super) attempts: u32,
+}
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -36,6 +45,11 @@ pub(super) struct Connection {
     pub(super) heard: Time,
     /// Since when something waits and nothing is read.
     pub(super) stuck_since: Option<Time>,
+    /// What it has asked for before its login.
+    pub(super) before_login: BeforeLogin,
+    /// Its messages found a recipient that cannot keep up: how long it is not to
+    /// be read, until the driver has been told.
+    pub(super) pause: Option<Duration>,
     /// The second the count of messages is for, and the count.
     pub(super) rate: (u64, u32),
     pub(super) recorder: Option<Box<Recorder>>,
@@ -93,6 +107,8 @@ impl Connection {
             opened: now,
             heard: now,
             stuck_since: None,
+            before_login: BeforeLogin::default(),
+            pause: None,
             rate: (0, 0),
             recorder: None,
             is_to_be_recorded: false,

@@ -6,7 +6,7 @@ use lagometer_units::Time;
 
 use crate::core::bus::{CloseReason, Member, Recipients, ToChannels, ToConnections, Window};
 use crate::core::events::Event;
-use crate::core::ids::{ChannelId, ConnId, ConnKey};
+use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer};
 
 use super::ConnectionSide;
 use super::behind::Merged;
@@ -55,6 +55,8 @@ impl ConnectionSide {
                 message,
             } => self.auth_answer(now, key, id, admitted, player, &message),
             ToConnections::Send { to, message } => self.send(now, to, &message),
+            ToConnections::Forward { from, to, message } => self.forward(now, from, to, &message),
+            ToConnections::Pause { id, pause } => self.pause(id, pause),
             ToConnections::SendMany { to, message } => {
                 for &to in to.iter() {
                     self.send(now, to, &message);
@@ -306,7 +308,11 @@ impl ConnectionSide {
             connection.listed = true;
             self.writable.push_back(connection.key);
         }
-        if connection.outbox.waiting() > self.settings.slow_readers.close_at_bytes {
+        let close_at_bytes = match connection.peer {
+            Peer::Server => self.settings.slow_readers.server_close_at_bytes,
+            Peer::Client => self.settings.slow_readers.close_at_bytes,
+        };
+        if connection.outbox.waiting() > close_at_bytes {
             let key = connection.key;
             self.begin_to_close(key, CloseReason::TooMuchWaiting);
         }

@@ -16,20 +16,50 @@ use super::connection::{Login, fsm};
 use super::outbox::whole;
 use super::recorder::Kept;
 
+/// The most messages of one frame: no plain frame has so many of a length that
+/// means anything, while one of snappy unpacks to half a million empty ones.
+const MESSAGES_A_FRAME: usize = 16_384;
+
+/// What a call of [`ConnectionSide::receive_some`] came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// How many of the bytes were taken.
+    pub taken_bytes: usize,
+    /// Messages in the frames that were completed, allowed or not.
+    pub messages: usize,
+    /// Bytes of those frames' packets, unpacked.
+    pub packet_bytes: usize,
+}
+
 impl ConnectionSide {
     /// Bytes have come from the peer, in pieces of any size. What they ask for
     /// comes out of [`poll_bus`](Self::poll_bus) and
     /// [`poll_close`](Self::poll_close).
     pub fn receive(&mut self, now: Time, key: ConnKey, bytes: &[u8]) {
+        self.receive_some(now, key, bytes, usize::MAX);
+    }
+
+    /// Likewise, but takes no further frame once `messages_at_most` messages
+    /// have been taken: a short frame may unpack to many. What was not taken is
+    /// the caller's to keep and to bring again first.
+    pub fn receive_some(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        bytes: &[u8],
+        messages_at_most: usize,
+    ) -> Received {
+        let mut received = Received {
+            taken_bytes: bytes.len(),
+            ..Received::default()
+        };
         let Some(connection) = self.table.get_mut(key) else {
-            return;
+            return received;
         };
         if connection.closing.is_some() || bytes.is_empty() {
-            return;
+            return received;
         }
         connection.heard = now;
-        let peer = connection.peer;
-        self.counters.of_mut(peer).bytes_in += bytes.len() as u64;
         // The decoder is taken out so that its frames can be read while the
         // connection changes.
         let limits = connection.decoder.limits();
@@ -37,10 +67,13 @@ impl ConnectionSide {
         let mut rest = bytes;
         let mut frames = 0;
         let failed = loop {
+            if received.messages >= messages_at_most {
+                break None;
+            }
             match decoder.next(&mut rest) {
                 Ok(Some(frame)) => {
                     frames += 1;
-                    if let Err(why) = self.frame(now, key, frame) {
+                    if let Err(why) = self.frame(now, key, frame, &mut received) {
                         break Some(why);
                     }
                 }
@@ -48,21 +81,67 @@ impl ConnectionSide {
                 Err(_) => break Some(CloseReason::BadBytes),
             }
         };
-        let fragmented = u64::from(!decoder.is_between_frames());
-        let counters = self.counters.of_mut(peer);
-        counters.packets_in += frames;
-        counters.combined += frames;
-        counters.fragmented += fragmented;
+        received.taken_bytes = bytes.len() - rest.len();
+        self.count_received(key, &decoder, frames, received.taken_bytes);
         if let Some(connection) = self.table.get_mut(key) {
             connection.decoder = decoder;
         }
+        let failed = failed.or_else(|| self.over_login_bytes(now, key, received));
         if let Some(why) = failed {
             self.begin_to_close(key, why);
+            received.taken_bytes = bytes.len();
         }
+        received
     }
 
-    fn frame(&mut self, now: Time, key: ConnKey, frame: Frame<'_>) -> Result<(), CloseReason> {
-        let limit = self.settings.frames.max_packet_bytes;
+    fn count_received(&mut self, key: ConnKey, decoder: &FrameDecoder, frames: u64, bytes: usize) {
+        let Some(connection) = self.table.get(key) else {
+            return;
+        };
+        let counters = &mut self.counters.peers[connection.peer.index()];
+        counters.bytes_in += bytes as u64;
+        counters.packets_in += frames;
+        counters.combined += frames;
+        counters.fragmented += u64::from(!decoder.is_between_frames());
+    }
+
+    /// Counts what a connection that has not logged in has sent, on the wire
+    /// and unpacked. Returns why it is to be closed, if it is too much.
+    fn over_login_bytes(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        received: Received,
+    ) -> Option<CloseReason> {
+        let connection = self.table.get_mut(key)?;
+        if connection.admitted {
+            return None;
+        }
+        let bytes = received.taken_bytes.max(received.packet_bytes);
+        connection.before_login.bytes = connection.before_login.bytes.saturating_add(bytes);
+        (connection.before_login.bytes > self.settings.before_login.bytes)
+            .then(|| self.exceeded(now, key, Budget::LoginBytes))
+    }
+
+    /// Counts that a connection went over a budget, for which it is closed.
+    fn exceeded(&mut self, now: Time, key: ConnKey, budget: Budget) -> CloseReason {
+        self.over_budget(now, key, budget);
+        CloseReason::OverBudget(budget)
+    }
+
+    fn frame(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        frame: Frame<'_>,
+        received: &mut Received,
+    ) -> Result<(), CloseReason> {
+        let mut limit = self.settings.frames.max_packet_bytes;
+        if let Some(connection) = self.table.get(key)
+            && !connection.admitted
+        {
+            limit = limit.min(self.settings.before_login.bytes);
+        }
         let mut unpacked = std::mem::take(&mut self.unpacked);
         let result = match frame.packet_bytes(limit, &mut unpacked) {
             Ok(packet) => {
@@ -71,7 +150,8 @@ impl ConnectionSide {
                 {
                     connection.outbox.compress(&mut self.compressor);
                 }
-                self.packet(now, key, packet)
+                received.packet_bytes += packet.len();
+                self.packet(now, key, packet, received)
             }
             Err(_) => Err(CloseReason::BadBytes),
         };
@@ -79,13 +159,25 @@ impl ConnectionSide {
         result
     }
 
-    fn packet(&mut self, now: Time, key: ConnKey, bytes: &[u8]) -> Result<(), CloseReason> {
+    fn packet(
+        &mut self,
+        now: Time,
+        key: ConnKey,
+        bytes: &[u8],
+        received: &mut Received,
+    ) -> Result<(), CloseReason> {
         let packet = Packet::new_checked(bytes).map_err(|_| CloseReason::BadBytes)?;
+        let begun_at = received.messages;
         self.record(now, key, &packet);
         self.scratch.clear();
         let mut result = Ok(());
         for message in packet.messages() {
-            result = self.message(now, key, &message);
+            received.messages += 1;
+            result = if received.messages - begun_at > MESSAGES_A_FRAME {
+                Err(self.exceeded(now, key, Budget::Messages))
+            } else {
+                self.message(now, key, &message)
+            };
             if result.is_err() {
                 break;
             }
@@ -129,6 +221,12 @@ impl ConnectionSide {
             return Ok(());
         };
         let is_client = connection.peer == Peer::Client;
+        if !connection.admitted {
+            connection.before_login.messages += 1;
+            if connection.before_login.messages > self.settings.before_login.messages {
+                return Err(self.exceeded(now, key, Budget::LoginMessages));
+            }
+        }
         if let Some(most) = self.settings.max_messages_per_second
             && is_client
         {
@@ -204,6 +302,10 @@ impl ConnectionSide {
         if connection.login == Login::Pending {
             self.over_budget(now, key, Budget::LoginAttempts);
             return Ok(());
+        }
+        connection.before_login.attempts += 1;
+        if connection.before_login.attempts > self.settings.before_login.attempts {
+            return Err(self.exceeded(now, key, Budget::LoginAttempts));
         }
         let limits = self.settings.logins;
         let (wrong, budget) = if auth.player_identifier_token.len() > limits.player_bytes {

@@ -13,10 +13,11 @@ use crate::core::{CloseReason, ConnKey, ConnectionSide};
 
 use crate::carrier::{reading_failed, writing_failed};
 
+use super::metered::Metered;
 use super::{Reading, Writing};
 
 /// TLS on the gateway's side of a TCP connection.
-pub(in crate::server) type SecureStream = StreamOwned<ServerConnection, TcpStream>;
+pub(in crate::server) type SecureStream = StreamOwned<ServerConnection, Metered>;
 
 /// Slices one vectored write takes. More make no difference that can be
 /// measured: by then the copying into the kernel is all the cost.

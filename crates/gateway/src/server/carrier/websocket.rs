@@ -1,10 +1,9 @@
 //! A WebSocket over TCP or TLS.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-
 use crate::carrier::WebSocketCarrier;
+use std::io::{self, Read, Write};
 
+use super::metered::Metered;
 use super::stream::SecureStream;
 
 /// The gateway's side of a WebSocket over a socket.
@@ -14,16 +13,23 @@ pub(in crate::server) type WebSocketOverSocket = WebSocketCarrier<Beneath>;
 #[derive(Debug)]
 pub(in crate::server) enum Beneath {
     /// TCP as it is.
-    Plain(TcpStream),
+    Plain(Metered),
     /// TLS.
     Secure(Box<SecureStream>),
 }
 
 impl Beneath {
-    pub(super) fn socket(&self) -> &TcpStream {
+    pub(super) fn metered(&self) -> &Metered {
         match self {
-            Self::Plain(stream) => stream,
+            Self::Plain(socket) => socket,
             Self::Secure(stream) => &stream.sock,
+        }
+    }
+
+    pub(super) fn metered_mut(&mut self) -> &mut Metered {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Secure(stream) => &mut stream.sock,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Addresses to listen at, and ranges of addresses to turn away.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
@@ -72,6 +72,15 @@ impl ListenAddress {
         Self {
             wire: Wire::Tcp,
             socket: SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port),
+        }
+    }
+
+    /// Over TCP, for this machine alone.
+    #[must_use]
+    pub fn loopback(port: u16) -> Self {
+        Self {
+            wire: Wire::Tcp,
+            socket: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
         }
     }
 

@@ -120,7 +120,8 @@ pub struct TlsSection {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebSection {
-    /// Where `/metrics`, `/healthz` and `/readyz` are.
+    /// Where `/metrics`, `/healthz` and `/readyz` are; only this machine can reach
+    /// them by default.
     pub listen: ListenAddress,
     /// Whether they are anywhere.
     pub enabled: bool,
@@ -129,7 +130,7 @@ pub struct WebSection {
 impl Default for WebSection {
     fn default() -> Self {
         Self {
-            listen: ListenAddress::tcp(8080),
+            listen: ListenAddress::loopback(8080),
             enabled: true,
         }
     }
@@ -235,16 +236,35 @@ impl Default for AuthSection {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSection {
-    /// Connections of both kinds at once.
+    /// Connections of both kinds at once, at most as many as there can be files.
     pub connections: u32,
+    /// So many of them, a quarter at most, no client can take.
+    pub reserved_for_servers: u32,
+    /// Clients at once that have not logged in. One more takes the place of the
+    /// one that has been there longest.
+    pub unauthenticated: u32,
+    /// The same of one address.
+    pub unauthenticated_per_address: u32,
+    /// Bytes that a connection may send before its login, on the wire or
+    /// unpacked; then it is closed.
+    pub login_bytes: Size,
+    /// Messages that a connection may send before its login.
+    pub login_messages: u32,
+    /// Logins that a connection may attempt.
+    pub login_attempts: u32,
+    /// Processor time that a connection may cost before its login.
+    pub login_work: Span,
     /// Clients at once from one address.
     pub connections_per_address: Option<u32>,
     /// Clients that may come from one address in a second.
     pub connects_per_second_per_address: Option<u32>,
     /// Messages that all clients of one address may send in a second.
     pub messages_per_second_per_address: Option<u32>,
-    /// Messages that one client may send in a second.
-    pub messages_per_second: Option<u32>,
+    /// Messages of one client that are read in a second on average, and twice as
+    /// many at once. Further ones wait in its socket.
+    pub messages_per_second: u32,
+    /// The same of its bytes, unpacked.
+    pub bytes_per_second: Size,
     /// The largest payload of a frame as it lies on the wire.
     pub max_frame: Size,
     /// The most a compressed payload may unpack to.
@@ -302,10 +322,18 @@ impl Default for LimitsSection {
     fn default() -> Self {
         Self {
             connections: 100_000,
+            reserved_for_servers: 256,
+            unauthenticated: 32_768,
+            unauthenticated_per_address: 16_384,
+            login_bytes: Size(128 << 10),
+            login_messages: 512,
+            login_attempts: 8,
+            login_work: Span::from_millis(100),
             connections_per_address: None,
             connects_per_second_per_address: None,
             messages_per_second_per_address: None,
-            messages_per_second: None,
+            messages_per_second: 2_000,
+            bytes_per_second: Size(1 << 20),
             max_frame: Size(65_535),
             max_packet: Size(1 << 20),
             login_within: Span::from_millis(30_000),
@@ -342,8 +370,12 @@ pub struct SlowReadersSection {
     pub merge_from: Size,
     /// Down to so many bytes waiting, they are queued again.
     pub resume_at: Size,
-    /// At so many bytes waiting the connection is closed.
+    /// At so many bytes waiting a client is closed. From a quarter of it waiting
+    /// for a game server on, those who write to that server are read more
+    /// slowly.
     pub close_at: Size,
+    /// At so many bytes waiting a game server is closed.
+    pub server_close_at: Size,
     /// How long nothing may be read while something waits.
     pub close_after: Span,
     /// How large the merged updates of one channel may grow before the whole
@@ -357,6 +389,7 @@ impl Default for SlowReadersSection {
             merge_from: Size(256 << 10),
             resume_at: Size(64 << 10),
             close_at: Size(4 << 20),
+            server_close_at: Size(64 << 20),
             close_after: Span::from_millis(10_000),
             max_merged: Size(128 << 10),
         }

@@ -12,8 +12,8 @@ use thiserror::Error;
 
 use crate::core::{
     AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypes, ClientRights, ConnectionSettings,
-    Fsm, Grid, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError, SlowReaders,
-    openings,
+    Fsm, Grid, LoginBudget, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError,
+    SlowReaders, openings,
 };
 use crate::server::carrier::{TcpOptions, TlsError, TlsIdentity};
 
@@ -74,10 +74,19 @@ impl std::fmt::Debug for AuthChoice {
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::server) struct Limits {
     pub(in crate::server) connections: u32,
+    pub(in crate::server) reserved_for_servers: u32,
+    pub(in crate::server) unauthenticated: u32,
+    pub(in crate::server) unauthenticated_per_address: u32,
     pub(in crate::server) connections_per_address: Option<u32>,
     pub(in crate::server) connects_per_second: Option<u32>,
-    pub(in crate::server) messages_per_second: Option<u32>,
+    pub(in crate::server) messages_per_second_per_address: Option<u32>,
+    /// Of one client, beyond which it is read more slowly.
+    pub(in crate::server) messages_per_second: u32,
+    /// The same of bytes.
+    pub(in crate::server) bytes_per_second: u64,
     pub(in crate::server) login_within: Duration,
+    /// Processor time that a connection may cost before its login.
+    pub(in crate::server) login_work: Duration,
     pub(in crate::server) banned: Vec<NetworkRange>,
 }
 
@@ -95,6 +104,9 @@ pub(in crate::server) struct KcpLimits {
 /// The longest that what arrives may be left lying: a tenth of a second is
 /// already more than a player puts up with.
 const GATHER_AT_MOST: Duration = Duration::from_millis(100);
+
+/// A TLS handshake and a login take this long on a slow processor.
+const LOGIN_WORK_AT_LEAST: Duration = Duration::from_millis(5);
 
 /// Which threads there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,6 +283,30 @@ impl FileConfig {
                 "must be at least 1 s: a peer needs time to answer",
             ),
             (
+                slow.close_at.bytes() <= slow.server_close_at.bytes(),
+                "slow_readers.server_close_at",
+                "must not be below close_at",
+            ),
+            (
+                self.limits.unauthenticated > 0 && self.limits.unauthenticated_per_address > 0,
+                "limits.unauthenticated",
+                "it and unauthenticated_per_address must be at least 1",
+            ),
+            (
+                self.limits.login_bytes.bytes() >= 1024
+                    && self.limits.login_messages > 0
+                    && self.limits.login_attempts > 0
+                    && self.limits.login_work.duration() >= LOGIN_WORK_AT_LEAST,
+                "limits.login_bytes",
+                "a login needs login_bytes of \"1 KiB\", login_work of \"5 ms\", and one of \
+                 login_messages and login_attempts at least",
+            ),
+            (
+                self.limits.messages_per_second > 0 && self.limits.bytes_per_second.bytes() > 0,
+                "limits.messages_per_second",
+                "it and bytes_per_second must be greater than 0",
+            ),
+            (
                 (1..=MAX_PAYLOAD as u64).contains(&frame),
                 "limits.max_frame",
                 "must be from \"1 B\" to \"65535 B\"",
@@ -298,8 +334,14 @@ impl FileConfig {
             connections: limits.connections,
             connections_per_address: limits.connections_per_address,
             connects_per_second: limits.connects_per_second_per_address,
-            messages_per_second: limits.messages_per_second_per_address,
+            reserved_for_servers: limits.reserved_for_servers,
+            unauthenticated: limits.unauthenticated,
+            unauthenticated_per_address: limits.unauthenticated_per_address,
+            messages_per_second_per_address: limits.messages_per_second_per_address,
+            messages_per_second: limits.messages_per_second,
+            bytes_per_second: limits.bytes_per_second.bytes(),
             login_within: limits.login_within.duration(),
+            login_work: limits.login_work.duration(),
             banned: limits.banned.clone(),
         }
     }
@@ -321,8 +363,14 @@ impl FileConfig {
                 max_failed_auth: self.auth.max_failed,
                 max_refused: self.auth.max_refused,
             }),
-            max_messages_per_second: limits.messages_per_second,
+            // Too fast a client is read more slowly by the loops.
+            max_messages_per_second: None,
             silent_at_most: limits.silent_at_most.map(Span::duration),
+            before_login: LoginBudget {
+                bytes: limits.login_bytes.bytes() as usize,
+                messages: limits.login_messages,
+                attempts: limits.login_attempts,
+            },
             logins: LoginLimits {
                 player_bytes: limits.player_name.bytes() as usize,
                 token_bytes: limits.login_token.bytes() as usize,
@@ -335,6 +383,7 @@ impl FileConfig {
                 merge_from_bytes: slow.merge_from.bytes() as usize,
                 resume_at_bytes: slow.resume_at.bytes() as usize,
                 close_at_bytes: slow.close_at.bytes() as usize,
+                server_close_at_bytes: slow.server_close_at.bytes() as usize,
                 close_after: slow.close_after.duration(),
                 merged: MergeLimits {
                     max_encoded_bytes: slow.max_merged.bytes() as usize,
@@ -530,68 +579,4 @@ fn read(path: &Path) -> Result<String, ConfigError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn resolve(text: &str) -> Result<Config, String> {
-        FileConfig::parse("gateway.toml", text)
-            .map_err(|error| error.to_string())?
-            .resolve(2)
-            .map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn an_empty_file_listens_where_channeld_does_and_lets_no_client_in() {
-        let config = resolve("").unwrap();
-        assert_eq!(config.servers[0].socket.port(), 11288);
-        assert_eq!(config.clients[0].socket.port(), 12108);
-        assert_eq!(config.web.map(|at| at.port()), Some(8080));
-        assert_eq!(config.auth, AuthChoice::Nobody);
-        assert_eq!(config.threads.connections, 1);
-        assert!(config.warnings[0].contains("--dev"));
-    }
-
-    #[test]
-    fn mistakes_are_told_on_one_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let bad = folder.path().join("bad.json");
-        std::fs::write(&bad, "{ \"States\": [").unwrap();
-        let bad = bad.display();
-        for (text, expected) in [
-            (
-                "[clients]\nlisten = [\"wss://:1\"]".to_owned(),
-                "certificate",
-            ),
-            (
-                "[slow_readers]\nmerge_from = \"8 MiB\"".to_owned(),
-                "close_at",
-            ),
-            ("[auth]\nprovider = \"shared-token\"".to_owned(), "secret"),
-            ("[auth]\nprovider = \"http\"".to_owned(), "http://"),
-            ("[limits]\nmax_frame = \"1 MiB\"".to_owned(), "65535"),
-            ("[channels]\nconnection_id_bits = 33".to_owned(), "1 to 32"),
-            (
-                "[channels]\ngrid = \"/nowhere.json\"".to_owned(),
-                "/nowhere.json",
-            ),
-            (format!("[clients]\nstate_machine = \"{bad}\""), "line 1"),
-            (format!("[channels]\nschema = [\"{bad}x\"]"), "bad.json"),
-        ] {
-            let error = resolve(&text).unwrap_err();
-            assert!(error.contains(expected), "{text}: {error}");
-            assert_eq!(error.lines().count(), 1, "{error}");
-        }
-    }
-
-    #[test]
-    fn channelds_own_files_need_not_be_there() {
-        let config = resolve(
-            "dev = true\n[clients]\nstate_machine = \"config/client_authoratative_fsm.json\"\n\
-             [channels]\ngrid = \"config/spatial_static_benchmark.json\"",
-        )
-        .unwrap();
-        assert_eq!(config.connections.client_fsm, Fsm::authoritative_client());
-        assert!(config.channels.grid.is_some());
-        assert_eq!(config.auth, AuthChoice::Everyone);
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use lagometer_units::Time;
 use rustix::io::Errno;
@@ -10,12 +11,11 @@ use rustls::{ServerConnection, StreamOwned};
 use tracing::{error, info, warn};
 
 use crate::core::{ConnKey, Peer};
-use crate::server::carrier::{
-    Beneath, Carrier, KcpPort, SecureStream, WebSocketOverSocket, tcp_options,
-};
+use crate::server::carrier::{Beneath, Carrier, KcpPort, Metered, SecureStream, tcp_options};
 use crate::server::command::{Accepted, Command};
 use crate::server::config::Wire;
-use crate::server::gatekeeper::Pass;
+use crate::server::gatekeeper::Permit;
+use crate::server::pace::Pace;
 use crate::server::poller::Interest;
 use crate::server::sockets::Socket;
 
@@ -106,33 +106,34 @@ impl ConnectionLoop {
                     return;
                 }
             };
-            let Ok(pass) = self.shared.gatekeeper.admit(now, peer, address) else {
+            let on_loop = self.idlest();
+            let Some(permit) = self.shared.admit(now, peer, address, on_loop) else {
                 continue;
             };
+            // Counted here, for those on their way count too.
+            self.shared.loads[on_loop].fetch_add(1, Ordering::Relaxed);
             let accepted = Accepted {
                 stream,
                 peer,
                 wire,
                 address,
-                pass,
+                permit,
             };
-            match self.idlest() {
-                Some(commands) => commands.give(Command::Adopt(accepted)),
-                None => self.adopt(now, accepted),
+            let other = self.shared.loops.get().and_then(|loops| loops.get(on_loop));
+            match other {
+                Some(commands) if on_loop != self.number => {
+                    commands.give(Command::Adopt(accepted));
+                }
+                _ => self.adopt(now, accepted),
             }
         }
     }
 
-    /// The loop with the fewest connections, if that is another one.
-    fn idlest(&self) -> Option<Arc<crate::server::command::Commands>> {
+    /// The loop with the fewest connections.
+    fn idlest(&self) -> usize {
         let loads = self.shared.loads.iter().enumerate();
-        let (number, load) = loads.min_by_key(|(_, load)| load.load(Ordering::Relaxed))?;
-        // Counted here, for those on their way count too.
-        load.fetch_add(1, Ordering::Relaxed);
-        if number == self.number {
-            return None;
-        }
-        self.shared.loops.get()?.get(number).map(Arc::clone)
+        let idlest = loads.min_by_key(|(_, load)| load.load(Ordering::Relaxed));
+        idlest.map_or(self.number, |(number, _)| number)
     }
 
     /// Takes over a connection that was accepted and counted.
@@ -142,19 +143,20 @@ impl ConnectionLoop {
             peer,
             wire,
             address,
-            pass,
+            permit,
         } = accepted;
-        let carrier = (self.drain.is_none() && tcp_options(&stream, &self.config.tcp).is_ok())
+        let is_wanted = self.drain.is_none() && !permit.is_evicted();
+        let carrier = (is_wanted && tcp_options(&stream, &self.config.tcp).is_ok())
             .then(|| self.carrier(stream, wire))
             .flatten();
-        let adopted = carrier.and_then(|carrier| self.insert(now, peer, address, carrier, pass));
+        let adopted = carrier.and_then(|carrier| self.insert(now, peer, address, carrier, permit));
         let Some(key) = adopted else {
             self.shared.loads[self.number].fetch_sub(1, Ordering::Relaxed);
             return;
         };
         // What a handshake has read already the poller does not tell of.
         if wire != Wire::Tcp {
-            self.unread.push(key.slot());
+            self.list_unread(key.slot());
         }
     }
 
@@ -162,17 +164,13 @@ impl ConnectionLoop {
         let secure = |stream| -> Option<Box<SecureStream>> {
             let identity = self.config.tls.as_ref()?;
             let session = ServerConnection::new(Arc::clone(&identity.config)).ok()?;
-            Some(Box::new(StreamOwned::new(session, stream)))
+            Some(Box::new(StreamOwned::new(session, Metered::new(stream))))
         };
         Some(match wire {
             Wire::Tcp | Wire::Kcp | Wire::KcpTuned => Carrier::Tcp(stream),
             Wire::Tls => Carrier::Tls(secure(stream)?),
-            Wire::Ws => Carrier::WebSocket(Box::new(WebSocketOverSocket::accept(Beneath::Plain(
-                stream,
-            )))),
-            Wire::Wss => Carrier::WebSocket(Box::new(WebSocketOverSocket::accept(
-                Beneath::Secure(secure(stream)?),
-            ))),
+            Wire::Ws => Carrier::websocket(Beneath::Plain(Metered::new(stream))),
+            Wire::Wss => Carrier::websocket(Beneath::Secure(secure(stream)?)),
         })
     }
 
@@ -183,7 +181,7 @@ impl ConnectionLoop {
         peer: Peer,
         address: IpAddr,
         carrier: Carrier,
-        pass: Pass,
+        permit: Permit,
     ) -> Option<ConnKey> {
         let key = self.side.open(now, peer, Some(address)).ok()?;
         // What stands between a socket and the outbox, such as TLS, may have
@@ -206,13 +204,21 @@ impl ConnectionLoop {
             self.shared.clients.fetch_add(1, Ordering::Relaxed);
         }
         self.look_over_at.get_or_insert(now + LOOK_OVER);
+        self.unauthenticated.insert(permit.id(), key);
         self.sockets.insert(Socket {
             key,
             peer,
             carrier,
-            pass,
+            permit,
             opened: now,
-            is_stranger: true,
+            is_unauthenticated: true,
+            backlog: Vec::new(),
+            is_listed: false,
+            read_in_turn: None,
+            has_ended: false,
+            paused_until: None,
+            pace: Pace::default(),
+            login_work: Duration::ZERO,
             blocked: false,
             interest,
         });

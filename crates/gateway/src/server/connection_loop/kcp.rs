@@ -119,11 +119,11 @@ impl ConnectionLoop {
             // Nothing more is sent to whoever it is.
             self.end(now, evicted, CloseReason::TransportFailed);
         }
-        let pass = self.shared.gatekeeper.unproven();
+        let permit = self.shared.gatekeeper.unproven(kind);
         let at = self.kcp_ports.get(port)?;
         let session = at.open(port, peer, conversation, now, limits.silent_at_most);
         let carrier = Carrier::Kcp(Box::new(session));
-        let key = self.insert(now, kind, address, carrier, pass)?;
+        let key = self.insert(now, kind, address, carrier, permit)?;
         self.shared.kcp.count(KcpEvent::Opened);
         self.shared.loads[self.number].fetch_add(1, Ordering::Relaxed);
         self.kcp_ports[port].peers.insert((peer, conversation), key);
@@ -154,13 +154,11 @@ impl ConnectionLoop {
         let (port, peer, conversation) = (session.port, session.peer, session.conversation());
         self.kcp_unproven.remove(place);
         let address = peer.ip().to_canonical();
-        let Ok(pass) = self.shared.gatekeeper.admit(now, kind, address) else {
+        let Some(permit) = self.shared.admit(now, kind, address, self.number) else {
             self.end(now, key, CloseReason::TransportFailed);
             return false;
         };
-        if let Some(socket) = self.sockets.get(key) {
-            socket.pass = pass;
-        }
+        self.set_permit(key, permit);
         for old in self.kcp_ports[port].others(peer, conversation) {
             let is_proven = self.sockets.get(old).is_some_and(
                 |socket| matches!(&socket.carrier, Carrier::Kcp(session) if session.is_proven()),

@@ -1,15 +1,26 @@
 //! Reading from connections, writing to them, and letting them go.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use lagometer_units::Time;
+use rustix::time::{ClockId, clock_gettime};
 
-use crate::core::{CloseReason, ConnKey, Peer};
+use crate::core::{Budget, CloseReason, ConnKey, Peer};
 use crate::server::carrier::{Carrier, Reading, Writing};
+use crate::server::gatekeeper::{Permit, PermitId};
+use crate::server::intake::{Intake, Share, TakenIn};
 use crate::server::poller::{Interest, Ready};
 use crate::server::sockets::Socket;
 
 use super::ConnectionLoop;
+
+/// How long a turn reads at most: what is to be written waits meanwhile, and
+/// those that were not read have the first turn next time.
+const READING_AT_MOST: Duration = Duration::from_millis(10);
+
+/// The clock is looked at after so many connections.
+pub(super) const LOOK_AT_CLOCK_EVERY: usize = 16;
 
 impl ConnectionLoop {
     /// Does what the poller says can be done for a connection.
@@ -18,44 +29,224 @@ impl ConnectionLoop {
             return;
         };
         let told_once = socket.interest == Interest::Edges;
-        if event.writable && socket.blocked {
+        let writable = event.writable && socket.blocked;
+        socket.has_ended |= told_once && event.ended;
+        // One that is gone the poller would tell of again and again.
+        let gone_while_paused = !told_once && event.ended && socket.paused_until.is_some();
+        if writable {
             self.write(now, slot);
+        }
+        if gone_while_paused {
+            self.resume(slot);
         }
         if !event.readable {
             return;
         }
         if may_read {
             self.read(now, slot);
-        }
-        // What was left, and the end behind it, nobody tells of again.
-        if told_once && (event.ended || !may_read) && self.sockets.at(slot).is_some() {
-            self.unread.push(slot);
+        } else {
+            // What is watched by edges nobody tells of again.
+            self.list_unread(slot);
         }
     }
 
-    /// Reads what has arrived for a connection.
+    /// A connection is to be read in the next turn, even if the poller does not
+    /// tell of it. It is listed once: whoever sends much is heard no more often
+    /// than the rest.
+    pub(super) fn list_unread(&mut self, slot: usize) {
+        if let Some(socket) = self.sockets.at(slot)
+            && !socket.is_listed
+        {
+            socket.is_listed = true;
+            self.unread.push_back(socket.key);
+        }
+    }
+
+    /// Reads those that were listed before this turn, in the order they were
+    /// listed, as long as there is time. Returns whether there is still.
+    pub(super) fn read_listed(&mut self, now: Time) -> bool {
+        for at in 0..self.unread.len() {
+            if at % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1 && self.is_late(now) {
+                return false;
+            }
+            let Some(key) = self.unread.pop_front() else {
+                break;
+            };
+            if let Some(socket) = self.sockets.get(key) {
+                socket.is_listed = false;
+                self.read(now, key.slot());
+            }
+        }
+        !self.is_late(now)
+    }
+
+    /// This turn has read for so long that what it has to write is due.
+    pub(super) fn is_late(&self, now: Time) -> bool {
+        self.shared.clock.now().since(now) >= READING_AT_MOST
+    }
+
+    /// Reads what has arrived for a connection, as far as its share goes.
     pub(super) fn read(&mut self, now: Time, slot: usize) {
+        self.note_login(slot);
+        let Some(socket) = self.sockets.at(slot) else {
+            return;
+        };
+        // What is there stays where it is until the pause ends.
+        if socket.paused_until.is_some() {
+            return;
+        }
+        // Listed and told of by the poller, it has its share all the same. KCP
+        // has no socket that is told of, and hands on what its window holds.
+        if socket.read_in_turn == Some(self.turns) && !matches!(socket.carrier, Carrier::Kcp(_)) {
+            self.list_unread(slot);
+            return;
+        }
+        socket.read_in_turn = Some(self.turns);
+        let key = socket.key;
+        let work = socket.is_unauthenticated.then(thread_cpu_time);
+        let share = Share::of(socket.peer, socket.is_unauthenticated);
+        let clock = self.shared.clock;
+        let backlog = &mut socket.backlog;
+        let mut intake = Intake::new(now, clock, &mut self.side, key, backlog, share);
+        intake.take_backlog();
+        let mut reading = Reading::More;
+        if !intake.has_backlog() {
+            reading = socket.carrier.read(&mut intake, &mut self.buffer);
+        }
+        let (taken, has_backlog) = (intake.taken(), intake.has_backlog());
+        let ends = matches!(reading, Reading::Ended(_));
+        if let Some(before) = work {
+            socket.login_work += thread_cpu_time().saturating_sub(before);
+        }
+        // The end is behind what was not taken in yet.
+        let more = reading == Reading::More || has_backlog || (socket.has_ended && !ends);
+        match reading {
+            Reading::Ended(why) if !has_backlog => self.end(now, key, why),
+            _ => self.charge(now, slot, taken),
+        }
+        if more {
+            self.list_unread(slot);
+        }
+    }
+
+    /// Charges a connection for what was taken in of it: it is closed, or not
+    /// read for a while, where that was too much.
+    fn charge(&mut self, now: Time, slot: usize, taken: TakenIn) {
         let Some(socket) = self.sockets.at(slot) else {
             return;
         };
         let key = socket.key;
-        // Counting costs; it is done only where it matters.
-        let before = socket
-            .pass
-            .is_metered()
-            .then(|| taken_in(self.side.counters().of(socket.peer)));
-        let reading = socket
-            .carrier
-            .read(now, &mut self.side, key, &mut self.buffer);
-        let too_many = before.is_some_and(|before| {
-            let after = taken_in(self.side.counters().of(socket.peer));
-            socket.pass.sent(now, after - before)
-        });
-        match reading {
-            Reading::Ended(why) => self.end(now, key, why),
-            _ if too_many => self.end(now, key, CloseReason::TooFast),
-            Reading::More => self.unread.push(slot),
-            Reading::Done => {}
+        if socket.permit.is_metered() && socket.permit.sent(now, taken.messages as u64) {
+            self.end(now, key, CloseReason::TooFast);
+        } else if socket.is_unauthenticated {
+            if socket.login_work > self.login_work {
+                self.side.over_budget(now, key, Budget::LoginWork);
+                self.end(now, key, CloseReason::OverBudget(Budget::LoginWork));
+            }
+        } else if socket.peer == Peer::Client
+            && let Some(too_fast) = socket
+                .pace
+                .spend(now, self.rates, taken.messages, taken.bytes)
+        {
+            let budget = if too_fast.of_bytes {
+                Budget::Bytes
+            } else {
+                Budget::Messages
+            };
+            self.side.over_budget(now, key, budget);
+            self.pause(key, too_fast.until);
+        }
+    }
+
+    /// Notes that a connection has logged in, if it has.
+    pub(super) fn note_login(&mut self, slot: usize) {
+        if let Some(socket) = self.sockets.at(slot)
+            && socket.is_unauthenticated
+            && self.side.is_admitted(socket.key)
+        {
+            socket.is_unauthenticated = false;
+            socket.permit.authenticated();
+            socket.carrier.authenticated();
+            self.unauthenticated.remove(&socket.permit.id());
+        }
+    }
+
+    /// A connection has got a place that counts, in place of one that did not.
+    pub(super) fn set_permit(&mut self, key: ConnKey, permit: Permit) {
+        if let Some(socket) = self.sockets.get(key) {
+            if socket.is_unauthenticated {
+                self.unauthenticated.remove(&socket.permit.id());
+                self.unauthenticated.insert(permit.id(), key);
+            } else {
+                permit.authenticated();
+            }
+            socket.permit = permit;
+        }
+    }
+
+    /// Another has got the place of a connection that has not logged in.
+    pub(super) fn evict(&mut self, now: Time, permit: PermitId) {
+        let Some(&key) = self.unauthenticated.get(&permit) else {
+            return;
+        };
+        self.note_login(key.slot());
+        if self.unauthenticated.contains_key(&permit) {
+            self.end(now, key, CloseReason::Evicted);
+        }
+    }
+
+    /// Reads nothing of a connection until then.
+    pub(super) fn pause(&mut self, key: ConnKey, until: Time) {
+        let Some(socket) = self.sockets.get(key) else {
+            return;
+        };
+        if let Some(before) = socket.paused_until {
+            if before >= until {
+                return;
+            }
+            self.paused.remove(&(before, key));
+        }
+        socket.paused_until = Some(until);
+        self.paused.insert((until, key));
+        self.watch(key.slot());
+    }
+
+    /// Reads those again whose pause has ended.
+    pub(super) fn resume_paused(&mut self, now: Time) {
+        while let Some(&(until, key)) = self.paused.first()
+            && until <= now
+        {
+            self.resume(key.slot());
+        }
+    }
+
+    fn resume(&mut self, slot: usize) {
+        if let Some(socket) = self.sockets.at(slot)
+            && let Some(until) = socket.paused_until.take()
+        {
+            self.paused.remove(&(until, socket.key));
+            self.watch(slot);
+            self.list_unread(slot);
+        }
+    }
+
+    /// Has the poller watch a connection for what it waits for.
+    fn watch(&mut self, slot: usize) {
+        let Some(socket) = self.sockets.at(slot) else {
+            return;
+        };
+        let interest = match (socket.interest, socket.paused_until, socket.blocked) {
+            (Interest::Edges, ..) => Interest::Edges,
+            (_, None, true) => Interest::ReadWrite,
+            (_, None, false) => Interest::Read,
+            (_, Some(_), true) => Interest::Write,
+            (_, Some(_), false) => Interest::Nothing,
+        };
+        if let Some(watched) = socket.carrier.socket()
+            && socket.interest != interest
+            && self.poller.change(watched, slot as u64, interest).is_ok()
+        {
+            socket.interest = interest;
         }
     }
 
@@ -73,18 +264,8 @@ impl ConnectionLoop {
             self.end(now, key, CloseReason::TransportFailed);
             return;
         }
-        let interest = match socket.interest {
-            Interest::Edges => Interest::Edges,
-            _ if socket.blocked => Interest::ReadWrite,
-            _ => Interest::Read,
-        };
         let note_kcp = matches!(socket.carrier, Carrier::Kcp(_));
-        if let Some(watched) = socket.carrier.socket()
-            && socket.interest != interest
-            && self.poller.change(watched, slot as u64, interest).is_ok()
-        {
-            socket.interest = interest;
-        }
+        self.watch(slot);
         if note_kcp {
             self.note_kcp(now, slot);
         }
@@ -115,8 +296,16 @@ impl ConnectionLoop {
             return;
         };
         let Socket {
-            mut carrier, peer, ..
+            mut carrier,
+            peer,
+            permit,
+            paused_until,
+            ..
         } = *socket;
+        self.unauthenticated.remove(&permit.id());
+        if let Some(until) = paused_until {
+            self.paused.remove(&(until, key));
+        }
         if why != CloseReason::PeerClosed && why != CloseReason::TransportFailed {
             carrier.write(now, &mut self.side, key, &mut self.scratch);
         }
@@ -134,7 +323,9 @@ impl ConnectionLoop {
     }
 }
 
-/// Messages that have come, whether or not they were allowed.
-fn taken_in(counters: &crate::core::PeerCounters) -> u64 {
-    counters.messages_in + counters.refused
+/// Processor time of this thread: unlike time that passes, it does not count
+/// what others are given.
+fn thread_cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec as u32)
 }

@@ -5,8 +5,9 @@
 //! says that there is no such player, 401 and 403 that the token is wrong;
 //! anything else, or silence, is a failure and closes the connection.
 //!
-//! A few threads ask, so that one slow answer keeps nobody else waiting; what
-//! waits to be asked is bounded.
+//! A few threads ask, so that one slow answer keeps nobody else waiting. No more
+//! logins are with them than they can soon ask about; the rest wait with
+//! [`Waiting`](super::Waiting), where those are passed over that have hung up.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,8 +19,9 @@ use crate::server::poller::Waker;
 /// Threads that ask.
 const THREADS: usize = 4;
 
-/// Logins that may wait to be asked about; more fail at once.
-const WAITING: usize = 4096;
+/// Logins handed to the threads at most, so that none of them has to wait for
+/// the next.
+const IN_HAND: usize = 2 * THREADS;
 
 /// A service and those who ask it.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ struct Shared {
 struct State {
     requests: VecDeque<AuthRequest>,
     verdicts: VecDeque<(Ticket, AuthVerdict)>,
+    /// Requests that have no verdict yet.
+    in_hand: usize,
     over: bool,
 }
 
@@ -63,12 +67,15 @@ impl HttpProvider {
         Arc::new(Self { shared })
     }
 
-    /// Has the service asked, unless too many wait already.
+    /// Whether another login may be handed over.
+    pub(super) fn is_free(&self) -> bool {
+        self.shared.lock().in_hand < IN_HAND
+    }
+
+    /// Has the service asked.
     pub(super) fn ask(&self, request: AuthRequest) -> Option<AuthVerdict> {
         let mut state = self.shared.lock();
-        if state.requests.len() >= WAITING {
-            return Some(AuthVerdict::Failed);
-        }
+        state.in_hand += 1;
         state.requests.push_back(request);
         drop(state);
         self.shared.work.notify_one();
@@ -115,7 +122,11 @@ impl Shared {
 fn run(agent: &ureq::Agent, url: &str, shared: &Shared) {
     while let Some(request) = shared.next() {
         let verdict = ask(agent, url, &request);
-        shared.lock().verdicts.push_back((request.ticket, verdict));
+        let mut state = shared.lock();
+        state.in_hand -= 1;
+        state.verdicts.push_back((request.ticket, verdict));
+        drop(state);
+        // For the verdict, and for those who wait until a thread is free.
         shared.waker.wake();
     }
 }
@@ -155,7 +166,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::server::poller::{Events, Poller};
+    use crate::server::poller::{Events, Poller, waker};
     use crate::server::providers::signed_token::tests::request;
 
     /// Asks a service that answers so.
@@ -174,7 +185,7 @@ mod tests {
             asked
         });
         let poller = Poller::new().unwrap();
-        let waker = Waker::new(&poller, 0).unwrap();
+        let waker = waker(&poller, 0).unwrap();
         let provider = HttpProvider::start(&url, Duration::from_secs(10), waker);
         let request = request("eve", "secret");
         let ticket = request.ticket;

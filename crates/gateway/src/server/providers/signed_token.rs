@@ -79,9 +79,9 @@ pub(in crate::server) mod tests {
     use crate::core::{Peer, SideId};
     use lagometer_units::Time;
 
-    const KEY: &[u8] = b"a key for tests";
+    pub(in crate::server) const KEY: &[u8] = b"a key for tests";
 
-    fn sign(header: &str, claims: &str) -> String {
+    pub(in crate::server) fn sign(header: &str, claims: &str) -> String {
         let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
         let signed = format!("{}.{}", encode(header), encode(claims));
         let key = hmac::Key::new(hmac::HMAC_SHA256, KEY);
@@ -91,19 +91,26 @@ pub(in crate::server) mod tests {
 
     /// A request as the core makes it: its ticket has no other maker.
     pub(in crate::server) fn request(player: &str, login_token: &str) -> AuthRequest {
-        let mut connections = ConnectionSide::new(ConnectionSettings::default());
-        let mut channels = ChannelSide::new(ChannelSettings::default());
-        let key = connections.open(Time::ZERO, Peer::Client, None).unwrap();
-        let login = b"CH\x00\x12\x00\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
-        connections.receive(Time::ZERO, key, login);
-        while let Some(message) = connections.poll_bus() {
-            channels.handle(Time::ZERO, SideId(0), message);
-        }
         AuthRequest {
             player: player.to_owned(),
             login_token: login_token.to_owned(),
-            ..channels.poll_auth_request().unwrap()
+            ..requests(1).remove(0)
         }
+    }
+
+    /// As many requests, each of a connection of its own.
+    pub(in crate::server) fn requests(count: usize) -> Vec<AuthRequest> {
+        let mut connections = ConnectionSide::new(ConnectionSettings::default());
+        let mut channels = ChannelSide::new(ChannelSettings::default());
+        for _ in 0..count {
+            let key = connections.open(Time::ZERO, Peer::Client, None).unwrap();
+            let login = b"CH\x00\x12\x00\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
+            connections.receive(Time::ZERO, key, login);
+        }
+        while let Some(message) = connections.poll_bus() {
+            channels.handle(Time::ZERO, SideId(0), message);
+        }
+        std::iter::from_fn(|| channels.poll_auth_request()).collect()
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! A socket of which a turn reads only so much, whatever reads from it: a
+//! library that looks for the end of a message, or of a handshake, may be kept
+//! looking for ever by a peer that never lets it come.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+/// A connection, and how much of it may still be read.
+#[derive(Debug)]
+pub(in crate::server) struct Metered<S = TcpStream> {
+    socket: S,
+    left_bytes: usize,
+}
+
+impl<S> Metered<S> {
+    /// Of which nothing may be read before [`allow`](Self::allow).
+    pub(in crate::server) fn new(socket: S) -> Self {
+        Self {
+            socket,
+            left_bytes: 0,
+        }
+    }
+
+    /// So many bytes may be read from now on.
+    pub(in crate::server) fn allow(&mut self, bytes: usize) {
+        self.left_bytes = bytes;
+    }
+
+    /// All that was allowed has been read: there may be more.
+    pub(in crate::server) fn is_used_up(&self) -> bool {
+        self.left_bytes == 0
+    }
+
+    pub(in crate::server) fn socket(&self) -> &S {
+        &self.socket
+    }
+}
+
+impl<S: Read> Read for Metered<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left_bytes == 0 && !buffer.is_empty() {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let most = buffer.len().min(self.left_bytes);
+        let read = self.socket.read(&mut buffer[..most])?;
+        self.left_bytes -= read;
+        Ok(read)
+    }
+}
+
+impl<S: Write> Write for Metered<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::carrier::{Reading, WebSocketCarrier};
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
+        Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+    /// A client that begins a message and sends empty parts of it for ever, as
+    /// fast as they are read.
+    struct Endless {
+        begin: Vec<u8>,
+        read: usize,
+    }
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            // A continuation frame: not the last, masked, empty.
+            let part = [0x00, 0x80, 0, 0, 0, 0];
+            // The request alone first: nothing comes with it.
+            let request = REQUEST.len().saturating_sub(self.read);
+            let count = if request > 0 {
+                request.min(buffer.len())
+            } else {
+                buffer.len()
+            };
+            let after = |at: usize| part[(at - self.begin.len()) % part.len()];
+            for (at, byte) in (self.read..).zip(buffer[..count].iter_mut()) {
+                *byte = self.begin.get(at).copied().unwrap_or_else(|| after(at));
+            }
+            self.read += count;
+            Ok(count)
+        }
+    }
+
+    impl Write for Endless {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_message_of_empty_parts_without_end_does_not_keep_its_reader() {
+        // Behind the request the first part: binary, not the last, empty.
+        let begin = [REQUEST, &[0x02, 0x80, 0, 0, 0, 0]].concat();
+        let mut carrier = WebSocketCarrier::accept(Metered::new(Endless { begin, read: 0 }));
+        for _ in 0..10 {
+            carrier.stream_mut().unwrap().allow(64 << 10);
+            let (reading, bytes) = carrier.read_once(|_| panic!("there is no whole message"));
+            assert_eq!((reading, bytes), (Reading::Done, 0));
+            assert!(carrier.stream().unwrap().is_used_up());
+        }
+    }
+}

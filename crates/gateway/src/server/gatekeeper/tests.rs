@@ -1,0 +1,184 @@
+use std::time::Duration;
+
+use super::*;
+
+const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+fn control(change: impl FnOnce(&mut Limits)) -> Arc<AdmissionControl> {
+    let mut limits = Limits {
+        connections: 3,
+        reserved_for_servers: 0,
+        unauthenticated: 100,
+        unauthenticated_per_address: 100,
+        connections_per_address: None,
+        connects_per_second: None,
+        messages_per_second_per_address: None,
+        messages_per_second: 2_000,
+        bytes_per_second: 1 << 20,
+        login_within: Duration::from_secs(1),
+        login_work: Duration::from_millis(100),
+        banned: Vec::new(),
+    };
+    change(&mut limits);
+    AdmissionControl::new(limits, u32::MAX)
+}
+
+/// Someone at the `n`th address.
+fn at_address(n: u32) -> IpAddr {
+    IpAddr::V4((0x0a00_0000 + n).to_be_bytes().into())
+}
+
+fn admit(control: &Arc<AdmissionControl>, peer: Peer, n: u32) -> Result<Admitted, Refusal> {
+    control.admit(Time::ZERO, peer, at_address(n), 0)
+}
+
+/// A connection that has logged in.
+fn player(control: &Arc<AdmissionControl>, n: u32) -> Permit {
+    let permit = admit(control, Peer::Client, n).unwrap().permit;
+    permit.authenticated();
+    permit
+}
+
+#[test]
+fn a_place_is_given_back() {
+    let control = control(|_| {});
+    let permits: Vec<Permit> = (0..3).map(|n| player(&control, n)).collect();
+    assert_eq!(admit(&control, Peer::Client, 9).unwrap_err(), Refusal::Full);
+    assert_eq!(control.turned_away(Refusal::Full), 1);
+    drop(permits);
+    player(&control, 9);
+}
+
+#[test]
+fn clients_cannot_take_the_places_of_servers() {
+    let control = control(|limits| {
+        limits.connections = 8;
+        limits.reserved_for_servers = 2;
+    });
+    let _players: Vec<Permit> = (0..6).map(|n| player(&control, n)).collect();
+    assert_eq!(admit(&control, Peer::Client, 2).unwrap_err(), Refusal::Full);
+    let first = admit(&control, Peer::Server, 2).unwrap().permit;
+    let second = admit(&control, Peer::Server, 2).unwrap().permit;
+    first.authenticated();
+    second.authenticated();
+    assert_eq!(admit(&control, Peer::Server, 2).unwrap_err(), Refusal::Full);
+}
+
+#[test]
+fn unauthenticated_connections_give_way_to_newcomers_and_players_stay() {
+    let control = control(|limits| limits.connections = 3);
+    let player = player(&control, 0);
+    let first = admit(&control, Peer::Client, 1).unwrap().permit;
+    let second = admit(&control, Peer::Client, 2).unwrap().permit;
+    let third = admit(&control, Peer::Client, 3).unwrap();
+    let evicted = third.evicted.unwrap();
+    assert_eq!(evicted.permit, first.id());
+    assert!(first.is_evicted() && !second.is_evicted() && !player.is_evicted());
+    assert_eq!(control.evicted(Peer::Client), 1);
+    // The evicted connection's end gives no place back that is not its own.
+    drop(first);
+    assert_eq!(
+        admit(&control, Peer::Client, 4)
+            .unwrap()
+            .evicted
+            .map(|evicted| evicted.permit),
+        Some(second.id())
+    );
+}
+
+#[test]
+fn silent_connections_of_one_address_push_out_only_each_other() {
+    let control = control(|limits| {
+        limits.connections = 100;
+        limits.unauthenticated = 10;
+        limits.unauthenticated_per_address = 3;
+    });
+    let other = admit(&control, Peer::Client, 1).unwrap().permit;
+    let mut flood: Vec<Permit> = Vec::new();
+    for _ in 0..50 {
+        let admitted = admit(&control, Peer::Client, 2).unwrap();
+        flood.push(admitted.permit);
+    }
+    assert!(!other.is_evicted());
+    assert_eq!(
+        flood.iter().filter(|permit| !permit.is_evicted()).count(),
+        3
+    );
+    assert_eq!(control.unauthenticated(Peer::Client), 4);
+    drop(flood);
+    assert_eq!(control.unauthenticated(Peer::Client), 1);
+}
+
+#[test]
+fn who_logs_in_while_it_is_evicted_keeps_a_place() {
+    let control = control(|limits| limits.unauthenticated = 1);
+    let first = admit(&control, Peer::Client, 1).unwrap().permit;
+    let _second = admit(&control, Peer::Client, 2).unwrap();
+    assert!(first.is_evicted());
+    first.authenticated();
+    assert!(!first.is_evicted());
+    drop(first);
+    assert_eq!(lock(&control.places).connected, [0, 1]);
+}
+
+#[test]
+fn there_are_no_more_connections_than_files() {
+    let limits = (*control(|limits| limits.connections = 100).limits()).clone();
+    let control = AdmissionControl::new(limits, 2);
+    let _players = [player(&control, 0), player(&control, 1)];
+    assert_eq!(admit(&control, Peer::Client, 2).unwrap_err(), Refusal::Full);
+}
+
+#[test]
+fn an_address_has_its_own_limits_and_servers_have_none() {
+    let control = control(|limits| {
+        limits.connections = 100;
+        limits.connections_per_address = Some(2);
+        limits.connects_per_second = Some(4);
+    });
+    let admit = |at_ms, peer, address| {
+        let admitted = control.admit(Time::from_millis(at_ms), peer, address, 0);
+        admitted.map(|admitted| admitted.permit)
+    };
+    let first = admit(0, Peer::Client, HERE).unwrap();
+    let _second = admit(0, Peer::Client, HERE).unwrap();
+    let third = admit(0, Peer::Client, HERE);
+    assert_eq!(third.unwrap_err(), Refusal::AddressFull);
+    drop(first);
+    let _fourth = admit(0, Peer::Client, HERE).unwrap();
+    let fifth = admit(999, Peer::Client, HERE);
+    assert_eq!(fifth.unwrap_err(), Refusal::AddressTooFast);
+    let mapped = "::ffff:127.0.0.1".parse().unwrap();
+    let sixth = admit(1000, Peer::Client, mapped);
+    assert_eq!(sixth.unwrap_err(), Refusal::AddressFull);
+    admit(1000, Peer::Server, HERE).unwrap();
+}
+
+#[test]
+fn messages_are_counted_by_address_and_second() {
+    let control = control(|limits| limits.messages_per_second_per_address = Some(10));
+    let at = Time::from_millis;
+    let one = control.admit(at(0), Peer::Client, HERE, 0).unwrap().permit;
+    let other = control.admit(at(0), Peer::Client, HERE, 0).unwrap().permit;
+    assert!(!one.sent(at(5), 6));
+    assert!(!other.sent(at(6), 4));
+    assert!(other.sent(at(7), 1));
+    assert!(!one.sent(at(1000), 10));
+}
+
+#[test]
+fn ranges_are_turned_away() {
+    let control = control(|limits| limits.banned = vec!["127.0.0.0/8".parse().unwrap()]);
+    let refused = control.admit(Time::ZERO, Peer::Server, HERE, 0);
+    assert_eq!(refused.unwrap_err(), Refusal::Banned);
+}
+
+#[test]
+fn addresses_that_went_are_forgotten() {
+    let control = control(|limits| limits.connects_per_second = Some(1));
+    for n in 0..1000_u32 {
+        let now = Time::from_secs(u64::from(n));
+        let _ = control.admit(now, Peer::Client, at_address(n), 0);
+    }
+    assert!(lock(&control.places).addresses.len() <= 2);
+}

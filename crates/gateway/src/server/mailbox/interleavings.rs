@@ -1,0 +1,161 @@
+//! The queues and wakers under a model checker: their source once more, with
+//! mutexes and atomics whose interleavings are tried out.
+//!
+//! A loop that sleeps for ever while something waits for it is a deadlock to
+//! the checker, which prints the steps that lead there.
+
+#![allow(clippy::duplicate_mod)] // That is what this is for.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+#[path = "exchange.rs"]
+mod exchange;
+#[path = "queue.rs"]
+mod queue;
+#[path = "waker.rs"]
+mod waker;
+
+mod sync {
+    pub(super) use loom::sync::atomic::{AtomicBool, Ordering};
+    pub(super) use loom::sync::{Arc, Mutex, MutexGuard};
+    pub(super) use std::sync::PoisonError;
+}
+
+use exchange::Exchange;
+use queue::Queue;
+use sync::Arc;
+use waker::{Bell, Waker};
+
+/// What an eventfd in a poller is to a loop.
+#[derive(Debug)]
+struct ModelBell {
+    rings: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl ModelBell {
+    fn waker() -> Waker<Self> {
+        Waker::with(Self {
+            rings: Mutex::new(false),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Sleeps until it rings. Without a limit, for no deadline may stand in for
+    /// a wake-up that was lost; not at all where `rest` says so.
+    fn sleep(&self, rest: Option<Duration>) {
+        let mut rings = self.rings.lock().unwrap();
+        while !*rings && rest.is_none() {
+            rings = self.changed.wait(rings).unwrap();
+        }
+    }
+}
+
+impl Bell for ModelBell {
+    fn ring(&self) {
+        *self.rings.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+
+    fn hush(&self) {
+        *self.rings.lock().unwrap() = false;
+    }
+}
+
+/// Tries the interleavings of `run` that have at most three preemptions: all
+/// known mistakes of this kind need one or two.
+fn check(run: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(run);
+}
+
+/// The loops of a gateway: a connection loop that asks `questions` times, and a
+/// channel loop that gives `answers` to each, over queues of one place.
+fn ask_and_answer(questions: u32, answers: u32) {
+    let (asking, answering) = (ModelBell::waker(), ModelBell::waker());
+    let inbox = Arc::new(Queue::new(1, answering.clone()));
+    let outbox = Arc::new(Queue::new(1, asking.clone()));
+    let channels = {
+        let (inbox, outbox) = (Arc::clone(&inbox), Arc::clone(&outbox));
+        thread::spawn(move || {
+            let mut exchange = Exchange::new(inbox, vec![outbox], answering.clone());
+            let (mut arrived, mut answered) = (VecDeque::new(), 0);
+            // As the channel loop: sleep, silence, take, post, deliver.
+            while answered < questions || exchange.rest(Some(Duration::ZERO)).is_none() {
+                answering.bell().sleep(exchange.rest(None));
+                answering.silence();
+                if exchange.take(&mut arrived) {
+                    for question in arrived.drain(..) {
+                        answered += 1;
+                        (0..answers).for_each(|_| exchange.post(0, question));
+                    }
+                }
+                exchange.deliver();
+            }
+            assert_eq!(exchange.depth(), 0, "all was taken");
+        })
+    };
+    let mut unsent: VecDeque<u32> = (0..questions).collect();
+    let (mut taken, mut heard) = (VecDeque::new(), Vec::new());
+    loop {
+        // As a connection loop: what came is taken in every turn.
+        outbox.take(&mut taken);
+        heard.extend(taken.drain(..));
+        inbox.offer(&mut unsent, &asking);
+        if heard.len() as u32 == questions * answers {
+            break;
+        }
+        asking.bell().sleep(None);
+        asking.silence();
+    }
+    assert!(heard.is_sorted(), "{heard:?}");
+    channels.join().unwrap();
+}
+
+#[test]
+fn no_interleaving_leaves_a_loop_asleep_before_a_full_inbox() {
+    check(|| ask_and_answer(2, 2));
+}
+
+#[test]
+fn no_interleaving_loses_the_wake_up_of_a_producer_that_found_no_room() {
+    check(|| ask_and_answer(3, 1));
+}
+
+#[test]
+fn no_interleaving_of_two_producers_loses_an_item() {
+    check(|| {
+        let consumer = ModelBell::waker();
+        let queue = Arc::new(Queue::new(1, consumer.clone()));
+        let producers = [0_u32, 1].map(|item| {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || {
+                let own = ModelBell::waker();
+                let mut batch = VecDeque::from([item]);
+                loop {
+                    queue.offer(&mut batch, &own);
+                    if batch.is_empty() {
+                        return;
+                    }
+                    own.bell().sleep(None);
+                    own.silence();
+                }
+            })
+        });
+        let (mut taken, mut seen) = (VecDeque::new(), 0);
+        while seen < 2 {
+            consumer.bell().sleep(None);
+            consumer.silence();
+            queue.take(&mut taken);
+            seen += taken.drain(..).count();
+        }
+        for producer in producers {
+            producer.join().unwrap();
+        }
+    });
+}

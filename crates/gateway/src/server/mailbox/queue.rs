@@ -1,0 +1,84 @@
+//! A bounded queue from one or more threads to one other.
+//!
+//! Whole batches cross under one lock. A producer is never made to wait: what
+//! finds no room stays with it, and it is woken once there is some.
+
+use std::collections::VecDeque;
+
+use super::sync::{Mutex, MutexGuard, PoisonError};
+use super::waker::{Bell, Waker};
+
+/// From one or more threads to one other.
+#[derive(Debug)]
+pub(in crate::server) struct Queue<T, B> {
+    state: Mutex<State<T, B>>,
+    capacity: usize,
+    consumer: Waker<B>,
+}
+
+#[derive(Debug)]
+struct State<T, B> {
+    items: VecDeque<T>,
+    /// Those who were turned away and are to be woken, each once.
+    refused: Vec<Waker<B>>,
+}
+
+impl<T, B: Bell> Queue<T, B> {
+    /// A queue of `capacity` items; `consumer` is woken when some have come.
+    pub(in crate::server) fn new(capacity: usize, consumer: Waker<B>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                items: VecDeque::new(),
+                refused: Vec::new(),
+            }),
+            capacity,
+            consumer,
+        }
+    }
+
+    /// Moves as many items as there is room for out of `batch`. What remains
+    /// in it is to be offered again: `producer` is woken for that.
+    pub(in crate::server) fn offer(&self, batch: &mut VecDeque<T>, producer: &Waker<B>) {
+        if batch.is_empty() {
+            return;
+        }
+        let moved = {
+            let mut state = self.lock();
+            let room = self.capacity.saturating_sub(state.items.len());
+            let moved = room.min(batch.len());
+            state.items.extend(batch.drain(..moved));
+            // Who offers again and again is noted once: the list is no longer
+            // than there are producers.
+            if !batch.is_empty() && !state.refused.iter().any(|noted| noted.is(producer)) {
+                state.refused.push(producer.clone());
+            }
+            moved
+        };
+        if moved > 0 {
+            self.consumer.wake();
+        }
+    }
+
+    /// Takes everything, in order, into `into`, which is empty.
+    pub(in crate::server) fn take(&self, into: &mut VecDeque<T>) {
+        debug_assert!(into.is_empty(), "what is in it would go behind");
+        let refused = {
+            let mut state = self.lock();
+            std::mem::swap(&mut state.items, into);
+            std::mem::take(&mut state.refused)
+        };
+        for producer in refused {
+            producer.wake();
+        }
+    }
+
+    /// How many items wait.
+    pub(in crate::server) fn depth(&self) -> usize {
+        self.lock().items.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T, B>> {
+        // No step under the lock can stop half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

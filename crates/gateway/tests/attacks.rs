@@ -1,0 +1,421 @@
+//! What hostile peers do to a gateway, over loopback, and that nobody else
+//! suffers for it. Each test is an attack that once worked.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use lagometer_gateway::server::Server;
+use lagometer_gateway::server::config::FileConfig;
+use lagometer_protocol::{
+    Compression, Compressor, FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet,
+    ServerForward, frame_header,
+};
+use tungstenite::Message;
+
+/// Longer than anything here takes on a machine that is busy with others.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// AUTH of player "test" with the token "test".
+const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
+
+const AUTH: u32 = 1;
+const CREATE_CHANNEL: u32 = 3;
+const USER_MESSAGE: u32 = 100;
+
+fn start(sections: &str) -> Server {
+    start_as("dev = true\n", &["tcp"], sections)
+}
+
+fn start_as(top: &str, wires: &[&str], sections: &str) -> Server {
+    let clients: Vec<String> = wires
+        .iter()
+        .map(|wire| format!("\"{wire}://127.0.0.1:0\""))
+        .collect();
+    let text = format!(
+        "{top}[servers]\nlisten = [\"tcp://127.0.0.1:0\"]\n\
+         [clients]\nlisten = [{}]\nwait_for_owner = false\n\
+         [web]\nlisten = \"127.0.0.1:0\"\n{sections}",
+        clients.join(", ")
+    );
+    let config = FileConfig::parse("test", &text).unwrap();
+    Server::start(config.resolve(1).unwrap()).unwrap()
+}
+
+/// One loop for connections and one for channels.
+const THREADS: &str = "[threads]\nconnections = 1\npin = false\n";
+
+fn stop(server: Server) {
+    server.handle().drain();
+    server.join().unwrap();
+}
+
+/// A peer that speaks frames over TCP.
+struct Peer {
+    stream: TcpStream,
+    decoder: FrameDecoder,
+    waiting: std::collections::VecDeque<(u32, Vec<u8>)>,
+}
+
+impl Peer {
+    fn connect(at: SocketAddr) -> Self {
+        let stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self {
+            stream,
+            decoder: FrameDecoder::new(FrameLimits::default()),
+            waiting: std::collections::VecDeque::new(),
+        }
+    }
+
+    /// Connects and logs in.
+    fn login(at: SocketAddr) -> Self {
+        let mut peer = Self::connect(at);
+        peer.stream.write_all(LOGIN).unwrap();
+        assert_eq!(peer.next().unwrap().0, AUTH);
+        peer
+    }
+
+    /// A game server that owns GLOBAL.
+    fn game_server(at: SocketAddr) -> Self {
+        let mut server = Self::login(at);
+        // CreateChannelMessage { channel_type: GLOBAL }
+        server.send(CREATE_CHANNEL, &[0x08, 0x01]);
+        while server.next().unwrap().0 != CREATE_CHANNEL {}
+        server
+    }
+
+    fn send(&mut self, msg_type: u32, body: &[u8]) {
+        self.stream.write_all(&frame(msg_type, body)).unwrap();
+    }
+
+    /// The next message; `None` once the gateway has hung up.
+    fn next(&mut self) -> Option<(u32, Vec<u8>)> {
+        let mut buffer = vec![0; 64 << 10];
+        while self.waiting.is_empty() {
+            let bytes = match self.stream.read(&mut buffer) {
+                Ok(0) => return None,
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("{error}"),
+            };
+            let mut rest = &buffer[..bytes];
+            while let Some(frame) = self.decoder.next(&mut rest).unwrap() {
+                for message in Packet::new_checked(frame.payload).unwrap().messages() {
+                    self.waiting
+                        .push_back((message.msg_type, message.body.to_owned()));
+                }
+            }
+        }
+        self.waiting.pop_front()
+    }
+}
+
+fn frame(msg_type: u32, body: &[u8]) -> Vec<u8> {
+    frame_of(&[MessagePack {
+        msg_type,
+        body,
+        ..MessagePack::default()
+    }])
+}
+
+fn frame_of(messages: &[MessagePack<'_>]) -> Vec<u8> {
+    let mut builder = FrameBuilder::new();
+    for message in messages {
+        builder.push(message).unwrap();
+    }
+    builder.finish().unwrap().to_vec()
+}
+
+/// Short messages, `count` of them, in one frame of snappy.
+fn bomb(count: usize, message: &[u8]) -> Vec<u8> {
+    let packet = message.repeat(count);
+    let mut compressor = Compressor::new();
+    let snappy = compressor.compress(&packet).unwrap();
+    let len = u16::try_from(snappy.len()).unwrap();
+    let mut frame = frame_header(len, Compression::Snappy).to_vec();
+    frame.extend_from_slice(snappy);
+    frame
+}
+
+fn get(server: &Server, path: &str) -> String {
+    let mut web = TcpStream::connect(server.web().unwrap()).unwrap();
+    web.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(web, "GET {path} HTTP/1.1\r\nHost: gateway\r\n\r\n").unwrap();
+    let mut page = String::new();
+    web.read_to_string(&mut page).unwrap();
+    page
+}
+
+fn metric(server: &Server, line: &str) -> f64 {
+    let page = get(server, "/metrics");
+    let value = page.lines().find_map(|it| it.strip_prefix(line));
+    value
+        .unwrap_or_else(|| panic!("no {line} in {page}"))
+        .trim()
+        .parse()
+        .unwrap()
+}
+
+/// Thousands of logins at once: their answers fill the queue to the connection
+/// loop, and the channel loop went to sleep before a full inbox.
+#[test]
+fn a_flood_of_logins_does_not_put_the_channel_loop_to_sleep_for_good() {
+    let data = tempfile::tempdir().unwrap();
+    let secret = data.path().join("secret");
+    std::fs::write(&secret, "a secret word").unwrap();
+    let sections = format!(
+        "[auth]\nprovider = \"shared-token\"\nsecret_file = \"{}\"\n\
+         [limits]\nlogin_messages = 10000000\nlogin_attempts = 10000000\nlogin_bytes = \"1000 MiB\"\n\
+         login_work = \"10min\"\n\
+         [threads]\nconnections = 1\npin = false\nqueue = 64\n",
+        secret.display()
+    );
+    let server = start_as("", &["tcp"], &sections);
+    let mut attacker = Peer::connect(server.clients()[0]);
+    let login = MessagePack {
+        msg_type: AUTH,
+        body: b"\x0a\x04test\x12\x04test",
+        ..MessagePack::default()
+    };
+    let flood = frame_of(&vec![login; 2000]);
+    for _ in 0..10 {
+        attacker.stream.write_all(&flood).unwrap();
+        // Each time somebody else comes and is answered.
+        let mut player = Peer::login(server.clients()[0]);
+        player.stream.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(player.next(), None);
+    }
+    let page = get(&server, "/healthz");
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    stop(server);
+}
+
+/// 49 kB of snappy that unpack to half a million messages, before any login.
+#[test]
+fn a_frame_that_unpacks_to_half_a_million_messages_costs_its_sender_the_connection() {
+    let server = start(THREADS);
+    let mut attacker = Peer::connect(server.clients()[0]);
+    attacker
+        .stream
+        .write_all(&bomb(520_000, &[0x0a, 0x00]))
+        .unwrap();
+    assert_eq!(attacker.next(), None);
+    // Short enough to be unpacked, too many all the same.
+    let mut attacker = Peer::connect(server.clients()[0]);
+    let _ = attacker.stream.write_all(&bomb(60_000, &[0x0a, 0x00]));
+    assert_eq!(attacker.next(), None);
+    let over = metric(
+        &server,
+        "gateway_over_budget_total{peer=\"client\",budget=\"login_messages\"}",
+    );
+    assert!(over >= 1.0, "{over}");
+    // And after the login.
+    let mut attacker = Peer::login(server.clients()[0]);
+    let _ = attacker.stream.write_all(&bomb(520_000, &[0x0a, 0x00]));
+    assert_eq!(attacker.next(), None);
+    Peer::login(server.clients()[0]);
+    stop(server);
+}
+
+/// Bytes, messages and logins before a login have an end.
+#[test]
+fn a_connection_that_has_not_logged_in_is_closed_once_it_costs_too_much() {
+    let data = tempfile::tempdir().unwrap();
+    let secret = data.path().join("secret");
+    std::fs::write(&secret, "a secret word").unwrap();
+    let sections = format!(
+        "[auth]\nprovider = \"shared-token\"\nsecret_file = \"{}\"\n[limits]\nlogin_bytes = \"8 KiB\"\n{THREADS}",
+        secret.display()
+    );
+    let server = start_as("", &["tcp"], &sections);
+    for (budget, flood) in [
+        ("login_bytes", frame(USER_MESSAGE, &[7; 2000])),
+        ("login_attempts", LOGIN.to_vec()),
+    ] {
+        let mut attacker = Peer::connect(server.clients()[0]);
+        for _ in 0..20 {
+            let _ = attacker.stream.write_all(&flood);
+            // One login at a time is decided.
+            if budget == "login_attempts" && attacker.next().is_none() {
+                break;
+            }
+        }
+        while attacker.next().is_some() {}
+        let line = format!("gateway_over_budget_total{{peer=\"client\",budget=\"{budget}\"}}");
+        assert!(metric(&server, &line) >= 1.0, "{budget}");
+    }
+    stop(server);
+}
+
+/// Pings and empty messages have no bytes, and so never filled a turn.
+#[test]
+fn a_flood_of_empty_websocket_messages_and_pings_leaves_a_thread_to_others() {
+    let server = start_as("dev = true\n", &["ws", "tcp"], THREADS);
+    let (ws, tcp) = (server.clients()[0], server.clients()[1]);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for message in [
+            Message::Ping(Vec::new().into()),
+            Message::binary(Vec::new()),
+        ] {
+            let is_over = &is_over;
+            scope.spawn(move || {
+                let stream = TcpStream::connect(ws).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let (mut socket, _) = tungstenite::client("ws://localhost/", stream).unwrap();
+                // Until the players have been answered; never more than that.
+                for _ in 0..3_000_000 {
+                    if is_over.load(Ordering::Relaxed) || socket.write(message.clone()).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        for _ in 0..20 {
+            Peer::login(tcp);
+        }
+        let page = get(&server, "/healthz");
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        is_over.store(true, Ordering::Relaxed);
+    });
+    stop(server);
+}
+
+/// A client sends as fast as it can to the owner of GLOBAL, which reads nothing
+/// for a while.
+#[test]
+fn a_client_that_floods_its_server_is_read_more_slowly_and_the_server_stays() {
+    let server = start(&format!(
+        "[limits]\nmessages_per_second = 10000000\nbytes_per_second = \"10000 MiB\"\n{THREADS}"
+    ));
+    let mut game = Peer::game_server(server.servers()[0]);
+    let mut attacker = Peer::login(server.clients()[0]);
+    let mut bystander = Peer::login(server.clients()[0]);
+    // As much as the gateway takes, which has to be less than the server is
+    // closed for; on the way there its own sockets are filled.
+    attacker
+        .stream
+        .set_write_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    let flood = frame(USER_MESSAGE, &[7; 1000]);
+    let (mut sent_bytes, most_bytes) = (0, 256 << 20);
+    while sent_bytes < most_bytes {
+        match attacker.stream.write(&flood[sent_bytes % flood.len()..]) {
+            Ok(bytes) => sent_bytes += bytes,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(sent_bytes < most_bytes, "it was read as fast as it sent");
+    // The bystander has said nothing to the server, and is answered.
+    bystander.send(USER_MESSAGE, b"I am here");
+    // The server reads on, and gets all that was sent, and the bystander's.
+    let (mut flood_seen, mut bystander_seen) = (0, false);
+    while flood_seen < sent_bytes / flood.len() || !bystander_seen {
+        let (msg_type, body) = game.next().expect("the server was cut off");
+        if msg_type == USER_MESSAGE {
+            match ServerForward::parse(&body).unwrap().payload {
+                b"I am here" => bystander_seen = true,
+                _ => flood_seen += 1,
+            }
+        }
+    }
+    assert!(metric(&server, "gateway_pauses_total{connType=\"CLIENT\"}") >= 1.0);
+    stop(server);
+}
+
+/// More than `messages_per_second` is read later, not punished.
+#[test]
+fn a_client_above_its_rate_is_heard_in_full_and_more_slowly() {
+    let server = start(&format!("[limits]\nmessages_per_second = 500\n{THREADS}"));
+    let mut game = Peer::game_server(server.servers()[0]);
+    let mut client = Peer::login(server.clients()[0]);
+    for n in 0..1500_u32 {
+        client.send(USER_MESSAGE, &n.to_be_bytes());
+    }
+    let mut next = 0_u32;
+    while next < 1500 {
+        let (msg_type, body) = game.next().expect("the server was cut off");
+        if msg_type == USER_MESSAGE {
+            let forward = ServerForward::parse(&body).unwrap();
+            assert_eq!(forward.payload, next.to_be_bytes());
+            next += 1;
+        }
+    }
+    let line = "gateway_over_budget_total{peer=\"client\",budget=\"messages\"}";
+    assert!(metric(&server, line) >= 1.0);
+    stop(server);
+}
+
+/// Connections that say nothing fill all places.
+#[test]
+fn silent_connections_keep_neither_players_nor_servers_out() {
+    let server = start(&format!(
+        "[limits]\nconnections = 40\nreserved_for_servers = 4\nunauthenticated = 1000\n{THREADS}"
+    ));
+    let mut player = Peer::login(server.clients()[0]);
+    let mut silent: Vec<Peer> = (0..100)
+        .map(|_| Peer::connect(server.clients()[0]))
+        .collect();
+    let mut newcomer = Peer::login(server.clients()[0]);
+    let mut game = Peer::game_server(server.servers()[0]);
+    // The oldest of the silent had to go, those who play did not.
+    assert_eq!(silent[0].next(), None);
+    for peer in [&mut player, &mut newcomer] {
+        peer.send(USER_MESSAGE, b"still here");
+        while game.next().expect("the server was cut off").0 != USER_MESSAGE {}
+    }
+    let line = "gateway_connections_evicted_total{connType=\"CLIENT\"}";
+    assert!(metric(&server, line) >= 60.0);
+    stop(server);
+}
+
+/// A login service that counts how often it is asked, and lets everybody in.
+fn login_service(asked: &'static AtomicUsize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = Vec::new();
+            let mut buffer = [0; 4096];
+            while !request.contains(&b'}') {
+                match stream.read(&mut buffer) {
+                    Ok(bytes) if bytes > 0 => request.extend_from_slice(&buffer[..bytes]),
+                    _ => break,
+                }
+            }
+            asked.fetch_add(1, Ordering::SeqCst);
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    at
+}
+
+/// Thousands of logins of connections that hang up at once.
+#[test]
+fn a_flood_of_logins_does_not_block_the_login_service() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let service = login_service(&ASKED);
+    let sections = format!("[auth]\nprovider = \"http\"\nurl = \"http://{service}/\"\n{THREADS}");
+    let server = start_as("", &["tcp"], &sections);
+    let login = MessagePack {
+        msg_type: AUTH,
+        body: b"\x0a\x04test\x12\x04test",
+        ..MessagePack::default()
+    };
+    let flood = frame_of(&vec![login; 2000]);
+    for _ in 0..2 {
+        let mut attacker = Peer::connect(server.clients()[0]);
+        let _ = attacker.stream.write_all(&flood);
+        let _ = attacker.stream.shutdown(Shutdown::Both);
+    }
+    Peer::login(server.clients()[0]);
+    let asked = ASKED.load(Ordering::SeqCst);
+    assert!(asked < 50, "the service was asked {asked} times");
+    stop(server);
+}
