@@ -126,7 +126,8 @@ impl<K: Numbered, V> ByNumber<K, V> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
         self.pages.iter().flat_map(|page| {
             let first = page.number * PAGE;
-            (first..)
+            // To the last number there is, and no further.
+            (first..=first + (PAGE - 1))
                 .zip(page.entries.iter())
                 .filter_map(|(number, entry)| Some((K::numbered(number), entry.as_ref()?)))
         })
@@ -162,6 +163,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_last_number_there_is_may_be_walked_over() {
+        let mut all: ByNumber<ConnId, ()> = ByNumber::default();
+        all.insert(ConnId(u32::MAX), ());
+        assert_eq!(all.keys().collect::<Vec<_>>(), [ConnId(u32::MAX)]);
+    }
 
     proptest! {
         #[test]

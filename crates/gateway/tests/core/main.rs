@@ -6,6 +6,7 @@ mod broadcasting;
 mod channels;
 mod fan_out;
 mod hostile;
+mod hostile_values;
 mod long_messages;
 mod recovery;
 mod schedules;

@@ -23,6 +23,10 @@ pub(super) const GLOBAL_TYPE: i32 = ChannelType::Global as i32;
 /// Room that a message with data needs beside the data and the URL of its type.
 const HEAD_BYTES: usize = 32;
 
+/// The longest URL of a type that is taken: every message with the data bears
+/// it, and is to have room for the data.
+const MAX_URL_BYTES: usize = 400;
+
 /// A channel.
 #[derive(Debug)]
 pub(super) struct Channel {
@@ -124,8 +128,12 @@ impl Content {
         })
     }
 
-    /// Data as a message brings it. `None` when it is malformed or too large.
+    /// Data as a message brings it. `None` when it is malformed or too large,
+    /// or the URL of its type too long.
     pub(super) fn load(data: &AnyView<'_>, schema: &Schema, limits: MergeLimits) -> Option<Self> {
+        if data.type_url.len() > MAX_URL_BYTES {
+            return None;
+        }
         let mut state = State::new(schema.find(type_name(data.type_url)), limits);
         state.load(data.value).ok()?;
         Some(Self {
@@ -147,7 +155,7 @@ impl Content {
 
     /// The longest value that goes into one message.
     pub(super) fn max_value_bytes(&self) -> usize {
-        MAX_MESSAGE_LEN - HEAD_BYTES - self.type_url.len().min(MAX_MESSAGE_LEN / 2)
+        MAX_MESSAGE_LEN - HEAD_BYTES - self.type_url.len()
     }
 
     /// The whole state, or what a mask keeps of it, as messages.
