@@ -22,6 +22,7 @@ const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04tes
 
 const AUTH: u32 = 1;
 const CREATE_CHANNEL: u32 = 3;
+const LIST_CHANNEL: u32 = 5;
 const USER_MESSAGE: u32 = 100;
 
 fn start(sections: &str) -> Server {
@@ -190,6 +191,25 @@ fn a_flood_of_logins_does_not_put_the_channel_loop_to_sleep_for_good() {
     }
     let page = get(&server, "/healthz");
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    stop(server);
+}
+
+/// The same without logins: more answers than the queues hold, and nobody else
+/// who would wake the loops.
+#[test]
+fn a_flood_of_requests_is_answered_to_the_end_though_nothing_else_happens() {
+    let server = start("[threads]\nconnections = 1\npin = false\nqueue = 4\n");
+    let mut asking = Peer::login(server.servers()[0]);
+    let question = MessagePack {
+        msg_type: LIST_CHANNEL,
+        ..MessagePack::default()
+    };
+    let flood = frame_of(&[question; 10]).repeat(100);
+    asking.stream.write_all(&flood).unwrap();
+    let mut answers = 0;
+    while answers < 1000 {
+        answers += u32::from(asking.next().expect("hung up").0 == LIST_CHANNEL);
+    }
     stop(server);
 }
 
