@@ -46,9 +46,10 @@ impl Failure {
     }
 }
 
-/// Reads a text file that the user named.
+/// Reads a text file that the user named, unless it is longer than any that
+/// programs write.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|why| Failure::Read {
+    lagometer_units::read_text_file(path, lagometer_units::MOST_DATA).map_err(|why| Failure::Read {
         path: path.to_owned(),
         why,
     })

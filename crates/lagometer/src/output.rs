@@ -91,6 +91,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes a recording: what a path did is its owner's to read alone.
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
+    let written = lagometer_units::create_private_file(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|why| Failure::Write {
+        path: path.to_owned(),
+        why,
+    })
+}
+
 /// Writes a file that the user named.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|why| Failure::Write {

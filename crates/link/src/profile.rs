@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use lagometer_units::{BadInput, from_toml};
+use lagometer_units::{BadInput, MOST_DATA, from_toml, read_text_file};
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
@@ -113,10 +113,11 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] if the file cannot be read or is wrong.
+    /// [`LoadError`] if a file cannot be read, is longer than
+    /// [`MOST_DATA`] or is wrong.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| LoadError::Unreadable {
+        let text = read_text_file(path, MOST_DATA).map_err(|error| LoadError::Unreadable {
             path: origin.clone(),
             message: error.to_string(),
         })?;
@@ -128,7 +129,7 @@ impl Profile {
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut read_trace = |name: &str| {
             let path = folder.join(name);
-            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+            read_text_file(&path, MOST_DATA).map_err(|error| format!("{}: {error}", path.display()))
         };
         Ok(Self::parse(&origin, &text, &mut read_trace)?)
     }

@@ -1,11 +1,13 @@
 //! The ground floor of Lagometer: instants of a run, quantities with their
-//! units, and reading TOML so that a mistake is answered with file and line.
+//! units, reading files that may never end, and reading TOML so that a mistake is
+//! answered with file and line.
 //!
 //! Every crate above works in [`Time`], an instant of a run that knows nothing
 //! of a wall clock, and in [`std::time::Duration`]. Quantities that people
 //! write in profiles and experiments ("20 ms", "10 Mbit/s", "64 KiB", "1 %")
 //! are typed: a bare number where a unit belongs is refused, not guessed.
 
+mod file;
 mod input;
 mod quantity;
 mod rate;
@@ -14,6 +16,7 @@ mod size;
 mod span;
 mod time;
 
+pub use file::{MOST_DATA, MOST_SETTINGS, create_private_file, read_file, read_text_file};
 pub use input::{BadInput, from_toml};
 pub use quantity::BadQuantity;
 pub use rate::Rate;

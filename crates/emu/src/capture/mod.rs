@@ -8,7 +8,6 @@
 mod pcapng;
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
@@ -16,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lagometer_link::{Direction, Fate};
-use lagometer_units::Time;
+use lagometer_units::{Time, create_private_file};
 use serde::Serialize;
 
 use crate::clock::Clock;
@@ -69,7 +68,7 @@ impl Log {
         lanes: impl Iterator<Item = &'a str>,
     ) -> Result<Self, Error> {
         let doing = || format!("writing the log of packets {}", path.display());
-        let mut file = File::create(path).doing(doing())?;
+        let mut file = create_private_file(path).doing(doing())?;
         let mut chunk = Vec::with_capacity(CHUNK_ROOM);
         pcapng::section(&mut chunk, concat!("lagometer ", env!("CARGO_PKG_VERSION")));
         for lane in lanes {

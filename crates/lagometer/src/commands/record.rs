@@ -48,11 +48,11 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
         }
         text.insert_str(after_header + 1, &comment);
     }
-    output::write(&arguments.output, &text)?;
+    output::write_private(&arguments.output, &text)?;
     let profile = arguments.output.with_extension("toml");
     let summary = format!("resembles the path to {name} as it was at {started}");
     let text = profile_text(&summary, &notes, &recorded.up, &recorded.down);
-    output::write(&profile, &text)?;
+    output::write_private(&profile, &text)?;
     output::print(&shown(&recorded, &arguments.output, &profile))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -269,3 +269,20 @@ proptest! {
         crate::profile(&text);
     }
 }
+
+#[test]
+fn a_network_or_a_trace_that_never_ends_is_refused() {
+    let error = Profile::load(Path::new("/dev/zero"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("the most that is read"), "{error}");
+    let folder =
+        std::env::temp_dir().join(format!("lagometer-link-endless-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let network = folder.join("endless.toml");
+    let text = "summary = \"x\"\n[up]\ntrace = \"/dev/zero\"\n[down]\n";
+    std::fs::write(&network, text).unwrap();
+    let error = Profile::load(&network).unwrap_err().to_string();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(error.contains("the most that is read"), "{error}");
+}

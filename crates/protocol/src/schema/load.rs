@@ -1,8 +1,8 @@
 //! From files to descriptors.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use lagometer_units::{MOST_SETTINGS, read_file, read_text_file};
 use prost_reflect::DescriptorPool;
 use protox::Compiler;
 use protox::file::{
@@ -54,6 +54,42 @@ impl FileResolver for BundledResolver {
     }
 }
 
+/// Finds files in a folder, as protox's own resolver does, but reads none that
+/// never ends.
+struct FolderResolver {
+    folder: PathBuf,
+    names: IncludeFileResolver,
+}
+
+impl FolderResolver {
+    fn new(folder: PathBuf) -> Self {
+        Self {
+            names: IncludeFileResolver::new(folder.clone()),
+            folder,
+        }
+    }
+}
+
+impl FileResolver for FolderResolver {
+    fn resolve_path(&self, path: &Path) -> Option<String> {
+        self.names.resolve_path(path)
+    }
+
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        let path = self.folder.join(name);
+        match read_text_file(&path, MOST_SETTINGS) {
+            Ok(source) => File::from_source(name, &source),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(protox::Error::file_not_found(name))
+            }
+            Err(error) => Err(protox::Error::new(std::io::Error::new(
+                error.kind(),
+                format!("{}: {error}", path.display()),
+            ))),
+        }
+    }
+}
+
 /// Gives one file from memory.
 struct SourceResolver {
     name: String,
@@ -98,13 +134,13 @@ pub(super) fn pools_of_files(
     if !protos.is_empty() {
         let mut resolver = ChainFileResolver::new();
         for include in includes {
-            resolver.add(IncludeFileResolver::new(include.as_ref().to_owned()));
+            resolver.add(FolderResolver::new(include.as_ref().to_owned()));
         }
         for path in &protos {
             let folder = path
                 .parent()
                 .filter(|folder| !folder.as_os_str().is_empty());
-            resolver.add(IncludeFileResolver::new(
+            resolver.add(FolderResolver::new(
                 folder.unwrap_or(Path::new(".")).to_owned(),
             ));
         }
@@ -112,7 +148,7 @@ pub(super) fn pools_of_files(
     }
     for path in sets {
         let name = path.display().to_string();
-        let bytes = fs::read(path).map_err(|source| SchemaError::Unreadable {
+        let bytes = read_file(path, MOST_SETTINGS).map_err(|source| SchemaError::Unreadable {
             path: name.clone(),
             source,
         })?;
@@ -152,6 +188,8 @@ fn one_line(error: &protox::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::schema::Schema;
 
@@ -183,6 +221,29 @@ mod tests {
         assert!(error.contains("game.proto"), "{error}");
         assert!(error.contains(":3:"), "{error}");
         assert!(!error.contains('\n'), "{error}");
+    }
+
+    #[test]
+    fn types_and_imports_that_never_end_are_refused() {
+        let folder = std::env::temp_dir().join(format!("lagometer-endless-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.join("endless.proto")).unwrap();
+        let importing = "syntax = \"proto3\"; import \"endless.proto\";";
+        fs::write(folder.join("game.proto"), importing).unwrap();
+        let refused = |path: &Path| {
+            let no_folder: [&Path; 0] = [];
+            let error = Schema::empty().add_files(&[path], &no_folder).unwrap_err();
+            error.to_string()
+        };
+        for path in [
+            folder.join("endless.proto"),
+            folder.join("game.proto"),
+            "/dev/zero".into(),
+        ] {
+            let error = refused(&path);
+            assert!(error.contains("the most that is read"), "{error}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lagometer_units::{MOST_SETTINGS, read_file};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -30,16 +31,20 @@ impl TlsIdentity {
             path: path.to_owned(),
             reason,
         };
-        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificates)
-            .and_then(Iterator::collect)
-            .map_err(|error| wrong(certificates, format!("no certificates in PEM: {error}")))?;
+        let read = |path: &Path| {
+            read_file(path, MOST_SETTINGS).map_err(|error| wrong(path, error.to_string()))
+        };
+        let chain: Vec<CertificateDer<'static>> =
+            CertificateDer::pem_slice_iter(&read(certificates)?)
+                .collect::<Result<_, _>>()
+                .map_err(|error| wrong(certificates, format!("no certificates in PEM: {error}")))?;
         if chain.is_empty() {
             return Err(wrong(
                 certificates,
                 "holds no certificate; PEM with BEGIN CERTIFICATE is wanted".into(),
             ));
         }
-        let secret = PrivateKeyDer::from_pem_file(key)
+        let secret = PrivateKeyDer::from_pem_slice(&read(key)?)
             .map_err(|error| wrong(key, format!("no private key in PEM: {error}")))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)

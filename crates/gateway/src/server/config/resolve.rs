@@ -7,7 +7,7 @@ use std::time::Duration;
 use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{Compression, FrameLimits, MAX_PAYLOAD};
-use lagometer_units::Span;
+use lagometer_units::{MOST_SETTINGS, Span, read_text_file};
 use thiserror::Error;
 
 use crate::core::{
@@ -572,7 +572,7 @@ fn settings<T>(
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
-    std::fs::read_to_string(path).map_err(|why| ConfigError::Read {
+    read_text_file(path, MOST_SETTINGS).map_err(|why| ConfigError::Read {
         path: path.to_owned(),
         why,
     })

@@ -52,6 +52,23 @@ fn mistakes_are_told_on_one_line() {
 }
 
 #[test]
+fn files_that_never_end_are_refused() {
+    for text in [
+        "[auth]\nprovider = \"shared-token\"\nsecret_file = \"/dev/zero\"",
+        "[clients]\nstate_machine = \"/dev/zero\"",
+        "[channels]\ngrid = \"/dev/zero\"",
+        "[channels]\nsettings = \"/dev/zero\"",
+        "[channels]\nschema = [\"/dev/zero\"]",
+        "[clients]\nlisten = [\"tls://:1\"]\n[tls]\ncertificate = \"/dev/zero\"\nkey = \"/dev/zero\"",
+    ] {
+        let error = resolve(text).unwrap_err();
+        assert!(error.contains("the most that is read"), "{text}: {error}");
+        assert!(error.contains("/dev/zero"), "{text}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
 fn channelds_own_files_need_not_be_there() {
     let config = resolve(
         "dev = true\n[clients]\nstate_machine = \"config/client_authoratative_fsm.json\"\n\
