@@ -11,7 +11,7 @@ use crate::churn::Crush;
 use crate::crowd::{Mode, Plan};
 use crate::entities::World;
 use crate::raw::{self, RawLoop};
-use crate::{BenchError, compare, table};
+use crate::{BenchError, abuse, compare, table};
 
 /// Drives channel gateways with the same players and says what each carries.
 #[derive(Debug, Parser)]
@@ -72,6 +72,12 @@ enum Command {
         setup: Setup,
         #[command(flatten)]
         crush: Crush,
+    },
+    /// Players beside an attacker who plays one abuse after the other: what each
+    /// costs those who behave.
+    Abuse {
+        #[command(flatten)]
+        plan: abuse::Plan,
     },
     /// The loop that `bytes` compares with.
     #[command(hide = true)]
@@ -231,6 +237,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), BenchError> {
         } => compare::bytes(&setup, &play, &players)?,
         Command::Entities { setup, world } => compare::entities(&setup, &world)?,
         Command::Churn { setup, crush } => compare::churn(&setup, &crush)?,
+        Command::Abuse { plan } => abuse::run(&plan)?,
         Command::RawLoop(raw) => return raw::serve(&raw),
         Command::Summary { files } => compare::read(&files)?,
     };

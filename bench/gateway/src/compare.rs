@@ -5,9 +5,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use lagometer_units::{MOST_DATA, read_text_file};
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
+use crate::abuse::row::Row;
 use crate::cli::{NamedCommand, Play, Range, Setup};
 use crate::crowd::{self, Plan};
 use crate::outcome::Outcome;
@@ -45,6 +47,8 @@ pub(crate) enum What {
     Entities(Box<entities::Seen>),
     /// Figures of people who come and go.
     Churn(Box<churn::Seen>),
+    /// What an abuse cost those who behave.
+    Abuse(Box<Row>),
     /// The most players that were carried.
     Limit {
         /// Who updates.
@@ -64,7 +68,7 @@ pub(crate) fn crowds(
     play: &Play,
     players: &[usize],
 ) -> Result<Vec<Run>, BenchError> {
-    let mut record = Record::new(setup)?;
+    let mut record = Record::open(&setup.logs, setup.json.as_deref())?;
     for _ in 0..setup.repeat {
         for &players in players {
             for gateway in &setup.gateways {
@@ -86,7 +90,7 @@ pub(crate) fn limits(
     ranges: &[Range],
     step: usize,
 ) -> Result<Vec<Run>, BenchError> {
-    let mut record = Record::new(setup)?;
+    let mut record = Record::open(&setup.logs, setup.json.as_deref())?;
     for _ in 0..setup.repeat {
         for gateway in &setup.gateways {
             let Some(range) = ranges.iter().find(|range| range.name == gateway.name) else {
@@ -122,7 +126,7 @@ pub(crate) fn limits(
 ///
 /// [`BenchError`].
 pub(crate) fn bytes(setup: &Setup, play: &Play, players: &[usize]) -> Result<Vec<Run>, BenchError> {
-    let mut record = Record::new(setup)?;
+    let mut record = Record::open(&setup.logs, setup.json.as_deref())?;
     for _ in 0..setup.repeat {
         for &players in players {
             for gateway in &setup.gateways {
@@ -149,7 +153,7 @@ pub(crate) fn bytes(setup: &Setup, play: &Play, players: &[usize]) -> Result<Vec
 ///
 /// [`BenchError`].
 pub(crate) fn entities(setup: &Setup, world: &entities::World) -> Result<Vec<Run>, BenchError> {
-    let mut record = Record::new(setup)?;
+    let mut record = Record::open(&setup.logs, setup.json.as_deref())?;
     for _ in 0..setup.repeat {
         for gateway in &setup.gateways {
             let seen = entities::run(setup, &gateway.command, world)?;
@@ -168,7 +172,7 @@ pub(crate) fn entities(setup: &Setup, world: &entities::World) -> Result<Vec<Run
 ///
 /// [`BenchError`].
 pub(crate) fn churn(setup: &Setup, crush: &churn::Crush) -> Result<Vec<Run>, BenchError> {
-    let mut record = Record::new(setup)?;
+    let mut record = Record::open(&setup.logs, setup.json.as_deref())?;
     for _ in 0..setup.repeat {
         for gateway in &setup.gateways {
             let seen = churn::run(setup, &gateway.command, crush)?;
@@ -189,7 +193,7 @@ pub(crate) fn churn(setup: &Setup, crush: &churn::Crush) -> Result<Vec<Run>, Ben
 pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<Run>, BenchError> {
     let mut runs = Vec::new();
     for file in files {
-        for (index, line) in fs::read_to_string(file)?.lines().enumerate() {
+        for (index, line) in read_text_file(file, MOST_DATA)?.lines().enumerate() {
             let run = serde_json::from_str(line).map_err(|error| {
                 std::io::Error::other(format!("{}:{}: {error}", file.display(), index + 1))
             })?;
@@ -219,13 +223,19 @@ fn play_once(
 }
 
 /// All runs so far, each shown and written as it ends.
-struct Record {
-    runs: Vec<Run>,
+pub(crate) struct Record {
+    pub(crate) runs: Vec<Run>,
     file: Option<(PathBuf, File)>,
 }
 
 impl Record {
-    fn new(setup: &Setup) -> Result<Self, BenchError> {
+    /// Begins a record in memory and, where it is asked for, in a file. `logs` is
+    /// made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written to.
+    pub(crate) fn open(logs: &Path, json: Option<&Path>) -> Result<Self, BenchError> {
         let open = |path: &Path| {
             OpenOptions::new()
                 .create(true)
@@ -237,14 +247,19 @@ impl Record {
                     source,
                 })
         };
-        fs::create_dir_all(&setup.logs)?;
+        fs::create_dir_all(logs)?;
         Ok(Self {
             runs: Vec::new(),
-            file: setup.json.as_deref().map(open).transpose()?,
+            file: json.map(open).transpose()?,
         })
     }
 
-    fn add(&mut self, run: Run) -> Result<(), BenchError> {
+    /// Shows a run and keeps it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written to.
+    pub(crate) fn add(&mut self, run: Run) -> Result<(), BenchError> {
         eprintln!("{}", table::line(&run));
         if let Some((path, file)) = &mut self.file {
             let line = serde_json::to_string(&run).map_err(std::io::Error::from)?;

@@ -14,6 +14,7 @@ use lagometer_client::SendError;
 use lagometer_client::swarm::EndReason;
 use thiserror::Error;
 
+mod abuse;
 mod churn;
 mod cli;
 mod compare;
@@ -60,6 +61,9 @@ enum BenchError {
     /// The setting up took too long.
     #[error("waited in vain for {0}")]
     TooSlow(&'static str),
+    /// There is no such abuse.
+    #[error("there is no abuse `{0}`: `gateway-bench abuse --list` says which there are")]
+    UnknownAbuse(String),
     /// The figures could not be written.
     #[error("{path}: {source}", path = path.display())]
     Unwritable {

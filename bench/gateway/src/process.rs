@@ -3,9 +3,11 @@
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::Resource;
 
 use crate::BenchError;
 
@@ -63,11 +65,32 @@ impl Gateway {
         Ok(gateway)
     }
 
+    /// How the process ended; `None` while it runs.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub(crate) fn ended(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
     /// The process's id.
     #[must_use]
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
+}
+
+/// Lets this process, and those it starts, have as many files open as they may.
+///
+/// # Errors
+///
+/// The system's.
+pub(crate) fn raise_file_limit() -> std::io::Result<()> {
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    rustix::process::setrlimit(Resource::Nofile, limit)?;
+    Ok(())
 }
 
 impl Drop for Gateway {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::abuse::row;
 use crate::compare::{Run, What};
 use crate::outcome::Outcome;
 use crate::tally::Spread;
@@ -93,6 +94,7 @@ pub(crate) fn line(run: &Run) -> String {
             seen.gateway_rss_mb,
             seen.early_rss_mb,
         ),
+        What::Abuse(row) => format!("{}: {}", run.gateway, row.line()),
         What::Crowd(outcome) => {
             let mut line = format!(
                 "{}: {:?} {} players, {}",
@@ -149,11 +151,16 @@ pub(crate) fn summary(runs: &[Run]) -> String {
                 .entry((format!("{mode:?}"), *players, &run.gateway))
                 .or_default()
                 .push(gateway_bytes_per_cpu_s / raw_bytes_per_cpu_s),
+            What::Abuse(_) => {}
             What::Entities(_) | What::Churn(_) => {
                 let _ = writeln!(text, "{}", line(run));
             }
         }
     }
+    text.push_str(&row::table(runs.iter().filter_map(|run| match &run.what {
+        What::Abuse(row) => Some((run.gateway.as_str(), &**row)),
+        _ => None,
+    })));
     for ((mode, players, gateway), mut ratios) in ratios {
         let spread = spread(&mut ratios, 2);
         let _ = writeln!(

@@ -31,7 +31,7 @@ pub(crate) struct Tally {
 }
 
 /// A distribution in milliseconds.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Spread {
     /// The median.
     pub(crate) p50: f64,
