@@ -236,18 +236,16 @@ fn attack(
     let share = |from: Usage, to: Usage, seconds: f64| {
         100.0 * (to.cpu_s - from.cpu_s).max(0.0) / seconds.max(0.001)
     };
-    let mut notes = Vec::new();
-    if let Some(failure) = failure {
-        notes.push(format!("the attack broke off: {failure}"));
-    }
     let is_attack = !matches!(abuse.attack, catalogue::Attack::Nobody);
-    if is_attack && effort.sent_bytes == 0 && effort.connections == 0 {
-        notes.push("the attack did nothing".to_owned());
-    }
+    let did_nothing = is_attack && effort.sent_bytes == 0 && effort.connections == 0;
+    let void = failure
+        .map(|failure| format!("the attack broke off: {failure}"))
+        .or_else(|| did_nothing.then(|| "the attack did nothing".to_owned()));
     Ok(Row {
         abuse: abuse.name.to_owned(),
         faults: Vec::new(),
-        notes,
+        notes: Vec::new(),
+        void,
         seconds,
         players: plan.load().players,
         quiet,

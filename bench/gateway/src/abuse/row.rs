@@ -129,6 +129,8 @@ pub(crate) struct Row {
     pub(crate) faults: Vec<String>,
     /// What else is to be known of the figures.
     pub(crate) notes: Vec<String>,
+    /// Why there was no attack to stand up to, where there was none.
+    pub(crate) void: Option<String>,
     /// How long the attack was, seconds.
     pub(crate) seconds: f64,
     /// Players.
@@ -165,6 +167,9 @@ impl Row {
                 faults.push(what);
             }
         };
+        if let Some(why) = &self.void {
+            fault(true, why.clone());
+        }
         if let Some(how) = &self.ended {
             fault(true, format!("the gateway ended: {how}"));
         }
@@ -349,6 +354,7 @@ mod tests {
             abuse: "none".into(),
             faults: Vec::new(),
             notes: Vec::new(),
+            void: None,
             seconds: 5.0,
             players: 200,
             quiet: age(quiet_ms),
@@ -395,6 +401,7 @@ mod tests {
         assert_eq!(faults(|row| row.newcomers.slow = 1).len(), 1);
         assert_eq!(faults(|row| row.health.unanswered = 1).len(), 1);
         assert_eq!(faults(|row| row.memory.after_mb = 10.5).len(), 1);
+        assert_eq!(faults(|row| row.void = Some("nothing".into())).len(), 1);
         assert_eq!(faults(|row| row.ended = Some("signal 6".into())).len(), 1);
     }
 
