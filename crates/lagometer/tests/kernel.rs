@@ -244,14 +244,13 @@ fn an_ordinary_user_plays_from_a_folder_with_an_odd_name() {
     let binary = odd.join("lagometer");
     fs::copy(BINARY, &binary).unwrap();
     // Nobody, where the tests are root's.
-    let mut command = match is_root {
-        true => {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
-            command.arg(&binary);
-            command
-        }
-        false => Command::new(&binary),
+    let mut command = if is_root {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+        command.arg(&binary);
+        command
+    } else {
+        Command::new(&binary)
     };
     let network = odd.join("my network.toml");
     fs::write(
