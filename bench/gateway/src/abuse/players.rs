@@ -64,7 +64,7 @@ pub(super) struct Players {
     swarm: Swarm<Peer>,
     board: Rc<RefCell<Board>>,
     server: MemberId,
-    players: Vec<MemberId>,
+    members: Vec<MemberId>,
     /// Connections that ended under way: the last turn that each had seen.
     ended: BTreeMap<MemberId, u64>,
     /// Why the first of them ended.
@@ -103,7 +103,7 @@ impl Players {
             swarm,
             board,
             server,
-            players: Vec::new(),
+            members: Vec::new(),
             ended: BTreeMap::new(),
             why: None,
             rooms: Vec::new(),
@@ -129,7 +129,7 @@ impl Players {
             endpoints,
             rooms: self.rooms.clone(),
             owner: id(&self.server).unwrap_or_default(),
-            players: self.players.iter().filter_map(id).collect(),
+            players: self.members.iter().filter_map(id).collect(),
         }
     }
 
@@ -164,34 +164,34 @@ impl Players {
     fn connect_players(&mut self, endpoints: &Endpoints) -> Result<(), BenchError> {
         // Clients are accepted from the moment on that GLOBAL has an owner.
         let deadline = Instant::now() + SOON;
-        while self.players.len() < self.load.players {
-            let from = Source::Player.address(self.players.len());
+        while self.members.len() < self.load.players {
+            let from = Source::Player.address(self.members.len());
             match connect(from, endpoints.tcp, SOON) {
                 Ok(stream) => {
                     let player = add(&mut self.swarm, &self.board, stream, true)?;
-                    self.players.push(player);
+                    self.members.push(player);
                 }
                 Err(error) if Instant::now() > deadline => return Err(error.into()),
                 Err(_) => self.swarm.poll(Duration::from_millis(20)).map(drop)?,
             }
             self.swarm.poll(Duration::ZERO)?;
         }
-        let players = self.players.clone();
+        let players = self.members.clone();
         self.log_in(&players, "player")
     }
 
     fn subscribe_players(&mut self) -> Result<(), BenchError> {
         let server = self.server;
         let read = options(ChannelDataAccess::ReadAccess, self.load.fan_out_ms);
-        for at in 0..self.players.len() {
+        for at in 0..self.members.len() {
             let room = self.rooms[at % self.rooms.len()];
-            let player = self.swarm.conn_id(self.players[at]).unwrap_or_default();
+            let player = self.swarm.conn_id(self.members[at]).unwrap_or_default();
             let read = read.clone();
             self.say(server, |outbox| {
                 outbox.subscribe(room, player, Some(read)).map(drop)
             })?;
         }
-        let players = self.players.clone();
+        let players = self.members.clone();
         self.wait("the players' subscriptions", SOON, |all| {
             all.each(&players, |peer| peer.subscriptions > 0)
         })
@@ -277,7 +277,7 @@ impl Players {
             0 => 0,
             _ => self.rooms[at as usize % self.rooms.len()],
         };
-        let member = self.players[at as usize];
+        let member = self.members[at as usize];
         // What does not fit any more counts as lost.
         let _ = self.say(member, |outbox| {
             outbox.message_owner(channel, USER_MESSAGE, &payload)
@@ -328,7 +328,7 @@ impl Players {
         let mut board = self.board.borrow_mut();
         board.is_measuring = false;
         let (schedule, now_us) = (board.schedule, board.now_us());
-        for &player in &self.players {
+        for &player in &self.members {
             let seen = match self.swarm.member(player) {
                 Some((peer, _)) => peer.seen,
                 None => self.ended.get(&player).copied(),
@@ -368,7 +368,7 @@ impl Players {
         self.note_ended();
         let turns = self.server_turns;
         let mut updates = 0;
-        for &player in &self.players {
+        for &player in &self.members {
             let seen = self.swarm.member(player).and_then(|(peer, _)| peer.seen);
             updates += u64::from(seen != Some(turns));
         }
@@ -392,7 +392,7 @@ impl Players {
 
     fn is_complete(&mut self) -> bool {
         let turns = self.server_turns;
-        let players = self.players.clone();
+        let players = self.members.clone();
         let received: u64 = self.board.borrow().received.iter().sum();
         received == self.player_turns && self.each(&players, |peer| peer.seen == Some(turns))
     }

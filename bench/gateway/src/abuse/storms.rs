@@ -1,6 +1,11 @@
 //! Abuses of connections rather than of messages: many of them, mute ones, ones
 //! that come and go, handshakes that never end, readers that do not read.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all abuses have one signature; some have nothing that can fail"
+)]
+
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,10 @@
 //! Abuses of the web port, where metrics and health are.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all abuses have one signature; some have nothing that can fail"
+)]
+
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
