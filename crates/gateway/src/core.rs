@@ -95,6 +95,7 @@ mod budget;
 pub mod bus;
 mod by_number;
 mod channels;
+mod check;
 mod connections;
 mod counters;
 mod events;
@@ -104,6 +105,7 @@ mod settings;
 pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
 pub use channels::{AuthRequest, AuthVerdict, ChannelSide, Ticket};
+pub use check::{BrokenInvariant, sides_agree};
 pub use connections::{AddressBanned, ConnectionSide, Received, Recording};
 pub use counters::{
     BUCKET_ENDS_US, Buckets, COUNTED_TYPES, ChannelCounters, ConnectionCounters, PeerCounters,

@@ -12,6 +12,7 @@ mod admission;
 mod auth;
 mod beats;
 mod channel;
+mod check;
 mod cut;
 mod dispatch;
 mod entity;

@@ -11,6 +11,7 @@
 //! the connection is closed, as it is when it reads nothing for too long.
 
 mod behind;
+mod check;
 mod congestion;
 mod connection;
 mod deliver;

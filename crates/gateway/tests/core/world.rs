@@ -2,7 +2,7 @@
 
 use lagometer_gateway::core::{
     AuthPolicy, ChannelSettings, ChannelSide, CloseReason, ConnKey, ConnectionSettings,
-    ConnectionSide, Fsm, Peer, SideId,
+    ConnectionSide, Fsm, Peer, SideId, sides_agree,
 };
 use lagometer_protocol::any::type_url;
 use lagometer_protocol::messages::channeldpb::{
@@ -294,6 +294,17 @@ impl World {
             self.settle();
         }
         self.now = end;
+        self.check();
+    }
+
+    /// What must hold whatever was said.
+    pub(crate) fn check(&self) {
+        self.channels.check_invariants().unwrap();
+        for side in &self.sides {
+            side.check_invariants().unwrap();
+        }
+        let sides: Vec<(SideId, &ConnectionSide)> = (0..).map(SideId).zip(&self.sides).collect();
+        sides_agree(&self.channels, &sides).unwrap();
     }
 
     /// Takes the messages of a type that a peer got.

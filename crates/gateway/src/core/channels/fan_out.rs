@@ -14,6 +14,8 @@
 //! are kept merged, so that what waits for a group of a long interval is not
 //! merged again for everyone who joins or leaves it.
 
+mod check;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 

@@ -105,6 +105,21 @@ impl People {
         Some(person)
     }
 
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &Person)> {
+        self.by_id.iter().map(|(id, person)| (id, &**person))
+    }
+
+    /// How many connections are found by their keys.
+    pub(super) fn keys(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Numbers that servers may come back for.
+    pub(super) fn reserved(&self) -> &BTreeSet<ConnId> {
+        &self.reserved
+    }
+
     /// The numbers of all clients that are let in.
     pub(super) fn clients(&self) -> impl Iterator<Item = ConnId> {
         self.by_id

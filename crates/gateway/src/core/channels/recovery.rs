@@ -62,6 +62,11 @@ impl Recoveries {
     pub(super) fn is_due(&self, id: ConnId, at: Time) -> bool {
         self.0.get(&id).is_some_and(|handle| handle.due == Some(at))
     }
+
+    /// The numbers that were left.
+    pub(super) fn ids(&self) -> impl Iterator<Item = ConnId> {
+        self.0.keys().copied()
+    }
 }
 
 impl ChannelSide {

@@ -19,6 +19,13 @@ use super::outgoing::Envelope;
 #[derive(Debug, Default)]
 pub(super) struct Servers(Vec<Option<ConnId>>);
 
+impl Servers {
+    /// The servers that have a block.
+    pub(super) fn all(&self) -> impl Iterator<Item = &ConnId> {
+        self.0.iter().flatten()
+    }
+}
+
 impl ChannelSide {
     /// Gives a server the first block that nobody has.
     pub(super) fn create_spatial_channels(

@@ -1,6 +1,7 @@
 //! The groups of subscribers that this side has members in.
 
 use crate::core::bus::Member;
+use crate::core::check::{BrokenInvariant, Members, hold};
 use crate::core::ids::{ChannelId, ConnId, GroupId};
 
 /// Groups by their number, which are small and used again.
@@ -64,6 +65,32 @@ impl Groups {
         if let Some(group) = self.groups.get_mut(group.0 as usize) {
             group.members = members;
         }
+    }
+}
+
+impl Groups {
+    /// The members of all groups that have some.
+    pub(super) fn members(&self) -> Members {
+        let groups = (0..).zip(&self.groups);
+        groups
+            .filter(|(_, group)| !group.members.is_empty())
+            .map(|(number, group)| {
+                let ids = group.members.iter().map(|placed| placed.member.id);
+                (GroupId(number), ids.collect())
+            })
+            .collect()
+    }
+
+    /// Whether members are in order, each once.
+    pub(super) fn check(&self) -> Result<(), BrokenInvariant> {
+        for (number, ids) in self.members() {
+            hold!(
+                ids.is_sorted_by(|one, other| one < other),
+                "the members of group {} are not in order: {ids:?}",
+                number.0
+            );
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,224 @@
+//! What must hold of the channel side's tables between any two steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lagometer_protocol::messages::channeldpb::ChannelType;
+
+use crate::core::check::{Admitted, BrokenInvariant, Members, hold};
+use crate::core::counters::ChannelCounters;
+use crate::core::ids::{ChannelId, ConnId, GroupId, Peer, SideId};
+
+use super::ChannelSide;
+use super::channel::{Channel, GLOBAL_TYPE};
+use super::subscription::Place;
+
+impl ChannelSide {
+    /// Whether the tables agree with each other: owners and subscribers are
+    /// connections that were let in and have not gone, each knows of what it
+    /// has, groups hold whom subscriptions say, numbers are unique, counters
+    /// are right.
+    ///
+    /// # Errors
+    ///
+    /// [`BrokenInvariant`]: what does not hold.
+    pub fn check_invariants(&self) -> Result<(), BrokenInvariant> {
+        hold!(
+            self.channels.contains_key(&ChannelId::GLOBAL),
+            "there is no GLOBAL"
+        );
+        let mut groups = BTreeSet::new();
+        for (id, channel) in self.channels.iter() {
+            hold!(channel.id == id, "{id} lies where {} should", channel.id);
+            hold!(
+                (channel.kind == GLOBAL_TYPE) == (id == ChannelId::GLOBAL),
+                "{id} is of type {}",
+                channel.kind
+            );
+            hold!(
+                channel.is(ChannelType::Entity) == channel.entity.is_some(),
+                "{id} of type {} is half an entity",
+                channel.kind
+            );
+            self.check_owner(channel)?;
+            self.check_subscriptions(channel)?;
+            channel.fan_out.check(id, &mut groups)?;
+        }
+        self.check_people()?;
+        self.check_recoveries()?;
+        self.check_counters()
+    }
+
+    /// Who owns GLOBAL, and from which listener it came.
+    #[must_use]
+    pub fn global_owner(&self) -> Option<(ConnId, Peer)> {
+        let owner = self.owner(ChannelId::GLOBAL)?;
+        Some((owner, self.people.get(owner)?.peer))
+    }
+
+    /// The connections of a side that were let in and have not gone.
+    pub(in crate::core) fn admitted_on(&self, side: SideId) -> Admitted {
+        self.people
+            .iter()
+            .filter(|(_, person)| person.side == side && person.admitted && !person.leaving)
+            .map(|(id, person)| (id, person.key))
+            .collect()
+    }
+
+    /// The members of groups by their subscriptions, as far as they are on a
+    /// side.
+    pub(in crate::core) fn members_on(&self, side: SideId) -> Members {
+        let mut members = Members::new();
+        for channel in self.channels.values() {
+            for (id, subscription) in channel.subscriptions.iter() {
+                if let Place::Member { group } = subscription.place
+                    && self
+                        .people
+                        .get(id)
+                        .is_some_and(|person| person.side == side)
+                {
+                    members.entry(group).or_default().push(id);
+                }
+            }
+        }
+        members
+    }
+
+    fn check_owner(&self, channel: &Channel) -> Result<(), BrokenInvariant> {
+        let id = channel.id;
+        let Some(owner) = channel.owner else {
+            return Ok(());
+        };
+        let Some(person) = self.people.get(owner) else {
+            hold!(false, "{id} is owned by {owner}, who is not there");
+            return Ok(());
+        };
+        hold!(
+            person.owned.contains(&id),
+            "{owner} does not know that it owns {id}"
+        );
+        hold!(
+            !channel.owner_may_return,
+            "{id} awaits its owner and has one, {owner}"
+        );
+        Ok(())
+    }
+
+    fn check_subscriptions(&self, channel: &Channel) -> Result<(), BrokenInvariant> {
+        let id = channel.id;
+        let mut members: BTreeMap<(GroupId, SideId), usize> = BTreeMap::new();
+        let mut joining: BTreeSet<(GroupId, ConnId)> = BTreeSet::new();
+        for (member, subscription) in channel.subscriptions.iter() {
+            let Some(person) = self.people.get(member) else {
+                hold!(
+                    false,
+                    "{id} has {member} for a subscriber, who is not there"
+                );
+                continue;
+            };
+            hold!(
+                person.subscribed.contains_key(&id),
+                "{member} does not know of its subscription to {id}"
+            );
+            match subscription.place {
+                Place::Member { group } => *members.entry((group, person.side)).or_default() += 1,
+                Place::Joining { group } => _ = joining.insert((group, member)),
+                Place::AwaitingData => hold!(
+                    channel.awaiting_data.contains(&member),
+                    "{member} waits for data of {id}, which does not know"
+                ),
+                Place::Outside => hold!(
+                    !subscription.options.has_access(),
+                    "{member} may read {id} but is sent nothing"
+                ),
+                Place::Waiting { .. } => {}
+            }
+        }
+        hold!(
+            channel.awaiting_data.len() <= channel.subscriptions.len(),
+            "{} wait for data of {id}, which has {} subscribers",
+            channel.awaiting_data.len(),
+            channel.subscriptions.len()
+        );
+        let (of_groups, joining_groups) = channel.fan_out.census();
+        hold!(
+            of_groups == members,
+            "groups of {id}: {of_groups:?} by themselves, {members:?} by subscriptions"
+        );
+        hold!(
+            joining_groups == joining,
+            "who joins in {id}: {joining_groups:?} by groups, {joining:?} by subscriptions"
+        );
+        Ok(())
+    }
+
+    fn check_people(&self) -> Result<(), BrokenInvariant> {
+        let mut numbered = 0;
+        for (id, person) in self.people.iter() {
+            numbered += 1;
+            hold!(
+                self.people.find(person.side, person.key) == Some(id),
+                "{id} is not found by its key"
+            );
+            for channel in person.subscribed.keys() {
+                let there = self.channels.get(&channel);
+                hold!(
+                    there.is_some_and(|there| there.subscriptions.contains_key(&id)),
+                    "{id} thinks that it is subscribed to {channel}"
+                );
+            }
+            for &channel in &person.owned {
+                hold!(
+                    self.owner(channel) == Some(id),
+                    "{id} thinks that it owns {channel}"
+                );
+            }
+            let has_nothing = person.subscribed.keys().next().is_none() && person.owned.is_empty();
+            hold!(
+                has_nothing || (person.admitted && !person.leaving),
+                "{id} has channels but was not let in or has gone"
+            );
+        }
+        hold!(
+            self.people.keys() == numbered,
+            "{} connections have keys, {numbered} have numbers",
+            self.people.keys()
+        );
+        Ok(())
+    }
+
+    fn check_recoveries(&self) -> Result<(), BrokenInvariant> {
+        let left: BTreeSet<ConnId> = self.recoveries.ids().collect();
+        hold!(
+            *self.people.reserved() == left,
+            "numbers kept for {:?}, but handles left by {left:?}",
+            self.people.reserved()
+        );
+        for &server in self.servers.all() {
+            hold!(
+                self.people.get(server).is_some() || left.contains(&server),
+                "a block of the grid is {server}'s, who is not there"
+            );
+        }
+        Ok(())
+    }
+
+    fn check_counters(&self) -> Result<(), BrokenInvariant> {
+        let mut counted = ChannelCounters::default();
+        for channel in self.channels.values() {
+            let of_type = counted.of_mut(channel.kind);
+            of_type.channels += 1;
+            of_type.subscriptions += channel.subscriptions.len() as u64;
+        }
+        for (here, there) in self.counters.types.iter().zip(&counted.types) {
+            hold!(
+                (here.channels, here.subscriptions) == (there.channels, there.subscriptions),
+                "counted {} channels and {} subscriptions where there are {} and {}",
+                here.channels,
+                here.subscriptions,
+                there.channels,
+                there.subscriptions
+            );
+        }
+        Ok(())
+    }
+}
