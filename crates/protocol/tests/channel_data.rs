@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lagometer_protocol::merge::{
     Delta, Key, MergeContext, MergeError, MergeLimits, MergeOptions, Removal, State, Taken, Window,
 };
+use lagometer_protocol::messages::channeldpb;
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::tankspb::{TankGameChannelData, TankState};
 use lagometer_protocol::messages::tpspb::{EntityChannelData, TestRepChannelData};
@@ -255,6 +256,27 @@ fn a_chat_keeps_what_is_recent() {
     };
     state.merge(&said(&[190_500]), &later).unwrap();
     assert_eq!(state.to_bytes(), said(&[98_000, 190_500]));
+}
+
+#[test]
+fn any_update_cuts_a_list_that_the_channel_began_too_long_with() {
+    let context = MergeContext {
+        options: Some(MergeOptions {
+            list_size_limit: 2,
+            ..MergeOptions::default()
+        }),
+        ..MergeContext::default()
+    };
+    let filters = |texts: &[&str]| channeldpb::ListChannelMessage {
+        metadata_filters: texts.iter().map(|&text| text.to_owned()).collect(),
+        ..Default::default()
+    };
+    let mut state = state("channeldpb.ListChannelMessage");
+    state
+        .load(&filters(&["a", "b", "c"]).encode_to_vec())
+        .unwrap();
+    state.merge(&[], &context).unwrap();
+    assert_eq!(state.to_bytes(), filters(&["a", "b"]).encode_to_vec());
 }
 
 #[test]

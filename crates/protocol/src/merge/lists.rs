@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::schema::layout::{FieldLayout, Kind};
+use crate::schema::layout::{Kind, Layout, Shape};
 use crate::schema::rules::Rule;
 use crate::wire::{self, Field, WireError};
 
@@ -42,14 +42,15 @@ impl TouchedLists {
         Ok(())
     }
 
-    /// Cuts the lists that were touched to their limits.
+    /// Cuts lists to their limits: all of a state's, for it may have begun with
+    /// more than a channel is to keep, and those of a delta that were touched.
     ///
     /// In a delta a list that keeps what is recent stays uncut: how far back
     /// it reaches depends on what comes before it in the state.
-    pub(super) fn finish<'l>(
+    pub(super) fn finish(
         self,
         node: &mut Node,
-        layout_of: impl Fn(u32) -> Option<&'l FieldLayout>,
+        layout: &Layout,
         options: MergeOptions,
         context: &MergeContext,
         is_delta: bool,
@@ -58,11 +59,15 @@ impl TouchedLists {
         if limit == 0 {
             return;
         }
-        for number in self.0 {
-            let Some(known) = layout_of(number) else {
+        let lists = layout.fields.iter().filter(|known| {
+            let is_list = matches!(known.shape, Shape::List { .. });
+            is_list && (!is_delta || self.0.contains(&known.number))
+        });
+        for known in lists.filter(|known| known.rule != Rule::Skip) {
+            if node.get(known.number).is_none() {
                 continue;
-            };
-            let list = node.list_or_empty(number);
+            }
+            let list = node.list_or_empty(known.number);
             let excess = list.len().saturating_sub(limit);
             match known.rule {
                 Rule::Recent {

@@ -131,7 +131,7 @@ impl Tree {
         }
         let layout_of = |number| layout.field(number);
         let is_delta = tombstones.is_some();
-        lists.finish(&mut self.root, layout_of, options, context, is_delta);
+        lists.finish(&mut self.root, layout, options, context, is_delta);
         Ok(entries.finish(&mut self.root, layout_of, tombstones))
     }
 

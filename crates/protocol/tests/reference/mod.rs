@@ -59,9 +59,7 @@ fn shorten(
     if options.replace_list && update.has_field(field) {
         data.set_field(field, update.get_field(field).into_owned());
     }
-    if !update.has_field(field) {
-        return;
-    }
+    // Every update cuts, whether it has the list or not.
     let limit = options.list_size_limit as usize;
     let mut list = data.get_field(field).as_list().unwrap().to_vec();
     if limit > 0 && list.len() > limit {
@@ -187,10 +185,7 @@ fn chat(data: &mut DynamicMessage, update: &DynamicMessage, context: &MergeConte
     const SPAN_MS: i64 = 10_000;
     let options = context.options.unwrap_or_default();
     let field = data.descriptor().get_field_by_name("chatMessages").unwrap();
-    if !update.has_field(&field) {
-        return;
-    }
-    if options.replace_list {
+    if options.replace_list && update.has_field(&field) {
         data.clear_field(&field);
     }
     plain(data, update);
