@@ -115,6 +115,7 @@ pub use events::{Event, Severity};
 pub use ids::{ChannelId, ConnId, ConnKey, GroupId, Peer, SideId, household};
 pub use settings::{
     Acl, AclLevel, AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypeSettings,
-    ChannelTypes, ClientRights, ConnectionSettings, Fsm, FsmState, Grid, LoginBudget, LoginLimits,
-    PeerBudgets, Place, RecordingLimits, Recovery, SettingsError, SlowReaders, openings,
+    ChannelTypes, ClientRights, ConnNumbers, ConnectionSettings, Fsm, FsmState, Grid, LoginBudget,
+    LoginLimits, PeerBudgets, Place, RecordingLimits, Recovery, SettingsError, SlowReaders,
+    openings,
 };

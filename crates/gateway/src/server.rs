@@ -27,6 +27,7 @@ mod metrics;
 mod pace;
 mod poller;
 mod providers;
+mod randomness;
 mod recordings;
 mod report;
 mod shared;
@@ -165,7 +166,7 @@ impl Server {
             let of_peer = listeners[0]
                 .iter()
                 .filter(move |listener| listener.peer == peer);
-            of_peer.map(|listener| listener.address).collect()
+            of_peer.filter_map(|listener| listener.address).collect()
         };
         let (servers, clients) = (of(Peer::Server), of(Peer::Client));
         let web = match config.web {
@@ -253,7 +254,8 @@ impl Server {
         })
     }
 
-    /// Where game servers are listened for, in the order of the settings.
+    /// Where game servers are listened for, in the order of the settings; Unix
+    /// sockets are left out.
     #[must_use]
     pub fn servers(&self) -> &[SocketAddr] {
         &self.servers
@@ -412,7 +414,7 @@ fn open_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerE
     for listener in listeners.iter_mut().flatten() {
         if listener.peer == Peer::Server || !config.wait_for_owner {
             listener.open().map_err(|why| ServerError::Listen {
-                address: listener.address.to_string(),
+                address: listener.name.clone(),
                 why,
             })?;
         }
@@ -425,7 +427,7 @@ fn bind_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerE
     let servers = config.servers.iter().map(|at| (at, Peer::Server));
     let clients = config.clients.iter().map(|at| (at, Peer::Client));
     for (at, peer) in servers.chain(clients) {
-        let bound = Listener::bind(*at, peer, loops).map_err(|why| ServerError::Listen {
+        let bound = Listener::bind(at, peer, loops).map_err(|why| ServerError::Listen {
             address: at.to_string(),
             why,
         })?;

@@ -18,7 +18,7 @@ use crate::far_end;
 
 pub(crate) use self::instruments::{EchoArguments, SweepArguments};
 pub(crate) use crew::CrewArguments;
-pub(crate) use gateway::{GatewayArguments, with_two_dashes};
+pub(crate) use gateway::{GatewayAction, GatewayArguments, ReplayArguments, with_two_dashes};
 pub(crate) use kernel::{GuestArguments, KernelArguments, KernelBuildArguments, KernelCommand};
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use bytes::Bytes;
 use lagometer_protocol::HEADER_LEN;
 use lagometer_units::Time;
+use tungstenite::error::ProtocolError;
 use tungstenite::handshake::MidHandshake;
 use tungstenite::handshake::server::NoCallback;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -116,9 +117,13 @@ impl<S: Read + Write> WebSocketCarrier<S> {
             // end of the stream.
             Ok(_) => (Reading::More, 0),
             Err(Error::Io(error)) => (reading_failed(&error), 0),
-            Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
-                (Reading::Ended(CloseReason::PeerClosed), 0)
-            }
+            // A client that is killed, or of a library that only hangs up, has no
+            // goodbye: it has gone all the same.
+            Err(
+                Error::ConnectionClosed
+                | Error::AlreadyClosed
+                | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake),
+            ) => (Reading::Ended(CloseReason::PeerClosed), 0),
             Err(_) => (Reading::Ended(CloseReason::BadBytes), 0),
         }
     }

@@ -292,6 +292,10 @@ pub enum CloseReason {
     /// Another asked for it with DISCONNECT.
     #[error("disconnected by a server")]
     Disconnected,
+    /// It asked for its own end with DISCONNECT. To channeld that is a breaking
+    /// off: where servers may come back, such a one may too.
+    #[error("it disconnected itself")]
+    LeftByItself,
     /// The authentication provider failed.
     #[error("the authentication provider failed")]
     ProviderFailed,

@@ -3,15 +3,22 @@
 //! Connections and channels get their numbers one after the other, and those
 //! who subscribe to one mostly subscribe to its neighbours too. So entries lie
 //! in *pages* of neighbouring numbers: where numbers have no large gaps, looking
-//! one up is a subtraction and two reads, whatever there is of them, and where
-//! they have, no more than a page is spent on each.
+//! one up is a subtraction and two reads, whatever there is of them. Where the
+//! numbers turn out to lie far apart, as drawn ones do, a page would hold one entry
+//! and much room: then all entries move to a tree.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use super::ids::{ChannelId, ConnId};
 
 /// Entries of one page.
 const PAGE: u32 = 16;
+
+/// From so many pages on they must be worth their room: at least
+/// [`LEAST_FILL`] entries in each, on average.
+const MANY_PAGES: usize = 8;
+const LEAST_FILL: usize = 3;
 
 /// A number that names something.
 pub(super) trait Numbered: Copy {
@@ -46,6 +53,13 @@ impl Numbered for ChannelId {
 pub(super) struct ByNumber<K, V> {
     /// In the order of their numbers; none is empty.
     pages: Vec<Page<V>>,
+    /// All entries, once the numbers were found to lie far apart; there are no
+    /// pages then.
+    #[expect(
+        clippy::box_collection,
+        reason = "most maps have none: a word, not three"
+    )]
+    tree: Option<Box<BTreeMap<u32, V>>>,
     len: usize,
     of: PhantomData<K>,
 }
@@ -62,6 +76,7 @@ impl<K, V> Default for ByNumber<K, V> {
     fn default() -> Self {
         Self {
             pages: Vec::new(),
+            tree: None,
             len: 0,
             of: PhantomData,
         }
@@ -75,12 +90,18 @@ impl<K: Numbered, V> ByNumber<K, V> {
 
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         let number = key.number();
+        if let Some(tree) = &self.tree {
+            return tree.get(&number);
+        }
         let page = self.find(number / PAGE).ok()?;
         self.pages[page].entries[(number % PAGE) as usize].as_ref()
     }
 
     pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let number = key.number();
+        if self.tree.is_some() {
+            return self.tree.as_mut()?.get_mut(&number);
+        }
         let page = self.find(number / PAGE).ok()?;
         self.pages[page].entries[(number % PAGE) as usize].as_mut()
     }
@@ -92,7 +113,18 @@ impl<K: Numbered, V> ByNumber<K, V> {
     /// Returns what was there before.
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
         let number = key.number();
-        let page = self.find(number / PAGE).unwrap_or_else(|index| {
+        if let Some(tree) = &mut self.tree {
+            let before = tree.insert(number, value);
+            self.len += usize::from(before.is_none());
+            return before;
+        }
+        let place = self.find(number / PAGE);
+        let is_sparse = self.pages.len() >= MANY_PAGES && self.len < self.pages.len() * LEAST_FILL;
+        if place.is_err() && is_sparse {
+            self.move_to_tree();
+            return self.insert(key, value);
+        }
+        let page = place.unwrap_or_else(|index| {
             let page = Page {
                 number: number / PAGE,
                 taken: 0,
@@ -112,6 +144,11 @@ impl<K: Numbered, V> ByNumber<K, V> {
 
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
         let number = key.number();
+        if let Some(tree) = &mut self.tree {
+            let removed = tree.remove(&number)?;
+            self.len -= 1;
+            return Some(removed);
+        }
         let index = self.find(number / PAGE).ok()?;
         let page = &mut self.pages[index];
         let removed = page.entries[(number % PAGE) as usize].take()?;
@@ -124,13 +161,15 @@ impl<K: Numbered, V> ByNumber<K, V> {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
-        self.pages.iter().flat_map(|page| {
+        let of_pages = self.pages.iter().flat_map(|page| {
             let first = page.number * PAGE;
             // To the last number there is, and no further.
             (first..=first + (PAGE - 1))
                 .zip(page.entries.iter())
                 .filter_map(|(number, entry)| Some((K::numbered(number), entry.as_ref()?)))
-        })
+        });
+        let tree = self.tree.iter().flat_map(|tree| tree.iter());
+        of_pages.chain(tree.map(|(&number, entry)| (K::numbered(number), entry)))
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = K> {
@@ -139,6 +178,17 @@ impl<K: Numbered, V> ByNumber<K, V> {
 
     pub(super) fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
+    }
+
+    fn move_to_tree(&mut self) {
+        let pages = std::mem::take(&mut self.pages);
+        let entries = pages.into_iter().flat_map(|page| {
+            let first = page.number * PAGE;
+            (first..)
+                .zip(*page.entries)
+                .filter_map(|(number, entry)| Some((number, entry?)))
+        });
+        self.tree = Some(Box::new(entries.collect()));
     }
 
     /// Where a page is, or where it would be.

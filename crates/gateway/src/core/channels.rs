@@ -25,6 +25,7 @@ mod manage;
 mod numbers;
 mod outgoing;
 mod people;
+mod phase;
 mod recovery;
 mod spatial;
 mod subscribe;
@@ -98,8 +99,8 @@ impl ChannelSide {
     #[must_use]
     pub fn new(settings: ChannelSettings) -> Self {
         let mut side = Self {
+            people: People::new(&settings.conn_numbers),
             settings,
-            people: People::default(),
             admission: Admission::default(),
             logins: Logins::default(),
             channels: ByNumber::default(),

@@ -67,13 +67,25 @@ impl ConnectionCounters {
     }
 }
 
-/// The types of channel that are counted apart.
-pub const COUNTED_TYPES: [(i32, &str); 6] = [
+/// The types of channel that are counted apart, by the names that channeld's
+/// metrics give them: where its protocol has no name, the number. Up to 109 are
+/// those that its plugin for Unreal leaves to games.
+pub const COUNTED_TYPES: [(i32, &str); 16] = [
     (1, "GLOBAL"),
     (2, "PRIVATE"),
     (3, "SUBWORLD"),
     (4, "SPATIAL"),
     (5, "ENTITY"),
+    (100, "TEST"),
+    (101, "TEST1"),
+    (102, "TEST2"),
+    (103, "TEST3"),
+    (104, "TEST4"),
+    (105, "105"),
+    (106, "106"),
+    (107, "107"),
+    (108, "108"),
+    (109, "109"),
     (0, "OTHER"),
 ];
 
@@ -102,7 +114,7 @@ pub struct TypeCounters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelCounters {
     /// By type of channel, in the order of [`COUNTED_TYPES`].
-    pub types: [TypeCounters; 6],
+    pub types: [TypeCounters; COUNTED_TYPES.len()],
     /// The ticks at which some window was due, by how late the channels came
     /// to them.
     pub ticks: Buckets,

@@ -213,6 +213,8 @@ pub struct ChannelSettings {
     pub announced_compression: Compression,
     /// The largest connection number.
     pub max_conn_id: u32,
+    /// How connections get their numbers.
+    pub conn_numbers: ConnNumbers,
     /// The first channel number that is a place in the grid.
     pub spatial_channels_from: u32,
     /// The first channel number that is an entity.
@@ -239,6 +241,25 @@ pub struct ChannelSettings {
     pub development: bool,
     /// Unix time, nanoseconds, at [`Time::ZERO`](lagometer_units::Time::ZERO).
     pub unix_ns_at_zero: i64,
+}
+
+/// How connections get their numbers.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ConnNumbers {
+    /// 1, 2, 3: what games in development are told apart by.
+    Counted,
+    /// Drawn with a secret, so that no peer can guess another's.
+    Drawn([u8; 32]),
+}
+
+/// The secret does not show.
+impl std::fmt::Debug for ConnNumbers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Counted => "Counted",
+            Self::Drawn(_) => "Drawn",
+        })
+    }
 }
 
 /// Who decides whether a login is good.
@@ -281,6 +302,7 @@ impl Default for ChannelSettings {
             data: MergeLimits::default(),
             announced_compression: Compression::None,
             max_conn_id: u32::MAX >> 1,
+            conn_numbers: ConnNumbers::Counted,
             spatial_channels_from: 0x0001_0000,
             entity_channels_from: 0x0008_0000,
             servers_bypass_auth: true,

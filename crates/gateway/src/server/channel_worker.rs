@@ -4,13 +4,16 @@
 use lagometer_units::Time;
 
 use crate::core::bus::{ToChannels, ToConnections};
-use crate::core::{AuthVerdict, ChannelCounters, ChannelSettings, ChannelSide, SideId};
+use crate::core::{
+    AuthVerdict, ChannelCounters, ChannelSettings, ChannelSide, ConnNumbers, SideId,
+};
 
 use super::clock::Clock;
 use super::config::Config;
 use super::journal;
 use super::poller::Waker;
 use super::providers::{Authenticator, Waiting};
+use super::randomness::unforeseeable;
 
 /// So few logins that wait are kept even if nobody wants them any more.
 const FORGET_AT: usize = 64;
@@ -34,6 +37,12 @@ impl ChannelWorker {
         Self {
             side: ChannelSide::new(ChannelSettings {
                 unix_ns_at_zero: clock.unix_ns_at_zero(),
+                // Games in development want numbers they can read.
+                conn_numbers: if config.channels.development {
+                    ConnNumbers::Counted
+                } else {
+                    ConnNumbers::Drawn(unforeseeable())
+                },
                 ..config.channels.clone()
             }),
             authenticator: Authenticator::new(&config.auth, waker),

@@ -7,6 +7,7 @@
 
 mod address;
 mod file;
+mod game_files;
 mod resolve;
 mod stock;
 

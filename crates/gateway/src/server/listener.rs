@@ -10,10 +10,12 @@
 //! sends all datagrams of one peer to one of them.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use lagometer_transport::kcp::StreamProfile;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use crate::core::Peer;
 
@@ -25,13 +27,32 @@ const BACKLOG: i32 = 4096;
 /// UDP sockets are shared by many, and hold more for it.
 const UDP_BUFFER_BYTES: usize = 4 << 20;
 
+/// Where a peer on a Unix socket counts as coming from: it is on this machine.
+const FROM_HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// A place that is taken, and perhaps open.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) peer: Peer,
     pub(super) wire: Wire,
-    pub(super) address: SocketAddr,
+    /// What it is called in the log.
+    pub(super) name: String,
+    /// A Unix socket has none.
+    pub(super) address: Option<SocketAddr>,
     socket: Place,
+    /// The file of a Unix socket, which goes with it.
+    _file: Option<SocketFile>,
+}
+
+/// The file of a Unix socket of ours.
+#[derive(Debug)]
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Whoever took it away before us has done what was to be done.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 #[derive(Debug)]
@@ -46,13 +67,25 @@ enum Place {
 
 impl Listener {
     /// Takes a place: one listener, or for datagrams one for each of `loops`.
-    pub(super) fn bind(at: ListenAddress, peer: Peer, loops: usize) -> io::Result<Vec<Self>> {
+    pub(super) fn bind(at: &ListenAddress, peer: Peer, loops: usize) -> io::Result<Vec<Self>> {
+        let Some(mut address) = at.socket() else {
+            let path = at.path().unwrap_or(Path::new(""));
+            return Ok(vec![Self {
+                peer,
+                wire: at.wire,
+                name: at.to_string(),
+                address: None,
+                socket: Place::Bound(bound_unix(path)?),
+                _file: Some(SocketFile(path.to_owned())),
+            }]);
+        };
         let is_udp = is_udp(at.wire);
-        let mut address = at.socket;
+        let bound = |address, is_udp, shared| bound(address, is_udp, shared, at.is_only_v6());
         let first = match bound(address, is_udp, false) {
             // A system without IPv6 still has an everywhere.
             Err(error)
                 if address.ip() == std::net::Ipv6Addr::UNSPECIFIED
+                    && !at.is_only_v6()
                     && error.kind() != io::ErrorKind::AddrInUse
                     && error.kind() != io::ErrorKind::PermissionDenied =>
             {
@@ -75,8 +108,10 @@ impl Listener {
         let of = |socket| Self {
             peer,
             wire: at.wire,
-            address,
+            name: address.to_string(),
+            address: Some(address),
             socket: Place::Bound(socket),
+            _file: None,
         };
         Ok(sockets.into_iter().map(of).collect())
     }
@@ -134,8 +169,12 @@ impl Listener {
             return Ok(None);
         };
         loop {
-            match listener.accept() {
-                Ok(accepted) => return Ok(Some(accepted)),
+            // The standard library's own knows no Unix sockets.
+            match SockRef::from(listener).accept() {
+                Ok((socket, from)) => {
+                    let from = from.as_socket().unwrap_or(FROM_HERE);
+                    return Ok(Some((socket.into(), from)));
+                }
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return Ok(None),
                     // It went again before it was accepted.
@@ -152,7 +191,7 @@ fn is_udp(wire: Wire) -> bool {
 }
 
 /// A socket at an address, which others may have too if it is `shared`.
-fn bound(address: SocketAddr, is_udp: bool, shared: bool) -> io::Result<Socket> {
+fn bound(address: SocketAddr, is_udp: bool, shared: bool, only_v6: bool) -> io::Result<Socket> {
     let (kind, protocol) = if is_udp {
         (Type::DGRAM, Protocol::UDP)
     } else {
@@ -160,7 +199,7 @@ fn bound(address: SocketAddr, is_udp: bool, shared: bool) -> io::Result<Socket> 
     };
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
     if address.is_ipv6() {
-        socket.set_only_v6(false)?;
+        socket.set_only_v6(only_v6)?;
     }
     socket.set_nonblocking(true)?;
     if is_udp {
@@ -173,4 +212,29 @@ fn bound(address: SocketAddr, is_udp: bool, shared: bool) -> io::Result<Socket> 
     }
     socket.bind(&address.into())?;
     Ok(socket)
+}
+
+/// A Unix socket at a path. A file that a gateway which was killed left there is
+/// taken away; one that somebody answers at is not.
+fn bound_unix(path: &Path) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    let address = SockAddr::unix(path)?;
+    match socket.bind(&address) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_forsaken(path) => {
+            std::fs::remove_file(path)?;
+            socket.bind(&address)?;
+        }
+        other => other?,
+    }
+    Ok(socket)
+}
+
+/// Whether a file is a socket that nobody listens at.
+fn is_forsaken(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    is_socket
+        && UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }

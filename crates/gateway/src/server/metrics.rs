@@ -15,6 +15,7 @@ use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::MetricFamily;
 use prometheus::{Encoder, TextEncoder};
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{
@@ -95,6 +96,15 @@ impl Metrics {
             "Processor time of the process, user's and system's",
             &[],
             cpu_seconds(),
+        );
+        families.add(
+            Kind::Gauge,
+            "process_virtual_memory_max_bytes",
+            "The most address space the process may have",
+            &[],
+            getrlimit(Resource::As)
+                .current
+                .map_or(u64::MAX as f64, |bytes| bytes as f64),
         );
         let mut all: Vec<MetricFamily> = families.into_families();
         // The collector knows only whole seconds of processor time.
@@ -369,7 +379,12 @@ const TYPE_METRICS: &[TypeMetric] = &[
 ];
 
 fn of_channels(families: &mut Families, channels: &ChannelCounters, beat_ms: f64) {
-    for ((_, name), of) in COUNTED_TYPES.iter().zip(&channels.types) {
+    for ((number, name), of) in COUNTED_TYPES.iter().zip(&channels.types) {
+        // Types that few games have are told of once there was one.
+        let is_usual = (1..=5).contains(number);
+        if !is_usual && *of == TypeCounters::default() {
+            continue;
+        }
         let labels = &[("type", *name)];
         families.add(
             Kind::Gauge,

@@ -4,14 +4,15 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use lagometer_gateway::core::{
-    AntiDdos, AuthPolicy, AuthVerdict, CloseReason, ConnectionSide, Peer, Recovery,
+    AntiDdos, AuthPolicy, AuthVerdict, CloseReason, ConnNumbers, ConnectionSide, Fsm, Peer,
+    Recovery,
 };
-use lagometer_protocol::messages::channeldpb::{AuthResultMessage, DisconnectMessage};
+use lagometer_protocol::messages::channeldpb::{AuthMessage, AuthResultMessage, DisconnectMessage};
 use lagometer_protocol::messages::replaypb::ReplaySession;
 use lagometer_protocol::{Compressor, FrameBuilder, MessagePack};
 use prost::Message;
 
-use crate::world::{GLOBAL, World, every, login, types};
+use crate::world::{GLOBAL, Who, World, every, login, types};
 
 #[test]
 fn the_first_connection_let_in_is_number_one_and_its_answer_is_byte_exact() {
@@ -43,9 +44,70 @@ fn nothing_but_a_login_is_taken_from_a_newcomer() {
 #[test]
 fn a_login_elsewhere_than_on_global_ends_the_connection() {
     let mut world = World::new();
+    let server = world.server();
+    let room = world.create(server, 3);
     let who = world.connect(Peer::Client);
-    world.send(who, 7, 1, types::AUTH, &login("lost"));
+    world.send(who, room, 1, types::AUTH, &login("lost"));
     assert_eq!(world.peers[who].closed, Some(CloseReason::BadAuth));
+}
+
+#[test]
+fn a_login_takes_the_machines_transition_and_then_the_next_state() {
+    let machine = Fsm::from_json(
+        r#"{ "States": [ { "Name": "INIT", "MsgTypeWhitelist": "1" },
+            { "Name": "LOBBY", "MsgTypeWhitelist": "5" },
+            { "Name": "GAME", "MsgTypeWhitelist": "6" } ],
+          "Transitions": [ { "FromState": "INIT", "ToState": "LOBBY", "MsgType": 1 } ] }"#,
+    )
+    .unwrap();
+    let mut world = World::with(|connections, _| connections.client_fsm = machine);
+    let client = world.client();
+    world.send_raw(client, GLOBAL, 1, 0, types::LIST, b"");
+    assert_eq!(
+        world.types(client),
+        [0u32; 0],
+        "the lobby was passed through"
+    );
+    world.subscribe(client, GLOBAL, every(20));
+    assert_eq!(world.types(client), [types::SUB]);
+}
+
+#[test]
+fn drawn_numbers_are_distinct_small_enough_and_follow_no_order() {
+    let mut world = World::with(|_, channels| {
+        channels.conn_numbers = ConnNumbers::Drawn([7; 32]);
+        channels.max_conn_id = 0xff;
+    });
+    // Some of the numbers are for servers alone.
+    let drawn: Vec<Who> = (0..255).map(|_| world.server()).collect();
+    let mut ids: Vec<u32> = drawn.iter().map(|&who| world.id(who)).collect();
+    let rising = ids.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+    assert!(rising < 100, "{rising} follow the one before");
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=255).collect::<Vec<_>>(), "every number is found");
+    let same = World::with(|_, channels| channels.conn_numbers = ConnNumbers::Drawn([8; 32]));
+    assert!(
+        !format!("{:?}", same.channels).contains("8, 8, 8"),
+        "secrets do not show"
+    );
+}
+
+#[test]
+fn an_empty_name_is_banned_as_any_other_but_only_of_those_who_bear_it() {
+    let mut world = World::with(|connections, _| connections.anti_ddos = Some(AntiDdos::default()));
+    let refused = |world: &mut World, who| {
+        for _ in 0..10 {
+            world.send_raw(who, GLOBAL, 0, 0, types::DISCONNECT, b"");
+        }
+        assert_eq!(world.peers[who].closed, Some(CloseReason::TooManyRefused));
+    };
+    let stranger = world.connect(Peer::Client);
+    refused(&mut world, stranger);
+    let nameless = world.join_as(Peer::Client, "");
+    refused(&mut world, nameless);
+    let again = world.connect(Peer::Client);
+    world.send(again, GLOBAL, 1, types::AUTH, &login(""));
+    assert_eq!(world.peers[again].closed, Some(CloseReason::Banned));
 }
 
 #[test]
@@ -295,7 +357,15 @@ fn what_a_client_sends_is_recorded_if_asked_for() {
         .map(|message| message.msg_type)
         .collect();
     assert_eq!(types, [types::AUTH, types::GAME]);
-    assert_eq!(session.packets[1].offset_time, 100_000_000);
+    let offsets: Vec<i64> = session
+        .packets
+        .iter()
+        .map(|packet| packet.offset_time)
+        .collect();
+    assert_eq!(offsets, [0, 100_000_000]);
+    let login = &session.packets[0].packet.as_ref().unwrap().messages[0];
+    let login = AuthMessage::decode(&*login.msg_body).unwrap();
+    assert!(!login.player_identifier_token.is_empty() && login.login_token.is_empty());
     assert!(
         world
             .sides

@@ -1,7 +1,7 @@
 //! Making, listing, removing channels; subscribing to them.
 
 use lagometer_protocol::messages::channeldpb::{
-    ChannelDataAccess, ChannelSubscriptionOptions, CreateChannelMessage,
+    AddEntityGroupMessage, ChannelDataAccess, ChannelSubscriptionOptions, CreateChannelMessage,
     CreateEntityChannelMessage, ListChannelMessage, ListChannelResultMessage, RemoveChannelMessage,
     SubscribedToChannelResultMessage, UnsubscribedFromChannelMessage,
     UnsubscribedFromChannelResultMessage,
@@ -237,7 +237,6 @@ fn refused_creations_leave_nothing_behind() {
         (client, GLOBAL, 0),
         (client, GLOBAL, 4),
         (server, GLOBAL, 4),
-        (server, GLOBAL, 5),
     ] {
         let message = CreateChannelMessage {
             channel_type: kind,
@@ -253,6 +252,20 @@ fn refused_creations_leave_nothing_behind() {
     world.send(server, GLOBAL, 1, types::CREATE_ENTITY, &low);
     assert!(world.types(server).is_empty());
     assert_eq!(world.create(server, 3), 1);
+}
+
+#[test]
+fn an_entity_may_be_made_like_any_other_channel() {
+    let mut world = World::new();
+    let server = world.server();
+    let entity = world.create(server, 5);
+    assert_eq!(entity, 1, "with a number like any other");
+    let message = AddEntityGroupMessage {
+        r#type: 0,
+        entities_to_add: vec![entity],
+    };
+    world.send(server, entity, 0, types::GROUP_ADD, &message);
+    assert_eq!(world.channels.counters().dropped, 0, "it is an entity");
 }
 
 #[test]

@@ -458,3 +458,118 @@ fn entity(id: u32) -> EntityChannelData {
         ..EntityChannelData::default()
     }
 }
+
+#[test]
+fn windows_are_counted_from_the_whole_state() {
+    let (mut world, master) = with_data(CHAT, &say("welcome"));
+    world.pass(7);
+    let client = world.client();
+    let options = ChannelSubscriptionOptions {
+        fan_out_delay_ms: Some(-250),
+        ..every(500)
+    };
+    let begin = world.now;
+    world.subscribe(client, GLOBAL, options);
+    let mut came = Vec::new();
+    for text in 0..28 {
+        // One every 50 ms: ten in each window, but the last ones.
+        world.update(master, GLOBAL, CHAT, &say(&text.to_string()));
+        for _ in 0..50 {
+            world.pass(1);
+            if !world.updates::<ChatChannelData>(client, GLOBAL).is_empty() {
+                came.push(world.now.since(begin).as_millis());
+            }
+        }
+    }
+    // The state at the tick after 250 ms, and from there on every 500.
+    assert_eq!(came, [253, 753, 1253]);
+}
+
+#[test]
+fn two_updates_after_the_whole_state_come_as_one_though_others_are_there_before() {
+    let (mut world, master) = with_data(CHAT, &say("welcome"));
+    let mut clients = Vec::new();
+    // More than have windows of their own.
+    for _ in 0..7 {
+        let client = world.client();
+        world.subscribe(client, GLOBAL, every(500));
+        world.pass(60);
+        clients.push(client);
+    }
+    // Each has had its whole state; a second passes without any news.
+    world.pass(1000);
+    world.forget_all();
+    let late = world.client();
+    world.subscribe(late, GLOBAL, every(500));
+    while world.updates::<ChatChannelData>(late, GLOBAL).is_empty() {
+        world.pass(1);
+    }
+    world.update(master, GLOBAL, CHAT, &say("one"));
+    world.pass(480);
+    world.update(master, GLOBAL, CHAT, &say("two"));
+    world.pass(1000);
+    let updates: Vec<ChatChannelData> = world.updates(late, GLOBAL);
+    assert_eq!((updates.len(), said(&updates)), (1, vec!["one", "two"]));
+    for client in clients {
+        let updates: Vec<ChatChannelData> = world.updates(client, GLOBAL);
+        assert_eq!(said(&updates), ["one", "two"]);
+    }
+}
+
+/// Options that change the access alone.
+fn access(access: ChannelDataAccess) -> ChannelSubscriptionOptions {
+    ChannelSubscriptionOptions {
+        data_access: Some(access as i32),
+        ..ChannelSubscriptionOptions::default()
+    }
+}
+
+#[test]
+fn what_came_while_there_was_no_access_comes_as_updates_once_there_is() {
+    let (mut world, master) = with_data(CHAT, &say("welcome"));
+    let (client, other) = (world.client(), world.client());
+    for who in [client, other] {
+        world.subscribe(who, GLOBAL, every(20));
+    }
+    world.pass(100);
+    world.forget_all();
+    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
+    world.pass(100);
+    world.subscribe(client, GLOBAL, access(ChannelDataAccess::ReadAccess));
+    world.pass(100);
+    assert_eq!(
+        world.updates::<ChatChannelData>(client, GLOBAL),
+        [],
+        "nothing has happened"
+    );
+    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
+    for text in ["one", "two"] {
+        world.update(master, GLOBAL, CHAT, &say(text));
+        world.pass(100);
+    }
+    assert_eq!(world.updates::<ChatChannelData>(client, GLOBAL), []);
+    world.subscribe(client, GLOBAL, access(ChannelDataAccess::ReadAccess));
+    world.pass(100);
+    let missed: Vec<ChatChannelData> = world.updates(client, GLOBAL);
+    assert_eq!(said(&missed), ["one", "two"]);
+    let all: Vec<ChatChannelData> = world.updates(other, GLOBAL);
+    assert_eq!(said(&all), ["one", "two"]);
+}
+
+#[test]
+fn what_was_missed_without_access_is_kept_up_to_a_limit() {
+    let (mut world, master) = with_data(CHAT, &say("welcome"));
+    let client = world.client();
+    world.subscribe(client, GLOBAL, every(20));
+    world.pass(100);
+    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
+    world.forget_all();
+    for _ in 0..5000 {
+        world.update(master, GLOBAL, CHAT, &say("much"));
+    }
+    world.subscribe(client, GLOBAL, access(ChannelDataAccess::ReadAccess));
+    world.pass(100);
+    let state: Vec<ChatChannelData> = world.updates(client, GLOBAL);
+    assert_eq!(said(&state).len(), 5001, "the whole state in its place");
+    assert_eq!(said(&state)[0], "welcome");
+}

@@ -46,6 +46,14 @@ fn unsubscribe_other(world: &mut World, who: Who, channel: u32, victim: Who) {
     world.send(who, channel, 6, types::UNSUB, &message);
 }
 
+/// What asks to own GLOBAL.
+fn global() -> CreateChannelMessage {
+    CreateChannelMessage {
+        channel_type: 1,
+        ..CreateChannelMessage::default()
+    }
+}
+
 fn room(metadata: impl Into<String>) -> CreateChannelMessage {
     CreateChannelMessage {
         channel_type: 3,
@@ -91,25 +99,13 @@ fn settings_files_that_let_anyone_unsubscribe_others_are_obeyed() {
     unsubscribe_other(&mut world, client, GLOBAL, master);
     assert!(!is_owner_of_global(&mut world, master, client));
     // And still no client sits down in the empty seat.
-    world.send(
-        client,
-        GLOBAL,
-        9,
-        types::CREATE,
-        &CreateChannelMessage {
-            channel_type: 1,
-            ..CreateChannelMessage::default()
-        },
-    );
+    world.send(client, GLOBAL, 9, types::CREATE, &global());
     assert!(!world.channels.has_global_owner());
 }
 
 #[test]
 fn a_client_owns_global_only_where_clients_are_trusted() {
-    let take = CreateChannelMessage {
-        channel_type: 1,
-        ..CreateChannelMessage::default()
-    };
+    let take = global();
     let mut world = World::new();
     let client = world.client();
     world.send(client, GLOBAL, 9, types::CREATE, &take);
@@ -129,16 +125,15 @@ fn a_client_cannot_take_global_while_its_server_may_come_back() {
     world.create(master, 1);
     let client = world.join_as(Peer::Client, "master");
     world.hang_up(master);
-    let take = CreateChannelMessage {
-        channel_type: 1,
-        ..CreateChannelMessage::default()
-    };
+    let take = global();
     world.send(client, GLOBAL, 9, types::CREATE, &take);
     assert!(!world.channels.has_global_owner());
     // Nor does a client that bears the server's name come back for it.
     let _impostor = world.join_as(Peer::Client, "master");
     assert!(!world.channels.has_global_owner());
     let back = world.join_as(Peer::Server, "master");
+    // It hears clients once it has been sent all that it had.
+    world.pass(1000);
     assert!(is_owner_of_global(&mut world, back, client));
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lagometer_gateway::core::{Peer, Recovery};
 use lagometer_protocol::messages::channeldpb::{
-    AuthResultMessage, ChannelDataRecoveryMessage, CreateChannelMessage,
+    AuthResultMessage, ChannelDataRecoveryMessage, CreateChannelMessage, DisconnectMessage,
 };
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::unrealpb::{
@@ -116,6 +116,45 @@ fn a_server_that_comes_back_takes_up_what_it_had() {
         world.updates::<ChatChannelData>(client, room),
         [say("on we go")]
     );
+}
+
+#[test]
+fn clients_are_not_heard_until_the_recovery_has_ended() {
+    let (mut world, server, client, room) = recovering(None);
+    world.hang_up(server);
+    let lost = world.one(client, types::OWNER_LOST);
+    let back = world.join_as(Peer::Server, "mac-address");
+    world.forget_all();
+    world.send_raw(client, room, 0, 0, types::GAME, b"too early");
+    world.pass(999);
+    assert_eq!(world.types(back), [0u32; 0]);
+    world.pass(1);
+    assert_eq!(world.types(back), [types::RECOVERY_END]);
+    let returned = world.one(client, types::OWNER_RECOVERED);
+    assert_eq!(
+        (lost.broadcast, returned.broadcast),
+        (8, 8),
+        "to all but the owner"
+    );
+    world.send_raw(client, room, 0, 0, types::GAME, b"in time");
+    assert_eq!(world.types(back), [types::GAME]);
+}
+
+#[test]
+fn a_server_that_disconnects_itself_may_come_back_and_one_that_is_sent_away_not() {
+    for by_itself in [true, false] {
+        let (mut world, server, _, _) = recovering(None);
+        let (id, other) = (world.id(server), world.server());
+        let message = DisconnectMessage { conn_id: id };
+        let by = if by_itself { server } else { other };
+        world.send(by, GLOBAL, 0, types::DISCONNECT, &message);
+        let back = world.join_as(Peer::Server, "mac-address");
+        assert_eq!(world.id(back) == id, by_itself);
+        assert_eq!(
+            !world.take(back, types::RECOVERY_DATA).is_empty(),
+            by_itself
+        );
+    }
 }
 
 /// What it comes back for is kept, however often it breaks off on the way.

@@ -3,15 +3,16 @@
 use lagometer_gateway::core::Grid;
 use lagometer_protocol::messages::channeldpb::spatial_interest_query::SphereAoi;
 use lagometer_protocol::messages::channeldpb::{
-    AddEntityGroupMessage, ChannelDataHandoverMessage, CreateEntityChannelMessage,
-    CreateSpatialChannelsResultMessage, QuerySpatialChannelMessage,
+    AddEntityGroupMessage, ChannelDataHandoverMessage, CreateChannelMessage,
+    CreateEntityChannelMessage, CreateSpatialChannelsResultMessage, QuerySpatialChannelMessage,
     QuerySpatialChannelResultMessage, ServerForwardMessage, SpatialChannelsReadyMessage,
     SpatialInfo, SpatialInterestQuery, SpatialRegionsUpdateMessage,
     SubscribedToChannelResultMessage, UpdateSpatialInterestMessage,
 };
 use lagometer_protocol::messages::tpspb::EntityChannelData;
 use lagometer_protocol::messages::unrealpb::{
-    ActorState, FRepMovement, FVector, SpatialChannelData, SpawnObjectMessage, UnrealObjectRef,
+    ActorState, FRepMovement, FVector, SpatialChannelData, SpatialEntityState, SpawnObjectMessage,
+    UnrealObjectRef,
 };
 use prost::Message;
 
@@ -192,6 +193,78 @@ fn an_interest_subscribes_near_cells_closely_and_drops_others() {
     };
     assert_eq!(look(5.0), (vec![(0, 20), (1, 50)], vec![], 0));
     assert_eq!(look(25.0), (vec![(2, 20), (3, 50)], vec![(0, 4)], 2));
+}
+
+#[test]
+fn cells_that_outlive_their_server_begin_empty_and_keep_their_subscribers() {
+    let (mut world, [_, first, _]) = row_of_four(0);
+    let cell = FIRST;
+    let full = SpatialChannelData {
+        entities: [(0x80_001, SpatialEntityState::default())].into(),
+    };
+    world.update(first, cell, "unrealpb.SpatialChannelData", &full);
+    let early = world.client();
+    world.subscribe(early, cell, every(20));
+    world.pass(100);
+    world.hang_up(first);
+    world.forget_all();
+    let again = world.server();
+    let message = CreateChannelMessage {
+        channel_type: 4,
+        sub_options: Some(writing(20)),
+        ..CreateChannelMessage::default()
+    };
+    world.send(again, GLOBAL, 2, types::CREATE, &message);
+    let late = world.client();
+    world.subscribe(late, cell, every(20));
+    world.pass(100);
+    let seen: Vec<SpatialChannelData> = world.updates(late, cell);
+    assert_eq!(
+        seen,
+        [SpatialChannelData::default()],
+        "of the old server nothing"
+    );
+    world.update(again, cell, "unrealpb.SpatialChannelData", &full);
+    world.pass(40);
+    assert_eq!(world.updates::<SpatialChannelData>(early, cell), [full]);
+}
+
+#[test]
+fn far_cells_come_at_their_types_interval() {
+    let grid = r#"{ "Config": { "WorldOffsetX": 0, "WorldOffsetZ": 0, "GridWidth": 10,
+        "GridHeight": 10, "GridCols": 9, "GridRows": 1, "ServerCols": 1, "ServerRows": 1 } }"#;
+    let mut world = World::with(|_, channels| channels.grid = Some(Grid::from_json(grid).unwrap()));
+    let server = world.server();
+    let message = CreateChannelMessage {
+        channel_type: 4,
+        ..CreateChannelMessage::default()
+    };
+    world.send(server, GLOBAL, 2, types::CREATE, &message);
+    let client = world.client();
+    let message = UpdateSpatialInterestMessage {
+        conn_id: world.id(client),
+        query: Some(SpatialInterestQuery {
+            sphere_aoi: Some(SphereAoi {
+                center: Some(SpatialInfo {
+                    x: 5.0,
+                    y: 0.0,
+                    z: 5.0,
+                }),
+                radius: 80.0,
+            }),
+            ..SpatialInterestQuery::default()
+        }),
+    };
+    world.send(server, FIRST, 0, types::INTEREST, &message);
+    let intervals: Vec<u32> = world
+        .take(client, types::SUB)
+        .iter()
+        .map(|told| {
+            let body = SubscribedToChannelResultMessage::decode(&*told.msg_body).unwrap();
+            body.sub_options.unwrap().fan_out_interval_ms()
+        })
+        .collect();
+    assert_eq!(intervals, [20, 50, 100, 20, 20, 20, 20, 20, 20]);
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! The words of `lagometer gateway`: few of its own, and all of channeld's, so
 //! that a command line made for channeld starts this gateway.
 
+mod go;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use lagometer_units::Span;
 
 /// Channeld's options, which it writes with one dash.
 const CHANNELD: &[&str] = &[
@@ -38,12 +41,18 @@ const CHANNELD: &[&str] = &[
     "mfaa",
     "mfd",
     "chs",
+    // Of its chat rooms alone.
+    "web",
+    "ws",
 ];
 
 const CHANNELD_HEADING: &str = "As channeld has them, with one dash or two";
 
 #[derive(Debug, Default, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct GatewayArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<GatewayAction>,
     /// The settings, as deploy/gateway.toml shows them; options go before it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -68,15 +77,15 @@ pub(crate) struct GatewayArguments {
     pub(crate) anti_ddos: bool,
 
     /// For development: everyone is let in
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", help_heading = CHANNELD_HEADING)]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) dev: Option<bool>,
     /// How much to log: -1 debug, 0 info, 1 warnings, 2 errors, 3 nothing
     #[arg(long, allow_negative_numbers = true, value_name = "LEVEL", help_heading = CHANNELD_HEADING)]
     pub(crate) loglevel: Option<i32>,
-    /// The file to log to
+    /// A file to log to beside standard error; `{time}` in its name is the time
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) logfile: Option<PathBuf>,
-    /// What servers speak: tcp, tls, ws, wss, kcp, kcp-tuned
+    /// What servers speak: tcp, tcp4, tcp6, unix, tls, ws, wss, kcp, kcp-tuned
     #[arg(long, value_name = "NETWORK", help_heading = CHANNELD_HEADING)]
     pub(crate) sn: Option<String>,
     /// Where servers connect, as in `:11288`
@@ -86,16 +95,16 @@ pub(crate) struct GatewayArguments {
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) sfsm: Option<PathBuf>,
     /// Servers are let in without being asked who they are
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", help_heading = CHANNELD_HEADING)]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) sba: Option<bool>,
     /// Servers that broke off may come back
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", help_heading = CHANNELD_HEADING)]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) scr: Option<bool>,
-    /// For how many milliseconds they may; 0 is for ever
-    #[arg(long, value_name = "MS", help_heading = CHANNELD_HEADING)]
-    pub(crate) scrt: Option<u32>,
+    /// For how many milliseconds they may; 0 or less is for ever
+    #[arg(long, value_name = "MS", help_heading = CHANNELD_HEADING, allow_negative_numbers = true, value_parser = go::integer)]
+    pub(crate) scrt: Option<i64>,
     /// Clients wait until a server owns GLOBAL
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", help_heading = CHANNELD_HEADING)]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) cwm: Option<bool>,
     /// What clients speak
     #[arg(long, value_name = "NETWORK", help_heading = CHANNELD_HEADING)]
@@ -103,39 +112,42 @@ pub(crate) struct GatewayArguments {
     /// Where clients connect, as in `:12108`
     #[arg(long, value_name = "ADDR", help_heading = CHANNELD_HEADING)]
     pub(crate) ca: Option<String>,
+    /// Where clients connect by WebSocket, as channeld's chat rooms have it
+    #[arg(long, value_name = "ADDR", help_heading = CHANNELD_HEADING, conflicts_with_all = ["cn", "ca"])]
+    pub(crate) ws: Option<String>,
     /// What clients may send when: a JSON file
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) cfsm: Option<PathBuf>,
     /// Keep what clients send
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", help_heading = CHANNELD_HEADING)]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) erp: Option<bool>,
     /// In this folder; `replays` by default
     #[arg(long, value_name = "FOLDER", help_heading = CHANNELD_HEADING)]
     pub(crate) rspd: Option<PathBuf>,
     /// The compression offered: 0 none, 1 snappy
-    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING, value_parser = clap::value_parser!(u8).range(0..=1))]
-    pub(crate) ct: Option<u8>,
+    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING, value_parser = compression)]
+    pub(crate) ct: Option<u32>,
     /// The world's grid: a JSON file
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) scc: Option<PathBuf>,
     /// The first number of a spatial channel
-    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING)]
+    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING, value_parser = go::unsigned)]
     pub(crate) scs: Option<u32>,
     /// The first number of an entity channel
-    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING)]
+    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING, value_parser = go::unsigned)]
     pub(crate) ecs: Option<u32>,
     /// Bits of a connection's number
-    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING)]
+    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING, value_parser = go::unsigned)]
     pub(crate) mcb: Option<u32>,
     /// With --anti-ddos: milliseconds a client may take to log in
-    #[arg(long, value_name = "MS", help_heading = CHANNELD_HEADING)]
+    #[arg(long, value_name = "MS", help_heading = CHANNELD_HEADING, value_parser = go::unsigned)]
     pub(crate) cat: Option<u32>,
     /// With --anti-ddos: failed logins that ban
-    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING)]
-    pub(crate) mfaa: Option<u32>,
+    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING, allow_negative_numbers = true, value_parser = go::integer)]
+    pub(crate) mfaa: Option<i64>,
     /// With --anti-ddos: refused messages that ban
-    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING)]
-    pub(crate) mfd: Option<u32>,
+    #[arg(long, value_name = "N", help_heading = CHANNELD_HEADING, allow_negative_numbers = true, value_parser = go::integer)]
+    pub(crate) mfd: Option<i64>,
     /// Ticks, intervals and rights by type of channel: a JSON file
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) chs: Option<PathBuf>,
@@ -144,22 +156,69 @@ pub(crate) struct GatewayArguments {
     pub(crate) without_effect: WithoutEffect,
 }
 
+/// What there is to do beside running a gateway.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GatewayAction {
+    /// Play recorded sessions to a gateway again, all at once
+    Replay(ReplayArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// Recordings, as `-erp` makes them: `session_….cpr`
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where the gateway waits for clients
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) to: String,
+    /// Who to log in as; by default who it was, where the recording tells
+    #[arg(long, value_name = "NAME")]
+    pub(crate) player: Option<String>,
+    /// What proves it: recordings hold no login tokens
+    #[arg(long, value_name = "TOKEN", default_value = "")]
+    pub(crate) login_token: String,
+    /// So many times as fast as it was
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
+    pub(crate) speed: f64,
+    /// Without the pauses there were
+    #[arg(long, conflicts_with = "speed")]
+    pub(crate) as_fast_as_possible: bool,
+    /// Hang up once nothing has come for so long after the last packet
+    #[arg(long, value_name = "TIME", default_value = "1 s")]
+    pub(crate) linger: Span,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|speed| (0.001..=1e6).contains(speed))
+        .ok_or_else(|| "must be from 0.001 to 1000000".into())
+}
+
 /// What has no meaning here: buffers grow as they must, and profiles are for
 /// the system's tools.
 #[derive(Debug, Default, Args)]
 pub(crate) struct WithoutEffect {
-    #[arg(long, hide = true)]
-    srb: Option<u32>,
-    #[arg(long, hide = true)]
-    swb: Option<u32>,
-    #[arg(long, hide = true)]
-    crb: Option<u32>,
-    #[arg(long, hide = true)]
-    cwb: Option<u32>,
+    #[arg(long, hide = true, allow_negative_numbers = true, value_parser = go::integer)]
+    srb: Option<i64>,
+    #[arg(long, hide = true, allow_negative_numbers = true, value_parser = go::integer)]
+    swb: Option<i64>,
+    #[arg(long, hide = true, allow_negative_numbers = true, value_parser = go::integer)]
+    crb: Option<i64>,
+    #[arg(long, hide = true, allow_negative_numbers = true, value_parser = go::integer)]
+    cwb: Option<i64>,
     #[arg(long, hide = true)]
     profile: Option<String>,
     #[arg(long, hide = true)]
     profilepath: Option<PathBuf>,
+}
+
+/// The number of a compression.
+fn compression(text: &str) -> Result<u32, String> {
+    go::unsigned(text).and_then(|number| match number {
+        0 | 1 => Ok(number),
+        _ => Err("must be 0 (none) or 1 (snappy)".into()),
+    })
 }
 
 /// Gives channeld's options the second dash that this command line wants.

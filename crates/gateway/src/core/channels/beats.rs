@@ -12,6 +12,7 @@ use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
 use super::ChannelSide;
 use super::accounts::BYTES_PER_UNIT;
 use super::channel::{Channel, WholeState};
+use super::fan_out::{Grid, Start};
 use super::people::People;
 use super::subscription::Place;
 use super::timers::Due;
@@ -37,12 +38,15 @@ impl ChannelSide {
                 self.last_tick = Some(due);
                 self.counters.ticks.add(now.since(due));
             }
-            self.send_group(now, id, number);
+            self.send_group(now, id, number, Some(due));
         }
     }
 
     /// So much waits in a channel that nobody's window may stay open.
     pub(super) fn send_all_groups(&mut self, now: Time, id: ChannelId) {
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.fan_out.forget_paused();
+        }
         let numbers: Vec<GroupId> = self.channels.get(&id).map_or(Vec::new(), |channel| {
             channel
                 .fan_out
@@ -58,12 +62,13 @@ impl ChannelSide {
         });
         (0..armed).for_each(|_| self.timers.note_stale());
         for number in numbers {
-            self.send_group(now, id, number);
+            self.send_group(now, id, number, None);
         }
     }
 
-    /// Sends a group all that it has not been sent, and takes in who joins.
-    pub(super) fn send_group(&mut self, now: Time, id: ChannelId, number: GroupId) {
+    /// Sends a group all that it has not been sent, and takes in who joins at
+    /// that `beat`; where it is sent out of turn, everybody.
+    fn send_group(&mut self, now: Time, id: ChannelId, number: GroupId, beat: Option<Time>) {
         let now_unix_ms = self.unix_ms(now);
         let Some(channel) = self.channels.get_mut(&id) else {
             return;
@@ -86,7 +91,7 @@ impl ChannelSide {
         let mask = group.mask(recipe.data_type.as_ref()).cloned();
         let from = std::mem::replace(&mut group.cursor, head);
         let sides: Vec<SideId> = group.sides.iter().map(|(side, _)| *side).collect();
-        let joining = group.take_joining();
+        let joining = group.take_joining(beat);
 
         let mut sending = Sending {
             channel,
@@ -132,6 +137,8 @@ impl ChannelSide {
             channel.fan_out.trim();
             channel.fan_out.condense(|run| as_one(run, &recipe));
         }
+        // Some may have to wait for a later beat.
+        self.arm(now, id);
     }
 
     /// A new subscriber's time has come.
@@ -150,7 +157,7 @@ impl ChannelSide {
         }
         let head = channel.fan_out.head();
         if !whole {
-            self.join(now, id, member, head);
+            self.join(now, id, member, head, Start::State(due));
             return;
         }
         let masks = subscription.options.masks.clone();
@@ -180,7 +187,7 @@ impl ChannelSide {
         for size_bytes in too_long {
             self.tell_too_long(id, size_bytes);
         }
-        self.join(now, id, member, head);
+        self.join(now, id, member, head, Start::State(due));
     }
 
     /// There is data now: those who wait for it get it at the next tick.
@@ -206,7 +213,14 @@ impl ChannelSide {
 
     /// A subscriber that has been sent all updates before number `cursor`
     /// takes part in its group.
-    pub(super) fn join(&mut self, now: Time, id: ChannelId, member: ConnId, cursor: u64) {
+    pub(super) fn join(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        member: ConnId,
+        cursor: u64,
+        start: Start,
+    ) {
         let Some(channel) = self.channels.get_mut(&id) else {
             return;
         };
@@ -214,15 +228,23 @@ impl ChannelSide {
             return;
         };
         let options = &subscription.options;
-        let group = channel.fan_out.group_for(options, &mut self.groups);
+        let grid = Grid {
+            now,
+            tick: self.settings.types.of(channel.kind).tick,
+            channel: id,
+        };
+        let not_before = start.first_end(options.interval_ms);
+        let group = channel
+            .fan_out
+            .group_for(options, start, grid, &mut self.groups);
         let number = group.number;
         if group.sides.is_empty() {
             group.cursor = cursor;
         }
-        if group.cursor == cursor {
+        if group.cursor == cursor && group.next_beat(now) >= not_before {
             self.enter_group(id, member, number);
         } else {
-            group.join_at_beat(member, cursor);
+            group.join_at_beat(member, cursor, not_before);
             subscription.place = Place::Joining { group: number };
         }
         self.arm(now, id);
@@ -268,10 +290,9 @@ impl ChannelSide {
             return;
         };
         let head = channel.fan_out.head();
-        let tick = self.settings.types.of(channel.kind).tick;
         for group in &mut channel.fan_out.groups {
             if group.wants_beat(head) {
-                let at = group.next_beat(now, tick, id);
+                let at = group.next_beat(now);
                 group.armed = Some(at);
                 let beat = Due::Beat {
                     channel: id,

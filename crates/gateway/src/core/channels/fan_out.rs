@@ -8,7 +8,12 @@
 //! up: nothing is sent twice, nothing is passed over.
 //!
 //! Whoever joins a group in the middle of a window has a cursor of its own
-//! until the next beat.
+//! until a beat that lets its first window be as long as any. So has whoever has
+//! no access for a while: what it missed waits for it, as far as there is room.
+//!
+//! A group's windows are counted from its first subscriber's whole state. Others
+//! of the same interval have groups of their own, counted from theirs, up to a few;
+//! all further ones join one of these.
 //!
 //! Updates between which no cursor lies will only ever be sent together. They
 //! are kept merged, so that what waits for a group of a long interval is not
@@ -25,6 +30,7 @@ use lagometer_units::Time;
 
 use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
 
+use super::phase::Phase;
 use super::subscription::SubOptions;
 use super::windows::Update;
 
@@ -35,6 +41,10 @@ const MAX_WAITING_BYTES: usize = 1 << 20;
 /// Data whose updates are not simply merged is mostly of that kind throughout:
 /// after so many more it is tried again.
 const CONDENSE_AGAIN_AFTER: u64 = 256;
+
+/// The most groups of one interval and mask: each window is encoded once for every
+/// group.
+const MAX_PHASES: usize = 4;
 
 /// One channel's updates and groups.
 #[derive(Debug, Default)]
@@ -47,6 +57,17 @@ pub(super) struct FanOut {
     /// Updates are not worth trying to merge before this one.
     condense_from: u64,
     pub(super) groups: Vec<Group>,
+    /// Subscribers that have no access for now, with their cursors.
+    paused: BTreeMap<ConnId, u64>,
+}
+
+/// What a subscriber's windows are counted from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start {
+    /// The whole state that it was sent at this time.
+    State(Time),
+    /// It had windows before, and waits for no state.
+    Onward,
 }
 
 /// Subscribers that get the same windows.
@@ -54,6 +75,8 @@ pub(super) struct FanOut {
 pub(super) struct Group {
     pub(super) number: GroupId,
     interval_ms: u32,
+    phase: Phase,
+    tick: Duration,
     masks: Vec<String>,
     /// Made ready for the data's type when first needed.
     mask: Option<Mask>,
@@ -62,10 +85,18 @@ pub(super) struct Group {
     pub(super) armed: Option<Time>,
     /// How many members are on which connection side.
     pub(super) sides: Vec<(SideId, usize)>,
-    /// Who joins at the next beat, with a cursor of its own.
-    joining: BTreeMap<ConnId, u64>,
+    /// Who joins at a beat to come, with a cursor of its own.
+    joining: BTreeMap<ConnId, Joining>,
     /// None of their cursors is before this one.
     joining_from: u64,
+}
+
+/// Someone who is to join a group.
+#[derive(Clone, Copy, Debug)]
+struct Joining {
+    cursor: u64,
+    /// Its first window may not end before.
+    not_before: Time,
 }
 
 /// Numbers for groups, used again so that they stay small.
@@ -96,7 +127,7 @@ impl FanOut {
 
     /// Keeps an update for the groups. Nothing is kept where there are none.
     pub(super) fn push(&mut self, update: Update) {
-        if !self.groups.is_empty() {
+        if !self.groups.is_empty() || !self.paused.is_empty() {
             self.bytes += update.value.len();
             self.updates.push_back((self.head, update));
             self.head += 1;
@@ -120,7 +151,8 @@ impl FanOut {
     /// Forgets what every group has been sent.
     pub(super) fn trim(&mut self) {
         let head = self.head();
-        let needed = self.groups.iter().map(|group| group.needed(head)).min();
+        let of_groups = self.groups.iter().map(|group| group.needed(head));
+        let needed = of_groups.chain(self.paused.values().copied()).min();
         let needed = needed.unwrap_or(head);
         while let Some((number, update)) = self.updates.front()
             && *number < needed
@@ -137,14 +169,14 @@ impl FanOut {
         if self.head < self.condense_from {
             return;
         }
-        let Some(latest) = self.groups.iter().map(Group::latest).max() else {
+        let Some(latest) = self.cursors().max() else {
             return;
         };
         let mut end = self.place_of(latest);
         while end > 1 {
             let number = self.updates[end - 1].0;
-            let from = self.groups.iter().filter_map(|group| group.last_by(number));
-            let Some(from) = from.max() else {
+            let from = self.cursors().filter(|&cursor| cursor <= number).max();
+            let Some(from) = from else {
                 return;
             };
             let start = self.place_of(from);
@@ -165,6 +197,31 @@ impl FanOut {
         }
     }
 
+    /// The cursors of all groups, of those who join them, and of the paused.
+    fn cursors(&self) -> impl Iterator<Item = u64> {
+        let of_groups = self.groups.iter().flat_map(Group::cursors);
+        of_groups.chain(self.paused.values().copied())
+    }
+
+    /// A subscriber that has been sent all updates before number `cursor` gets
+    /// none for now.
+    pub(super) fn pause(&mut self, member: ConnId, cursor: u64) {
+        self.paused.insert(member, cursor);
+    }
+
+    /// A subscriber is paused no more. Returns its cursor, unless what it missed
+    /// was too much to be kept.
+    pub(super) fn resume(&mut self, member: ConnId) -> Option<u64> {
+        self.paused.remove(&member)
+    }
+
+    /// What the paused have missed takes too much room: they get the whole state
+    /// when they come back.
+    pub(super) fn forget_paused(&mut self) {
+        self.paused.clear();
+        self.trim();
+    }
+
     /// Where the first update that has number `cursor` or a later one is.
     fn place_of(&self, cursor: u64) -> usize {
         self.updates.partition_point(|(number, _)| *number < cursor)
@@ -180,33 +237,57 @@ impl FanOut {
         self.groups.iter_mut().find(|group| group.number == number)
     }
 
-    /// The group for a subscription's options, made if there is none.
+    /// The group for a subscription's options that suits `start` best, made if
+    /// there is none or there may be one more.
     pub(super) fn group_for(
         &mut self,
         options: &SubOptions,
+        start: Start,
+        grid: Grid,
         numbers: &mut GroupNumbers,
     ) -> &mut Group {
         let mut masks = options.masks.to_vec();
         masks.sort_unstable();
-        let head = self.head();
-        let place = self
-            .groups
+        let (head, interval_ms, tick) = (self.head(), options.interval_ms, grid.tick);
+        let phase = match start {
+            Start::State(at) => Phase::counted_from(at, interval_ms, tick),
+            Start::Onward => Phase::of_channel(grid.channel, interval_ms, tick),
+        };
+        // A beat at the very end of the first window is no later.
+        let earliest = start.first_end(interval_ms).as_nanos().saturating_sub(1);
+        let earliest = Time::from_nanos(earliest).max(grid.now);
+        let alike = |group: &Group| group.interval_ms == interval_ms && group.masks == masks;
+        let groups = self.groups.iter().enumerate();
+        let alike: Vec<(usize, &Group)> = groups.filter(|(_, group)| alike(group)).collect();
+        let exact = alike.iter().find(|(_, group)| group.phase == phase);
+        let may_be_more = match start {
+            Start::State(_) => alike.len() < MAX_PHASES,
+            Start::Onward => alike.is_empty(),
+        };
+        let soonest = alike
             .iter()
-            .position(|group| group.interval_ms == options.interval_ms && group.masks == masks)
-            .unwrap_or_else(|| {
-                self.groups.push(Group {
-                    number: numbers.take(),
-                    interval_ms: options.interval_ms,
-                    masks,
-                    mask: None,
-                    cursor: head,
-                    armed: None,
-                    sides: Vec::new(),
-                    joining: BTreeMap::new(),
-                    joining_from: u64::MAX,
-                });
-                self.groups.len() - 1
+            .min_by_key(|(_, group)| group.next_beat(earliest));
+        let found = match exact {
+            Some(&(place, _)) => Some(place),
+            None if may_be_more => None,
+            None => soonest.map(|&(place, _)| place),
+        };
+        let place = found.unwrap_or_else(|| {
+            self.groups.push(Group {
+                number: numbers.take(),
+                interval_ms,
+                phase,
+                tick,
+                masks,
+                mask: None,
+                cursor: head,
+                armed: None,
+                sides: Vec::new(),
+                joining: BTreeMap::new(),
+                joining_from: u64::MAX,
             });
+            self.groups.len() - 1
+        });
         &mut self.groups[place]
     }
 
@@ -223,7 +304,7 @@ impl FanOut {
             }
             keep
         });
-        if self.groups.len() < before {
+        if self.groups.len() < before || self.groups.is_empty() {
             self.trim();
         }
         armed
@@ -236,11 +317,13 @@ impl FanOut {
         for group in &mut self.groups {
             group.mask = None;
             group.cursor = head;
-            group.joining.values_mut().for_each(|cursor| *cursor = head);
+            let joining = group.joining.values_mut();
+            joining.for_each(|joining| joining.cursor = head);
             if !group.joining.is_empty() {
                 group.joining_from = head;
             }
         }
+        self.paused.clear();
         self.trim();
     }
 }
@@ -266,26 +349,35 @@ impl Group {
         }
     }
 
-    /// A subscriber joins at the next beat; it has been sent all updates
-    /// before number `cursor`.
-    pub(super) fn join_at_beat(&mut self, member: ConnId, cursor: u64) {
-        self.joining.insert(member, cursor);
+    /// A subscriber joins at the first beat that is not before a time; it has
+    /// been sent all updates before number `cursor`.
+    pub(super) fn join_at_beat(&mut self, member: ConnId, cursor: u64, not_before: Time) {
+        self.joining.insert(member, Joining { cursor, not_before });
         self.joining_from = self.joining_from.min(cursor);
     }
 
     /// A subscriber does not join after all. Returns its cursor, if it was to.
     pub(super) fn stay_away(&mut self, member: ConnId) -> Option<u64> {
-        let cursor = self.joining.remove(&member);
+        let joining = self.joining.remove(&member);
         if self.joining.is_empty() {
             self.joining_from = u64::MAX;
         }
-        cursor
+        joining.map(|joining| joining.cursor)
     }
 
-    /// Those who join at this beat, with their cursors.
-    pub(super) fn take_joining(&mut self) -> BTreeMap<ConnId, u64> {
-        self.joining_from = u64::MAX;
-        std::mem::take(&mut self.joining)
+    /// Those who join at the beat of that time, or all where there is none, with
+    /// their cursors.
+    pub(super) fn take_joining(&mut self, beat: Option<Time>) -> BTreeMap<ConnId, u64> {
+        let all = std::mem::take(&mut self.joining);
+        let (now, later): (BTreeMap<_, _>, BTreeMap<_, _>) = all
+            .into_iter()
+            .partition(|(_, joining)| beat.is_none_or(|beat| joining.not_before <= beat));
+        let cursors = later.values().map(|joining| joining.cursor);
+        self.joining_from = cursors.min().unwrap_or(u64::MAX);
+        self.joining = later;
+        now.into_iter()
+            .map(|(id, joining)| (id, joining.cursor))
+            .collect()
     }
 
     /// No update that someone in it has not been sent comes before this one.
@@ -298,19 +390,11 @@ impl Group {
         of_members.min(self.joining_from)
     }
 
-    /// The last of its cursors.
-    fn latest(&self) -> u64 {
-        self.cursors().max().unwrap_or(0)
-    }
-
-    /// The last of its cursors that is not behind an update.
-    fn last_by(&self, number: u64) -> Option<u64> {
-        self.cursors().filter(|&cursor| cursor <= number).max()
-    }
-
     fn cursors(&self) -> impl Iterator<Item = u64> {
         let of_members = (!self.sides.is_empty()).then_some(self.cursor);
-        of_members.into_iter().chain(self.joining.values().copied())
+        of_members
+            .into_iter()
+            .chain(self.joining.values().map(|joining| joining.cursor))
     }
 
     /// Something waits for it that is not on its way yet.
@@ -319,8 +403,8 @@ impl Group {
     }
 
     /// The beat after `now`.
-    pub(super) fn next_beat(&self, now: Time, tick: Duration, channel: ChannelId) -> Time {
-        next_beat(now, self.interval_ms, tick, channel)
+    pub(super) fn next_beat(&self, now: Time) -> Time {
+        self.phase.next_beat(now, self.interval_ms, self.tick)
     }
 
     pub(super) fn mask(&mut self, data_type: Option<&DataType>) -> Option<&Mask> {
@@ -332,31 +416,22 @@ impl Group {
     }
 }
 
-/// The first beat after `now`: a multiple of the interval, brought up to the
-/// next multiple of the tick. Where the interval is longer than the tick, each
-/// channel counts from a place of its own, so that not all channels of a long
-/// interval are due at once.
-fn next_beat(now: Time, interval_ms: u32, tick: Duration, channel: ChannelId) -> Time {
-    let interval = u64::from(interval_ms) * 1_000_000;
-    let tick_ns = u64::try_from(tick.as_nanos()).unwrap_or(u64::MAX).max(1);
-    let offset = if interval > tick_ns {
-        // A multiplicative hash spreads neighbouring numbers far apart.
-        let spread = u64::from(channel.0.wrapping_mul(0x9e37_79b1));
-        ((spread * (interval / tick_ns)) >> 32) * tick_ns
-    } else {
-        0
-    };
-    // The last multiple at or before now; its tick may be still to come.
-    let passed = (now.as_nanos() + interval - offset) / interval;
-    // Before the first there is none: the grid begins at the offset.
-    let next = passed * interval + offset;
-    let mut beat = next.checked_sub(interval).unwrap_or(offset);
-    loop {
-        let at = Time::from_nanos(beat).round_up_to(tick);
-        if at > now {
-            return at;
+/// Where and when a group is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    pub(super) now: Time,
+    /// That of the channel's type.
+    pub(super) tick: Duration,
+    pub(super) channel: ChannelId,
+}
+
+impl Start {
+    /// Before this time no first window ends.
+    pub(super) fn first_end(self, interval_ms: u32) -> Time {
+        match self {
+            Self::State(at) => at + Duration::from_millis(u64::from(interval_ms)),
+            Self::Onward => Time::ZERO,
         }
-        beat += interval;
     }
 }
 
@@ -368,34 +443,49 @@ mod tests {
     use super::*;
     use crate::core::settings::ChannelTypeSettings;
 
-    proptest! {
-        #[test]
-        fn beats_keep_their_interval_on_the_grid_of_ticks(
-            now_us in 0u64..10_000_000_000,
-            interval_ms in 1u32..5000,
-            tick_ms in 1u64..200,
-            channel: u32,
-        ) {
-            let tick = Duration::from_millis(tick_ms);
-            let channel = ChannelId(channel);
-            let now = Time::from_micros(now_us);
-            let first = next_beat(now, interval_ms, tick, channel);
-            prop_assert!(first > now);
-            prop_assert_eq!(first.round_up_to(tick), first);
-            let longest = u64::from(interval_ms) + tick_ms;
-            prop_assert!(first.since(now) <= Duration::from_millis(longest));
-            // Many beats take as long as so many intervals.
-            let mut beat = first;
-            for _ in 0..20 {
-                beat = next_beat(beat, interval_ms, tick, channel);
-            }
-            let taken = beat.since(first).as_nanos() as f64;
-            let asked = 20.0 * f64::from(interval_ms).max(tick_ms as f64) * 1e6;
-            let slack = tick_ms as f64 * 1e6;
-            if u64::from(interval_ms) >= tick_ms {
-                prop_assert!((taken - asked).abs() <= slack, "{taken} {asked}");
+    fn group<'a>(
+        fan_out: &'a mut FanOut,
+        options: &SubOptions,
+        numbers: &mut GroupNumbers,
+    ) -> &'a mut Group {
+        started(fan_out, options, Start::Onward, numbers)
+    }
+
+    fn started<'a>(
+        fan_out: &'a mut FanOut,
+        options: &SubOptions,
+        start: Start,
+        numbers: &mut GroupNumbers,
+    ) -> &'a mut Group {
+        let grid = Grid {
+            now: Time::ZERO,
+            tick: Duration::from_millis(20),
+            channel: ChannelId::GLOBAL,
+        };
+        fan_out.group_for(options, start, grid, numbers)
+    }
+
+    #[test]
+    fn phases_of_one_interval_are_few_and_the_first_window_is_never_short() {
+        let mut numbers = GroupNumbers::default();
+        let mut fan_out = FanOut::default();
+        let options = SubOptions {
+            interval_ms: 500,
+            ..SubOptions::defaults(&ChannelTypeSettings::default())
+        };
+        for millis in (0..5000).step_by(20) {
+            let start = Start::State(Time::from_millis(millis));
+            let end = start.first_end(500);
+            let group = started(&mut fan_out, &options, start, &mut numbers);
+            // A beat at the very end of the window is the first.
+            let beat = group.next_beat(Time::from_nanos(end.as_nanos() - 1));
+            group.enter(SideId(0));
+            assert!(beat >= end && beat < end + Duration::from_millis(500));
+            if millis < 80 {
+                assert_eq!(beat, end, "one of the first has its own");
             }
         }
+        assert_eq!(fan_out.groups.len(), MAX_PHASES);
     }
 
     /// Two updates as one: the bytes of both.
@@ -425,7 +515,7 @@ mod tests {
                     interval_ms,
                     ..SubOptions::defaults(&ChannelTypeSettings::default())
                 };
-                fan_out.group_for(&options, &mut numbers).enter(SideId(0));
+                group(&mut fan_out, &options, &mut numbers).enter(SideId(0));
             }
             let mut all: Vec<u8> = Vec::new();
             for (event, which) in events {
@@ -445,15 +535,16 @@ mod tests {
                         let cursor = std::mem::replace(&mut group.cursor, head);
                         if which > 0 {
                             let other = &mut fan_out.groups[which as usize - 1];
-                            other.join_at_beat(ConnId(9), cursor);
+                            other.join_at_beat(ConnId(9), cursor, Time::ZERO);
                         }
                     }
-                    4 => drop(fan_out.groups[which as usize].take_joining()),
-                    _ => {}
+                    4 => drop(fan_out.groups[which as usize].take_joining(None)),
+                    5 if which == 0 => fan_out.pause(ConnId(8), fan_out.head()),
+                    _ => drop(fan_out.resume(ConnId(8))),
                 }
                 fan_out.trim();
                 fan_out.condense(both);
-                let cursors: Vec<u64> = fan_out.groups.iter().flat_map(Group::cursors).collect();
+                let cursors: Vec<u64> = fan_out.cursors().collect();
                 for cursor in cursors {
                     let sent = fan_out.since(cursor, None);
                     let sent: Vec<u8> = sent.iter().flat_map(|update| update.value.to_vec()).collect();
@@ -476,7 +567,7 @@ mod tests {
                 interval_ms,
                 ..SubOptions::defaults(&ChannelTypeSettings::default())
             };
-            fan_out.group_for(&options, &mut numbers).enter(SideId(0));
+            group(&mut fan_out, &options, &mut numbers).enter(SideId(0));
         }
         for byte in 0..20 {
             fan_out.push(Update {
@@ -488,24 +579,5 @@ mod tests {
             fan_out.condense(both);
             assert_eq!(fan_out.updates.len(), 1);
         }
-    }
-
-    #[test]
-    fn the_first_beats_keep_their_interval_too() {
-        let tick = Duration::from_millis(1);
-        let first = next_beat(Time::ZERO, 387, tick, ChannelId(1));
-        let second = next_beat(first, 387, tick, ChannelId(1));
-        assert_eq!(second.since(first), Duration::from_millis(387));
-    }
-
-    #[test]
-    fn channels_of_a_long_interval_are_spread_out() {
-        let tick = Duration::from_millis(20);
-        let beats: std::collections::BTreeSet<Time> = (0x80000..0x80064)
-            .map(|id| next_beat(Time::from_secs(5), 1000, tick, ChannelId(id)))
-            .collect();
-        assert!(beats.len() > 30, "{} different ticks", beats.len());
-        let global = next_beat(Time::from_secs(5), 1000, tick, ChannelId::GLOBAL);
-        assert_eq!(global, Time::from_secs(6));
     }
 }

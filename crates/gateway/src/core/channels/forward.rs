@@ -35,6 +35,10 @@ impl ChannelSide {
             }
             return;
         };
+        // A server that takes up its channels again is told first how they stand.
+        if self.recoveries.is_returning(owner) {
+            return;
+        }
         let mut forward = std::mem::take(&mut self.scratch);
         forward.clear();
         ServerForward {

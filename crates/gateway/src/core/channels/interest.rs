@@ -16,8 +16,7 @@ use super::dispatch::Request;
 use super::outgoing::Envelope;
 
 /// Fan-out intervals, milliseconds, by distance in diagonals of a cell: here,
-/// up to one away, up to two. Farther cells have the interval of their type,
-/// but never a shorter one than the last of these.
+/// up to one away, up to two. Farther cells have the interval of their type.
 const INTERVALS_MS: [u32; 3] = [20, 50, 100];
 
 /// The most steps that an area is sampled in on each axis.
@@ -89,10 +88,9 @@ impl ChannelSide {
             .of(ChannelType::Spatial as i32)
             .fan_out_interval_ms;
         for (id, distance) in wanted {
-            let farthest = default_ms.max(INTERVALS_MS[INTERVALS_MS.len() - 1]);
             let interval_ms = INTERVALS_MS.get(distance as usize).copied();
             let options = ChannelSubscriptionOptions {
-                fan_out_interval_ms: Some(interval_ms.unwrap_or(farthest)),
+                fan_out_interval_ms: Some(interval_ms.unwrap_or(default_ms)),
                 ..ChannelSubscriptionOptions::default()
             };
             let quietly = Request {
@@ -132,7 +130,8 @@ fn cells(grid: &Grid, query: &SpatialInterestQuery) -> Option<BTreeMap<u32, u32>
     }
     if let Some(area) = &query.cone_aoi {
         let centre = place(area.center.as_ref()?);
-        let direction = place(area.direction.as_ref()?);
+        // One without a direction looks everywhere.
+        let direction = area.direction.as_ref().map_or_else(Place::default, place);
         let extent = Place {
             x: area.radius,
             z: area.radius,
@@ -143,12 +142,8 @@ fn cells(grid: &Grid, query: &SpatialInterestQuery) -> Option<BTreeMap<u32, u32>
             let far = spot.distance(centre);
             let along = (spot.x - centre.x) * direction.x + (spot.z - centre.z) * direction.z;
             // At the centre itself there is no direction; it is always in.
-            let cos = if far > 0.0 && length > 0.0 {
-                along / (far * length)
-            } else {
-                0.0
-            };
-            squared(spot, centre) <= area.radius * area.radius && cos >= least
+            let is_ahead = !(far > 0.0 && length > 0.0) || along / (far * length) >= least;
+            squared(spot, centre) <= area.radius * area.radius && is_ahead
         };
         sample(grid, centre, extent, true, &mut cells, within)?;
     }

@@ -43,9 +43,6 @@ impl ChannelSide {
         match ChannelType::try_from(message.channel_type) {
             Ok(ChannelType::Unknown) => self.drop_message(request, "a channel must have a type"),
             Ok(ChannelType::Spatial) => self.create_spatial_channels(request, &message),
-            Ok(ChannelType::Entity) => {
-                self.drop_message(request, "an entity has a message of its own");
-            }
             Ok(ChannelType::Global) => self.take_global(request, message),
             _ => self.create_numbered(request, message),
         }
@@ -94,6 +91,12 @@ impl ChannelSide {
             return;
         };
         self.make_channel(id, kind, Some(request.from));
+        // An entity that is made like other channels has a number like theirs.
+        if kind == ChannelType::Entity as i32
+            && let Some(channel) = self.channels.get_mut(&id)
+        {
+            channel.entity = Some(Box::default());
+        }
         self.note_made(request, id, data_bytes);
         self.finish_creation(request, id, content, message);
     }
@@ -155,7 +158,12 @@ impl ChannelSide {
         if self.people.get(request.from).map(|person| person.peer) != Some(Peer::Server) {
             self.drop_message(request, "only servers disconnect others");
         } else if self.people.is_taken(id) {
-            self.close_connection(id, CloseReason::Disconnected);
+            let why = if id == request.from {
+                CloseReason::LeftByItself
+            } else {
+                CloseReason::Disconnected
+            };
+            self.close_connection(id, why);
         } else {
             self.drop_message(request, "there is no such connection");
         }

@@ -3,8 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use ring::hmac;
+
 use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
+use crate::core::settings::ConnNumbers;
+
+/// So many drawn numbers may be taken before the next free one does.
+const DRAWS: u32 = 64;
 
 use super::accounts::Account;
 
@@ -34,9 +40,22 @@ pub(super) struct People {
     /// Numbers that servers may come back for.
     reserved: BTreeSet<ConnId>,
     last: u32,
+    /// Numbers are drawn with this rather than counted.
+    key: Option<hmac::Key>,
+    drawn: u64,
 }
 
 impl People {
+    pub(super) fn new(numbers: &ConnNumbers) -> Self {
+        Self {
+            key: match numbers {
+                ConnNumbers::Counted => None,
+                ConnNumbers::Drawn(secret) => Some(hmac::Key::new(hmac::HMAC_SHA256, secret)),
+            },
+            ..Self::default()
+        }
+    }
+
     /// Those let in and not leaving.
     pub(super) fn get(&self, id: ConnId) -> Option<&Person> {
         self.by_id
@@ -58,7 +77,8 @@ impl People {
     }
 
     /// Gives a connection the next number that is free, up to `max`; numbers
-    /// are used again only once all were used.
+    /// are used again only once all were used. Drawn numbers follow from nothing
+    /// that a peer knows.
     ///
     /// Some of the numbers are for servers alone: a number is given at the
     /// first attempt to log in, and whoever attempts and never proves anything
@@ -71,8 +91,17 @@ impl People {
         if self.by_id.len() + self.reserved.len() >= (max - for_servers) as usize {
             return None;
         }
+        let mut draws = if self.key.is_some() { DRAWS } else { 0 };
         let id = loop {
-            self.last = if self.last >= max { 1 } else { self.last + 1 };
+            self.last = match &self.key {
+                Some(key) if draws > 0 => {
+                    draws -= 1;
+                    self.drawn += 1;
+                    drawn(key, self.drawn, max)
+                }
+                _ if self.last >= max => 1,
+                _ => self.last + 1,
+            };
             let id = ConnId(self.last);
             if !self.is_taken(id) && !self.reserved.contains(&id) {
                 break id;
@@ -127,4 +156,13 @@ impl People {
             .filter(|(_, person)| person.admitted && !person.leaving && person.peer == Peer::Client)
             .map(|(id, _)| id)
     }
+}
+
+/// The number from 1 to `max` that a draw gives. Of 64 bits, so that none is
+/// noticeably likelier than another.
+fn drawn(key: &hmac::Key, draw: u64, max: u32) -> u32 {
+    let tag = hmac::sign(key, &draw.to_le_bytes());
+    let mut bits = [0; 8];
+    bits.copy_from_slice(&tag.as_ref()[..8]);
+    1 + (u64::from_le_bytes(bits) % u64::from(max)) as u32
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::MAX_MESSAGE_LEN;
 use lagometer_protocol::messages::channeldpb::{
-    ChannelDataRecoveryMessage, ChannelOwnerLostMessage, ChannelOwnerRecoveredMessage,
-    ChannelSubscriptionOptions, ChannelType, EndRecoveryMesssage,
+    BroadcastType, ChannelDataRecoveryMessage, ChannelOwnerLostMessage,
+    ChannelOwnerRecoveredMessage, ChannelSubscriptionOptions, ChannelType, EndRecoveryMesssage,
 };
 use lagometer_protocol::messages::unrealpb::{ChannelRecoveryData, UnrealObjectRef};
 use lagometer_units::Time;
@@ -66,6 +66,12 @@ impl Recoveries {
     /// The numbers that were left.
     pub(super) fn ids(&self) -> impl Iterator<Item = ConnId> {
         self.0.keys().copied()
+    }
+
+    /// Whether a server has come back and has not been told yet that this was
+    /// all.
+    pub(super) fn is_returning(&self, id: ConnId) -> bool {
+        self.0.get(&id).is_some_and(|handle| handle.taken)
     }
 }
 
@@ -312,6 +318,11 @@ impl ChannelSide {
             .keys()
             .filter(|&member| Some(member) != owner)
             .collect();
-        self.send_to_all(to, id, &encode(Envelope::from(id), message).into());
+        // channeld leaves in the message by which flag it was sent.
+        let envelope = Envelope {
+            broadcast: BroadcastType::AllButOwner as u32,
+            ..Envelope::from(id)
+        };
+        self.send_to_all(to, id, &encode(envelope, message).into());
     }
 }

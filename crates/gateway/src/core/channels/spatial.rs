@@ -168,7 +168,8 @@ impl ChannelSide {
     }
 
     /// Makes one cell's channel. One that is there, because its server died,
-    /// keeps its subscribers and data and gets another owner.
+    /// keeps its subscribers and gets another owner. Its data begins anew: the
+    /// entities of the old server may be gone.
     fn make_spatial_channel(
         &mut self,
         request: &Request,
@@ -185,13 +186,10 @@ impl ChannelSide {
         };
         channel.owner_may_return = false;
         channel.metadata.clone_from(&message.metadata);
-        let is_new = channel.content().is_none();
-        if is_new || message.data.is_some() {
-            let (kind, limits) = (ChannelType::Spatial as i32, self.settings.data);
-            let content = self.initial_content(kind, message.data.as_ref(), limits);
-            self.begin_data(id, content.ok().flatten(), message.merge_options);
-            self.data_has_come(request.now, id);
-        }
+        let (kind, limits) = (ChannelType::Spatial as i32, self.settings.data);
+        let content = self.initial_content(kind, message.data.as_ref(), limits);
+        self.begin_data(id, content.ok().flatten(), message.merge_options);
+        self.data_has_come(request.now, id);
     }
 
     /// Every block has its server: they are shown their borders and told.

@@ -15,6 +15,7 @@ use crate::core::settings::PeerBudgets;
 
 use super::ChannelSide;
 use super::dispatch::Request;
+use super::fan_out::Start;
 use super::outgoing::Envelope;
 use super::subscription::{Place, SubOptions, Subscription};
 use super::timers::Due;
@@ -209,6 +210,11 @@ impl ChannelSide {
         } else {
             Place::Outside
         };
+        if !options.has_access() && options.skip_first {
+            // It wants no state, but all that happens from here on.
+            let head = channel.fan_out.head();
+            channel.fan_out.pause(subject, head);
+        }
         channel.subscriptions.insert(
             subject,
             Subscription {
@@ -228,6 +234,7 @@ impl ChannelSide {
     /// Ends a subscription without a word. Returns whether there was one.
     pub(super) fn unsubscribe(&mut self, id: ChannelId, subject: ConnId) -> bool {
         self.part(id, subject);
+        self.resume(id, subject);
         let Some(channel) = self.channels.get_mut(&id) else {
             return false;
         };
@@ -253,6 +260,8 @@ impl ChannelSide {
 
     /// A reader lost what was merged for it: it gets the whole state.
     pub(super) fn resync(&mut self, now: Time, subject: ConnId, id: ChannelId) {
+        // Whoever has no access now gets the whole state once it has again.
+        self.resume(id, subject);
         if self.part(id, subject).is_none() {
             return;
         }
@@ -322,21 +331,34 @@ impl ChannelSide {
         after: &SubOptions,
     ) {
         if !after.has_access() {
-            self.part(id, subject);
             self.timers.note_stale();
+            let cursor = self.part(id, subject);
             if let Some(channel) = self.channels.get_mut(&id)
                 && let Some(subscription) = channel.subscriptions.get_mut(&subject)
             {
                 subscription.place = Place::Outside;
+                // What comes from here on waits for it.
+                if let Some(cursor) = cursor {
+                    channel.fan_out.pause(subject, cursor);
+                }
             }
         } else if !before.has_access() {
             self.timers.note_stale();
-            self.wait_for_state(now, id, subject, !after.skip_first);
+            match self.resume(id, subject) {
+                Some(cursor) => self.join(now, id, subject, cursor, Start::Onward),
+                None => self.wait_for_state(now, id, subject, !after.skip_first),
+            }
         } else if let Some(cursor) = self.part(id, subject) {
             // Nothing is lost between the old group and the new one.
-            self.join(now, id, subject, cursor);
+            self.join(now, id, subject, cursor, Start::Onward);
         }
         self.dissolve_groups(id);
+    }
+
+    /// A subscriber without access is that no more. Returns the number of the
+    /// first update it has not been sent, if that and all after it are kept.
+    fn resume(&mut self, id: ChannelId, subject: ConnId) -> Option<u64> {
+        self.channels.get_mut(&id)?.fan_out.resume(subject)
     }
 
     fn wait_for_state(&mut self, now: Time, id: ChannelId, subject: ConnId, whole: bool) {

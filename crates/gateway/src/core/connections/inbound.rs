@@ -296,6 +296,8 @@ impl ConnectionSide {
         let Some(connection) = self.table.get_mut(key) else {
             return Ok(());
         };
+        let machine = fsm(&self.settings, connection.peer);
+        connection.state = machine.after(connection.state, message.msg_type);
         if connection.admitted {
             return Ok(());
         }

@@ -84,6 +84,13 @@ impl ChannelTypes {
         Ok(Self::new(types))
     }
 
+    /// What channeld has without a settings file: GLOBAL's tick of 10 ms and
+    /// interval of 20 ms for all types, and no rights.
+    #[must_use]
+    pub fn without_file() -> Self {
+        Self::new(BTreeMap::new())
+    }
+
     /// The settings of one type.
     #[must_use]
     pub fn of(&self, channel_type: i32) -> &ChannelTypeSettings {
@@ -191,15 +198,16 @@ fn one(object: &Object<'_>) -> Result<ChannelTypeSettings, SettingsError> {
     let level = |key| match &acl {
         None => Ok(AclLevel::Nobody),
         Some(acl) => match acl.unsigned(key)? {
-            0 => Ok(AclLevel::Nobody),
+            // As channeld does with levels that it does not know.
+            0 | 5..=255 => Ok(AclLevel::Nobody),
             1 => Ok(AclLevel::Owner),
             2 => Ok(AclLevel::OwnerAndGlobalOwner),
             3 => Ok(AclLevel::Anyone),
             4 => Ok(AclLevel::AnyServer),
             _ => Err(wrong(
                 &acl.path_of(key),
-                "must be 0 (nobody), 1 (the owner), 2 (the owner and GLOBAL's), 3 (anyone) \
-                 or 4 (any game server)",
+                "must be 0 (nobody), 1 (the owner), 2 (the owner and GLOBAL's), 3 (anyone), \
+                 4 (any game server) or up to 255, which is nobody too",
             )),
         },
     };
@@ -267,8 +275,15 @@ mod tests {
             "1.TickIntervalMs: must be a whole number from 0 to 4294967295"
         );
         assert!(
-            error(r#"{ "1": { "ACLSettings": { "Sub": 5 } } }"#)
+            error(r#"{ "1": { "ACLSettings": { "Sub": 256 } } }"#)
                 .starts_with("1.ACLSettings.Sub: must be 0 (nobody)")
         );
+    }
+
+    #[test]
+    fn a_level_that_channeld_does_not_know_is_nobodys() {
+        let text = r#"{ "1": { "ACLSettings": { "Sub": 5, "Unsub": 255 } } }"#;
+        let acl = ChannelTypes::from_json(text).unwrap().of(1).acl;
+        assert_eq!((acl.sub, acl.unsub), (AclLevel::Nobody, AclLevel::Nobody));
     }
 }

@@ -8,6 +8,8 @@ use super::json::{Object, SettingsError, parse, wrong};
 pub struct Fsm {
     states: Vec<State>,
     initial: usize,
+    /// What was left out of the file, and why.
+    left_out: Vec<String>,
 }
 
 /// Where one connection stands in its [`Fsm`].
@@ -65,25 +67,44 @@ impl Fsm {
             name => place(name)
                 .ok_or_else(|| wrong("InitState", format!("there is no state {name:?}")))?,
         };
-        let mut transitions = Vec::new();
+        let (mut transitions, mut left_out) = (Vec::new(), Vec::new());
         for (index, transition) in file.list("Transitions")?.iter().enumerate() {
             let transition = Object::new(transition, format!("Transitions[{index}]"))?;
-            let state = |key| {
-                let name = transition.text(key)?;
-                place(name).ok_or_else(|| {
-                    wrong(
-                        &transition.path_of(key),
-                        format!("there is no state {name:?}"),
-                    )
-                })
-            };
-            let (from, to) = (state("FromState")?, state("ToState")?);
-            transitions.push((from, transition.unsigned("MsgType")?, to));
+            let names = [
+                ("FromState", transition.text("FromState")?),
+                ("ToState", transition.text("ToState")?),
+            ];
+            let msg_type = transition.unsigned("MsgType")?;
+            match names.map(|(_, name)| place(name)) {
+                [Some(from), Some(to)] => transitions.push((from, msg_type, to)),
+                // channeld's files may name states that they do not have.
+                places => left_out.extend(
+                    names
+                        .iter()
+                        .zip(places)
+                        .filter(|(_, place)| place.is_none())
+                        .map(|((key, name), _)| {
+                            let path = transition.path_of(key);
+                            format!("{path}: there is no state {name:?}: it is left out")
+                        }),
+                ),
+            }
         }
         for (from, msg_type, to) in transitions {
             states[from].transitions.push((msg_type, to));
         }
-        Ok(Self { states, initial })
+        Ok(Self {
+            states,
+            initial,
+            left_out,
+        })
+    }
+
+    /// Transitions of the file that lead from or to states it does not have, each
+    /// with where it stands: there is no way along them.
+    #[must_use]
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// What game servers may do: log in, then everything.
@@ -139,8 +160,8 @@ impl Fsm {
             .map_or(at, |(_, to)| FsmState(*to))
     }
 
-    /// Where a connection stands once it is let in: the next state of the
-    /// list, whatever the transitions say.
+    /// Where a connection stands once it is let in: the state after this one in
+    /// the list. Its AUTH may have moved it by a transition before.
     #[must_use]
     pub fn after_login(&self, at: FsmState) -> FsmState {
         FsmState((at.0 + 1).min(self.states.len() - 1))
@@ -162,6 +183,7 @@ impl Fsm {
         Self {
             states: vec![state("INIT", vec![(1, 1)]), state("OPEN", open)],
             initial: 0,
+            left_out: Vec::new(),
         }
     }
 }
@@ -228,9 +250,21 @@ mod tests {
             error(r#"{ "States": [ { "Name": "A" } ], "InitState": "B" }"#),
             "InitState: there is no state \"B\""
         );
+    }
+
+    #[test]
+    fn a_transition_of_unknown_states_is_left_out() {
+        let fsm = Fsm::from_json(
+            r#"{ "States": [ { "Name": "A" }, { "Name": "B" } ], "Transitions": [
+                { "FromState": "A", "MsgType": 3 },
+                { "FromState": "A", "ToState": "B", "MsgType": 4 } ] }"#,
+        )
+        .unwrap();
         assert_eq!(
-            error(r#"{ "States": [ { "Name": "A" } ], "Transitions": [ { "FromState": "A" } ] }"#),
-            "Transitions[0].ToState: there is no state \"\""
+            fsm.left_out(),
+            ["Transitions[0].ToState: there is no state \"\": it is left out"]
         );
+        assert_eq!(fsm.name(fsm.after(fsm.start(), 3)), "A");
+        assert_eq!(fsm.name(fsm.after(fsm.start(), 4)), "B");
     }
 }

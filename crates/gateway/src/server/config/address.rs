@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
@@ -11,6 +12,8 @@ use serde::{Deserialize, Deserializer};
 pub enum Wire {
     /// The frames over TCP.
     Tcp,
+    /// The frames over a Unix socket.
+    Unix,
     /// The frames over TLS.
     Tls,
     /// WebSocket.
@@ -24,8 +27,9 @@ pub enum Wire {
 }
 
 impl Wire {
-    const NAMES: [(&'static str, Self); 7] = [
+    const NAMES: [(&'static str, Self); 8] = [
         ("tcp", Self::Tcp),
+        ("unix", Self::Unix),
         ("tls", Self::Tls),
         ("ws", Self::Ws),
         ("websocket", Self::Ws),
@@ -45,7 +49,10 @@ impl Wire {
             .find(|(known, _)| *known == name)
             .map(|(_, wire)| *wire)
             .ok_or_else(|| {
-                format!("nothing is known of `{name}`; tcp, tls, ws, wss, kcp, kcp-tuned are")
+                format!(
+                    "nothing is known of `{name}`; tcp, tcp4, tcp6, unix, tls, ws, wss, kcp, \
+                     kcp-tuned are"
+                )
             })
     }
 
@@ -56,38 +63,132 @@ impl Wire {
     }
 }
 
-/// Where to listen, as in `ws://0.0.0.0:12109` or `:12108` (TCP, everywhere).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The longest path that a Unix socket may have (`sun_path` in unix(7), with the
+/// zero at its end).
+const UNIX_PATH_BYTES: usize = 107;
+
+/// Where to listen, as in `ws://0.0.0.0:12109`, `:12108` (TCP, everywhere) or
+/// `unix:///run/game/servers`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenAddress {
     /// What is spoken there.
     pub wire: Wire,
-    /// Where.
-    pub socket: SocketAddr,
+    place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// An address and port. IPv6's unspecified address takes IPv4 too unless
+    /// it is to be `only_v6`.
+    Socket { at: SocketAddr, only_v6: bool },
+    /// The path of a Unix socket.
+    Path(PathBuf),
 }
 
 impl ListenAddress {
     /// Everywhere, over TCP.
     #[must_use]
     pub fn tcp(port: u16) -> Self {
-        Self {
-            wire: Wire::Tcp,
-            socket: SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port),
+        Self::socket_at(Wire::Tcp, (Ipv6Addr::UNSPECIFIED, port).into())
+    }
+
+    /// A place by the name of a network and an address there, as channeld's
+    /// options give them: Go's `tcp4`, `tcp6` and `unix`, or a [`Wire`]'s name.
+    ///
+    /// # Errors
+    ///
+    /// A line that says what would be right.
+    pub fn on(network: &str, address: &str) -> Result<Self, String> {
+        match network {
+            "unix" => Self::unix(address),
+            "tcp4" | "tcp6" => {
+                let is_v6 = network == "tcp6";
+                let everywhere = if is_v6 {
+                    IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+                } else {
+                    IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+                };
+                let at = socket(address, everywhere)
+                    .filter(|at| at.is_ipv6() == is_v6)
+                    .ok_or_else(|| {
+                        format!("`{address}` is no address to listen at by {network}")
+                    })?;
+                Ok(Self {
+                    wire: Wire::Tcp,
+                    place: Place::Socket { at, only_v6: is_v6 },
+                })
+            }
+            name => {
+                let wire = Wire::named(name)?;
+                let at = socket(address, Ipv6Addr::UNSPECIFIED.into()).ok_or_else(|| {
+                    format!(
+                        "`{address}` is no address to listen at, such as \"0.0.0.0:12108\" or \
+                         \"ws://:12109\""
+                    )
+                })?;
+                Ok(Self::socket_at(wire, at))
+            }
         }
     }
 
     /// Over TCP, for this machine alone.
     #[must_use]
     pub fn loopback(port: u16) -> Self {
-        Self {
-            wire: Wire::Tcp,
-            socket: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
+        Self::socket_at(Wire::Tcp, (Ipv4Addr::LOCALHOST, port).into())
+    }
+
+    /// The address and port, unless it is a Unix socket.
+    #[must_use]
+    pub fn socket(&self) -> Option<SocketAddr> {
+        match self.place {
+            Place::Socket { at, .. } => Some(at),
+            Place::Path(_) => None,
         }
     }
 
-    /// The same place for something else.
+    /// The path of a Unix socket, if it is one.
     #[must_use]
-    pub fn over(self, wire: Wire) -> Self {
-        Self { wire, ..self }
+    pub fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Socket { .. } => None,
+            Place::Path(path) => Some(path),
+        }
+    }
+
+    /// Whether peers that speak IPv4 are to be kept out.
+    #[must_use]
+    pub fn is_only_v6(&self) -> bool {
+        matches!(self.place, Place::Socket { only_v6: true, .. })
+    }
+
+    fn socket_at(wire: Wire, at: SocketAddr) -> Self {
+        Self {
+            wire,
+            place: Place::Socket { at, only_v6: false },
+        }
+    }
+
+    fn unix(path: &str) -> Result<Self, String> {
+        if path.is_empty() || path.len() > UNIX_PATH_BYTES || path.contains('\0') {
+            return Err(format!(
+                "`{path}` is no path for a Unix socket: it has 1 to {UNIX_PATH_BYTES} bytes"
+            ));
+        }
+        Ok(Self {
+            wire: Wire::Unix,
+            place: Place::Path(path.into()),
+        })
+    }
+}
+
+/// Reads `HOST:PORT` or `:PORT`, which is `everywhere`; the path of a
+/// WebSocket's address is of no concern here.
+fn socket(text: &str, everywhere: IpAddr) -> Option<SocketAddr> {
+    let place = text.split('/').next().unwrap_or_default();
+    let place = place.replacen("localhost:", "127.0.0.1:", 1);
+    match place.strip_prefix(':') {
+        Some(port) => Some(SocketAddr::new(everywhere, port.parse().ok()?)),
+        None => place.parse().ok(),
     }
 }
 
@@ -95,26 +196,8 @@ impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (wire, rest) = match text.split_once("://") {
-            Some((name, rest)) => (Wire::named(name)?, rest),
-            None => (Wire::Tcp, text),
-        };
-        // The path of a WebSocket's address is of no concern here.
-        let place = rest.split('/').next().unwrap_or_default();
-        let place = place.replacen("localhost:", "127.0.0.1:", 1);
-        let socket = match place.strip_prefix(':') {
-            Some(port) => port
-                .parse()
-                .map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port))
-                .ok(),
-            None => place.parse().ok(),
-        };
-        let socket = socket.ok_or_else(|| {
-            format!(
-                "`{text}` is no address to listen at, such as \"0.0.0.0:12108\" or \"ws://:12109\""
-            )
-        })?;
-        Ok(Self { wire, socket })
+        let (network, address) = text.split_once("://").unwrap_or(("tcp", text));
+        Self::on(network, address)
     }
 }
 
@@ -124,7 +207,10 @@ impl fmt::Display for ListenAddress {
             .iter()
             .find(|(_, wire)| *wire == self.wire)
             .map_or("tcp", |(name, _)| name);
-        write!(f, "{name}://{}", self.socket)
+        match &self.place {
+            Place::Socket { at, .. } => write!(f, "{name}://{at}"),
+            Place::Path(path) => write!(f, "{name}://{}", path.display()),
+        }
     }
 }
 
@@ -218,6 +304,20 @@ mod tests {
         );
         assert!(parse("quic://:1").unwrap_err().contains("kcp-tuned"));
         assert!(parse("nowhere").is_err());
+    }
+
+    #[test]
+    fn gos_networks_are_known() {
+        let on = |network, address| ListenAddress::on(network, address).map(|at| at.to_string());
+        assert_eq!(on("tcp4", ":12108").as_deref(), Ok("tcp://0.0.0.0:12108"));
+        assert_eq!(on("tcp6", ":12108").as_deref(), Ok("tcp://[::]:12108"));
+        assert!(ListenAddress::on("tcp6", ":1").unwrap().is_only_v6());
+        assert!(!ListenAddress::tcp(1).is_only_v6());
+        assert!(on("tcp4", "[::1]:1").is_err() && on("tcp6", "127.0.0.1:1").is_err());
+        assert_eq!(on("unix", "/run/a").as_deref(), Ok("unix:///run/a"));
+        assert!(on("unix", "").is_err() && on("unix", &"a".repeat(108)).is_err());
+        let at: ListenAddress = "unix:///run/a".parse().unwrap();
+        assert_eq!((at.socket(), at.path()), (None, Some(Path::new("/run/a"))));
     }
 
     #[test]

@@ -142,6 +142,10 @@ impl Default for WebSection {
 pub struct ChannelsSection {
     /// Ticks, intervals and rights by type: a JSON file as channeld's `-chs`.
     pub settings: Option<PathBuf>,
+    /// That file need not be there: then channels have what channeld gives them
+    /// without it, and the log says so. For `-chs` alone.
+    #[serde(skip)]
+    pub settings_may_be_missing: bool,
     /// The world's grid: a JSON file as channeld's `-scc`.
     pub grid: Option<PathBuf>,
     /// The game's types of data: `.proto` files or descriptor sets.
@@ -164,6 +168,7 @@ impl Default for ChannelsSection {
     fn default() -> Self {
         Self {
             settings: None,
+            settings_may_be_missing: false,
             grid: None,
             schema: Vec::new(),
             schema_includes: Vec::new(),
@@ -505,8 +510,11 @@ pub struct LogSection {
     pub level: LogLevel,
     /// How.
     pub format: LogFormat,
-    /// Where; standard error where it is not said.
+    /// A file to add it to. `{time}` in its name is when the gateway started.
     pub file: Option<PathBuf>,
+    /// Whether it goes to standard error; where it is not said, only if there
+    /// is no file.
+    pub stderr: Option<bool>,
 }
 
 impl FileConfig {

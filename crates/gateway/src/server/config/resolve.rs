@@ -11,7 +11,7 @@ use lagometer_units::{MOST_SETTINGS, Span, read_text_file};
 use thiserror::Error;
 
 use crate::core::{
-    AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypes, ClientRights, ConnectionSettings,
+    AntiDdos, AuthPolicy, Budgets, ChannelSettings, ClientRights, ConnNumbers, ConnectionSettings,
     Fsm, Grid, LoginBudget, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError,
     SlowReaders, openings,
 };
@@ -19,7 +19,7 @@ use crate::server::carrier::{TcpOptions, TlsError, TlsIdentity};
 
 use super::address::{ListenAddress, NetworkRange, Wire};
 use super::file::{CompressionName, FileConfig, Provider};
-use super::stock;
+use super::game_files::{read, settings};
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -195,7 +195,16 @@ impl FileConfig {
         let auth = self.auth_choice(&mut warnings)?;
         let schema = self.schema()?;
         let connections = self.connection_settings(schema.clone())?;
-        let channels = self.channel_settings(schema, &auth)?;
+        let machines = [
+            (&self.servers.state_machine, &connections.server_fsm),
+            (&self.clients.state_machine, &connections.client_fsm),
+        ];
+        for (path, machine) in machines {
+            let path = path.as_deref().unwrap_or(Path::new("")).display();
+            let left_out = machine.left_out().iter();
+            warnings.extend(left_out.map(|what| format!("{path}: {what}")));
+        }
+        let channels = self.channel_settings(schema, &auth, &mut warnings)?;
         if self.dev {
             warnings.push(
                 "--dev: clients may own GLOBAL, unsubscribe others and group entities that are \
@@ -207,7 +216,7 @@ impl FileConfig {
         Ok(Config {
             servers,
             clients,
-            web: self.web.enabled.then_some(self.web.listen.socket),
+            web: self.web.listen.socket().filter(|_| self.web.enabled),
             wait_for_owner: self.clients.wait_for_owner,
             record_to: self.clients.record_to.clone(),
             tls,
@@ -396,18 +405,11 @@ impl FileConfig {
         &self,
         schema: Schema,
         auth: &AuthChoice,
+        warnings: &mut Vec<String>,
     ) -> Result<ChannelSettings, ConfigError> {
         let channels = &self.channels;
         Ok(ChannelSettings {
-            types: settings(channels.settings.as_deref(), ChannelTypes::from_json)?.unwrap_or_else(
-                || {
-                    if self.dev {
-                        ChannelTypes::open()
-                    } else {
-                        ChannelTypes::default()
-                    }
-                },
-            ),
+            types: self.channel_types(warnings)?,
             grid: settings(channels.grid.as_deref(), Grid::from_json)?,
             schema,
             data: MergeLimits {
@@ -418,6 +420,8 @@ impl FileConfig {
                 CompressionName::Snappy => Compression::Snappy,
             },
             max_conn_id: u32::MAX >> (32 - channels.connection_id_bits),
+            // The server draws a secret where there is to be one.
+            conn_numbers: ConnNumbers::Counted,
             spatial_channels_from: channels.spatial_from,
             entity_channels_from: channels.entities_from,
             servers_bypass_auth: self.servers.bypass_auth,
@@ -550,32 +554,6 @@ fn wrong(key: &'static str, reason: &str) -> ConfigError {
 
 fn or_default(listen: Option<&Vec<ListenAddress>>, port: u16) -> Vec<ListenAddress> {
     listen.map_or_else(|| vec![ListenAddress::tcp(port)], Clone::clone)
-}
-
-/// Reads a game's settings file, if one is named.
-fn settings<T>(
-    path: Option<&Path>,
-    parse: impl FnOnce(&str) -> Result<T, SettingsError>,
-) -> Result<Option<T>, ConfigError> {
-    let Some(path) = path else {
-        return Ok(None);
-    };
-    let text = match (read(path), stock::file(path)) {
-        (Ok(text), _) => text,
-        (Err(_), Some(text)) => text.to_owned(),
-        (Err(error), None) => return Err(error),
-    };
-    parse(&text).map(Some).map_err(|why| ConfigError::Settings {
-        path: path.to_owned(),
-        why,
-    })
-}
-
-fn read(path: &Path) -> Result<String, ConfigError> {
-    read_text_file(path, MOST_SETTINGS).map_err(|why| ConfigError::Read {
-        path: path.to_owned(),
-        why,
-    })
 }
 
 #[cfg(test)]

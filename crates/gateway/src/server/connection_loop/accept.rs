@@ -33,11 +33,11 @@ impl ConnectionLoop {
             }
             if let Err(error) = listener.open() {
                 // A gateway that nobody can reach is none.
-                error!(address = %listener.address, %error, "cannot listen");
+                error!(address = %listener.name, %error, "cannot listen");
                 return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
             }
             if self.number == 0 {
-                info!(address = %listener.address, wire = ?listener.wire, %peer, "listening");
+                info!(address = %listener.name, wire = ?listener.wire, %peer, "listening");
             }
             if let Some((socket, profile)) = listener.take_udp() {
                 let token = KCP_PORTS | self.kcp_ports.len() as u64;
@@ -146,7 +146,11 @@ impl ConnectionLoop {
             permit,
         } = accepted;
         let is_wanted = self.drain.is_none() && !permit.is_evicted();
-        let carrier = (is_wanted && tcp_options(&stream, &self.config.tcp).is_ok())
+        let is_ready = match wire {
+            Wire::Unix => stream.set_nonblocking(true),
+            _ => tcp_options(&stream, &self.config.tcp),
+        };
+        let carrier = (is_wanted && is_ready.is_ok())
             .then(|| self.carrier(stream, wire))
             .flatten();
         let adopted = carrier.and_then(|carrier| self.insert(now, peer, address, carrier, permit));
@@ -155,7 +159,7 @@ impl ConnectionLoop {
             return;
         };
         // What a handshake has read already the poller does not tell of.
-        if wire != Wire::Tcp {
+        if !matches!(wire, Wire::Tcp | Wire::Unix) {
             self.list_unread(key.slot());
         }
     }
@@ -167,7 +171,7 @@ impl ConnectionLoop {
             Some(Box::new(StreamOwned::new(session, Metered::new(stream))))
         };
         Some(match wire {
-            Wire::Tcp | Wire::Kcp | Wire::KcpTuned => Carrier::Tcp(stream),
+            Wire::Tcp | Wire::Unix | Wire::Kcp | Wire::KcpTuned => Carrier::Tcp(stream),
             Wire::Tls => Carrier::Tls(secure(stream)?),
             Wire::Ws => Carrier::websocket(Beneath::Plain(Metered::new(stream))),
             Wire::Wss => Carrier::websocket(Beneath::Secure(secure(stream)?)),

@@ -54,22 +54,31 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
             3.. => LogLevel::Off,
         }),
     );
-    set_option(&mut file.log.file, arguments.logfile.clone());
+    if arguments.logfile.is_some() {
+        file.log.file.clone_from(&arguments.logfile);
+        // As channeld does: the file is beside standard error, not in its place.
+        file.log.stderr = Some(true);
+    }
     let listen = |names: [&str; 2], network: &Option<String>, at: &Option<String>, port| {
         if network.is_none() && at.is_none() {
             return Ok(None);
         }
-        let at = match at {
-            Some(at) => address(names[1], at)?,
-            None => ListenAddress::tcp(port),
+        let everywhere = format!(":{port}");
+        let at = at.as_deref().unwrap_or(&everywhere);
+        // An address may name its network itself.
+        let read = match network.as_deref().filter(|_| !at.contains("://")) {
+            Some(network) => {
+                ListenAddress::on(network, at).map_err(|why| match Wire::named(network) {
+                    Err(unknown) if !["tcp4", "tcp6"].contains(&network) => {
+                        format!("{}: {unknown}", names[0])
+                    }
+                    _ => format!("{}: {why}", names[1]),
+                })
+            }
+            None => at.parse().map_err(|why| format!("{}: {why}", names[1])),
         };
-        match network.as_deref().filter(|_| at.wire == Wire::Tcp) {
-            Some(network) => match Wire::named(network) {
-                Ok(wire) => Ok(Some(vec![at.over(wire)])),
-                Err(why) => Err(Failure::Input(format!("{}: {why}", names[0]))),
-            },
-            None => Ok(Some(vec![at])),
-        }
+        read.map(|at: ListenAddress| Some(vec![at]))
+            .map_err(Failure::Input)
     };
     let servers = listen(["-sn", "-sa"], &arguments.sn, &arguments.sa, 11288)?;
     set_option(&mut file.servers.listen, servers);
@@ -77,9 +86,15 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
     set(&mut file.servers.bypass_auth, arguments.sba);
     set(&mut file.servers.recovery, arguments.scr);
     if let Some(millis) = arguments.scrt {
-        file.servers.recovery_within = (millis > 0).then(|| Span::from_millis(u64::from(millis)));
+        file.servers.recovery_within = u64::try_from(millis)
+            .ok()
+            .filter(|&millis| millis > 0)
+            .map(Span::from_millis);
     }
-    let clients = listen(["-cn", "-ca"], &arguments.cn, &arguments.ca, 12108)?;
+    let clients = match &arguments.ws {
+        Some(at) => listen(["-ws", "-ws"], &Some("ws".into()), &Some(at.clone()), 12108)?,
+        None => listen(["-cn", "-ca"], &arguments.cn, &arguments.ca, 12108)?,
+    };
     set_option(&mut file.clients.listen, clients);
     set_option(&mut file.clients.state_machine, arguments.cfsm.clone());
     set(&mut file.clients.wait_for_owner, arguments.cwm);
@@ -94,7 +109,10 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
             _ => CompressionName::Snappy,
         }),
     );
-    set_option(&mut file.channels.settings, arguments.chs.clone());
+    if arguments.chs.is_some() {
+        file.channels.settings.clone_from(&arguments.chs);
+        file.channels.settings_may_be_missing = true;
+    }
     set_option(&mut file.channels.grid, arguments.scc.clone());
     set(&mut file.channels.spatial_from, arguments.scs);
     set(&mut file.channels.entities_from, arguments.ecs);
@@ -103,9 +121,14 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
         .cat
         .map(|millis| Span::from_millis(u64::from(millis)));
     set(&mut file.auth.login_within, within);
-    set(&mut file.auth.max_failed, arguments.mfaa);
-    set(&mut file.auth.max_refused, arguments.mfd);
+    set(&mut file.auth.max_failed, arguments.mfaa.map(limit));
+    set(&mut file.auth.max_refused, arguments.mfd.map(limit));
     Ok(())
+}
+
+/// A limit as channeld reads it: nothing below 1 is one.
+fn limit(number: i64) -> u32 {
+    u32::try_from(number.max(0)).unwrap_or(u32::MAX)
 }
 
 fn set<T>(place: &mut T, value: Option<T>) {

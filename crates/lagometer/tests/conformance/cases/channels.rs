@@ -329,3 +329,14 @@ pub(crate) fn c21_well_known_entities_find_those_who_come_later(whose: Whose) {
     assert_eq!(word.conn_id, late.id);
     assert_eq!(word.sub_options.unwrap().fan_out_delay_ms, Some(1000));
 }
+
+pub(crate) fn c17_an_entity_may_be_made_like_other_channels(whose: Whose) {
+    let gateway = Gateway::start(whose);
+    let mut owner = gateway.server();
+    let made = owner.create(CreateChannelMessage {
+        channel_type: ChannelType::Entity.into(),
+        ..Default::default()
+    });
+    assert_eq!(made.channel_type, ChannelType::Entity as i32);
+    assert_eq!(made.channel_id, 1);
+}

@@ -3,12 +3,16 @@
 use std::time::{Duration, Instant};
 
 use lagometer_client::OwnedEvent;
-use lagometer_protocol::messages::channeldpb::{ChannelDataAccess, ChannelSubscriptionOptions};
+use lagometer_protocol::messages::channeldpb::{
+    ChannelDataAccess, ChannelDataMergeOptions, ChannelSubscriptionOptions, ChannelType,
+    CreateChannelMessage, ListChannelMessage,
+};
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::tpspb::{TestNpcState, TestRepChannelData, TestRepGameState};
 use lagometer_protocol::messages::unrealpb::{ActorState, FVector, PlayerState};
 use prost::Message;
 
+use crate::harness::peer::any_of;
 use crate::harness::{Gateway, READ, Settings, WRITE, Whose, options};
 
 const GAME: &str = "tpspb.TestRepChannelData";
@@ -398,4 +402,106 @@ pub(crate) fn c30_a_mask_that_fits_nothing_harms_nobody(whose: Whose) {
     watcher.sub(channel, options(READ, 20));
     assert_eq!(seen_jumps(&watcher.data(channel)), Some(2));
     gateway.assert_serves();
+}
+
+/// A list of texts that no type's own rules merge.
+const LIST: &str = "channeldpb.ListChannelMessage";
+
+fn texts(texts: &[&str]) -> ListChannelMessage {
+    ListChannelMessage {
+        metadata_filters: texts.iter().map(|&text| text.to_owned()).collect(),
+        ..Default::default()
+    }
+}
+
+pub(crate) fn c09_windows_are_counted_from_the_full_state(whose: Whose) {
+    let gateway = Gateway::start(whose);
+    let mut owner = gateway.server();
+    let channel = owner.create_test(LIST, &texts(&[]), None);
+    let mut client = gateway.client();
+    client.sub(
+        channel,
+        ChannelSubscriptionOptions {
+            fan_out_delay_ms: Some(-600),
+            ..options(READ, 1000)
+        },
+    );
+    client.data::<ListChannelMessage>(channel);
+    // Both within a window that begins now: they come as one.
+    owner.update(channel, LIST, &texts(&["one"]));
+    std::thread::sleep(Duration::from_millis(700));
+    owner.update(channel, LIST, &texts(&["two"]));
+    let window: ListChannelMessage = client.data(channel);
+    assert_eq!(window, texts(&["one", "two"]));
+}
+
+pub(crate) fn c10_what_was_missed_without_access_comes_as_updates(whose: Whose) {
+    let gateway = Gateway::start(whose);
+    let mut owner = gateway.server();
+    let channel = owner.create_test(LIST, &texts(&["first"]), None);
+    let mut client = gateway.client();
+    client.sub(channel, options(READ, 20));
+    assert_eq!(
+        client.data::<ListChannelMessage>(channel),
+        texts(&["first"])
+    );
+    client.sub(channel, options(ChannelDataAccess::NoAccess, 20));
+    owner.update(channel, LIST, &texts(&["missed"]));
+    client.expect_no_data("an update without access", channel);
+    client.sub(channel, options(READ, 20));
+    assert_eq!(
+        client.data::<ListChannelMessage>(channel),
+        texts(&["missed"])
+    );
+    client.expect_no_data("anything more", channel);
+}
+
+pub(crate) fn c13_a_lists_limit_holds_with_every_update(whose: Whose) {
+    let gateway = Gateway::start(whose);
+    let mut owner = gateway.server();
+    let made = owner.create(CreateChannelMessage {
+        channel_type: ChannelType::Test.into(),
+        data: Some(any_of(LIST, &texts(&["a", "b", "c"]))),
+        merge_options: Some(ChannelDataMergeOptions {
+            list_size_limit: 2,
+            truncate_top: true,
+            ..Default::default()
+        }),
+        ..Default::default()
+    });
+    let channel = made.channel_id;
+    let other_field = ListChannelMessage {
+        type_filter: 3,
+        ..Default::default()
+    };
+    owner.update(channel, LIST, &other_field);
+    owner.list();
+    std::thread::sleep(Duration::from_millis(100));
+    let mut client = gateway.client();
+    client.sub(channel, options(READ, 20));
+    let state: ListChannelMessage = client.data(channel);
+    assert_eq!(state.metadata_filters, ["b", "c"]);
+}
+
+pub(crate) fn c13_a_replaced_list_in_a_window_is_the_last(whose: Whose) {
+    let gateway = Gateway::start(whose);
+    let mut owner = gateway.server();
+    let made = owner.create(CreateChannelMessage {
+        channel_type: ChannelType::Test.into(),
+        data: Some(any_of(LIST, &texts(&["a"]))),
+        merge_options: Some(ChannelDataMergeOptions {
+            should_replace_list: true,
+            list_size_limit: 3,
+            ..Default::default()
+        }),
+        ..Default::default()
+    });
+    let channel = made.channel_id;
+    let mut client = gateway.client();
+    client.sub(channel, options(READ, 300));
+    client.data::<ListChannelMessage>(channel);
+    owner.update(channel, LIST, &texts(&["b"]));
+    owner.update(channel, LIST, &texts(&["c"]));
+    let window: ListChannelMessage = client.data(channel);
+    assert_eq!(window, texts(&["c"]));
 }

@@ -147,3 +147,37 @@ pub(crate) fn c22_a_server_takes_up_what_it_owned(whose: Whose) {
     client.send(|outbox| outbox.message_owner(channel, 130, b"welcome back"));
     assert_eq!(back.user().3, b"welcome back");
 }
+
+pub(crate) fn c22_clients_are_not_heard_until_the_recovery_ends(whose: Whose) {
+    let gateway = recovering(whose);
+    let mut owner = Peer::let_in_as(gateway.servers, "the-one");
+    let channel = owner.create_test(GAME, &player(1, 1), Some(options(WRITE, 30)));
+    let mut watcher = gateway.server();
+    watcher.sub(channel, options(READ, 20));
+    let mut client = gateway.client();
+    drop(owner);
+    word(&mut watcher, "word of the loss", channel, owner_lost);
+    let mut back = Peer::let_in_as(gateway.servers, "the-one");
+    recovered(&mut back, channel);
+    client.send(|outbox| outbox.message_owner(channel, 130, b"too early"));
+    client.list();
+    word(&mut back, "the end of the recovery", 0, |message| {
+        matches!(message, FromGateway::RecoveryEnd(_))
+    });
+    client.send(|outbox| outbox.message_owner(channel, 130, b"in time"));
+    assert_eq!(back.user().3, b"in time");
+}
+
+pub(crate) fn c22_a_server_that_disconnects_itself_may_come_back(whose: Whose) {
+    let gateway = recovering(whose);
+    let mut owner = Peer::let_in_as(gateway.servers, "the-one");
+    let id = owner.id;
+    let channel = owner.create_test(GAME, &player(1, 1), Some(options(WRITE, 30)));
+    let mut watcher = gateway.server();
+    watcher.sub(channel, options(READ, 20));
+    owner.send(|outbox| outbox.disconnect(id));
+    word(&mut watcher, "word of the loss", channel, owner_lost);
+    let mut back = Peer::let_in_as(gateway.servers, "the-one");
+    assert_eq!(back.id, id);
+    recovered(&mut back, channel);
+}

@@ -146,6 +146,13 @@ pub(crate) fn c05_a_login_outside_global_closes(whose: Whose) {
     assert_closes(&mut stream);
 }
 
+pub(crate) fn c05_a_login_to_a_channel_that_there_is_not_closes(whose: Whose) {
+    let gateway = Gateway::start(whose);
+    let mut stream = raw(gateway.clients);
+    stream.write_all(&login_in(4242)).unwrap();
+    assert_closes(&mut stream);
+}
+
 pub(crate) fn c01_the_older_header_is_read_too(whose: Whose) {
     let gateway = Gateway::start(whose);
     let mut older = LOGIN.to_vec();

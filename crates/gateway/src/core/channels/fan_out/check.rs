@@ -29,9 +29,9 @@ impl FanOut {
                 group.cursors().all(|cursor| cursor <= self.head),
                 "group {number} of {id} has been sent what there is not yet"
             );
-            let first = group.joining.values().min();
+            let first = group.joining.values().map(|joining| joining.cursor).min();
             hold!(
-                *first.unwrap_or(&u64::MAX) >= group.joining_from,
+                first.unwrap_or(u64::MAX) >= group.joining_from,
                 "group {number} of {id} may forget what joins wait for"
             );
             hold!(
@@ -39,6 +39,10 @@ impl FanOut {
                 "group {number} of {id} has something to send and no beat"
             );
         }
+        hold!(
+            self.paused.values().all(|&cursor| cursor <= self.head),
+            "someone who is paused in {id} has been sent what there is not yet"
+        );
         let kept: usize = self.updates.iter().map(|(_, one)| one.value.len()).sum();
         hold!(
             self.bytes == kept,
@@ -46,7 +50,7 @@ impl FanOut {
             self.bytes
         );
         hold!(
-            !self.groups.is_empty() || self.updates.is_empty(),
+            !self.groups.is_empty() || !self.paused.is_empty() || self.updates.is_empty(),
             "{id} keeps updates for nobody"
         );
         Ok(())
