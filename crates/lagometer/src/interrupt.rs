@@ -17,7 +17,7 @@ pub(crate) fn listen() -> Result<&'static AtomicBool, Failure> {
         }
         drop(WAITING.0.lock());
         WAITING.1.notify_all();
-        eprintln!("lagometer: stopping; press Ctrl-C again to leave at once");
+        note!("lagometer: stopping; press Ctrl-C again to leave at once");
     })
     .map_err(|why| Failure::Environment(format!("cannot listen for Ctrl-C: {why}")))?;
     Ok(&STOP)

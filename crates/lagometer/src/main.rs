@@ -4,6 +4,15 @@
 //! Exit code 0: done; 1: a budget was missed under `--assert`; 2: the input
 //! was wrong; 3: the environment lacks something.
 
+/// Says a line on standard error. A reader that has gone away is no failure: the
+/// print macros of the standard library would panic.
+macro_rules! note {
+    ($($line:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($line)*);
+    }};
+}
+
 mod cli;
 mod commands;
 mod failure;
@@ -35,7 +44,7 @@ fn main() -> ExitCode {
     match dispatch(cli.command) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("lagometer: {failure}");
+            note!("lagometer: {failure}");
             failure.exit_code()
         }
     }

@@ -29,7 +29,7 @@ pub(crate) fn show(
     if let Some(path) = html {
         let page = lagometer_report::page(std::slice::from_ref(document));
         write(path, &page)?;
-        eprintln!("lagometer: the page is {}", path.display());
+        note!("lagometer: the page is {}", path.display());
     }
     written
 }

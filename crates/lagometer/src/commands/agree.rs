@@ -49,7 +49,7 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         testbed: Some(testbed.name()),
         audit,
     };
-    eprintln!(
+    note!(
         "lagometer: playing {} lanes for {} over `{}`, in virtual time and over real sockets",
         sockets.lanes.len(),
         arguments.duration,

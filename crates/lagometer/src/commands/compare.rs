@@ -16,7 +16,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     if let Some(html) = &arguments.html {
         let page = lagometer_report::named_page(&[(name, &before), (other_name, &after)]);
         write(html, &page)?;
-        eprintln!("lagometer: the page is {}", html.display());
+        note!("lagometer: the page is {}", html.display());
     }
     let documents = [&before, &after];
     if let Some(text) =

@@ -25,13 +25,13 @@ pub(crate) fn echo(arguments: &EchoArguments) -> Result<ExitCode, Failure> {
         match progress {
             Progress::Tried(trial) => {
                 line.clear();
-                eprintln!(
+                note!(
                     "lagometer: {}: {:.0} echoes/s",
                     instrument::tried(&trial),
                     trial.rate
                 );
             }
-            Progress::Chosen(place) => eprintln!("lagometer: measuring, {place}"),
+            Progress::Chosen(place) => note!("lagometer: measuring, {place}"),
             Progress::Echoed(span, echoed) => line.show(|| {
                 let seconds = span.as_secs_f64();
                 let rate = echoed as f64 / seconds.max(1e-3);

@@ -61,7 +61,7 @@ pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
     let network = experiment.network.clone();
     let resolved = resolve(experiment, network, profile, ask.testbed).map_err(Failure::input)?;
     for lane in &resolved.unrunnable {
-        eprintln!("lagometer: lane `{}` is left out: {}", lane.name, lane.why);
+        note!("lagometer: lane `{}` is left out: {}", lane.name, lane.why);
     }
     Ok(resolved)
 }

@@ -33,9 +33,10 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     let far = far_end::reach(&arguments.far)?;
     let name = arguments.far.to.as_deref().unwrap_or("this machine itself");
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    eprintln!(
+    note!(
         "lagometer: recording the path to {name} for {}, a probe each {}",
-        arguments.duration, arguments.every
+        arguments.duration,
+        arguments.every
     );
     let recorded = lagometer_record::record(&far, &settings, || stop.load(Ordering::Relaxed))?;
     let trace = recorded.trace()?;

@@ -27,11 +27,11 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
             lagometer_report::named_page(&names.zip(&documents).collect::<Vec<_>>())
         };
         write(path, &page)?;
-        eprintln!("lagometer: the page is {}", path.display());
+        note!("lagometer: the page is {}", path.display());
     }
     if let Some(path) = &arguments.plot {
         write(path, &lagometer_report::plot(&documents))?;
-        eprintln!("lagometer: the plot is {}", path.display());
+        note!("lagometer: the plot is {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

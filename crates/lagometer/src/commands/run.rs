@@ -174,7 +174,7 @@ fn announce(resolved: &Resolved, options: &RunOptions) {
         [first, .., last] => format!("seeds {first} to {last}"),
         [] => String::new(),
     };
-    eprintln!(
+    note!(
         "lagometer: playing {} lanes for {} over `{}`, {seeds}",
         resolved.lanes.len(),
         resolved.experiment.duration,

@@ -24,9 +24,9 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     interrupt::listen()?;
     allow_many_sockets();
     let server = start(arguments, &secret)?;
-    eprintln!("lagometer: serving at {}", server.address());
+    note!("lagometer: serving at {}", server.address());
     if is_new {
-        eprintln!(
+        note!(
             "lagometer: the secret is {}; on the other machine: \
              {SECRET_VARIABLE}={} lagometer run --to HOST:{}",
             secret.expose(),
@@ -37,7 +37,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     interrupt::wait();
     let sessions = server.sessions();
     drop(server);
-    eprintln!("lagometer: served; {sessions} sessions were cut short");
+    note!("lagometer: served; {sessions} sessions were cut short");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -83,9 +83,9 @@ fn watcher() -> Box<dyn Fn(&Event<'_>) + Send + Sync> {
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(left_out) = lines.room_for_one(by_a_stranger) {
             if left_out > 0 {
-                eprintln!("lagometer: left-out lines={left_out}");
+                note!("lagometer: left-out lines={left_out}");
             }
-            eprintln!("lagometer: {event}");
+            note!("lagometer: {event}");
         }
     })
 }

@@ -30,14 +30,14 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
     };
     let shaped = shape.run().map_err(failure)?;
     if let Some(status) = shaped.far_ended {
-        eprintln!("lagometer: the far command ended before the near one: {status}");
+        note!("lagometer: the far command ended before the near one: {status}");
     }
     if let Some(log) = &shaped.network.log {
         tell_log(log);
     }
-    eprintln!("lagometer: {}", in_a_line(&shaped.network.audit));
+    note!("lagometer: {}", in_a_line(&shaped.network.audit));
     for fault in &shaped.network.audit.faults {
-        eprintln!("lagometer: not valid: {fault}");
+        note!("lagometer: not valid: {fault}");
     }
     // Exit codes have eight bits, here as in shells.
     Ok(ExitCode::from(shaped.exit_code as u8))
@@ -47,16 +47,16 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
 pub(super) fn tell_log(log: &LogSummary) {
     let path = log.path.display();
     match &log.failure {
-        Some(why) => eprintln!(
+        Some(why) => note!(
             "lagometer: {path}: writing ended early: {why}; {} packets are missing",
             log.missing
         ),
-        None if log.missing > 0 => eprintln!(
+        None if log.missing > 0 => note!(
             "lagometer: {path}: the disk was too slow for {} of {} packets",
             log.missing,
             log.packets + log.missing
         ),
-        None => eprintln!("lagometer: {path} holds {} packets", log.packets),
+        None => note!("lagometer: {path} holds {} packets", log.packets),
     }
 }
 

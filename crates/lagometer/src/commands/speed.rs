@@ -39,7 +39,7 @@ pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     for lane in &document.lanes {
         if let Some(why) = &lane.failure {
-            eprintln!("lagometer: lane `{}`: {why}", lane.lane);
+            note!("lagometer: lane `{}`: {why}", lane.lane);
             code = ExitCode::from(3);
         }
     }
@@ -55,9 +55,12 @@ fn measure(far: &Far, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) -> Vec
         }
         let mut tell = |progress: &Progress<'_>| {
             let sample = progress.sample;
-            eprintln!(
+            note!(
                 "{:<16} {:>6.1} s   sent {:>9.1} Mbit/s   received {:>9.1} Mbit/s",
-                progress.lane, sample.t_s, sample.send_mbit_per_s, sample.recv_mbit_per_s
+                progress.lane,
+                sample.t_s,
+                sample.send_mbit_per_s,
+                sample.recv_mbit_per_s
             );
         };
         found.push(speed::measure(far, plan, lane, &mut tell, stop));

@@ -36,7 +36,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
                     "Mbit/s"
                 };
                 line.clear();
-                eprintln!(
+                note!(
                     "lagometer: {test}, {}: {:.0} {unit}",
                     instrument::tried(&trial),
                     trial.rate

@@ -184,7 +184,7 @@ impl Progress {
             .generator_cpu_pct
             .map_or_else(String::new, |cpu_pct| format!(", generator {cpu_pct:.0} %"));
         let ticks = moment.gateway_ticks.as_ref().map(ticks).unwrap_or_default();
-        eprintln!(
+        note!(
             "{:5.0} s  {} players, {:.0} updates/s, {:.1} MB/s, {:.1} frames/s, late by {:.1} ms{ticks}{generator}{age}",
             moment.at_s,
             moment.players,

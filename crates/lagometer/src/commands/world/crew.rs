@@ -65,9 +65,9 @@ pub(super) fn play(
     let mut own = None;
     if crew.coordinate.is_some() {
         let at = coordinator.address();
-        eprintln!("lagometer: waiting at {at} for {workers} workers");
+        note!("lagometer: waiting at {at} for {workers} workers");
         if is_new {
-            eprintln!(
+            note!(
                 "lagometer: the secret is {}; on the other machines: {SECRET_VARIABLE}={} \
                  lagometer world --join HOST:{}",
                 secret.expose(),
@@ -136,21 +136,21 @@ fn tell_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
         ("game servers", "game servers are back")
     };
     match (event, own) {
-        (Event::Missing { attempt: 0, .. }, None) => eprintln!(
+        (Event::Missing { attempt: 0, .. }, None) => note!(
             "lagometer: worker {worker} is gone, and its {what} with it: waiting for another to \
              `--join`"
         ),
         (Event::Missing { .. }, None) => {}
         (Event::Missing { attempt, .. }, Some(own)) => match own.replace(index, attempt) {
             Ok(None) => {}
-            Ok(Some(process)) => eprintln!(
+            Ok(Some(process)) => note!(
                 "lagometer: worker {worker} is gone, and its {what} with it: process {process} \
                  takes its place"
             ),
             // It is tried again, as long as there is patience.
-            Err(failure) => eprintln!("lagometer: worker {worker} is gone: {failure}"),
+            Err(failure) => note!("lagometer: worker {worker} is gone: {failure}"),
         },
-        (Event::Back { .. }, _) => eprintln!("lagometer: worker {worker}: its {are_back}"),
+        (Event::Back { .. }, _) => note!("lagometer: worker {worker}: its {are_back}"),
     }
 }
 
@@ -167,12 +167,12 @@ pub(super) fn work(at: &str, crew: &CrewArguments) -> Result<ExitCode, Failure> 
     let (nth, workers) = joined.place();
     let name = &joined.scenario().name;
     match joined.servers() {
-        0 => eprintln!(
+        0 => note!(
             "lagometer: worker {nth} of {workers}: {} of {} players of `{name}`",
             joined.players(),
             joined.scenario().players,
         ),
-        servers => eprintln!(
+        servers => note!(
             "lagometer: worker {nth} of {workers}: {servers} of {} game servers of `{name}`",
             Server::count(joined.scenario()),
         ),
@@ -187,7 +187,7 @@ pub(super) fn work(at: &str, crew: &CrewArguments) -> Result<ExitCode, Failure> 
         metrics: None,
     };
     joined.play(&venue, stop)?;
-    eprintln!("lagometer: worker {nth} of {workers}: played");
+    note!("lagometer: worker {nth} of {workers}: played");
     Ok(ExitCode::SUCCESS)
 }
 

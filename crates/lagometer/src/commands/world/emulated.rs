@@ -53,7 +53,7 @@ pub(super) fn emulate(
 
 fn play(cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
     let scenario = &cell.scenario;
-    eprintln!(
+    note!(
         "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
         scenario.name,
         scenario.players,

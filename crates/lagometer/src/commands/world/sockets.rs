@@ -40,7 +40,7 @@ pub(super) fn play_all(
         let scenario = Arc::new(with_players(scenario, players)?);
         match play_one(&scenario, arguments, exporter.as_ref(), stop) {
             Ok((world, cut_short)) => {
-                eprintln!("lagometer: {}", verdict(&world));
+                note!("lagometer: {}", verdict(&world));
                 ladder.note(players, world.is_carried());
                 worlds.push(world);
                 partial = cut_short;
@@ -97,9 +97,12 @@ fn play_one(
     let place = own
         .as_ref()
         .map_or_else(|| venue.clients.to_string(), |_| "own".to_owned());
-    eprintln!(
+    note!(
         "lagometer: `{}` with {} players, one every {}, then {}",
-        scenario.name, scenario.players, scenario.join_every, scenario.duration
+        scenario.name,
+        scenario.players,
+        scenario.join_every,
+        scenario.duration
     );
     if let Some(exporter) = exporter {
         exporter.ask(scenario);

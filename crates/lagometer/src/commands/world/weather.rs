@@ -77,7 +77,7 @@ pub(super) fn simulate(
         || std::thread::available_parallelism().map_or(1, usize::from),
         usize::from,
     );
-    eprintln!(
+    note!(
         "lagometer: `{}` with {} players in virtual time, {} on {} threads",
         scenario.name,
         told_players(players),
@@ -143,7 +143,7 @@ fn told(worlds: usize) -> String {
 fn tell_pace(found: &[Found], wall: Duration) {
     let played: f64 = found.iter().map(|found| found.played.as_secs_f64()).sum();
     let seconds = wall.as_secs_f64().max(1e-9);
-    eprintln!(
+    note!(
         "lagometer: {played:.0} s of play in {seconds:.1} s, {:.1} times real time",
         played / seconds
     );
