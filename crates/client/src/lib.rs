@@ -50,6 +50,7 @@ pub mod carrier;
 mod event;
 mod mirror;
 mod outbox;
+pub mod recording;
 mod session;
 #[cfg(target_os = "linux")]
 pub mod swarm;

@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &GuestArguments) -> Result<ExitCode, Failure> {
         waiting: Waiting::Sleep,
         ..EmuOptions::default()
     };
-    let told = |played: Duration| eprintln!("{PLAYED}{}", played.as_secs());
+    let told = |played: Duration| note!("{PLAYED}{}", played.as_secs());
     let found = play_emulated(&resolved, &options, &told, watch()?).map_err(emulation_failure)?;
     let found = Found {
         seed: found.seeds.first().map(SavedSeed::from),

@@ -37,7 +37,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     if let Some(failure) = guest::become_part(&std::env::args_os().collect::<Vec<_>>()) {
-        eprintln!("lagometer: {failure}");
+        note!("lagometer: {failure}");
         return failure.exit_code();
     }
     let cli = Cli::parse_from(cli::with_two_dashes(std::env::args_os()));

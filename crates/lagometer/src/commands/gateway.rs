@@ -1,6 +1,7 @@
 //! `lagometer gateway`: the channel gateway.
 
 mod log;
+mod replay;
 mod settings;
 
 use std::process::ExitCode;
@@ -10,12 +11,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{error, info, warn};
 
-use crate::cli::GatewayArguments;
+use crate::cli::{GatewayAction, GatewayArguments};
 use crate::failure::Failure;
 use crate::output::print;
 
 /// Runs the gateway until it is told to end.
 pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> {
+    if let Some(GatewayAction::Replay(arguments)) = &arguments.action {
+        return replay::replay(arguments);
+    }
     if arguments.with_parent {
         // SIGKILL, as whoever asks for this takes no leave itself.
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
@@ -27,7 +31,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
         print("the settings are sound\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    log::start(&file.log)?;
+    let _log = log::start(&file.log)?;
     for warning in config.warnings() {
         warn!("{warning}");
     }

@@ -142,7 +142,7 @@ fn play_seed(
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok());
     if let Outcome::Cut(why @ (Cut::Time | Cut::Silence)) = ended.outcome {
-        eprintln!("lagometer: {}", about_cut(seed, why, &ended));
+        note!("lagometer: {}", about_cut(seed, why, &ended));
     }
     match found {
         Some(found) => Ok(OneSeed {

@@ -46,9 +46,9 @@ fn build_one(cache: &Cache, arguments: &KernelBuildArguments) -> Result<(), Fail
     let built = built.map_err(failure)?;
     let took = began.elapsed().as_secs();
     if built.was_there {
-        eprintln!("lagometer: it is there already");
+        note!("lagometer: it is there already");
     } else {
-        eprintln!("lagometer: built in {} min {} s", took / 60, took % 60);
+        note!("lagometer: built in {} min {} s", took / 60, took % 60);
     }
     output::print(&about(&built.kernel))
 }
@@ -67,7 +67,7 @@ fn show(bar: &ProgressBar, step: &Step) {
             return;
         }
     };
-    bar.suspend(|| eprintln!("lagometer: {said}"));
+    bar.suspend(|| note!("lagometer: {said}"));
     bar.set_message(said);
 }
 

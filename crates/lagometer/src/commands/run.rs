@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let took = began.elapsed();
     if let Some(wall) = guests_wall {
         let (wall, took) = (wall.as_secs_f64(), took.as_secs_f64());
-        eprintln!("lagometer: {wall:.1} s by the guests' clock took {took:.1} s");
+        note!("lagometer: {wall:.1} s by the guests' clock took {took:.1} s");
     }
     let context = RunContext {
         started,

@@ -1,7 +1,9 @@
 //! The gateway as a user meets it: through the binary, over real sockets, with
 //! peers that misbehave.
 
+mod command_lines;
 mod prometheus;
+mod recordings;
 mod running;
 
 use std::io::{Read, Write};
@@ -62,7 +64,7 @@ fn mistakes_in_settings_are_told_on_one_line_with_exit_code_2() {
         (vec!["--config", &unit], "unit.toml:2:"),
         (vec!["--config", "/nowhere.toml"], "/nowhere.toml"),
         (vec!["-cfsm", &fsm], "fsm.json"),
-        (vec!["-chs=/nowhere.json"], "/nowhere.json"),
+        (vec!["-scc=/nowhere.json"], "/nowhere.json"),
         (vec!["--schema", &proto], "game.proto"),
         (vec!["-mcb=40"], "connection_id_bits"),
         (vec!["-sa=somewhere"], "-sa"),

@@ -254,6 +254,18 @@ fn channelds_names_and_labels_are_there() {
     }
     assert_eq!(gateway.count("channel_num{type=\"GLOBAL\"}"), 1);
     gateway.metric("channel_tick_duration{type=\"GLOBAL\"}");
+    // Types of a game's own bear their names once there is one.
+    let mut server = Talker::let_in(gateway.servers);
+    for (number, name) in [(100, "TEST"), (104, "TEST4"), (107, "107"), (999, "OTHER")] {
+        let message = lagometer_protocol::messages::channeldpb::CreateChannelMessage {
+            channel_type: number,
+            ..Default::default()
+        };
+        server.send(0, 3, &prost::Message::encode_to_vec(&message));
+        server.until(3);
+        assert_eq!(gateway.count(&format!("channel_num{{type=\"{name}\"}}")), 1);
+    }
+    assert!(gateway.metric("process_virtual_memory_max_bytes") > 0.0);
     // Finer than whole seconds: it has hardly begun.
     let cpu_s = gateway.metric("process_cpu_seconds_total");
     assert!(cpu_s > 0.0 && cpu_s.fract() != 0.0, "{cpu_s}");

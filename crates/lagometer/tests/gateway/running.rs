@@ -43,8 +43,13 @@ impl Gateway {
                 break line;
             }
         };
-        // The rest of the log is read away, lest the gateway wait for us.
+        // The rest of the log is read away.
         std::thread::spawn(move || lines.for_each(drop));
+        Self::named_in(&line, child)
+    }
+
+    /// The gateway that wrote, in that line of its log, where it listens.
+    pub(crate) fn named_in(line: &str, child: Child) -> Self {
         let address = |key: &str| {
             let rest = line.split(key).nth(1).unwrap();
             let end = rest.find([']', ')', ',']).unwrap();
@@ -129,6 +134,11 @@ impl Talker {
     pub(crate) fn connect(at: SocketAddr) -> Self {
         let stream = TcpStream::connect(at).unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::over(stream)
+    }
+
+    /// One over a stream that is connected.
+    pub(crate) fn over(stream: TcpStream) -> Self {
         Self {
             stream,
             decoder: FrameDecoder::new(FrameLimits::default()),

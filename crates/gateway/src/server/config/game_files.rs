@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use lagometer_units::read_text_file;
+use lagometer_units::{MOST_SETTINGS, read_text_file};
 
 use crate::core::{ChannelTypes, SettingsError};
 

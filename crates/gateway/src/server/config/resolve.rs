@@ -7,7 +7,7 @@ use std::time::Duration;
 use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{Compression, FrameLimits, MAX_PAYLOAD};
-use lagometer_units::{MOST_SETTINGS, Span, read_text_file};
+use lagometer_units::Span;
 use thiserror::Error;
 
 use crate::core::{
