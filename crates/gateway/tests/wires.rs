@@ -296,6 +296,42 @@ fn kcp_is_spoken_tuned() {
     speak_kcp("kcp-tuned", &config);
 }
 
+/// The page of the gateway's metrics.
+fn metrics(server: &Server) -> String {
+    let mut web = tcp(server.web().unwrap());
+    web.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut page = String::new();
+    Read::read_to_string(&mut web, &mut page).unwrap();
+    page
+}
+
+/// What a library does that hangs up without the protocol's goodbye, or the
+/// kernel for a client that is killed.
+#[test]
+fn a_websocket_that_only_hangs_up_has_gone_and_sent_no_bad_bytes() {
+    let server = start_with("ws", "[web]\nlisten = \"127.0.0.1:0\"\n");
+    let stream = tcp(server.clients()[0]);
+    let (mut socket, _) = tungstenite::client("ws://localhost/", stream).unwrap();
+    socket.send(Message::Binary(LOGIN.to_vec().into())).unwrap();
+    assert!(matches!(socket.read(), Ok(Message::Binary(_))));
+    drop(socket);
+    let give_up = Instant::now() + PATIENCE;
+    let page = loop {
+        let page = metrics(&server);
+        if page.contains("connection_num{type=\"CLIENT\"} 0\n") {
+            break page;
+        }
+        assert!(Instant::now() < give_up, "it is still there: {page}");
+    };
+    assert!(
+        page.contains("connection_closed{connType=\"CLIENT\"} 0\n"),
+        "{page}"
+    );
+    server.handle().drain();
+    server.join().unwrap();
+}
+
 #[test]
 fn kcp_conversations_are_spread_over_the_threads() {
     let sections = "[web]\nlisten = \"127.0.0.1:0\"\n[threads]\nconnections = 2\npin = false\n";
@@ -309,11 +345,7 @@ fn kcp_conversations_are_spread_over_the_threads() {
         let (msg_type, _) = Arrived::default().next(peer);
         assert_eq!(msg_type, 1);
     }
-    let mut web = tcp(server.web().unwrap());
-    web.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut page = String::new();
-    Read::read_to_string(&mut web, &mut page).unwrap();
+    let page = metrics(&server);
     let open: Vec<u32> = page
         .lines()
         .filter(|line| line.starts_with("gateway_loop_connections{"))
