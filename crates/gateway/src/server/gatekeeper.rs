@@ -8,9 +8,10 @@
 //!   most, no client can take;
 //! - of the clients that have not logged in there are `unauthenticated` at
 //!   most, `unauthenticated_per_address` of one address. A newcomer who finds
-//!   a pool full takes the place of the one who has been in it longest: who
-//!   fills the pool with silence pushes out his own silence, and who means to
-//!   log in has done so long before it is his turn to go;
+//!   a pool full takes the place of the one who has been in it longest of the
+//!   address that holds most of it, his own if none holds more: who fills the
+//!   pool with silence, from however many addresses, pushes out his own silence,
+//!   and who means to log in has done so long before it is his turn to go;
 //! - servers that have not logged in have a pool of their own, as large as what
 //!   is reserved for them.
 //!
@@ -20,6 +21,7 @@
 //! the connection whose place was given away, and the loop that owns it closes
 //! it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,6 +54,10 @@ struct Places {
     connected: [u32; 2],
     /// Those of them that have not logged in, by age.
     unauthenticated: [BTreeMap<PermitId, Unauthenticated>; 2],
+    /// The addresses that have unauthenticated clients: how many, and which is
+    /// the oldest. The last is the one with most, or of several with as many
+    /// the one whose oldest is the oldest.
+    shares: BTreeSet<(usize, Reverse<PermitId>, IpAddr)>,
     last_id: u64,
     /// The second that was last swept for.
     swept: u64,
@@ -318,19 +324,42 @@ impl Places {
             ),
             Peer::Server => (connected >= all, reserved.max(FEWEST_SERVERS)),
         };
-        let of_address = address.and_then(|address| self.addresses.get(&address));
+        let own = address.and_then(|address| self.addresses.get(&address));
+        let own = own.map(|known| &known.unauthenticated);
         let share = limits.unauthenticated_per_address as usize;
-        let oldest = match of_address {
-            Some(known) if known.unauthenticated.len() >= share => {
-                known.unauthenticated.first().copied()
-            }
+        let oldest = match own {
+            Some(own) if own.len() >= share => own.first().copied(),
             _ if is_full || self.unauthenticated[peer.index()].len() >= pool as usize => {
-                let oldest = self.unauthenticated[peer.index()].first_key_value();
-                Some(*oldest.ok_or(Refusal::Full)?.0)
+                Some(self.first_to_go(peer, own).ok_or(Refusal::Full)?)
             }
             _ => None,
         };
         Ok(oldest.and_then(|oldest| self.evict(peer, oldest)))
+    }
+
+    /// The oldest unauthenticated connection of the address that has most, which
+    /// is the newcomer's `own` unless another has more. Servers, whose addresses
+    /// are not counted, go by age alone.
+    fn first_to_go(&self, peer: Peer, own: Option<&BTreeSet<PermitId>>) -> Option<PermitId> {
+        let Some(&(most, Reverse(oldest), _)) = self.shares.last().filter(|_| peer == Peer::Client)
+        else {
+            return Some(*self.unauthenticated[peer.index()].first_key_value()?.0);
+        };
+        let own = own.filter(|own| own.len() >= most);
+        Some(own.and_then(BTreeSet::first).copied().unwrap_or(oldest))
+    }
+
+    /// Changes what unauthenticated connections an address has.
+    fn change_share(&mut self, address: IpAddr, change: impl FnOnce(&mut BTreeSet<PermitId>)) {
+        let Some(known) = self.addresses.get_mut(&address) else {
+            return;
+        };
+        let entry = |of: &BTreeSet<PermitId>| Some((of.len(), Reverse(*of.first()?), address));
+        if let Some(before) = entry(&known.unauthenticated) {
+            self.shares.remove(&before);
+        }
+        change(&mut known.unauthenticated);
+        self.shares.extend(entry(&known.unauthenticated));
     }
 
     fn evict(&mut self, peer: Peer, permit: PermitId) -> Option<Evicted> {
@@ -355,16 +384,18 @@ impl Places {
             && let Some(known) = self.addresses.get_mut(&address)
         {
             known.connected += 1;
-            known.unauthenticated.insert(permit.id);
+            self.change_share(address, |of| {
+                of.insert(permit.id);
+            });
         }
     }
 
     fn leave_pool(&mut self, peer: Peer, permit: PermitId) -> Option<Unauthenticated> {
         let left = self.unauthenticated[peer.index()].remove(&permit)?;
-        if let Some(address) = left.address
-            && let Some(known) = self.addresses.get_mut(&address)
-        {
-            known.unauthenticated.remove(&permit);
+        if let Some(address) = left.address {
+            self.change_share(address, |of| {
+                of.remove(&permit);
+            });
         }
         Some(left)
     }

@@ -110,6 +110,39 @@ fn silent_connections_of_one_address_push_out_only_each_other() {
 }
 
 #[test]
+fn two_addresses_that_flood_the_pool_push_out_only_each_other() {
+    let control = control(|limits| {
+        limits.connections = 100;
+        limits.unauthenticated = 10;
+        limits.unauthenticated_per_address = 8;
+    });
+    let others: Vec<Permit> = (0..3)
+        .map(|n| admit(&control, Peer::Client, n).unwrap().permit)
+        .collect();
+    let flood: Vec<Permit> = (0..100)
+        .map(|n| admit(&control, Peer::Client, 50 + n % 2).unwrap().permit)
+        .collect();
+    let newcomer = admit(&control, Peer::Client, 4).unwrap().permit;
+    assert!(!others.iter().any(Permit::is_evicted));
+    let left = flood.iter().filter(|permit| !permit.is_evicted()).count();
+    assert_eq!(left, 6);
+    assert!(!flood[99].is_evicted() && !newcomer.is_evicted());
+    drop((others, flood, newcomer));
+    let places = lock(&control.places);
+    assert!(places.shares.is_empty());
+    assert_eq!(places.connected, [0, 0]);
+}
+
+#[test]
+fn who_has_as_many_as_any_makes_room_for_itself() {
+    let control = control(|limits| limits.unauthenticated = 2);
+    let other = admit(&control, Peer::Client, 1).unwrap().permit;
+    let own = admit(&control, Peer::Client, 2).unwrap().permit;
+    let _newest = admit(&control, Peer::Client, 2).unwrap();
+    assert!(own.is_evicted() && !other.is_evicted());
+}
+
+#[test]
 fn who_logs_in_while_it_is_evicted_keeps_a_place() {
     let control = control(|limits| limits.unauthenticated = 1);
     let first = admit(&control, Peer::Client, 1).unwrap().permit;
