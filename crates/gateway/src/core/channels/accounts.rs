@@ -16,7 +16,6 @@ use crate::core::settings::PeerBudgets;
 
 use super::ChannelSide;
 use super::dispatch::Request;
-use super::people::People;
 
 /// Bytes of text or data that one unit of work is spent on.
 pub(super) const BYTES_PER_UNIT: usize = 64;
@@ -56,16 +55,11 @@ impl Work {
         }
         self.spent
     }
-}
 
-impl People {
-    /// So many units of work were done for a peer: by request of its own, or
-    /// later, to send it a whole state.
-    pub(super) fn charge(&mut self, id: ConnId, units: u64) {
-        if let Some(person) = self.any_mut(id) {
-            let work = &mut person.account.work;
-            work.spent = work.spent.saturating_add(units);
-        }
+    /// Spends units now. The time that has passed is settled first, for it
+    /// cannot pay for what is spent after it.
+    fn charge(&mut self, now: Time, per_second: u32, units: u64) {
+        self.spent = self.spent(now, per_second).saturating_add(units);
     }
 }
 
@@ -115,9 +109,18 @@ impl ChannelSide {
         Some(UNITS_PER_MESSAGE.min(u64::from(per_second)))
     }
 
+    /// So many units of work were done for a peer: by request of its own, or
+    /// later, to send it a whole state.
+    pub(super) fn charge(&mut self, now: Time, id: ConnId, units: u64) {
+        if let Some(person) = self.people.any_mut(id) {
+            let per_second = self.settings.budgets.of(person.peer).work_per_second;
+            person.account.work.charge(now, per_second, units);
+        }
+    }
+
     /// The request has cost so much.
     pub(super) fn worked(&mut self, request: &Request, units: u64) {
-        self.people.charge(request.from, units);
+        self.charge(request.now, request.from, units);
     }
 
     /// Whether the sender may make another channel, an entity's or another
@@ -251,5 +254,16 @@ mod tests {
             0,
             "time is one-way"
         );
+    }
+
+    #[test]
+    fn idle_time_does_not_pay_for_work_done_after_it() {
+        let mut work = Work::default();
+        let now = Time::from_secs(100);
+        work.charge(now, 100, 5000);
+        assert_eq!(work.spent(now, 100), 5000);
+        let later = now + std::time::Duration::from_secs(10);
+        work.charge(later, 100, 1);
+        assert_eq!(work.spent(later, 100), 4001);
     }
 }

@@ -175,7 +175,7 @@ impl ChannelSide {
         let counters = self.counters.of_mut(channel.kind);
         counters.states += 1;
         counters.bytes += bytes as u64;
-        self.people.charge(member, (bytes / BYTES_PER_UNIT) as u64);
+        self.charge(now, member, (bytes / BYTES_PER_UNIT) as u64);
         if let Some(person) = self.people.get(member) {
             let state = ToConnections::State {
                 to: Arc::new([member]),
