@@ -48,8 +48,6 @@ pub struct Engine {
     /// shift to the right; none where the mode has no such grace.
     pub(super) grace_shift: Option<u32>,
     pub(super) dead: bool,
-    /// When the clock was first set, in extended milliseconds.
-    pub(super) started_at: i64,
     /// The peer has acknowledged a segment under the time at which it was sent.
     proven: bool,
     pub(super) sender: Sender,
@@ -90,7 +88,6 @@ impl Engine {
             resend: config.resend,
             grace_shift: (config.nodelay == 0 && !rules.no_first_grace).then_some(3),
             dead: false,
-            started_at: 0,
             proven: false,
             sender: Sender::new(config),
             receiver: Receiver::new(config.first_sequence, u32::from(receive_window)),
@@ -253,10 +250,11 @@ impl Engine {
         self.dead
     }
 
-    /// Whether the peer has acknowledged a segment under a time at which it can
-    /// have been sent. Where nobody can foresee the clock, only who receives
-    /// what is sent can do that: a number of 32 bits has to be right to within
-    /// the age of the conversation.
+    /// Whether the peer has acknowledged a segment under the time at which it
+    /// was sent first or last. Where nobody can foresee the clock, only who
+    /// receives what is sent can do that: a number of 32 bits has to be right.
+    /// A time between the two does not count, for then the more of a flood of
+    /// guesses would be right the longer the segment waits.
     #[must_use]
     pub const fn is_peer_proven(&self) -> bool {
         self.proven
@@ -306,7 +304,7 @@ impl Engine {
     fn look_for_proof(&mut self, sequence: u32, sent: u32) {
         let sent = self.clock.extend(sent);
         let segment = self.sender.ring.outstanding(sequence);
-        self.proven |= segment.is_some_and(|it| (self.started_at..=it.sent).contains(&sent));
+        self.proven |= segment.is_some_and(|it| sent == it.sent || sent == it.first_sent);
     }
 
     /// Measures the round trip of a segment sent at `sent`; one in the future

@@ -34,7 +34,6 @@ impl Engine {
         let now = self.clock.millis();
         if !self.started {
             self.started = true;
-            self.started_at = now;
             self.flush_due = now;
         }
         let overdue = now - self.flush_due;
@@ -71,8 +70,7 @@ impl Engine {
         self.set_clock(now);
         if !self.started {
             self.started = true;
-            self.started_at = self.clock.millis();
-            self.flush_due = self.started_at;
+            self.flush_due = self.clock.millis();
         }
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Segment {
     pub(crate) buffer: Vec<u8>,
     /// When it was last sent, in extended milliseconds.
     pub(crate) sent: i64,
+    /// When it was sent for the first time.
+    pub(crate) first_sent: i64,
     /// When it is to be resent for want of an acknowledgement.
     pub(crate) due: i64,
     /// The timeout in milliseconds that led to `due`. It wraps as the
@@ -36,6 +38,7 @@ impl Segment {
         Self {
             buffer,
             sent: 0,
+            first_sent: 0,
             due: 0,
             timeout: 0,
             skips: 0,

@@ -227,6 +227,7 @@ impl Sender {
                 break;
             };
             segment.sent = now;
+            segment.first_sent = now;
             segment.due = due;
             segment.timeout = timeout_ms;
             segment.transmissions = 1;

@@ -427,4 +427,31 @@ mod tests {
         }
         assert!(acknowledge(&mut accept(), 0xdead_beef));
     }
+
+    #[test]
+    fn a_segment_that_waits_long_makes_its_acknowledgement_no_easier_to_guess() {
+        let mut right = Vec::new();
+        for guess_ms in (0..20_000).step_by(50) {
+            let mut side = Stream::with_clock(7, &Config::kcp_go(), Time::ZERO, 0xdead_0000);
+            side.write(b"x");
+            let mut sent = 0;
+            for ms in (0..20_000).step_by(10) {
+                side.tick(Time::from_millis(ms), &mut |_| sent += 1);
+            }
+            assert!(sent > 3, "{sent}");
+            let header = super::super::Header {
+                conversation: 7,
+                command: Command::Acknowledge,
+                fragment: 0,
+                window: 32,
+                timestamp: 0xdead_0000 + guess_ms,
+                sequence: 0,
+                unacknowledged: 0,
+                length: 0,
+            };
+            side.input(Time::from_secs(20), &header.to_bytes(), &mut |_| {});
+            right.extend(side.is_peer_proven().then_some(guess_ms));
+        }
+        assert!(right.len() <= 2, "{right:?}");
+    }
 }
