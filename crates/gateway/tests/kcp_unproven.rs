@@ -20,8 +20,12 @@ const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04tes
 const FORGED: u32 = 100_000;
 
 fn start(limits: &str) -> Server {
+    start_with("dev = true", limits)
+}
+
+fn start_with(first: &str, limits: &str) -> Server {
     let text = format!(
-        "dev = true\n\
+        "{first}\n\
          [servers]\nlisten = [\"tcp://127.0.0.1:0\"]\n\
          [clients]\nlisten = [\"kcp://0.0.0.0:0\"]\nwait_for_owner = false\n\
          [web]\nlisten = \"127.0.0.1:0\"\n[threads]\nconnections = 0\n\
@@ -40,28 +44,37 @@ fn end(server: Server) {
     server.join().unwrap();
 }
 
-/// How often something has happened, as the metrics tell it; they may be
-/// refused to who asks too often.
+/// How often something has happened, as the metrics tell it.
 fn events(server: &Server, name: &str) -> u64 {
+    counted(
+        server,
+        "gateway_kcp_events_total",
+        &format!("event=\"{name}\""),
+    )
+}
+
+/// What the metrics tell under a name and a label; they may be refused to who
+/// asks too often.
+fn counted(server: &Server, name: &str, label: &str) -> u64 {
     let give_up = Instant::now() + PATIENCE;
     loop {
-        if let Some(count) = scrape(server, name) {
+        if let Some(count) = scrape(server, name, label) {
             return count;
         }
-        assert!(Instant::now() < give_up, "{name} is not counted");
+        assert!(Instant::now() < give_up, "{name} of {label} is not counted");
     }
 }
 
-fn scrape(server: &Server, name: &str) -> Option<u64> {
+fn scrape(server: &Server, name: &str, label: &str) -> Option<u64> {
     let mut web = TcpStream::connect(server.web().unwrap()).ok()?;
     web.set_read_timeout(Some(PATIENCE)).unwrap();
     web.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
         .ok()?;
     let mut page = String::new();
     web.read_to_string(&mut page).ok()?;
-    let start = format!("gateway_kcp_events_total{{event=\"{name}\"}} ");
-    let line = page.lines().find_map(|line| line.strip_prefix(&start))?;
-    line.parse().ok()
+    let is_it = |line: &&str| line.starts_with(name) && line.contains(label);
+    let line = page.lines().find(is_it)?;
+    line.rsplit(' ').next()?.parse().ok()
 }
 
 /// A client as kcp-go is.
@@ -124,7 +137,12 @@ impl Kcp {
 
     /// Logs in, and has shown then that it receives what it is sent.
     fn log_in(&mut self) {
-        self.engine.send(LOGIN).unwrap();
+        self.log_in_with(LOGIN);
+    }
+
+    /// … with a login of the test's own.
+    fn log_in_with(&mut self, login: &[u8]) {
+        self.engine.send(login).unwrap();
         self.pump_until(|it| !it.arrived.is_empty(), "the login is not answered");
         assert_eq!(&self.arrived[..2], b"CH");
         // The body of the answer: its length, and field 2.
@@ -234,6 +252,99 @@ fn an_address_that_answers_nothing_is_sent_three_times_what_came_from_it_at_most
         "{received} bytes for {}",
         request.len()
     );
+    end(server);
+}
+
+#[test]
+fn segments_that_wait_for_the_first_cost_a_stranger_no_more_than_a_login_may() {
+    let server = start("");
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.connect(clients_of(&server)).unwrap();
+    let over = || {
+        let label = "peer=\"client\",budget=\"login_bytes\"";
+        scrape(&server, "gateway_over_budget_total", label).unwrap_or(0)
+    };
+    // A window of segments of which the first never comes, again and again.
+    let give_up = Instant::now() + PATIENCE;
+    while over() == 0 {
+        assert!(Instant::now() < give_up, "everything is taken");
+        for sequence in 1..32 {
+            let mut datagram = first_segment(7, &[0; 200]);
+            datagram[12] = sequence;
+            let _ = stranger.send(&datagram);
+        }
+    }
+    end(server);
+}
+
+#[test]
+fn a_datagram_longer_than_any_of_kcp_go_opens_no_conversation() {
+    let server = start("");
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.connect(clients_of(&server)).unwrap();
+    let payload_bytes = 1501 - 24_u16;
+    let mut long = first_segment(8, &[]);
+    long[20..22].copy_from_slice(&payload_bytes.to_le_bytes());
+    long.resize(1501, 0);
+    let give_up = Instant::now() + PATIENCE;
+    while events(&server, "ignored") == 0 {
+        assert!(Instant::now() < give_up, "it is taken in");
+        stranger.send(&long).unwrap();
+    }
+    assert_eq!(events(&server, "opened"), 0);
+    end(server);
+}
+
+#[test]
+fn logins_that_forged_addresses_begin_and_do_not_end_bar_no_address() {
+    let auth = "anti_ddos = true\nlogin_within = \"1 s\"\nmax_failed = 2";
+    let server = start_with(&format!("dev = true\n[auth]\n{auth}"), "");
+    let gateway = clients_of(&server);
+    // Whoever is at 127.0.0.1 has not sent these.
+    for conversation in 10..20 {
+        let forged = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let half = first_segment(conversation, &LOGIN[..7]);
+        forged.send_to(&half, gateway).unwrap();
+    }
+    let give_up = Instant::now() + PATIENCE;
+    let opened = || counted(&server, "gateway_connections_opened_total", "CLIENT");
+    let open = || counted(&server, "connection_num", "CLIENT");
+    while opened() < 10 || open() > 0 {
+        assert!(Instant::now() < give_up, "they are not closed");
+    }
+    // What this sends goes to the channels behind what the timeouts sent.
+    Kcp::to(gateway, 1).log_in();
+    assert_eq!(counted(&server, "gateway_logins_refused_total", ""), 0);
+    end(server);
+}
+
+#[test]
+fn wrong_tokens_from_forged_addresses_do_not_bar_a_name_there() {
+    let data = tempfile::tempdir().unwrap();
+    let secret = data.path().join("secret");
+    std::fs::write(&secret, "tokenful").unwrap();
+    let auth = format!(
+        "[auth]\nprovider = \"shared-token\"\nsecret_file = \"{}\"\n\
+         anti_ddos = true\nmax_failed = 2",
+        secret.display()
+    );
+    let server = start_with(&auth, "");
+    let gateway = clients_of(&server);
+    let right = b"CH\0\x16\0\x0a\x14\x20\x01\x2a\x10\x0a\x04test\x12\x08tokenful";
+    let mut wrong = right.to_vec();
+    *wrong.last_mut().unwrap() = b'!';
+    for conversation in 10..15 {
+        let forged = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let login = first_segment(conversation, &wrong);
+        forged.send_to(&login, gateway).unwrap();
+    }
+    let give_up = Instant::now() + PATIENCE;
+    while counted(&server, "gateway_logins_refused_total", "") < 5 {
+        assert!(Instant::now() < give_up, "they are not refused");
+    }
+    // The same name, at the same address, with the right token.
+    Kcp::to(gateway, 1).log_in_with(right);
+    assert_eq!(counted(&server, "gateway_logins_refused_total", ""), 5);
     end(server);
 }
 

@@ -89,6 +89,9 @@ pub struct AuthAttempt {
     pub peer: Peer,
     /// Where it comes from, if that has an address.
     pub address: Option<IpAddr>,
+    /// The address may be another's, as that of a datagram may: a failure
+    /// bars nobody.
+    pub is_address_forgeable: bool,
     /// To be returned with the answer.
     pub stub_id: u32,
     /// To be returned with the answer.

@@ -36,7 +36,7 @@ use super::events::{Event, Events};
 use super::ids::{ConnId, ConnKey, Peer, household};
 use super::settings::ConnectionSettings;
 
-use connection::{Connection, Login, Table};
+use connection::{AddressProof, Connection, Login, Table};
 use groups::Groups;
 pub use inbound::Received;
 
@@ -326,7 +326,9 @@ impl ConnectionSide {
                 && connection.closing.is_none()
                 && let Some(why) = self.out_of_time(now, connection)
             {
-                late.push((key, connection.address, why));
+                let address = connection.address;
+                let address = address.filter(|_| !connection.is_address_forgeable());
+                late.push((key, address, why));
             }
         }
         for (key, address, why) in late {
@@ -362,6 +364,18 @@ impl ConnectionSide {
             events_lost: self.events.lost(),
             over_budget: self.budgets.counters(),
             ..self.counters
+        }
+    }
+
+    /// Whether a connection's address may be another's, as that of a datagram
+    /// may: what the connection does is then not held against the address.
+    pub fn set_address_forgeable(&mut self, key: ConnKey, is_forgeable: bool) {
+        if let Some(connection) = self.table.get_mut(key) {
+            connection.address_proof = if is_forgeable {
+                AddressProof::Forgeable
+            } else {
+                AddressProof::Proven
+            };
         }
     }
 

@@ -152,6 +152,7 @@ mod tests {
             },
             peer: Peer::Client,
             address: None,
+            is_address_forgeable: false,
             stub_id: 0,
             broadcast: 0,
             player: "eve".to_owned(),

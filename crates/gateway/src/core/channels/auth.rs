@@ -273,7 +273,8 @@ impl ChannelSide {
                 suppressed,
             });
         }
-        if attempt.peer == Peer::Server {
+        // Whoever can put another's address on a datagram would bar the other.
+        if attempt.peer == Peer::Server || attempt.is_address_forgeable {
             return;
         }
         let most = self.settings.max_failed_auth;

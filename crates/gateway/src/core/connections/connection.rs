@@ -22,11 +22,21 @@ pub(super) struct BeforeLogin {
     pub(super) attempts: u32,
 }
 
+/// Whether a peer has shown that it is where its address says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AddressProof {
+    /// It receives what is sent there.
+    Proven,
+    /// The address may be another's, as that of a datagram may.
+    Forgeable,
+}
+
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) key: ConnKey,
     pub(super) peer: Peer,
     pub(super) address: Option<IpAddr>,
+    pub(super) address_proof: AddressProof,
     /// Its number, once it has attempted to be let in.
     pub(super) id: Option<ConnId>,
     pub(super) admitted: bool,
@@ -82,6 +92,11 @@ struct Slot {
 }
 
 impl Connection {
+    /// Whether the address may be another's.
+    pub(super) fn is_address_forgeable(&self) -> bool {
+        self.address_proof == AddressProof::Forgeable
+    }
+
     pub(super) fn new(
         key: ConnKey,
         peer: Peer,
@@ -93,6 +108,7 @@ impl Connection {
             key,
             peer,
             address,
+            address_proof: AddressProof::Proven,
             id: None,
             admitted: false,
             login: Login::NotTried,

@@ -249,7 +249,7 @@ impl ConnectionSide {
                 .anti_ddos
                 .map_or(0, |limits| limits.max_refused);
             if is_client && most > 0 && connection.refused >= most {
-                if connection.admitted {
+                if connection.admitted && !connection.is_address_forgeable() {
                     let what = Misbehaviour::Refused {
                         player: connection.player.clone(),
                         address: connection.address,
@@ -327,6 +327,7 @@ impl ConnectionSide {
             key,
             peer: connection.peer,
             address: connection.address,
+            is_address_forgeable: connection.is_address_forgeable(),
             stub_id: message.stub_id,
             broadcast: message.broadcast,
             player: auth.player_identifier_token,

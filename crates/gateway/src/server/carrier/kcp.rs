@@ -64,6 +64,8 @@ pub(in crate::server) struct KcpSession {
     heard: Time,
     silent_at_most: Duration,
     next_probe: Time,
+    /// Bytes of datagrams that came.
+    received_bytes: usize,
 }
 
 /// Where a conversation's datagrams go, and how many may.
@@ -133,6 +135,7 @@ impl KcpPort {
             heard: now,
             silent_at_most,
             next_probe: now + silent_at_most / 2,
+            received_bytes: 0,
         }
     }
 
@@ -195,6 +198,12 @@ impl KcpSession {
     pub(in crate::server) fn set_proven(&mut self) {
         self.wire.budget_bytes = None;
         self.stream.limit_writes(None);
+    }
+
+    /// A datagram of so many bytes has come. Returns how many came in all.
+    pub(in crate::server) fn count_received(&mut self, bytes: usize) -> usize {
+        self.received_bytes = self.received_bytes.saturating_add(bytes);
+        self.received_bytes
     }
 
     /// Takes a datagram of the peer. What is not of this conversation is

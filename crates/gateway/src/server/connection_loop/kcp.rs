@@ -7,13 +7,22 @@ use std::sync::atomic::Ordering;
 use lagometer_transport::kcp::{AddressProof, Stream};
 use lagometer_units::Time;
 
-use crate::core::{CloseReason, ConnKey};
+use crate::core::{Budget, CloseReason, ConnKey};
 use crate::server::carrier::{Carrier, KcpEvent};
 
 use super::ConnectionLoop;
 
 /// Datagrams taken from one port before others have their turn.
 const AT_ONCE: usize = 512;
+
+/// The longest datagram that is looked at. kcp-go reads no longer ones, and a
+/// window of segments as long as UDP permits would hold megabytes.
+const DATAGRAM_BYTES: usize = 1500;
+
+/// What may come from a peer before it has shown where it is: a login with its
+/// resends. Segments that wait for an earlier one lie in the conversation, where
+/// no budget of those who have logged in counts them.
+const UNPROVEN_BYTES: usize = 32 << 10;
 
 impl ConnectionLoop {
     /// Takes the datagrams that have come to a port.
@@ -50,7 +59,7 @@ impl ConnectionLoop {
         }
     }
 
-    /// Hands a datagram to its conversation, which it may open.
+    /// Finds the conversation of a datagram, which it may open.
     fn take_datagram(
         &mut self,
         now: Time,
@@ -58,6 +67,10 @@ impl ConnectionLoop {
         peer: SocketAddr,
         datagram: &[u8],
     ) -> Option<ConnKey> {
+        if datagram.len() > DATAGRAM_BYTES {
+            self.shared.kcp.count(KcpEvent::Ignored);
+            return None;
+        }
         if let Some(message) = AddressProof::parse(datagram) {
             let conversation = self.kcp_ports.get(port)?.prove(now, peer, message)?;
             let key = self.conversation(now, port, peer, conversation)?;
@@ -81,10 +94,29 @@ impl ConnectionLoop {
                 return None;
             }
         };
+        self.hand_over(now, key, datagram)
+    }
+
+    /// Hands a datagram to its conversation, unless more came than may come so
+    /// early: that ends it.
+    fn hand_over(&mut self, now: Time, key: ConnKey, datagram: &[u8]) -> Option<ConnKey> {
+        self.note_login(key.slot());
+        let login_bytes = self.config.connections.before_login.bytes;
         let socket = self.sockets.get(key)?;
         let Carrier::Kcp(session) = &mut socket.carrier else {
             return None;
         };
+        let limit_bytes = match (session.is_proven(), socket.is_unauthenticated) {
+            (false, _) => UNPROVEN_BYTES.min(login_bytes),
+            (true, true) => login_bytes,
+            (true, false) => usize::MAX,
+        };
+        if session.count_received(datagram.len()) > limit_bytes {
+            let budget = Budget::LoginBytes;
+            self.side.over_budget(now, key, budget);
+            self.end(now, key, CloseReason::OverBudget(budget));
+            return None;
+        }
         if session.take(now, datagram) {
             self.shared.kcp.count(KcpEvent::ProvenByAcknowledgement);
             return self.prove_kcp(now, key).then_some(key);
@@ -126,6 +158,7 @@ impl ConnectionLoop {
         let key = self.insert(now, kind, address, carrier, permit)?;
         self.shared.kcp.count(KcpEvent::Opened);
         self.shared.loads[self.number].fetch_add(1, Ordering::Relaxed);
+        self.side.set_address_forgeable(key, true);
         self.kcp_ports[port].peers.insert((peer, conversation), key);
         let place = self.kcp_unproven.insert(key, address);
         if let Some(socket) = self.sockets.get(key)
@@ -153,6 +186,7 @@ impl ConnectionLoop {
         };
         let (port, peer, conversation) = (session.port, session.peer, session.conversation());
         self.kcp_unproven.remove(place);
+        self.side.set_address_forgeable(key, false);
         let address = peer.ip().to_canonical();
         let Some(permit) = self.shared.admit(now, kind, address, self.number) else {
             self.end(now, key, CloseReason::TransportFailed);

@@ -1,7 +1,12 @@
 //! The conversations whose peers have not shown that they receive what is sent
 //! to their address: a bounded table. Whoever comes is taken in, and the oldest
-//! has to go; so those who forge addresses can fill it, but keep nobody out for
-//! longer than it takes them to fill it.
+//! has to go.
+//!
+//! Those who forge addresses can fill it. Who returns a cookie is in it for no
+//! longer than a call and comes in all the same. Who proves its address by an
+//! acknowledgement, as kcp-go does, has to stay for a round trip: a flood that
+//! fills the table faster than that pushes it out each time it resends, for as
+//! long as the flood lasts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
