@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing::warn;
 use tracing_subscriber::fmt::MakeWriter;
@@ -19,6 +19,9 @@ const WAITING_LINES: usize = 8192;
 
 /// How long the end of the program waits for the last lines.
 const FLUSH_AT_MOST: Duration = Duration::from_secs(1);
+
+/// After so long a full queue is looked at again.
+const ROOM_AGAIN: Duration = Duration::from_millis(1);
 
 /// Takes lines; clones share one queue and one writing thread.
 #[derive(Clone, Debug)]
@@ -49,12 +52,21 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Waits until the lines so far are written, but not for long.
+    /// Waits until the lines so far are written, but no longer than
+    /// [`FLUSH_AT_MOST`] for room in the queue and the writing together.
     pub(super) fn flush(&self) {
+        let until = Instant::now() + FLUSH_AT_MOST;
         let (done, is_done) = sync_channel(1);
-        if self.queue.try_send(Entry::Flush(done)).is_ok() {
-            let _ = is_done.recv_timeout(FLUSH_AT_MOST);
+        let mut entry = Entry::Flush(done);
+        // The queue cannot be waited for with a limit, so it is asked again.
+        while let Err(TrySendError::Full(refused)) = self.queue.try_send(entry) {
+            if Instant::now() >= until {
+                return;
+            }
+            entry = refused;
+            std::thread::sleep(ROOM_AGAIN);
         }
+        let _ = is_done.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 }
 
