@@ -103,6 +103,9 @@ pub struct Config {
     /// Whether the send buffer grows with the congestion window; off when the
     /// application set `SO_SNDBUF`.
     pub tune_send_buffer: bool,
+    /// `TCP_NOTSENT_LOWAT`: a write takes no more while so many bytes were
+    /// written and not yet sent once; none in Linux's default.
+    pub not_sent_low_water: Option<u32>,
     /// Path-MTU probing.
     pub mtu_probing: MtuProbing,
     /// Keep-alive; none in Linux's default.
@@ -151,6 +154,7 @@ impl Default for Config {
             send_buffer: (16_384, 4 * 1024 * 1024),
             tune_receive_buffer: true,
             tune_send_buffer: true,
+            not_sent_low_water: None,
             mtu_probing: MtuProbing::Off,
             keep_alive: None,
             user_timeout: None,

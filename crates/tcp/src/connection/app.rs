@@ -37,7 +37,7 @@ impl Connection {
             });
             let mut room = room;
             if room == 0 {
-                if self.send_memory() >= u64::from(self.snd.buffer_limit) {
+                if !self.has_send_room() {
                     self.snd.no_space = true;
                     break;
                 }
@@ -66,6 +66,20 @@ impl Connection {
             self.push_written(written < bytes.len());
         }
         written
+    }
+
+    /// Whether another piece may be written (Linux 6.1 `sk_stream_memory_free`).
+    fn has_send_room(&self) -> bool {
+        self.send_memory() < u64::from(self.snd.buffer_limit) && self.is_not_sent_below(1)
+    }
+
+    /// Whether `factor` times the bytes never sent are below the application's
+    /// low-water mark (Linux 6.1 `tcp_stream_memory_free`).
+    fn is_not_sent_below(&self, factor: u64) -> bool {
+        let not_sent = u64::from(self.snd.write - self.flow.next);
+        self.config
+            .not_sent_low_water
+            .is_none_or(|mark| factor * not_sent < u64::from(mark))
     }
 
     /// Memory that written data holds.
@@ -148,6 +162,18 @@ impl Connection {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.rcv.fin && self.rcv.buffer.ready() == 0
+    }
+
+    /// Lets acknowledgements leave at once until data goes back and forth again
+    /// (`TCP_QUICKACK` 1; Linux 6.1 `__tcp_sock_set_quickack`). One that waits
+    /// leaves now if everything was read. The kernel forgets it with the next
+    /// answer to data, so an application that wants it says it after each read.
+    pub fn acknowledge_quickly(&mut self, now: Instant) {
+        self.refresh(now);
+        let may_receive = matches!(self.state, State::Established | State::CloseWait);
+        if self.feedback.leave_dialogue() && may_receive {
+            self.acknowledge_read();
+        }
     }
 
     /// Turns Nagle's algorithm off or on (`TCP_NODELAY`); off sends what it held
@@ -256,7 +282,8 @@ impl Connection {
     }
 
     /// Reports room to a writer who found none, when a third of the buffer is
-    /// free (Linux 6.1 `tcp_check_space`).
+    /// free and half of what may wait unsent (Linux 6.1 `tcp_check_space`,
+    /// `sk_stream_write_space`).
     pub(super) fn check_send_space(&mut self) {
         if !self.snd.no_space {
             return;
@@ -267,7 +294,7 @@ impl Connection {
         }
         let used = self.send_memory();
         let limit = u64::from(self.snd.buffer_limit);
-        if limit.saturating_sub(used) >= used >> 1 {
+        if limit.saturating_sub(used) >= used >> 1 && self.is_not_sent_below(2) {
             self.snd.no_space = false;
             self.events.writable = true;
         }

@@ -126,6 +126,14 @@ impl Feedback {
         }
     }
 
+    /// Acknowledgements wait for answers no longer. Whether one waits, which
+    /// then counts as the end of a write.
+    pub(super) const fn leave_dialogue(&mut self) -> bool {
+        self.pingpong = false;
+        self.pushed |= self.scheduled;
+        self.scheduled
+    }
+
     /// Reading may owe an acknowledgement: what came was the end of a write.
     pub(super) const fn is_due_when_read(&self) -> bool {
         self.pushed_twice || (self.pushed && !self.pingpong)
