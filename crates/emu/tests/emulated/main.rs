@@ -1,6 +1,7 @@
 //! The emulated network end to end: real sockets in both hosts.
 //!
-//! Skipped, with the reason, where the system permits no namespaces.
+//! Skipped, with the reason, where the system permits no namespaces; with
+//! `LAGOMETER_REQUIRE_NAMESPACES` in the environment that is a failure.
 
 #[cfg(target_os = "linux")]
 mod bench;
@@ -30,6 +31,10 @@ fn main() {
             .chain(figures::tests())
             .chain(shaped::tests())
             .collect(),
+        Err(refusal) if std::env::var_os("LAGOMETER_REQUIRE_NAMESPACES").is_some() => {
+            eprintln!("LAGOMETER_REQUIRE_NAMESPACES is set, but {refusal}");
+            std::process::exit(101);
+        }
         Err(refusal) => {
             eprintln!("skipped: {refusal}");
             Vec::new()
