@@ -72,7 +72,7 @@ fn a_run_prints_a_table_and_writes_a_page() {
 #[test]
 fn the_document_fits_the_schema() {
     let schema = fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/lagometer-1.json"),
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/lagometer-2.json"),
     )
     .unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();

@@ -37,7 +37,7 @@ fn it_says_what_it_found_and_writes_a_document_that_fits_the_schema() {
             > 0.0
     );
     let schema: Value =
-        serde_json::from_str(include_str!("../../../schema/lagometer-1.json")).unwrap();
+        serde_json::from_str(include_str!("../../../schema/lagometer-2.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let complaints: Vec<String> = validator
         .iter_errors(&document)

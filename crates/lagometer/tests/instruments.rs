@@ -26,7 +26,7 @@ fn document(arguments: &[&str]) -> Value {
 
 fn assert_schema(document: &Value) {
     let schema: Value =
-        serde_json::from_str(include_str!("../../../schema/lagometer-1.json")).unwrap();
+        serde_json::from_str(include_str!("../../../schema/lagometer-2.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<_> = validator.iter_errors(document).collect();
     assert!(errors.is_empty(), "{errors:#?}");

@@ -310,12 +310,11 @@ fn varies_by(figure: Figure, lane: &Lane) -> Option<f64> {
     if let Some(half_the_range) = figure.spread(lane) {
         return Some(half_the_range);
     }
-    let mut values = lane
-        .resamples
-        .as_ref()?
-        .values
-        .get(&metric.to_string())?
-        .clone();
+    let draws = lane.resamples.as_ref()?.values.get(&metric.to_string())?;
+    let mut values: Vec<f64> = draws
+        .iter()
+        .map(|value| value.unwrap_or(f64::INFINITY))
+        .collect();
     values.sort_unstable_by(f64::total_cmp);
     let at = |per_mille| {
         let rank = nearest_rank(values.len() as u64, per_mille);
@@ -323,7 +322,7 @@ fn varies_by(figure: Figure, lane: &Lane) -> Option<f64> {
             .get(usize::try_from(rank).ok()?.checked_sub(1)?)
             .copied()
     };
-    Some((at(975)? - at(25)?) / 2.0)
+    Some((at(975)? - at(25)?) / 2.0).filter(|varies| !varies.is_nan())
 }
 
 fn run_differences(first: &Document, second: &Document) -> Vec<String> {

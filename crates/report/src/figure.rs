@@ -5,7 +5,7 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, nearest_rank, spread};
+use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, spread};
 
 use crate::written;
 
@@ -113,7 +113,7 @@ impl Figure {
             Self::P90 => "One echo in ten took longer than this.",
             Self::P99 => "One echo in a hundred took longer than this.",
             Self::P99_9 => "One echo in a thousand took longer than this.",
-            Self::Worst => "The longest round trip of the run.",
+            Self::Worst => "The longest round trip of the run; lost where a message was.",
             Self::Episodes => {
                 "Lag episodes for each seed: stretches in which round trips exceeded three medians and 100 ms."
             }
@@ -138,21 +138,13 @@ impl Figure {
 
     /// The figure of `lane`; none where it was not measured.
     ///
-    /// Percentiles are those of all intended messages, a lost one counting as
-    /// one that takes forever: infinite where the percentile is lost. The
-    /// worst is that of the messages that arrived.
+    /// Percentiles and the worst are those of all intended messages, a lost one
+    /// counting as one that takes forever: infinite where they are lost.
     pub(crate) fn of(self, lane: &Lane) -> Option<f64> {
-        let counts = &lane.messages;
-        if counts.intended == 0 {
+        if lane.messages.intended == 0 {
             return None;
         }
-        if let Some(per_mille) = self.per_mille()
-            && nearest_rank(counts.intended, per_mille) > counts.delivered
-        {
-            return Some(f64::INFINITY);
-        }
         match self {
-            Self::Worst => (counts.delivered > 0).then_some(lane.rtt_ms.max),
             Self::LongestEpisode if lane.episodes.is_empty() => None,
             Self::Recovery => {
                 let all = lane.episodes.iter().filter_map(|each| each.recovery_ms);
@@ -163,25 +155,17 @@ impl Figure {
             Self::HeadOfLine => Some(lane.head_of_line.as_ref()?.share_of_late_delay),
             _ => self.metric()?.of(lane),
         }
-        .filter(|value| value.is_finite())
+        .filter(|value| !value.is_nan())
     }
 
     /// Half the range over the lane's seeds: the figure varied by ± this.
+    /// Infinite where some seeds lost it.
     ///
     /// None for a single seed and for figures not kept for each seed.
     pub(crate) fn spread(self, lane: &Lane) -> Option<f64> {
-        let (low, high) = match self {
-            // Those that arrived have a worst, whatever was lost.
-            Self::Worst if lane.per_seed.len() > 1 => lane
-                .per_seed
-                .iter()
-                .map(|seed| self.of_seed(seed))
-                .try_fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-                    value.map(|value| (low.min(value), high.max(value)))
-                })?,
-            _ => spread(self.metric()?, lane)?,
-        };
-        Some((high - low) / 2.0).filter(|spread| spread.is_finite())
+        let (low, high) = spread(self.metric()?, lane)?;
+        // Where every seed lost it there is nothing that varies.
+        low.is_finite().then_some((high - low) / 2.0)
     }
 
     /// The value as people read it, without the unit in the heading.
@@ -203,6 +187,7 @@ impl Figure {
     /// A spread as people read it, in the unit of the figure: `±0.05`.
     pub(crate) fn written_spread(self, spread: f64) -> String {
         let size = match self.unit() {
+            _ if spread.is_infinite() => LOST.to_owned(),
             Unit::Share => written::factor(spread * 100.0),
             _ => self.written(spread),
         };
@@ -251,24 +236,8 @@ impl Figure {
         })
     }
 
-    /// The figure under one seed; none for those not kept by seed, and for
-    /// percentiles that are lost.
+    /// The figure under one seed; none for those not kept by seed.
     pub(crate) fn of_seed(self, seed: &SeedFigures) -> Option<f64> {
-        match self {
-            Self::Worst => (seed.messages.delivered > 0).then_some(seed.rtt_ms.max),
-            _ => self.metric()?.of_seed(seed),
-        }
-        .filter(|value| value.is_finite())
-    }
-
-    /// The percentile the figure is, in thousandths.
-    fn per_mille(self) -> Option<u32> {
-        match self {
-            Self::P50 => Some(500),
-            Self::P90 => Some(900),
-            Self::P99 => Some(990),
-            Self::P99_9 => Some(999),
-            _ => None,
-        }
+        self.metric()?.of_seed(seed).filter(|value| !value.is_nan())
     }
 }

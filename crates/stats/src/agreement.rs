@@ -12,6 +12,7 @@
 
 use crate::difference::noise_ms;
 use crate::document::{Document, Lane, WITHIN_LIMITS_MS};
+use crate::metric::{Metric, Statistic};
 
 /// How far two testbeds may be apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,8 +152,8 @@ fn of_lane(plays: &[&Lane], second: &Lane, tolerance: Tolerance, noise_ms: f64) 
         .unwrap_or_default();
     let mut lane = LaneAgreement {
         lane: second.lane.clone(),
-        median_ms: both(&|lane| lane.rtt_ms.p50),
-        p99_ms: both(&|lane| lane.rtt_ms.p99),
+        median_ms: both(&|lane| delay(lane, Statistic::P50)),
+        p99_ms: both(&|lane| delay(lane, Statistic::P99)),
         within,
         within_limit_ms,
         overhead: both(&|lane| lane.wire.as_ref().map_or(0.0, |wire| wire.overhead)),
@@ -174,11 +175,22 @@ fn of_lane(plays: &[&Lane], second: &Lane, tolerance: Tolerance, noise_ms: f64) 
     };
     hold(lane.median_ms, tolerance.median_ms + noise_ms, "median");
     let larger = lane.p99_ms.first.max(lane.p99_ms.second);
-    let p99_ms = tolerance.p99_ms.max(tolerance.p99_share * larger) + noise_ms;
+    // One that is lost in one testbed alone is beyond every tolerance.
+    let share = if larger.is_finite() {
+        tolerance.p99_share * larger
+    } else {
+        0.0
+    };
+    let p99_ms = tolerance.p99_ms.max(share) + noise_ms;
     hold(lane.p99_ms, p99_ms, "99th percentile");
     let share = format!("share within {within_limit_ms} ms");
     hold(within, tolerance.within, &share);
     lane
+}
+
+/// Infinite where the quantile was lost.
+fn delay(lane: &Lane, statistic: Statistic) -> f64 {
+    Metric::Rtt(statistic).of(lane).unwrap_or(f64::INFINITY)
 }
 
 fn share_within(lane: &Lane, limit: u32) -> f64 {
@@ -205,6 +217,9 @@ impl Both {
     /// How far the two are apart.
     #[must_use]
     pub fn apart(self) -> f64 {
+        if self.first.is_infinite() && self.second.is_infinite() {
+            return 0.0;
+        }
         (self.first - self.second).abs()
     }
 }
@@ -232,9 +247,16 @@ mod tests {
     #[test]
     fn each_figure_is_held_to_its_own_tolerance() {
         type Damage = fn(&mut Lane);
-        let damages: [(Damage, &str); 4] = [
-            (|lane| lane.rtt_ms.p50 += 2.5, "median"),
-            (|lane| lane.rtt_ms.p99 *= 4.0, "99th percentile"),
+        let damages: [(Damage, &str); 5] = [
+            (
+                |lane| lane.rtt_ms.p50 = lane.rtt_ms.p50.map(|p50| p50 + 2.5),
+                "median",
+            ),
+            (
+                |lane| lane.rtt_ms.p99 = lane.rtt_ms.p99.map(|p99| p99 * 4.0),
+                "99th percentile",
+            ),
+            (|lane| lane.rtt_ms.p99 = None, "99th percentile"),
             (
                 |lane| {
                     for (_, share) in lane.within.iter_mut().take(1) {
@@ -276,15 +298,15 @@ mod tests {
     #[test]
     fn what_luck_does_is_permitted_and_no_more() {
         let (first, mut second) = pair();
-        let p99_ms = first.lanes[0].rtt_ms.p99;
+        let p99_ms = first.lanes[0].rtt_ms.p99.unwrap();
         let plays = |factors: [f64; 3]| {
             factors.map(|factor| {
                 let mut play = first.clone();
-                play.lanes[0].rtt_ms.p99 *= factor;
+                play.lanes[0].rtt_ms.p99 = Some(p99_ms * factor);
                 play
             })
         };
-        second.lanes[0].rtt_ms.p99 = 2.0 * p99_ms;
+        second.lanes[0].rtt_ms.p99 = Some(2.0 * p99_ms);
         let narrow = agreement(&plays([0.95, 1.0, 1.05]), &second, Tolerance::default());
         assert_eq!(narrow.lanes[0].beyond, ["99th percentile"]);
         let wide = agreement(&plays([0.6, 1.0, 1.4]), &second, Tolerance::default());

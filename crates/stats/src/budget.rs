@@ -132,7 +132,10 @@ impl Budget {
     #[must_use]
     pub fn held_against(&self, lane: &Lane) -> BudgetResult {
         let measured = lane.messages.intended > 0;
-        let value = measured.then(|| self.metric.of(lane)).flatten();
+        let value = measured
+            .then(|| self.metric.of(lane))
+            .flatten()
+            .filter(|value| value.is_finite());
         let ok = value.is_some_and(|value| {
             if self.metric.more_is_better() {
                 value >= self.limit - ROUNDING

@@ -13,10 +13,15 @@
 //!   interval, 1979). It tells what other stretches of the same weather would
 //!   have shown, not other weather.
 //!
+//! Where a quantile was lost under some seed or in some draw it is infinite.
+//! It then counts as twice the longest that either lane has: so that a lane
+//! that loses it every time is worse for certain, and one that loses it now and
+//! then varies a lot.
+//!
 //! The difference is real if the interval leaves out zero. Where lanes ran in
 //! real time, it must also exceed what the machine's late wake-ups can do.
 
-use crate::document::{Document, Lane};
+use crate::document::{Document, Lane, Resamples};
 use crate::metric::{Metric, Unit};
 use crate::quantiles::nearest_rank;
 
@@ -46,8 +51,9 @@ pub enum Judgement {
     Unknown,
 }
 
-/// The smallest and the largest value of a figure over the seeds of a lane;
-/// `None` with fewer than two seeds or where a seed has no such figure.
+/// The smallest and the largest value of a figure over the seeds of a lane,
+/// infinite where it was lost; `None` with fewer than two seeds or where it is
+/// not kept by seed.
 #[must_use]
 pub fn spread(metric: Metric, lane: &Lane) -> Option<(f64, f64)> {
     let values = by_seed(metric, lane)?;
@@ -65,18 +71,28 @@ pub fn difference(metric: Metric, first: &Lane, second: &Lane) -> Option<Differe
         if seeds(first) != seeds(second) {
             return None;
         }
-        return by_student(&paired(&by_seed(metric, first)?, &by_seed(metric, second)?));
+        let (first, second) = (by_seed(metric, first)?, by_seed(metric, second)?);
+        return by_student(&paired(&first, &second));
     }
     let (first, second) = (first.resamples.as_ref()?, second.resamples.as_ref()?);
     if first.blocks != second.blocks {
         return None;
     }
     let name = metric.to_string();
-    let (first, second) = (first.values.get(&name)?, second.values.get(&name)?);
+    let draws = |of: &Resamples| -> Option<Vec<f64>> {
+        let values = of.values.get(&name)?;
+        Some(
+            values
+                .iter()
+                .map(|value| value.unwrap_or(f64::INFINITY))
+                .collect(),
+        )
+    };
+    let (first, second) = (draws(first)?, draws(second)?);
     if first.len() != second.len() {
         return None;
     }
-    by_percentile(paired(first, second))
+    by_percentile(paired(&first, &second))
 }
 
 /// Which of two lanes of one run is better by a figure, if either is.
@@ -124,10 +140,17 @@ fn by_seed(metric: Metric, lane: &Lane) -> Option<Vec<f64>> {
 }
 
 fn paired(first: &[f64], second: &[f64]) -> Vec<f64> {
+    let values = || first.iter().chain(second);
+    let longest = values()
+        .copied()
+        .filter(|value| value.is_finite())
+        .fold(0.0, f64::max);
+    let ceiling = if longest > 0.0 { 2.0 * longest } else { 1.0 };
+    let capped = |value: f64| if value.is_finite() { value } else { ceiling };
     first
         .iter()
         .zip(second)
-        .map(|(first, second)| first - second)
+        .map(|(&first, &second)| capped(first) - capped(second))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! The result document: schema `lagometer/1`.
+//! The result document: schema `lagometer/2`.
 //!
 //! Whatever ran, wherever, ends as this document; tables, pages, budgets and
 //! comparisons read it and nothing else. Units are in the names: `_ms` is
@@ -19,6 +19,7 @@ pub(crate) mod sample;
 mod schema;
 mod spread;
 mod sweep;
+mod upgrade;
 mod weather;
 mod world;
 
@@ -27,8 +28,8 @@ pub use bulk::{Bulk, BulkSample};
 pub use echo::{Echo, EchoCounts};
 pub use imported::{ClockSpan, ImportedStatistics, ShareOver};
 pub use lane::{
-    Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Parity, Quantiles, Timeline,
-    WITHIN_LIMITS_MS, Wire,
+    CensoredQuantiles, Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Parity, Population,
+    Quantiles, Timeline, WITHIN_LIMITS_MS, Wire,
 };
 pub use placement::{Placement, PlacementTrial};
 pub use read::BadDocument;
@@ -41,13 +42,17 @@ pub use world::{
 };
 
 /// The schema's name, as written in every document.
-pub const SCHEMA: &str = "lagometer/1";
+pub const SCHEMA: &str = "lagometer/2";
+
+/// The schema before, which is still read: its quantiles of round trips left
+/// lost messages out.
+pub const OLDER_SCHEMA: &str = "lagometer/1";
 
 /// One run and all it found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document {
-    /// Always `lagometer/1`.
+    /// Always `lagometer/2`.
     pub schema: String,
     /// The command that made it: `run`, `import`, …
     pub command: String,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::distribution::Distribution;
 use crate::document::{
-    Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Quantiles, Resamples, SeedFigures,
-    Timeline,
+    CensoredQuantiles, Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Population,
+    Quantiles, Resamples, SeedFigures, Timeline,
 };
 use crate::episodes::{Disturbed, FIXED_THRESHOLD, adaptive_threshold, episodes};
 use crate::head_of_line::head_of_line;
@@ -36,13 +36,15 @@ pub struct LaneFigures {
     /// As [`Lane::messages`].
     pub messages: MessageCounts,
     /// As [`Lane::rtt_ms`].
-    pub rtt_ms: Quantiles,
+    pub rtt_ms: CensoredQuantiles,
+    /// As [`Lane::rtt_delivered_ms`].
+    pub rtt_delivered_ms: Quantiles,
     /// As [`Lane::rtt_raw_ms`].
     pub rtt_raw_ms: Option<Quantiles>,
     /// As [`Lane::up_ms`].
-    pub up_ms: Option<Quantiles>,
+    pub up_ms: Option<CensoredQuantiles>,
     /// As [`Lane::down_ms`].
-    pub down_ms: Option<Quantiles>,
+    pub down_ms: Option<CensoredQuantiles>,
     /// As [`Lane::head_of_line`].
     pub head_of_line: Option<HeadOfLine>,
     /// As [`Lane::within`].
@@ -108,6 +110,7 @@ impl LaneFigures {
             failure: None,
             messages: self.messages,
             rtt_ms: self.rtt_ms,
+            rtt_delivered_ms: self.rtt_delivered_ms,
             rtt_raw_ms: self.rtt_raw_ms,
             up_ms: self.up_ms,
             down_ms: self.down_ms,
@@ -136,12 +139,12 @@ impl LaneFigures {
         records: &[MessageRecord],
         extra_limits_ms: &[u32],
     ) -> SeedFigures {
-        let mut rtts = delays([records], MessageRecord::rtt);
-        let rtt_ms = Quantiles::of_nanos(&mut rtts);
+        let rtts = sorted_delays([records], MessageRecord::rtt);
         let threshold = adaptive_threshold(Duration::from_nanos(at_rank(&rtts, 500)));
         let mut own = episodes(records, threshold, run.disturbed);
         let mut fixed = episodes(records, FIXED_THRESHOLD, run.disturbed);
         let messages = counts(records);
+        let rtt_ms = over_intended(&rtts, messages.lost);
         let seed_figures = SeedFigures {
             seed: run.seed,
             within: within(&rtts, messages.intended, extra_limits_ms),
@@ -170,11 +173,9 @@ impl LaneFigures {
     /// Fills in the figures of all runs' messages together.
     fn pool(&mut self, runs: &[Vec<MessageRecord>], extra_limits_ms: &[u32]) {
         let slices = || runs.iter().map(Vec::as_slice);
-        let mut rtts = delays(slices(), MessageRecord::rtt);
-        self.rtt_ms = Quantiles::of_nanos(&mut rtts);
+        let rtts = sorted_delays(slices(), MessageRecord::rtt);
+        self.rtt_delivered_ms = Quantiles::of_sorted_nanos(&rtts);
         self.rtt_raw_ms = quantiles_if_any(slices(), MessageRecord::rtt_raw);
-        self.up_ms = quantiles_if_any(slices(), MessageRecord::up);
-        self.down_ms = quantiles_if_any(slices(), MessageRecord::down);
         self.head_of_line = head_of_line(runs.iter().flatten(), at_rank(&rtts, 500));
         for &rtt in &rtts {
             self.histogram.record(Duration::from_nanos(rtt));
@@ -187,6 +188,8 @@ impl LaneFigures {
             self.messages.lost += run.lost;
             self.messages.refused += run.refused;
         }
+        self.rtt_ms = over_intended(&rtts, self.messages.lost);
+        (self.up_ms, self.down_ms) = one_way(runs, self.messages.intended);
         self.within = within(&rtts, self.messages.intended, extra_limits_ms);
     }
 }
@@ -217,23 +220,58 @@ fn counts(records: &[MessageRecord]) -> MessageCounts {
     }
 }
 
-fn delays<'a>(
+/// The round trips of all intended messages.
+fn over_intended(sorted_rtts: &[u64], lost: u64) -> CensoredQuantiles {
+    CensoredQuantiles::of_sorted_nanos(Population::Intended, sorted_rtts, lost)
+}
+
+/// The delays to the far end and back, where its arrivals are known.
+fn one_way(
+    runs: &[Vec<MessageRecord>],
+    intended: u64,
+) -> (Option<CensoredQuantiles>, Option<CensoredQuantiles>) {
+    let slices = || runs.iter().map(Vec::as_slice);
+    let up = sorted_delays(slices(), MessageRecord::up);
+    if up.is_empty() {
+        return (None, None);
+    }
+    let down = sorted_delays(slices(), MessageRecord::down);
+    let arrived = up.len() as u64;
+    let echoes_lost = arrived.saturating_sub(down.len() as u64);
+    (
+        Some(CensoredQuantiles::of_sorted_nanos(
+            Population::Intended,
+            &up,
+            intended - arrived,
+        )),
+        Some(CensoredQuantiles::of_sorted_nanos(
+            Population::Arrived,
+            &down,
+            echoes_lost,
+        )),
+    )
+}
+
+fn sorted_delays<'a>(
     runs: impl IntoIterator<Item = &'a [MessageRecord]>,
     delay: fn(&MessageRecord) -> Option<Duration>,
 ) -> Vec<u64> {
-    runs.into_iter()
+    let mut delays: Vec<u64> = runs
+        .into_iter()
         .flatten()
         .filter_map(delay)
         .map(nanos)
-        .collect()
+        .collect();
+    delays.sort_unstable();
+    delays
 }
 
 fn quantiles_if_any<'a>(
     runs: impl IntoIterator<Item = &'a [MessageRecord]>,
     delay: fn(&MessageRecord) -> Option<Duration>,
 ) -> Option<Quantiles> {
-    let mut delays = delays(runs, delay);
-    (!delays.is_empty()).then(|| Quantiles::of_nanos(&mut delays))
+    let delays = sorted_delays(runs, delay);
+    (!delays.is_empty()).then(|| Quantiles::of_sorted_nanos(&delays))
 }
 
 #[cfg(test)]

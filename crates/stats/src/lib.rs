@@ -36,7 +36,7 @@ pub use episodes::{
 };
 pub use figures::{LaneFigures, SeedRun, figures};
 pub use metric::{Metric, Statistic, Unit, UnknownMetric};
-pub use quantiles::nearest_rank;
+pub use quantiles::{Place, nearest_rank, place};
 pub use record::MessageRecord;
 pub use timeline::{MOST_BUCKETS, timeline};
 pub use verdict::{USUAL_LIMIT_MS, ranking_limit_ms, verdict};

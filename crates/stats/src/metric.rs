@@ -8,11 +8,8 @@ use std::time::Duration;
 use lagometer_units::Span;
 use thiserror::Error;
 
-use crate::distribution::Distribution;
-use crate::document::{Lane, MessageCounts, Milliseconds, Quantiles, SeedFigures};
+use crate::document::{CensoredQuantiles, Lane, Milliseconds, Population, Quantiles, SeedFigures};
 use crate::figures::longest_ms;
-use crate::quantiles::{in_millis, nearest_rank};
-use crate::record::nanos;
 use crate::within::share;
 
 /// One figure of a lane.
@@ -28,11 +25,11 @@ pub enum Metric {
     /// A statistic of the round trip from the intended send, in milliseconds.
     /// A lost message counts as one that never ends.
     Rtt(Statistic),
-    /// A statistic of the one-way delay to the far end, in milliseconds, over
-    /// the messages that arrived.
+    /// A statistic of the one-way delay to the far end, in milliseconds. A
+    /// message that never got there counts as one that takes forever.
     Up(Statistic),
-    /// A statistic of the one-way delay of the echoes that returned, in
-    /// milliseconds.
+    /// A statistic of the one-way delay of the echoes that set out, in
+    /// milliseconds. A lost one takes forever.
     Down(Statistic),
     /// Share of all intended messages that were lost.
     Lost,
@@ -116,16 +113,18 @@ impl Metric {
         matches!(self, Self::Within(_))
     }
 
-    /// The lane's value. `None` where the lane has no such figure, or where so
-    /// many messages were lost that a quantile of all intended ones never
-    /// ended.
+    /// The lane's value. Infinite where so many messages were lost that a
+    /// quantile lies among them; `None` where the lane has no such figure.
     #[must_use]
     pub fn of(self, lane: &Lane) -> Option<f64> {
         match self {
             Self::Within(limit_ms) => lane.within.get(&Milliseconds(limit_ms)).copied(),
-            Self::Rtt(statistic) => rtt_of_all(lane, statistic),
-            Self::Up(statistic) => Some(statistic.of(lane.up_ms.as_ref()?)),
-            Self::Down(statistic) => Some(statistic.of(lane.down_ms.as_ref()?)),
+            Self::Rtt(statistic) if lane.messages.intended > 0 => {
+                Some(statistic.among(&lane.rtt_ms))
+            }
+            Self::Rtt(_) => None,
+            Self::Up(statistic) => Some(statistic.among(lane.up_ms.as_ref()?)),
+            Self::Down(statistic) => Some(statistic.among(lane.down_ms.as_ref()?)),
             Self::Lost => Some(share(lane.messages.lost, lane.messages.intended)),
             Self::Episodes => Some(lane.episodes.len() as f64),
             Self::Episodes500ms => Some(lane.episodes_500ms.len() as f64),
@@ -141,41 +140,27 @@ impl Metric {
         }
     }
 
-    /// The value under one seed. `None` as in [`of`](Self::of), and for
-    /// metrics that are not kept by seed. Quantiles are those of the messages
-    /// that were delivered.
+    /// The value under one seed. Infinite as in [`of`](Self::of); `None` for
+    /// metrics that are not kept by seed.
     #[must_use]
     pub fn of_seed(self, seed: &SeedFigures) -> Option<f64> {
         match self {
             Self::Within(limit_ms) => seed.within.get(&Milliseconds(limit_ms)).copied(),
-            Self::Rtt(statistic) => {
-                statistic.rank_among(&seed.messages)?;
-                Some(statistic.of(&seed.rtt_ms))
+            Self::Rtt(statistic) if seed.rtt_ms.of != Population::Delivered => {
+                Some(statistic.among(&seed.rtt_ms))
             }
             Self::Lost => Some(share(seed.messages.lost, seed.messages.intended)),
             Self::Episodes => Some(seed.episodes as f64),
             Self::WorstEpisode => Some(seed.worst_episode_ms),
             Self::Overhead => seed.overhead,
-            Self::Up(_)
+            Self::Rtt(_)
+            | Self::Up(_)
             | Self::Down(_)
             | Self::Episodes500ms
             | Self::WorstRecovery
             | Self::CpuPerMessage => None,
         }
     }
-}
-
-/// A statistic of the round trips of all intended messages, lost ones being
-/// endless.
-fn rtt_of_all(lane: &Lane, statistic: Statistic) -> Option<f64> {
-    let rank = statistic.rank_among(&lane.messages)?;
-    if lane.messages.lost == 0 || rank == 1 {
-        return Some(statistic.of(&lane.rtt_ms));
-    }
-    // The document's quantiles are those of delivered messages; the rank among
-    // all of them is found in the histogram.
-    let histogram = Distribution::from_base64(&lane.histogram).ok()?;
-    Some(in_millis(nanos(histogram.at_rank(rank))))
 }
 
 impl Statistic {
@@ -193,18 +178,32 @@ impl Statistic {
         }
     }
 
-    /// The statistic's rank among all intended messages, if a delivered one
-    /// has it. A mean needs them all.
-    fn rank_among(self, messages: &MessageCounts) -> Option<u64> {
-        let rank = match self {
-            Self::Min => 1,
-            Self::P50 => nearest_rank(messages.intended, 500),
-            Self::P90 => nearest_rank(messages.intended, 900),
-            Self::P99 => nearest_rank(messages.intended, 990),
-            Self::P99_9 => nearest_rank(messages.intended, 999),
-            Self::Max | Self::Mean => messages.intended,
+    /// The statistic's value, infinite where it lies among what was lost.
+    fn among(self, quantiles: &CensoredQuantiles) -> f64 {
+        let value = match self {
+            Self::Min => quantiles.min,
+            Self::P50 => quantiles.p50,
+            Self::P90 => quantiles.p90,
+            Self::P99 => quantiles.p99,
+            Self::P99_9 => quantiles.p99_9,
+            Self::Max => quantiles.max,
+            Self::Mean => quantiles.mean,
         };
-        (1..=messages.delivered).contains(&rank).then_some(rank)
+        value.unwrap_or(f64::INFINITY)
+    }
+
+    /// The quantile it is, in thousandths; a mean is none.
+    #[must_use]
+    pub const fn per_mille(self) -> Option<u32> {
+        Some(match self {
+            Self::Min => 0,
+            Self::P50 => 500,
+            Self::P90 => 900,
+            Self::P99 => 990,
+            Self::P99_9 => 999,
+            Self::Max => 1000,
+            Self::Mean => return None,
+        })
     }
 }
 
@@ -408,8 +407,10 @@ mod tests {
         // Of a hundred, the 99th is the slowest delivered, the 100th never came.
         let p99 = Metric::Rtt(Statistic::P99).of(&lane).unwrap();
         assert!((p99 - 80.0).abs() < 0.1, "{p99}");
-        assert_eq!(Metric::Rtt(Statistic::Max).of(&lane), None);
-        assert_eq!(Metric::Rtt(Statistic::P99_9).of(&lane), None);
+        let lost = Some(f64::INFINITY);
+        assert_eq!(Metric::Rtt(Statistic::Max).of(&lane), lost);
+        assert_eq!(Metric::Rtt(Statistic::P99_9).of(&lane), lost);
+        assert_eq!(Metric::Rtt(Statistic::Mean).of(&lane), lost);
         assert_eq!(
             Metric::Rtt(Statistic::P50).of(&lane).map(f64::round),
             Some(60.0)
@@ -418,11 +419,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_delivered_nothing_has_no_delays() {
-        for rtts in [&[][..], &[None, None]] {
+    fn a_lane_that_delivered_nothing_is_infinitely_late_and_one_that_sent_nothing_is_not() {
+        for (rtts, delay) in [(&[][..], None), (&[None, None], Some(f64::INFINITY))] {
             let lane = lane(rtts);
             for statistic in STATISTICS {
-                assert_eq!(Metric::Rtt(statistic).of(&lane), None, "{statistic}");
+                assert_eq!(Metric::Rtt(statistic).of(&lane), delay, "{statistic}");
             }
         }
     }

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Episode, Resamples, WITHIN_LIMITS_MS};
 use crate::metric::{Metric, Statistic};
-use crate::quantiles::{in_millis, nearest_rank};
+use crate::quantiles::{Place, in_millis, place};
 use crate::record::{MessageRecord, nanos};
 use crate::within::share;
 
@@ -35,8 +35,9 @@ const SHORTEST_BLOCK: u64 = 2_000_000_000;
 const FEWEST_BLOCKS: u64 = 10;
 
 /// What is worked out for every draw beside the shares.
-const QUANTILES: [(Statistic, u32); 3] = [
+const QUANTILES: [(Statistic, u32); 4] = [
     (Statistic::P50, 500),
+    (Statistic::P90, 900),
     (Statistic::P99, 990),
     (Statistic::P99_9, 999),
 ];
@@ -50,7 +51,7 @@ pub(crate) fn resamples(
 ) -> Option<Resamples> {
     let blocks = Blocks::cut(records, episodes, extra_limits_ms)?;
     let mut generator = SplitMix64(blocks.len() as u64);
-    let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
     for _ in 0..DRAWS {
         let mut drawn = vec![0_u64; blocks.len()];
         for _ in 0..blocks.len() {
@@ -60,12 +61,9 @@ pub(crate) fn resamples(
             values
                 .entry(metric.to_string())
                 .or_default()
-                .push(rounded(value));
+                .push(value.is_finite().then(|| rounded(value)));
         }
     }
-    // A draw in which nothing was delivered has no quantiles; without a value
-    // in every draw a metric cannot be paired.
-    values.retain(|_, values| values.len() == DRAWS);
     Some(Resamples {
         blocks: blocks.len() as u32,
         block_s: blocks.length as f64 / 1e9,
@@ -147,7 +145,9 @@ impl Blocks {
             .map(|&(_, block)| drawn[block as usize])
             .sum();
         let mut ranks = QUANTILES
-            .map(|(statistic, per_mille)| (statistic, nearest_rank(delivered, per_mille)))
+            .map(|(statistic, per_mille)| {
+                (statistic, place(per_mille, delivered, intended - delivered))
+            })
             .into_iter()
             .peekable();
         let mut limits = self.limits_ms.iter().copied().peekable();
@@ -161,11 +161,15 @@ impl Blocks {
                 continue;
             }
             seen += weight;
-            while let Some((statistic, _)) = ranks.next_if(|&(_, rank)| rank <= seen) {
+            let is_reached = |place| matches!(place, Place::Rank(rank) if rank <= seen);
+            while let Some((statistic, _)) = ranks.next_if(|&(_, place)| is_reached(place)) {
                 figures.push((Metric::Rtt(statistic), in_millis(rtt)));
             }
         }
         figures.extend(limits.map(|limit_ms| (Metric::Within(limit_ms), share(seen, intended))));
+        // What is left lies among the lost.
+        figures.extend(ranks.map(|(statistic, _)| (Metric::Rtt(statistic), f64::INFINITY)));
+        figures.push((Metric::Lost, share(intended - delivered, intended)));
         figures
     }
 }
@@ -225,6 +229,13 @@ mod tests {
         resamples(records, &episodes, &[50, 120])
     }
 
+    fn finite(drawn: &Resamples, metric: &str) -> Vec<f64> {
+        drawn.values[metric]
+            .iter()
+            .map(|value| value.unwrap())
+            .collect()
+    }
+
     #[test]
     fn a_short_run_says_nothing() {
         assert_eq!(drawn(&run(15, |_| 60)), None);
@@ -238,14 +249,11 @@ mod tests {
         assert!((drawn.block_s - 10.0).abs() < 1e-12);
         for (metric, values) in &drawn.values {
             assert_eq!(values.len(), DRAWS, "{metric}");
-            assert!(
-                values.iter().all(|value| (value - values[0]).abs() < 1e-12),
-                "{metric}"
-            );
+            assert!(values.iter().all(|value| *value == values[0]), "{metric}");
         }
-        assert!((drawn.values["within_50ms"][0]).abs() < 1e-12);
-        assert!((drawn.values["within_120ms"][0] - 1.0).abs() < 1e-12);
-        assert!((drawn.values["rtt_ms.p99"][0] - 60.0).abs() < 1e-12);
+        assert_eq!(drawn.values["within_50ms"][0], Some(0.0));
+        assert_eq!(drawn.values["within_120ms"][0], Some(1.0));
+        assert_eq!(drawn.values["rtt_ms.p99"][0], Some(60.0));
     }
 
     #[test]
@@ -259,7 +267,7 @@ mod tests {
             }
         }))
         .unwrap();
-        let shares = &drawn.values["within_150ms"];
+        let shares = finite(&drawn, "within_150ms");
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         assert!((mean - 2.0 / 3.0).abs() < 0.03, "{mean}");
         // The deviation of a share over 60 independent blocks.
@@ -274,7 +282,7 @@ mod tests {
             "{}",
             variance.sqrt()
         );
-        let episodes = &drawn.values["episodes"];
+        let episodes = finite(&drawn, "episodes");
         let mean = episodes.iter().sum::<f64>() / episodes.len() as f64;
         assert!((mean - 20.0).abs() < 1.5, "{mean}");
     }
@@ -288,15 +296,21 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_that_a_draw_lacks_are_in_none() {
+    fn a_quantile_is_infinite_in_draws_that_lose_more_than_it_allows_for() {
         // Only the first of ten stretches delivers anything.
         let mut records = run(100, |_| 60);
         for record in &mut records[200..] {
             record.returned = None;
         }
         let drawn = resamples(&records, &[], &[]).unwrap();
-        assert!(!drawn.values.contains_key("rtt_ms.p50"));
-        assert_eq!(drawn.values["within_150ms"].len(), DRAWS);
+        let medians = &drawn.values["rtt_ms.p50"];
+        assert_eq!(medians.len(), DRAWS);
+        assert!(medians.iter().filter(|median| median.is_none()).count() > DRAWS / 2);
+        let shares = finite(&drawn, "within_150ms");
+        for (median, share) in medians.iter().zip(&shares) {
+            // Half of what was intended, or more, arrived.
+            assert_eq!(median.is_some(), *share >= 0.5);
+        }
     }
 
     #[test]
@@ -309,7 +323,7 @@ mod tests {
         assert!(
             drawn.values["within_2000ms"]
                 .iter()
-                .all(|share| (share - 0.5).abs() < 1e-9)
+                .all(|share| share.is_some_and(|share| (share - 0.5).abs() < 1e-9))
         );
     }
 }

@@ -74,7 +74,7 @@ fn every_log_has_its_known_statistics() {
         let log = Log::parse(&text).expect("the log holds round trips");
         let spacing = Duration::from_millis(expected.number("spacing_ms") as u64);
         let lane = log.to_lane("log", "unknown", spacing);
-        check_quantiles(&expected, &lane.rtt_ms);
+        check_quantiles(&expected, &lane.rtt_delivered_ms);
         check_statistics(&expected, &lane.imported.expect("an imported lane says so"));
         let histogram = Distribution::from_base64(&lane.histogram).expect("our own histogram");
         assert_eq!(histogram.len(), lane.messages.delivered);

@@ -1,14 +1,14 @@
 //! What only some readers need, folded away: each lane's settings, messages,
 //! wire and longest lags, each seed's figures, the machine, the experiment.
 
-use lagometer_stats::{Lane, NoiseFloor, NoiseQuantiles, Quantiles};
+use lagometer_stats::{CensoredQuantiles, Lane, NoiseFloor, NoiseQuantiles, Quantiles};
 use serde_json::Value;
 
 use super::markup::esc;
 use super::ribbon::is_of_first_seed;
 use super::scale::clock;
 use super::view::View;
-use crate::figure::Figure;
+use crate::figure::{Figure, LOST};
 use crate::ranking;
 use crate::written::{self, NOTHING, milliseconds};
 
@@ -182,26 +182,40 @@ fn delays(lane: &Lane, out: &mut String) {
     if lane.messages.delivered == 0 {
         return;
     }
-    let rows: Vec<(&str, &Quantiles)> = [
-        ("round trip", Some(&lane.rtt_ms)),
-        ("from the moment it was taken", lane.rtt_raw_ms.as_ref()),
-        ("up", lane.up_ms.as_ref()),
-        ("down", lane.down_ms.as_ref()),
+    let rows: Vec<(&str, [Option<f64>; 7])> = [
+        ("round trip", Some(censored(&lane.rtt_ms))),
+        ("of delivered messages", Some(whole(&lane.rtt_delivered_ms))),
+        (
+            "from the moment it was taken, delivered",
+            lane.rtt_raw_ms.as_ref().map(whole),
+        ),
+        ("up", lane.up_ms.as_ref().map(censored)),
+        (
+            "down, of those that got there",
+            lane.down_ms.as_ref().map(censored),
+        ),
     ]
     .into_iter()
     .filter_map(|(name, quantiles)| Some((name, quantiles?)))
     .collect();
-    *out += r#"<div class="broad"><h3>Delays of delivered messages, ms</h3><div class="scroll"><table><thead><tr><th></th><th class="n">min</th><th class="n">p50</th><th class="n">p90</th><th class="n">p99</th><th class="n">p99.9</th><th class="n">worst</th><th class="n">mean</th></tr></thead><tbody>"#;
+    *out += r#"<div class="broad"><h3>Delays of all intended messages, ms</h3><div class="scroll"><table><thead><tr><th></th><th class="n">min</th><th class="n">p50</th><th class="n">p90</th><th class="n">p99</th><th class="n">p99.9</th><th class="n">worst</th><th class="n">mean</th></tr></thead><tbody>"#;
     for (name, each) in rows {
         append!(out, r#"<tr><th scope="row">{name}</th>"#);
-        for value in [
-            each.min, each.p50, each.p90, each.p99, each.p99_9, each.max, each.mean,
-        ] {
-            append!(out, r#"<td class="n">{}</td>"#, milliseconds(value));
+        for value in each {
+            let text = value.map_or(LOST.to_owned(), milliseconds);
+            append!(out, r#"<td class="n">{text}</td>"#);
         }
         *out += "</tr>";
     }
     *out += "</tbody></table></div></div>";
+}
+
+fn censored(of: &CensoredQuantiles) -> [Option<f64>; 7] {
+    [of.min, of.p50, of.p90, of.p99, of.p99_9, of.max, of.mean]
+}
+
+fn whole(of: &Quantiles) -> [Option<f64>; 7] {
+    [of.min, of.p50, of.p90, of.p99, of.p99_9, of.max, of.mean].map(Some)
 }
 
 fn longest_lags(view: &View<'_>, lane: &Lane, out: &mut String) {

@@ -16,7 +16,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
-<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ worst; dashed is {} ms.</p>"#,
+<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.</p>"#,
         if view.document.seeds.len() > 1 {
             ", ± is half the range over the seeds and lags are counted per seed"
         } else {
@@ -151,7 +151,7 @@ fn strip(view: &View<'_>, lane: &Lane, out: &mut String) {
     if lane.messages.delivered == 0 {
         return;
     }
-    let rtt = &lane.rtt_ms;
+    let rtt = &lane.rtt_delivered_ms;
     let at = |value: f64| per_cent(view.rtt.position(value));
     append!(
         out,

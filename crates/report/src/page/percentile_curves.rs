@@ -332,7 +332,7 @@ fn direct_labels(view: &View<'_>, curves: &[Curve], top: f64, out: &mut String) 
             view.look(*place).classes(),
             coordinate(*top),
             esc(&lane.lane),
-            written::milliseconds_with_unit(lane.rtt_ms.max)
+            written::milliseconds_with_unit(lane.rtt_delivered_ms.max)
         );
     }
     *out += "</div>";

@@ -196,7 +196,10 @@ fn in_short(view: &View<'_>, lane: &Lane) -> String {
         1 => "1 lag".to_owned(),
         many => format!("{many} lags"),
     };
-    format!("{lags}, worst {}", milliseconds_with_unit(rtt.max))
+    match rtt.max {
+        Some(worst) => format!("{lags}, worst {}", milliseconds_with_unit(worst)),
+        None => format!("{lags}, some lost"),
+    }
 }
 
 /// A tick at the top for every column in which messages were lost.

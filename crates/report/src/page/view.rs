@@ -36,7 +36,8 @@ impl<'a> View<'a> {
             .lanes
             .iter()
             .filter(|lane| lane.messages.delivered > 0);
-        let extremes = measured.flat_map(|lane| [lane.rtt_ms.min, lane.rtt_ms.max]);
+        let extremes =
+            measured.flat_map(|lane| [lane.rtt_delivered_ms.min, lane.rtt_delivered_ms.max]);
         Self {
             index,
             name,

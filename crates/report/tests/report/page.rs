@@ -124,7 +124,8 @@ fn documents_with_holes_and_nonsense_still_make_a_page() {
     odd.lanes[1].timeline.step_s = 0.0;
     odd.lanes[1].timeline.min_ms.truncate(3);
     odd.lanes[1].wire = None;
-    odd.lanes[2].rtt_ms.max = f64::MAX;
+    odd.lanes[2].rtt_ms.max = Some(f64::MAX);
+    odd.lanes[2].rtt_delivered_ms.max = f64::MAX;
     odd.lanes[2].episodes.push(Episode {
         start_s: f64::NAN,
         duration_ms: f64::INFINITY,

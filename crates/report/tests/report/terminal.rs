@@ -178,6 +178,6 @@ fn documents_of_another_schema_are_refused() {
     let refused = compare(&a, &b).expect_err("another schema");
     assert_eq!(
         refused.to_string(),
-        "the second document is of schema `lagometer/0`; this program compares `lagometer/1`"
+        "the second document is of schema `lagometer/0`; this program compares `lagometer/2`"
     );
 }

@@ -26,17 +26,24 @@ pub struct Lane {
     pub failure: Option<String>,
     /// Messages and what became of them.
     pub messages: MessageCounts,
-    /// Round trips from the intended send time (no coordinated omission).
-    pub rtt_ms: Quantiles,
-    /// Round trips from the moment the transport took the message.
+    /// Round trips from the intended send time (no coordinated omission) of
+    /// all intended messages, lost ones being infinitely late.
+    pub rtt_ms: CensoredQuantiles,
+    /// The same of the messages that were delivered, for charts of what
+    /// arrived. Says nothing of what did not.
+    #[serde(default)]
+    pub rtt_delivered_ms: Quantiles,
+    /// Round trips of delivered messages from the moment the transport took
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_raw_ms: Option<Quantiles>,
-    /// One-way delay to the far end, from the intended send time.
+    /// One-way delay to the far end, from the intended send time, of all
+    /// intended messages; absent where the far end's arrivals are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub up_ms: Option<Quantiles>,
-    /// One-way delay of the echo.
+    pub up_ms: Option<CensoredQuantiles>,
+    /// One-way delay of the echo, of all messages that reached the far end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub down_ms: Option<Quantiles>,
+    pub down_ms: Option<CensoredQuantiles>,
     /// Head-of-line blocking, where the transport can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_of_line: Option<HeadOfLine>,
@@ -149,6 +156,54 @@ pub struct Quantiles {
     pub max: f64,
     /// Mean.
     pub mean: f64,
+}
+
+/// Of which messages quantiles are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Population {
+    /// All that were meant to be sent; a lost one is infinitely late.
+    #[default]
+    Intended,
+    /// All that reached the far end; one whose echo was lost is infinitely
+    /// late.
+    Arrived,
+    /// Those whose echo came back and no others, as documents of
+    /// `lagometer/1` have it.
+    Delivered,
+}
+
+impl Population {
+    /// What a document means that does not say.
+    const fn unsaid() -> Self {
+        Self::Delivered
+    }
+}
+
+/// Nearest-rank quantiles in the unit the field's name gives, of messages some
+/// of which may be infinitely late. Null is one that lies among those, and
+/// everything is null where there was no message.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CensoredQuantiles {
+    /// Of which messages.
+    #[serde(default = "Population::unsaid")]
+    pub of: Population,
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p99_9: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Mean.
+    pub mean: Option<f64>,
 }
 
 /// Delay that complete messages waited for earlier ones.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::{Bulk, Document, Echo, Lane, SCHEMA};
+use super::{Bulk, Document, Echo, Lane, OLDER_SCHEMA, SCHEMA, upgrade};
 use crate::distribution::{BadDistribution, Distribution};
 
 /// Why a text is not a result document that can be read.
@@ -27,7 +27,7 @@ pub enum BadDocument {
     NotADocument,
     /// The document is of a schema that this version does not read.
     #[error(
-        "the document is of schema `{found}` and this version reads `{SCHEMA}`; make the run again \
+        "the document is of schema `{found}` and this version reads `{SCHEMA}` and `{OLDER_SCHEMA}`; make the run again \
          or use the version that wrote it"
     )]
     OtherSchema {
@@ -63,18 +63,19 @@ pub enum BadDocument {
 }
 
 impl Document {
-    /// Reads a result document.
+    /// Reads a result document, of this schema or of the one before; what that
+    /// one says is brought to what this one means.
     ///
     /// Fields that this version does not know are passed over: a schema only
     /// ever gains fields, and takes a new name when one changes its meaning.
     ///
     /// # Errors
     ///
-    /// [`BadDocument`] for anything that is not a document of [`SCHEMA`] whose
-    /// figures agree with each other.
+    /// [`BadDocument`] for anything that is not a document of [`SCHEMA`] or
+    /// [`OLDER_SCHEMA`] whose figures agree with each other.
     pub fn from_json(text: &str) -> Result<Self, BadDocument> {
-        check_schema(text)?;
-        let document: Self =
+        let is_older = check_schema(text)?;
+        let mut document: Self =
             serde_json::from_str(text).map_err(|error| BadDocument::Malformed {
                 line: error.line(),
                 column: error.column(),
@@ -90,6 +91,9 @@ impl Document {
         if let Some(echo) = &document.echo {
             check_echo(echo)?;
         }
+        if is_older {
+            upgrade::from_first(&mut document);
+        }
         Ok(document)
     }
 
@@ -104,7 +108,8 @@ impl Document {
 }
 
 /// Looks at the schema's name before anything else, whatever else there is.
-fn check_schema(text: &str) -> Result<(), BadDocument> {
+/// Whether it is the older one.
+fn check_schema(text: &str) -> Result<bool, BadDocument> {
     #[derive(Deserialize)]
     struct Named {
         schema: Option<serde_json::Value>,
@@ -121,7 +126,8 @@ fn check_schema(text: &str) -> Result<(), BadDocument> {
         }
     })?;
     match named.schema.as_ref().and_then(serde_json::Value::as_str) {
-        Some(SCHEMA) => Ok(()),
+        Some(SCHEMA) => Ok(false),
+        Some(OLDER_SCHEMA) => Ok(true),
         Some(found) if found.starts_with("lagometer/") => Err(BadDocument::OtherSchema {
             found: found.to_owned(),
         }),
@@ -231,7 +237,7 @@ mod tests {
 
     #[test]
     fn another_schema_is_refused_by_name_whatever_else_it_holds() {
-        for found in ["lagometer/0", "lagometer/2"] {
+        for found in ["lagometer/0", "lagometer/3"] {
             let text = format!(r#"{{"lanes": 7, "schema": "{found}"}}"#);
             let refused = Document::from_json(&text).unwrap_err();
             assert_eq!(
@@ -241,7 +247,7 @@ mod tests {
                 }
             );
             assert!(
-                refused.to_string().contains("reads `lagometer/1`"),
+                refused.to_string().contains("reads `lagometer/2`"),
                 "{refused}"
             );
         }

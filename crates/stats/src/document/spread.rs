@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MessageCounts, Milliseconds, Quantiles};
+use super::{CensoredQuantiles, MessageCounts, Milliseconds};
 
 /// Figures of one run drawn anew many times from its own stretches: lanes of
 /// one run draw the same stretches, so the n-th values of two lanes are a
@@ -18,8 +18,8 @@ pub struct Resamples {
     /// Length of a stretch in seconds.
     pub block_s: f64,
     /// For each metric, by its name as in a budget's result, its value in
-    /// each draw.
-    pub values: BTreeMap<String, Vec<f64>>,
+    /// each draw; null where it was infinite, a quantile that was lost.
+    pub values: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 /// One seed's figures for one lane.
@@ -30,8 +30,8 @@ pub struct SeedFigures {
     pub seed: u64,
     /// Messages and what became of them.
     pub messages: MessageCounts,
-    /// Round trips from the intended send time.
-    pub rtt_ms: Quantiles,
+    /// Round trips from the intended send time, of all intended messages.
+    pub rtt_ms: CensoredQuantiles,
     /// Share of all intended messages within so many milliseconds, as for
     /// the lane.
     pub within: BTreeMap<Milliseconds, f64>,

@@ -51,7 +51,7 @@ fn a_lane_has_both_kinds_of_figures() {
         .unwrap()
         .to_lane("old", "kcp", Duration::from_millis(50));
     assert_eq!(lane.messages.delivered, 42);
-    assert!((lane.rtt_ms.max - 467.0).abs() < 1e-9);
+    assert!((lane.rtt_delivered_ms.max - 467.0).abs() < 1e-9);
     assert!((lane.within[&Milliseconds(200)] - 37.0 / 42.0).abs() < 1e-12);
     assert_eq!(lane.episodes.len(), 1);
     assert!(

@@ -103,11 +103,13 @@ fn lead(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     };
     let next = &runner_up.lane;
     let (Some(ours), Some(theirs)) = (metric.of(ranking.best), metric.of(runner_up)) else {
-        // So many of the runner-up's messages were lost that it has no such
-        // figure.
         return format!(", ahead of {next}");
     };
     match metric {
+        Metric::Rtt(_) if theirs.is_infinite() => format!(
+            ", its slowest thousandth taking {ours:.0} ms or more where {next}, the next best, \
+             lost it"
+        ),
         Metric::Rtt(_) => format!(
             ", its slowest thousandth taking {ours:.0} ms or more against {theirs:.0} ms for \
              {next}, the next best"
