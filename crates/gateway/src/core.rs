@@ -106,7 +106,7 @@ pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
 pub use channels::{AuthRequest, AuthVerdict, ChannelSide, Ticket};
 pub use check::{BrokenInvariant, sides_agree};
-pub use connections::{AddressBanned, ConnectionSide, Received, Recording};
+pub use connections::{AddressBanned, ConnectionSide, ReadControl, Received, Recording};
 pub use counters::{
     BUCKET_ENDS_US, Buckets, COUNTED_TYPES, ChannelCounters, ConnectionCounters, PeerCounters,
     TypeCounters,

@@ -45,13 +45,31 @@ pub enum ToChannels {
     },
     /// A client misbehaved.
     Misbehaved(Misbehaviour),
-    /// Messages of a client wait for a server that cannot keep up: the client
-    /// is to be read more slowly.
+    /// What a client caused waits for a server that cannot keep up: the client
+    /// is not to be read for a while.
     Congested {
         /// The client.
         sender: ConnId,
-        /// How long it is not to be read.
+        /// The server.
+        receiver: ConnId,
+        /// How long the client is not to be read.
         pause: Duration,
+    },
+    /// The pause of a client of this side has ended: is the server still
+    /// congested with what the client caused? Answered with
+    /// [`ToConnections::Pause`] or [`ToConnections::Resume`].
+    AskCongestion {
+        /// The client.
+        sender: ConnId,
+        /// The server.
+        receiver: ConnId,
+    },
+    /// The answer of the server's side where it is not.
+    Relieved {
+        /// The client.
+        sender: ConnId,
+        /// The server.
+        receiver: ConnId,
     },
     /// What a slow reader had not read of a channel grew too large to be
     /// merged: it needs all of the channel's data again.
@@ -125,22 +143,40 @@ pub enum ToConnections {
         /// The message.
         message: Bytes,
     },
-    /// One message of a client for a server.
+    /// One message for a server that a client has caused: its own, passed on, or
+    /// a notice of what came of its request.
     Forward {
-        /// Who sent it.
-        from: ConnId,
+        /// The client.
+        cause: ConnId,
         /// The recipient.
         to: ConnId,
         /// The message.
         message: Bytes,
     },
-    /// A client is not to be read for a while: its messages wait for a server
+    /// A client is not to be read for a while: what it caused waits for a server
     /// that cannot keep up.
     Pause {
         /// The client.
         id: ConnId,
+        /// The server.
+        receiver: ConnId,
         /// How long.
         pause: Duration,
+    },
+    /// Is a server of this side still congested with what a client caused?
+    /// Answered with [`ToChannels::Congested`] or [`ToChannels::Relieved`].
+    AskCongestion {
+        /// The client.
+        sender: ConnId,
+        /// The server.
+        receiver: ConnId,
+    },
+    /// A client is no longer paused for a server's sake.
+    Resume {
+        /// The client.
+        id: ConnId,
+        /// The server.
+        receiver: ConnId,
     },
     /// One message for several.
     SendMany {

@@ -11,6 +11,7 @@ mod accounts;
 mod admission;
 mod auth;
 mod beats;
+mod causes;
 mod channel;
 mod check;
 mod cut;
@@ -84,6 +85,8 @@ pub struct ChannelSide {
     /// The last tick at which some window was due.
     last_tick: Option<Time>,
     sides: BTreeSet<SideId>,
+    /// The client whose request is being handled.
+    cause: Option<ConnId>,
     to_connections: VecDeque<(SideId, ToConnections)>,
     scratch: Vec<u8>,
     head: Vec<u8>,
@@ -115,6 +118,7 @@ impl ChannelSide {
             timers: Timers::default(),
             last_tick: None,
             sides: BTreeSet::new(),
+            cause: None,
             to_connections: VecDeque::new(),
             scratch: Vec::new(),
             head: Vec::new(),
@@ -147,7 +151,15 @@ impl ChannelSide {
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
             ToChannels::Messages { from, packet } => self.messages(now, from, &packet),
-            ToChannels::Congested { sender, pause } => self.pause(sender, pause),
+            ToChannels::Congested {
+                sender,
+                receiver,
+                pause,
+            } => self.congested(sender, receiver, pause),
+            ToChannels::AskCongestion { sender, receiver } => {
+                self.ask_congestion(sender, receiver);
+            }
+            ToChannels::Relieved { sender, receiver } => self.relieved(sender, receiver),
             ToChannels::Closed { key, broke_off } => self.closed(now, from, key, broke_off),
             ToChannels::Misbehaved(what) => self.misbehaved(now, what),
             ToChannels::Resync { id, channel } => self.resync(now, id, channel),

@@ -10,6 +10,7 @@
 //! it has caught up. What cannot be merged waits up to a second limit, at which
 //! the connection is closed, as it is when it reads nothing for too long.
 
+mod backlog;
 mod behind;
 mod check;
 mod congestion;
@@ -20,7 +21,7 @@ mod inbound;
 mod outbox;
 mod recorder;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ use super::events::{Event, Events};
 use super::ids::{ConnId, ConnKey, Peer, household};
 use super::settings::ConnectionSettings;
 
+pub use congestion::ReadControl;
 use connection::{AddressProof, Connection, Login, Table};
 use groups::Groups;
 pub use inbound::Received;
@@ -64,8 +66,10 @@ pub struct ConnectionSide {
     /// Slots of connections with something to write, each once.
     writable: VecDeque<ConnKey>,
     closing: VecDeque<(ConnKey, CloseReason)>,
-    /// Connections that are to be read more slowly, each once.
-    paused: VecDeque<ConnKey>,
+    /// Connections that are to be paused or resumed.
+    read_control: VecDeque<ConnKey>,
+    /// When pauses end, or answers about them are due.
+    pauses_due: BTreeSet<(Time, ConnKey)>,
     recordings: VecDeque<Recording>,
     recording: bool,
     /// Bytes kept of all recordings.
@@ -109,7 +113,8 @@ impl ConnectionSide {
             to_channels: VecDeque::new(),
             writable: VecDeque::new(),
             closing: VecDeque::new(),
-            paused: VecDeque::new(),
+            read_control: VecDeque::new(),
+            pauses_due: BTreeSet::new(),
             recordings: VecDeque::new(),
             recording: false,
             recorded_bytes: 0,
@@ -262,8 +267,12 @@ impl ConnectionSide {
         };
         connection.outbox.wrote(bytes);
         self.counters.of_mut(connection.peer).bytes_out += bytes as u64;
+        if let Some(backlog) = &mut connection.backlog {
+            backlog.settle(connection.outbox.waiting());
+        }
         if connection.outbox.is_empty() {
             connection.stuck_since = None;
+            connection.backlog = None;
         } else if bytes > 0 || connection.stuck_since.is_none() {
             connection.stuck_since = Some(now);
         }
@@ -287,19 +296,6 @@ impl ConnectionSide {
         self.closing.pop_front()
     }
 
-    /// The next connection that is not to be read for a while, for its messages
-    /// wait for a server that cannot keep up. Whoever reads it all the same
-    /// risks that the server is closed as a slow reader.
-    pub fn poll_pause(&mut self) -> Option<(ConnKey, Duration)> {
-        loop {
-            let key = self.paused.pop_front()?;
-            let connection = self.table.get_mut(key);
-            if let Some(pause) = connection.and_then(|connection| connection.pause.take()) {
-                return Some((key, pause));
-            }
-        }
-    }
-
     /// Whether something came up that has not been fetched yet: bytes to write,
     /// or connections to close. Whoever sleeps now would hold it up.
     #[must_use]
@@ -310,11 +306,14 @@ impl ConnectionSide {
     /// When [`handle_deadline`](Self::handle_deadline) is to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        self.look_over_at
+        let pause = self.pauses_due.first().map(|(due, _)| *due);
+        [self.look_over_at, pause].into_iter().flatten().min()
     }
 
-    /// Looks for connections that have run out of time.
+    /// Does what is due: pauses end, and connections that have run out of time
+    /// are closed.
     pub fn handle_deadline(&mut self, now: Time) {
+        self.end_pauses(now);
         if self.look_over_at.is_none_or(|at| now < at) {
             return;
         }

@@ -38,7 +38,8 @@ pub struct PeerCounters {
     pub updates_merged: u64,
     /// Channels whose whole state a slow reader was given instead.
     pub resyncs: u64,
-    /// Messages that found a server congested, so that their sender was paused.
+    /// Pauses of those with more than a little waiting at a congested server,
+    /// renewals counted.
     pub paused: u64,
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
-use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer, Recording};
+use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer, ReadControl, Recording};
 
 use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
@@ -257,7 +257,7 @@ impl ConnectionLoop {
         self.side.handle_deadline(now);
         self.link.handle_deadline(now);
         self.link.exchange(now, &mut self.side);
-        self.pause_senders(now);
+        self.pause_senders();
         self.look_over(now);
         self.flush(now);
         self.close_those_to_go(now);
@@ -322,9 +322,11 @@ impl ConnectionLoop {
 
     /// Those whose messages wait for a server that cannot keep up are read more
     /// slowly.
-    fn pause_senders(&mut self, now: Time) {
-        while let Some((key, pause)) = self.side.poll_pause() {
-            self.pause(key, now + pause);
+    fn pause_senders(&mut self) {
+        while let Some((key, control)) = self.side.poll_pause() {
+            if self.sockets.get(key).is_some() {
+                self.hold_back(key.slot(), control == ReadControl::Pause);
+            }
         }
     }
 

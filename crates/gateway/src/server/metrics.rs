@@ -304,7 +304,7 @@ const OWN_PEER_METRICS: &[PeerMetric] = &[
     ),
     (
         "gateway_pauses_total",
-        "Messages that found a server congested, so that their sender was read more slowly",
+        "Pauses of clients with more than a little waiting at a congested server, renewals counted",
         |of| of.paused,
     ),
     (

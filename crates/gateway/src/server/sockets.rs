@@ -31,8 +31,11 @@ pub(super) struct Socket {
     /// The poller has told that the peer has gone: behind what is to be read is
     /// the end.
     pub(super) has_ended: bool,
-    /// Nothing is read of it until then.
+    /// Nothing is read of it until then: it has sent more than its share.
     pub(super) paused_until: Option<Time>,
+    /// Nothing is read of it until the core resumes it: what it sent waits for a
+    /// server that cannot keep up.
+    pub(super) is_held_back: bool,
     pub(super) pace: Pace,
     /// Processor time that it has cost before its login.
     pub(super) login_work: Duration,
@@ -40,6 +43,13 @@ pub(super) struct Socket {
     pub(super) blocked: bool,
     /// What the poller watches it for.
     pub(super) interest: Interest,
+}
+
+impl Socket {
+    /// Whether it is not to be read for now.
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused_until.is_some() || self.is_held_back
+    }
 }
 
 /// By the slots of the connection side.

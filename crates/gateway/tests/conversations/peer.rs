@@ -14,11 +14,18 @@ use prost::Message;
 const PACKET_BYTES: usize = 1 << 20;
 
 /// One end of a connection.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct TestPeer {
     pub(crate) side: usize,
     pub(crate) key: ConnKey,
     pub(crate) is_open: bool,
     pub(crate) stalls: bool,
+    /// The core has it not read for now.
+    pub(crate) paused: bool,
+    /// Its driver does not read it for now, of its own.
+    pub(crate) held_back: bool,
+    /// What it has sent and was not read.
+    pub(crate) unread: Vec<u8>,
     /// What it has read and nobody has looked at.
     pub(crate) inbox: Vec<OwnedPack>,
     /// What it was told that it is subscribed to.
@@ -33,10 +40,18 @@ impl TestPeer {
             key,
             is_open: true,
             stalls: false,
+            paused: false,
+            held_back: false,
+            unread: Vec::new(),
             inbox: Vec::new(),
             subscribed: BTreeSet::new(),
             decoder: FrameDecoder::new(FrameLimits::default()),
         }
+    }
+
+    /// Whether what it sends is read now.
+    pub(crate) fn is_read(&self) -> bool {
+        !self.paused && !self.held_back
     }
 
     /// Takes bytes of the gateway. `id` and `admitted` are what the gateway

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lagometer_gateway::core::bus::{ToChannels, ToConnections};
 use lagometer_gateway::core::{
-    ChannelSide, CloseReason, ConnectionSide, Peer, SideId, sides_agree,
+    ChannelSide, CloseReason, ConnectionSide, Peer, ReadControl, SideId, sides_agree,
 };
 use lagometer_protocol::messages::channeldpb::{AuthMessage, MessagePack};
 use lagometer_units::Time;
@@ -15,7 +15,7 @@ use lagometer_units::Time;
 use super::choices::Choices;
 use super::hostile::NAMES;
 use super::peer::TestPeer;
-use super::script::{Act, Form, Script, SentFrame, Stage};
+use super::script::{Act, CLOSE_AT_BYTES, Form, Script, SentFrame, Stage};
 use super::sentinels::{self, Sentinels};
 
 /// The well-behaved, by their place among the peers.
@@ -26,6 +26,13 @@ const ATTACKERS_FROM: usize = 4;
 
 /// What is read of one connection before the others have their turn.
 const READ_BYTES: usize = 64 << 10;
+
+/// How long a peer may stay paused once no server is congested: a pause, and
+/// the wait for an answer whether it is to go on.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Less does not congest a server, under any settings that are drawn.
+const CONGESTED_BYTES: usize = CLOSE_AT_BYTES / 4;
 
 /// How a conversation went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +64,8 @@ pub(crate) struct Play<'s> {
     sentinels: Sentinels,
     outcome: Outcome,
     attackers: u32,
+    /// When a server was congested last.
+    congested_at: Time,
 }
 
 /// A conversation chosen by the bytes of a fuzzer.
@@ -99,6 +108,7 @@ impl<'s> Play<'s> {
             sentinels: Sentinels::default(),
             outcome: Outcome::default(),
             attackers: 0,
+            congested_at: Time::ZERO,
             stage,
         };
         play.bring_sentinels()?;
@@ -141,6 +151,12 @@ impl<'s> Play<'s> {
             Act::Read { who, bytes } => {
                 if let Some(who) = self.attacker(*who) {
                     self.read(who, *bytes)?;
+                }
+            }
+            Act::HoldBack { who, holds } => {
+                if let Some(who) = self.attacker(*who) {
+                    self.peers[who].held_back = *holds;
+                    self.deliver(who)?;
                 }
             }
             Act::Hold { side, up, holds } => self.held[*side][usize::from(*up)] = *holds,
@@ -251,12 +267,56 @@ impl<'s> Play<'s> {
         self.outcome.bytes_in += bytes.len() as u64;
         let (side, key) = (self.peers[who].side, self.peers[who].key);
         for read in bytes.chunks(READ_BYTES) {
+            if !self.peers[who].is_read() {
+                self.peers[who].unread.extend_from_slice(read);
+                continue;
+            }
             for piece in read.chunks(piece.min(READ_BYTES)) {
                 self.sides[side].receive(self.now, key, piece);
             }
             self.settle()?;
         }
         Ok(())
+    }
+
+    /// Hands on what a peer sent while it was not read, as far as it is now.
+    fn deliver(&mut self, who: usize) -> Result<(), String> {
+        while self.peers[who].is_read() && !self.peers[who].unread.is_empty() {
+            let peer = &mut self.peers[who];
+            let read: Vec<u8> = peer
+                .unread
+                .drain(..peer.unread.len().min(READ_BYTES))
+                .collect();
+            let (side, key) = (peer.side, peer.key);
+            self.sides[side].receive(self.now, key, &read);
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Pauses and resumes peers as the core says.
+    fn pause(&mut self) -> Vec<usize> {
+        let mut resumed = Vec::new();
+        for index in 0..self.sides.len() {
+            while let Some((key, control)) = self.sides[index].poll_pause() {
+                let is_it = |peer: &TestPeer| peer.side == index && peer.key == key;
+                if let Some(who) = self.peers.iter().position(is_it) {
+                    self.peers[who].paused = control == ReadControl::Pause;
+                    resumed.extend((control == ReadControl::Resume).then_some(who));
+                }
+            }
+        }
+        resumed
+    }
+
+    /// Notes that a server is congested now.
+    fn note_congestion(&mut self) {
+        let is_congested = |peer: &TestPeer| {
+            peer.is_open && self.sides[peer.side].waiting(peer.key) >= CONGESTED_BYTES
+        };
+        if self.peers.iter().any(is_congested) {
+            self.congested_at = self.now;
+        }
     }
 
     fn hang_up(&mut self, who: usize, why: CloseReason) {
@@ -307,10 +367,15 @@ impl<'s> Play<'s> {
             }
             moved |= self.close();
             moved |= self.listen()?;
+            self.note_congestion();
             if !moved {
-                return Ok(());
+                break;
             }
         }
+        for who in self.pause() {
+            self.deliver(who)?;
+        }
+        Ok(())
     }
 
     fn carry(&mut self) -> bool {
@@ -342,8 +407,6 @@ impl<'s> Play<'s> {
             while self.sides[index].poll_writable().is_some() {}
             while self.sides[index].poll_event().is_some() {}
             while self.sides[index].poll_recording().is_some() {}
-            // These attackers do not slow down for that.
-            while self.sides[index].poll_pause().is_some() {}
         }
         while self.channels.poll_event().is_some() {}
         moved
@@ -464,10 +527,23 @@ impl<'s> Play<'s> {
         }
         let sides: Vec<(SideId, &ConnectionSide)> = (0..).map(SideId).zip(&self.sides).collect();
         sides_agree(&self.channels, &sides).map_err(broken)?;
+        let relieved_for = self.now.since(self.congested_at);
+        let paused = self
+            .peers
+            .iter()
+            .position(|peer| peer.is_open && peer.paused);
+        if let Some(who) = paused.filter(|_| relieved_for > LONGEST_PAUSE) {
+            return Err(format!(
+                "peer {who} is paused though no server is congested for {relieved_for:?}"
+            ));
+        }
         if !self.is_promised() {
             return Ok(());
         }
         for who in 0..ATTACKERS_FROM {
+            if self.peers[who].paused {
+                return Err(format!("sentinel {who} is paused"));
+            }
             if !self.peers[who].is_open {
                 return Err(format!("sentinel {who} was cut off"));
             }

@@ -17,6 +17,9 @@ use super::hostile;
 /// The most acts of a conversation.
 const MAX_ACTS: usize = 160;
 
+/// The least that a client is closed at.
+pub(crate) const CLOSE_AT_BYTES: usize = 2 << 20;
+
 /// The settings a conversation is held under.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting by itself")]
@@ -54,6 +57,8 @@ pub(crate) enum Act {
     Go { who: usize },
     /// An attacker stops reading, or begins again.
     Stall { who: usize, stalls: bool },
+    /// The gateway's driver stops reading an attacker, or begins again.
+    HoldBack { who: usize, holds: bool },
     /// An attacker that does not read otherwise reads so many bytes.
     Read { who: usize, bytes: usize },
     /// The bus of one connection side stands still, or moves again.
@@ -147,6 +152,7 @@ impl Stage {
                 SlowReaders {
                     merge_from_bytes: 1000,
                     resume_at_bytes: 500,
+                    close_at_bytes: CLOSE_AT_BYTES,
                     close_after: Duration::from_secs(2),
                     ..roomy
                 }
@@ -180,7 +186,7 @@ impl Stage {
 
 fn act(stage: &Stage, choices: &mut Choices<'_>) -> Act {
     let who = choices.below(12);
-    match choices.below(40) {
+    match choices.below(42) {
         0..4 => Act::Come {
             peer: if stage.hostile_servers && choices.one_in(2) {
                 Peer::Server
@@ -219,6 +225,10 @@ fn act(stage: &Stage, choices: &mut Choices<'_>) -> Act {
         15..19 => Act::Write,
         19..22 => Act::Echo {
             reader: choices.below(2),
+        },
+        22 | 23 => Act::HoldBack {
+            who,
+            holds: !choices.one_in(3),
         },
         _ => send(who, choices),
     }

@@ -4,6 +4,7 @@
 mod auth;
 mod broadcasting;
 mod channels;
+mod congestion;
 mod fan_out;
 mod hostile;
 mod hostile_values;

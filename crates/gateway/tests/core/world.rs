@@ -2,7 +2,7 @@
 
 use lagometer_gateway::core::{
     AuthPolicy, ChannelSettings, ChannelSide, CloseReason, ConnKey, ConnectionSettings,
-    ConnectionSide, Fsm, Peer, SideId, sides_agree,
+    ConnectionSide, Fsm, Peer, ReadControl, SideId, sides_agree,
 };
 use lagometer_protocol::any::type_url;
 use lagometer_protocol::messages::channeldpb::{
@@ -62,6 +62,8 @@ pub(crate) struct TestPeer {
     pub(crate) closed: Option<CloseReason>,
     /// It reads nothing.
     pub(crate) stalled: bool,
+    /// It is not to be read.
+    pub(crate) paused: bool,
     pub(crate) inbox: Vec<OwnedPack>,
     pub(crate) frames: usize,
     decoder: FrameDecoder,
@@ -105,6 +107,7 @@ impl World {
             id: 0,
             closed: None,
             stalled: false,
+            paused: false,
             inbox: Vec::new(),
             frames: 0,
             decoder: FrameDecoder::new(FrameLimits::default()),
@@ -359,6 +362,7 @@ impl World {
             }
             moved |= self.write();
             moved |= self.close();
+            self.pause();
             if !moved {
                 return;
             }
@@ -406,6 +410,18 @@ impl World {
             }
         }
         moved
+    }
+
+    fn pause(&mut self) {
+        for index in 0..self.sides.len() {
+            while let Some((key, control)) = self.sides[index].poll_pause() {
+                for peer in &mut self.peers {
+                    if peer.side == index && peer.key == key {
+                        peer.paused = control == ReadControl::Pause;
+                    }
+                }
+            }
+        }
     }
 
     fn close(&mut self) -> bool {

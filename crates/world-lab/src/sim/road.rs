@@ -23,6 +23,8 @@ pub(super) struct Road {
     far: Far,
     /// The gateway could not write all that waits for the player.
     is_blocked: bool,
+    /// The gateway reads nothing of the player for now.
+    pub(super) is_paused: bool,
     /// When each end is due, the player's first.
     pub(super) noted: [Option<Time>; 2],
 }
@@ -79,6 +81,7 @@ impl Road {
             near,
             far,
             is_blocked: false,
+            is_paused: false,
             noted: [None; 2],
         }
     }
@@ -162,7 +165,9 @@ impl Road {
         scratch: &mut Vec<u8>,
         weather: &mut Weather<'_>,
     ) -> Option<CloseReason> {
-        if let Some(why) = self.far.read(weather.now, side, key) {
+        if !self.is_paused
+            && let Some(why) = self.far.read(weather.now, side, key)
+        {
             return Some(why);
         }
         if self.is_blocked {
@@ -277,6 +282,116 @@ impl Weather<'_> {
             }
             self.flights
                 .push(at, seat, direction, damage.is_some(), buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lagometer_gateway::core::{ConnectionSettings, Peer as Kind};
+    use lagometer_link::catalogue;
+
+    use super::*;
+    use crate::sim::half;
+    use crate::{PlayerTransport, player_link};
+
+    /// A road and the gateway's end of it, by themselves.
+    struct Alone {
+        road: Road,
+        side: ConnectionSide,
+        key: ConnKey,
+        flights: Flights,
+        tally: Tally,
+        now: Time,
+    }
+
+    impl Alone {
+        fn new(transport: PlayerTransport) -> Self {
+            let mut side = ConnectionSide::new(ConnectionSettings::default());
+            let key = side.open(Time::ZERO, Kind::Client, None).unwrap();
+            let ends = half::pair(transport, 1, 1, Time::ZERO).unwrap();
+            let link = player_link(&catalogue::named("lan").unwrap(), 1, 0, Time::MAX);
+            Self {
+                road: Road::new(0, link, ends),
+                side,
+                key,
+                flights: Flights::default(),
+                tally: Tally::default(),
+                now: Time::ZERO,
+            }
+        }
+
+        fn pass(&mut self, time: Duration) {
+            let until = self.now + time;
+            self.on_road(|road, weather| road.send(Direction::Up, weather));
+            loop {
+                let now = self.now;
+                let road = &mut self.road;
+                let due = Direction::BOTH.map(|direction| road.next_deadline(direction, now));
+                let ticks = due.into_iter().flatten();
+                // What is due at once has been done.
+                let ticks = ticks.map(|at| at.max(now + Duration::from_micros(1)));
+                let Some(next) = ticks.chain(self.flights.next_arrival()).min() else {
+                    break;
+                };
+                if next > until {
+                    break;
+                }
+                self.now = next;
+                while let Some(flight) = self.flights.pop_due(next) {
+                    self.on_road(|road, weather| road.arrive(&flight, weather));
+                }
+                for direction in Direction::BOTH {
+                    self.on_road(|road, weather| road.tick(direction, weather));
+                }
+                self.serve();
+            }
+            self.now = until;
+        }
+
+        fn on_road<T>(&mut self, act: impl FnOnce(&mut Road, &mut Weather<'_>) -> T) -> T {
+            let mut weather = Weather {
+                now: self.now,
+                flights: &mut self.flights,
+                tally: &mut self.tally,
+            };
+            act(&mut self.road, &mut weather)
+        }
+
+        fn serve(&mut self) {
+            let mut weather = Weather {
+                now: self.now,
+                flights: &mut self.flights,
+                tally: &mut self.tally,
+            };
+            let over =
+                self.road
+                    .serve_gateway(&mut self.side, self.key, &mut Vec::new(), &mut weather);
+            assert_eq!(over, None);
+        }
+
+        fn received(&self) -> u64 {
+            self.side.counters().of(Kind::Client).bytes_in
+        }
+    }
+
+    #[test]
+    fn what_a_paused_player_sends_waits_until_it_is_resumed() {
+        for transport in [PlayerTransport::Tcp, PlayerTransport::Kcp] {
+            let mut alone = Alone::new(transport);
+            alone.pass(Duration::from_secs(1));
+            // The beginning of a frame.
+            let sent = [&b"CH\0\xff\0"[..], &[0; 200]].concat();
+            alone.road.is_paused = true;
+            let stream = alone.road.near.stream().unwrap();
+            assert_eq!(stream.write(&sent), sent.len());
+            alone.pass(Duration::from_secs(1));
+            assert_eq!(alone.received(), 0, "{transport:?}");
+            alone.road.is_paused = false;
+            alone.serve();
+            assert_eq!(alone.received(), sent.len() as u64, "{transport:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use lagometer_client::{Outbox, Session, Settings};
-use lagometer_gateway::core::{CloseReason, ConnKey, Peer as Kind};
+use lagometer_gateway::core::{CloseReason, ConnKey, Peer as Kind, ReadControl};
 use lagometer_link::{Direction, Link};
 use lagometer_units::Time;
 use lagometer_world::{End, Flow, GatewayFigures, Peer, PeerId, PlayError, Scenario, Wires};
@@ -188,6 +188,12 @@ impl<'a> SimWires<'a> {
                     self.write(seat, key);
                 }
             }
+            while let Some((key, control)) = self.gateway.side.poll_pause() {
+                moved = true;
+                if let Some(&seat) = self.by_slot.get(key.slot()) {
+                    self.pause(seat, key, control);
+                }
+            }
             while let Some((key, why)) = self.gateway.side.poll_close() {
                 moved = true;
                 if let Some(&seat) = self.by_slot.get(key.slot()) {
@@ -196,6 +202,20 @@ impl<'a> SimWires<'a> {
             }
             if !moved {
                 return;
+            }
+        }
+    }
+
+    /// Has the gateway read nothing of a player for a while, or go on. What
+    /// arrives meanwhile fills the transport's window, as with a real gateway.
+    fn pause(&mut self, id: usize, key: ConnKey, control: ReadControl) {
+        if let Some(Some(seat)) = self.seats.get_mut(id)
+            && seat.key == key
+            && let Some((_, road)) = &mut seat.road
+        {
+            road.is_paused = control == ReadControl::Pause;
+            if !road.is_paused {
+                self.serve_gateway(id);
             }
         }
     }

@@ -23,6 +23,10 @@ pub(super) struct Request {
 
 impl ChannelSide {
     pub(super) fn messages(&mut self, now: Time, from: ConnId, packet: &Bytes) {
+        self.because_of(from, |side| side.messages_of(now, from, packet));
+    }
+
+    fn messages_of(&mut self, now: Time, from: ConnId, packet: &Bytes) {
         // The connection side has checked it, and written it anew.
         for message in Packet::read(packet).map_while(Result::ok) {
             // One message may be what ends its sender.

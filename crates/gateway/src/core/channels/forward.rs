@@ -2,13 +2,11 @@
 //! a destruction tells of an entity.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_protocol::messages::channeldpb::ChannelType;
 use lagometer_protocol::{Audience, Broadcast, Excluded, ServerForward};
 
-use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 
 use super::ChannelSide;
@@ -48,19 +46,7 @@ impl ChannelSide {
         .encode(&mut forward);
         let message = self.keep_message(request.envelope, request.msg_type, &forward);
         self.scratch = forward;
-        let is_sent = self.send_of(request.from, owner, request.channel, message);
-        self.counters.forwarded += u64::from(is_sent);
-    }
-
-    /// A client's messages wait for a server that cannot keep up.
-    pub(super) fn pause(&mut self, sender: ConnId, pause: Duration) {
-        if let Some(person) = self.people.get(sender)
-            && person.peer == Peer::Client
-        {
-            let side = person.side;
-            let pause = ToConnections::Pause { id: sender, pause };
-            self.to_connections.push_back((side, pause));
-        }
+        self.forward_to(request, owner, message);
     }
 
     fn pass_down(&mut self, request: &Request, body: &[u8]) {

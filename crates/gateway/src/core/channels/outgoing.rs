@@ -7,7 +7,7 @@ use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN, MessagePack};
 
 use crate::core::bus::{CloseReason, ToConnections};
 use crate::core::events::Event;
-use crate::core::ids::{ChannelId, ConnId, SideId};
+use crate::core::ids::{ChannelId, ConnId, Peer, SideId};
 
 use super::ChannelSide;
 
@@ -88,6 +88,17 @@ impl ChannelSide {
             return 0;
         }
         let mut count = 0;
+        let mut to: Vec<ConnId> = to.into_iter().collect();
+        if self.cause.is_some() {
+            // To servers one by one, so that it counts as the client's there.
+            to.retain(|&id| {
+                let is_caused = self.is_caused(id);
+                if is_caused {
+                    count += usize::from(self.send_encoded(id, channel, message.clone()));
+                }
+                !is_caused
+            });
+        }
         for (side, ids) in self.by_side(to) {
             count += ids.len();
             let message = ToConnections::SendMany {
@@ -101,42 +112,18 @@ impl ChannelSide {
 
     /// Returns whether the connection is there and the message fits a frame.
     pub(super) fn send_encoded(&mut self, to: ConnId, channel: ChannelId, message: Bytes) -> bool {
-        self.send_as(to, channel, message, |message| ToConnections::Send {
-            to,
-            message,
-        })
-    }
-
-    /// Likewise, of a client: its side is told if the recipient cannot keep up.
-    pub(super) fn send_of(
-        &mut self,
-        from: ConnId,
-        to: ConnId,
-        channel: ChannelId,
-        message: Bytes,
-    ) -> bool {
-        self.send_as(to, channel, message, |message| ToConnections::Forward {
-            from,
-            to,
-            message,
-        })
-    }
-
-    fn send_as(
-        &mut self,
-        to: ConnId,
-        channel: ChannelId,
-        message: Bytes,
-        make: impl FnOnce(Bytes) -> ToConnections,
-    ) -> bool {
         let Some(person) = self.people.get(to) else {
             return false;
         };
-        let side = person.side;
+        let (side, peer) = (person.side, person.peer);
         if self.is_too_long(channel, &message) {
             return false;
         }
-        self.to_connections.push_back((side, make(message)));
+        let message = match self.cause.filter(|_| peer == Peer::Server) {
+            Some(cause) => ToConnections::Forward { cause, to, message },
+            None => ToConnections::Send { to, message },
+        };
+        self.to_connections.push_back((side, message));
         true
     }
 

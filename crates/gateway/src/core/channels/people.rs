@@ -64,6 +64,11 @@ impl People {
             .filter(|person| person.admitted && !person.leaving)
     }
 
+    /// Likewise, those not let in and those leaving included.
+    pub(super) fn any(&self, id: ConnId) -> Option<&Person> {
+        self.by_id.get(&id).map(|person| &**person)
+    }
+
     pub(super) fn any_mut(&mut self, id: ConnId) -> Option<&mut Person> {
         self.by_id.get_mut(&id).map(|person| &mut **person)
     }

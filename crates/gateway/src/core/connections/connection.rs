@@ -1,7 +1,6 @@
 //! One connection, and the table of them.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use lagometer_protocol::FrameDecoder;
 use lagometer_units::Time;
@@ -10,7 +9,9 @@ use crate::core::bus::CloseReason;
 use crate::core::ids::{ConnId, ConnKey, Peer};
 use crate::core::settings::{ConnectionSettings, Fsm, FsmState};
 
+use super::backlog::Backlog;
 use super::behind::Behind;
+use super::congestion::{Pause, ReadControl};
 use super::outbox::Outbox;
 use super::recorder::Recorder;
 
@@ -57,9 +58,12 @@ pub(super) struct Connection {
     pub(super) stuck_since: Option<Time>,
     /// What it has asked for before its login.
     pub(super) before_login: BeforeLogin,
-    /// Its messages found a recipient that cannot keep up: how long it is not to
-    /// be read, until the driver has been told.
-    pub(super) pause: Option<Duration>,
+    /// It is not to be read: its messages wait for a server that cannot keep up.
+    pub(super) pause: Option<Box<Pause>>,
+    /// What the driver was told last.
+    pub(super) read_control: ReadControl,
+    /// A server for which much waits: who caused what.
+    pub(super) backlog: Option<Box<Backlog>>,
     /// The second the count of messages is for, and the count.
     pub(super) rate: (u64, u32),
     pub(super) recorder: Option<Box<Recorder>>,
@@ -125,6 +129,8 @@ impl Connection {
             stuck_since: None,
             before_login: BeforeLogin::default(),
             pause: None,
+            read_control: ReadControl::Resume,
+            backlog: None,
             rate: (0, 0),
             recorder: None,
             is_to_be_recorded: false,

@@ -55,8 +55,16 @@ impl ConnectionSide {
                 message,
             } => self.auth_answer(now, key, id, admitted, player, &message),
             ToConnections::Send { to, message } => self.send(now, to, &message),
-            ToConnections::Forward { from, to, message } => self.forward(now, from, to, &message),
-            ToConnections::Pause { id, pause } => self.pause(id, pause),
+            ToConnections::Forward { cause, to, message } => self.forward(now, cause, to, &message),
+            ToConnections::Pause {
+                id,
+                receiver,
+                pause,
+            } => self.pause(now, id, receiver, pause),
+            ToConnections::AskCongestion { sender, receiver } => {
+                self.answer_congestion(now, sender, receiver);
+            }
+            ToConnections::Resume { id, receiver } => self.relieve(id, receiver),
             ToConnections::SendMany { to, message } => {
                 for &to in to.iter() {
                     self.send(now, to, &message);
@@ -290,12 +298,26 @@ impl ConnectionSide {
         shared: &Bytes,
         parts: &Parts,
     ) {
+        self.queue_of(now, slot, None, head, shared, parts);
+    }
+
+    /// Likewise, what a client's request has caused.
+    pub(super) fn queue_of(
+        &mut self,
+        now: Time,
+        slot: u32,
+        cause: Option<ConnId>,
+        head: &[u8],
+        shared: &Bytes,
+        parts: &Parts,
+    ) {
         let Some(connection) = self.table.at_mut(slot) else {
             return;
         };
         if connection.closing.is_some() {
             return;
         }
+        let before = connection.outbox.waiting();
         connection.outbox.lend(&mut self.spare);
         let begun = connection
             .outbox
@@ -312,9 +334,11 @@ impl ConnectionSide {
             Peer::Server => self.settings.slow_readers.server_close_at_bytes,
             Peer::Client => self.settings.slow_readers.close_at_bytes,
         };
-        if connection.outbox.waiting() > close_at_bytes {
+        let waiting = connection.outbox.waiting();
+        if waiting > close_at_bytes {
             let key = connection.key;
             self.begin_to_close(key, CloseReason::TooMuchWaiting);
         }
+        self.count_backlog(slot, cause, waiting.saturating_sub(before));
     }
 }

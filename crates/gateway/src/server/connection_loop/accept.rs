@@ -221,6 +221,7 @@ impl ConnectionLoop {
             read_in_turn: None,
             has_ended: false,
             paused_until: None,
+            is_held_back: false,
             pace: Pace::default(),
             login_work: Duration::ZERO,
             blocked: false,

@@ -32,11 +32,12 @@ impl ConnectionLoop {
         let writable = event.writable && socket.blocked;
         socket.has_ended |= told_once && event.ended;
         // One that is gone the poller would tell of again and again.
-        let gone_while_paused = !told_once && event.ended && socket.paused_until.is_some();
+        let gone_while_paused = !told_once && event.ended && socket.is_paused();
         if writable {
             self.write(now, slot);
         }
         if gone_while_paused {
+            self.hold_back(slot, false);
             self.resume(slot);
         }
         if !event.readable {
@@ -92,7 +93,7 @@ impl ConnectionLoop {
             return;
         };
         // What is there stays where it is until the pause ends.
-        if socket.paused_until.is_some() {
+        if socket.is_paused() {
             return;
         }
         // Listed and told of by the poller, it has its share all the same. KCP
@@ -230,17 +231,30 @@ impl ConnectionLoop {
         }
     }
 
+    /// Reads nothing of a connection, or reads it again, as the core says.
+    pub(super) fn hold_back(&mut self, slot: usize, hold: bool) {
+        if let Some(socket) = self.sockets.at(slot)
+            && socket.is_held_back != hold
+        {
+            socket.is_held_back = hold;
+            self.watch(slot);
+            if !hold {
+                self.list_unread(slot);
+            }
+        }
+    }
+
     /// Has the poller watch a connection for what it waits for.
     fn watch(&mut self, slot: usize) {
         let Some(socket) = self.sockets.at(slot) else {
             return;
         };
-        let interest = match (socket.interest, socket.paused_until, socket.blocked) {
+        let interest = match (socket.interest, socket.is_paused(), socket.blocked) {
             (Interest::Edges, ..) => Interest::Edges,
-            (_, None, true) => Interest::ReadWrite,
-            (_, None, false) => Interest::Read,
-            (_, Some(_), true) => Interest::Write,
-            (_, Some(_), false) => Interest::Nothing,
+            (_, false, true) => Interest::ReadWrite,
+            (_, false, false) => Interest::Read,
+            (_, true, true) => Interest::Write,
+            (_, true, false) => Interest::Nothing,
         };
         if let Some(watched) = socket.carrier.socket()
             && socket.interest != interest
