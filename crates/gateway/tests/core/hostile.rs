@@ -374,6 +374,28 @@ fn channels_that_outlive_the_clients_that_made_them_are_bounded() {
 }
 
 #[test]
+fn whoever_leaves_channels_behind_over_and_over_pushes_out_its_own_alone() {
+    let mut world = World::with(|_, channels| channels.budgets.orphaned_channels = 20);
+    let leave = |world: &mut World, address: u8, count: usize| -> Vec<u32> {
+        let address = IpAddr::from([10, 0, 0, address]);
+        let who = world.join_from(Peer::Client, address);
+        let made = (0..count).map(|_| world.create(who, 100)).collect();
+        world.hang_up(who);
+        made
+    };
+    let of_player = leave(&mut world, 1, 5);
+    for _ in 0..30 {
+        leave(&mut world, 2, 8);
+    }
+    assert_eq!(channels(&world), 1 + 20);
+    let server = world.server();
+    for id in of_player {
+        world.subscribe(server, id, every(20));
+        assert_eq!(world.take(server, types::SUB).len(), 1, "channel {id}");
+    }
+}
+
+#[test]
 fn clients_cannot_take_the_last_channel_numbers() {
     let mut world = World::with(|_, channels| channels.spatial_channels_from = 64);
     let (server, first, second) = (world.server(), world.client(), world.client());

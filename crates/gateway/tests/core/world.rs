@@ -14,6 +14,7 @@ use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, P
 use lagometer_units::Time;
 use prost::Message;
 use prost_types::Any;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Message types by name, as the wire has them.
@@ -99,8 +100,12 @@ impl World {
 
     /// Connects without logging in.
     pub(crate) fn connect(&mut self, peer: Peer) -> Who {
+        self.connect_from(peer, None)
+    }
+
+    fn connect_from(&mut self, peer: Peer, address: Option<IpAddr>) -> Who {
         let side = self.peers.len() % self.sides.len();
-        let key = self.sides[side].open(self.now, peer, None).unwrap();
+        let key = self.sides[side].open(self.now, peer, address).unwrap();
         self.peers.push(TestPeer {
             side,
             key,
@@ -123,12 +128,23 @@ impl World {
 
     pub(crate) fn join_as(&mut self, peer: Peer, player: &str) -> Who {
         let who = self.connect(peer);
+        self.log_in(who, player);
+        who
+    }
+
+    /// Connects from an address and logs in.
+    pub(crate) fn join_from(&mut self, peer: Peer, address: IpAddr) -> Who {
+        let who = self.connect_from(peer, Some(address));
+        self.log_in(who, "player");
+        who
+    }
+
+    fn log_in(&mut self, who: Who, player: &str) {
         self.send(who, GLOBAL, 0, types::AUTH, &login(player));
         let answer = self.one(who, types::AUTH);
         self.peers[who].id = AuthResultMessage::decode(&*answer.msg_body)
             .unwrap()
             .conn_id;
-        who
     }
 
     pub(crate) fn server(&mut self) -> Who {

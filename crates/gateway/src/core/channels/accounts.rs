@@ -4,14 +4,17 @@
 //! A client's channels are its own until it leaves. Those that outlive it, by
 //! the settings of their type, belong to nobody's budget any more: they are
 //! kept as orphans up to a number, so that connecting, making and leaving over
-//! and over adds up to nothing.
+//! and over adds up to nothing. Whoever has left most makes room, so that nobody
+//! pushes out what others left.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use lagometer_units::Time;
 
 use crate::core::budget::Budget;
-use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::ids::{ChannelId, ConnId, Peer, household};
 use crate::core::settings::PeerBudgets;
 
 use super::ChannelSide;
@@ -63,11 +66,61 @@ impl Work {
     }
 }
 
-/// Channels that clients made and that outlived them, oldest first.
+/// Who left orphans: clients behind one address are one, and so are those
+/// without an address that log in as the same player.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Maker {
+    Address(IpAddr),
+    Player(String),
+}
+
+/// Channels that clients made and that outlived them, by who made them, each
+/// maker's oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Orphans {
-    by_age: BTreeMap<u64, ChannelId>,
+    by_maker: BTreeMap<Maker, BTreeMap<u64, ChannelId>>,
+    maker_of: BTreeMap<u64, Maker>,
     last: u64,
+}
+
+impl Orphans {
+    /// Takes in a channel. Returns its age among the orphans: the least is the
+    /// oldest.
+    fn add(&mut self, maker: &Maker, id: ChannelId) -> u64 {
+        self.last += 1;
+        let of_maker = self.by_maker.entry(maker.clone()).or_default();
+        of_maker.insert(self.last, id);
+        self.maker_of.insert(self.last, maker.clone());
+        self.last
+    }
+
+    fn remove(&mut self, age: u64) {
+        if let Some(maker) = self.maker_of.remove(&age)
+            && let Some(of_maker) = self.by_maker.get_mut(&maker)
+        {
+            of_maker.remove(&age);
+            if of_maker.is_empty() {
+                self.by_maker.remove(&maker);
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.maker_of.len()
+    }
+
+    /// Takes out the oldest channel of whoever has left most; of several the one whose
+    /// oldest is oldest.
+    fn pop(&mut self) -> Option<ChannelId> {
+        let makers = self.by_maker.values();
+        let first = |of_maker: &BTreeMap<u64, ChannelId>| {
+            let (&age, &id) = of_maker.first_key_value()?;
+            Some((of_maker.len(), Reverse(age), id))
+        };
+        let (_, Reverse(age), id) = makers.filter_map(first).max()?;
+        self.remove(age);
+        Some(id)
+    }
 }
 
 impl ChannelSide {
@@ -194,7 +247,7 @@ impl ChannelSide {
             return;
         };
         if let Some(age) = channel.orphan.take() {
-            self.orphans.by_age.remove(&age);
+            self.orphans.remove(age);
         }
         let is_entity = channel.entity.is_some();
         if let Some(person) = channel
@@ -214,22 +267,24 @@ impl ChannelSide {
             return;
         };
         let is_client = person.peer == Peer::Client;
+        let of = match person.address {
+            Some(address) => Maker::Address(household(address)),
+            None => Maker::Player(person.player.clone()),
+        };
         for id in std::mem::take(&mut person.account).made.into_keys() {
             let Some(channel) = self.channels.get_mut(&id) else {
                 continue;
             };
             channel.maker = None;
             if is_client {
-                self.orphans.last += 1;
-                channel.orphan = Some(self.orphans.last);
-                self.orphans.by_age.insert(self.orphans.last, id);
+                channel.orphan = Some(self.orphans.add(&of, id));
             }
         }
-        while self.orphans.by_age.len() > self.settings.budgets.orphaned_channels {
-            let Some((_, oldest)) = self.orphans.by_age.pop_first() else {
+        while self.orphans.len() > self.settings.budgets.orphaned_channels {
+            let Some(id) = self.orphans.pop() else {
                 return;
             };
-            self.remove_ownerless(oldest);
+            self.remove_ownerless(id);
         }
     }
 }

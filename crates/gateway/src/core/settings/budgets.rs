@@ -14,7 +14,7 @@ pub struct Budgets {
     /// Each client's.
     pub clients: PeerBudgets,
     /// How many channels that clients made may outlive their makers, all
-    /// together; the oldest of them are removed.
+    /// together; the oldest of the address that left most are removed.
     pub orphaned_channels: usize,
 }
 
