@@ -153,6 +153,9 @@ impl ChannelSide {
     /// refused, while its sender's last ones have used up all there is.
     pub(super) fn may_work(&mut self, request: &Request) -> Option<u64> {
         let per_second = self.budgets_of(request).work_per_second;
+        if per_second == u32::MAX {
+            return Some(UNITS_PER_MESSAGE);
+        }
         let account = &mut self.people.any_mut(request.from)?.account;
         let spent = account.work.spent(request.now, per_second);
         if spent >= u64::from(per_second) {
@@ -167,6 +170,9 @@ impl ChannelSide {
     pub(super) fn charge(&mut self, now: Time, id: ConnId, units: u64) {
         if let Some(person) = self.people.any_mut(id) {
             let per_second = self.settings.budgets.of(person.peer).work_per_second;
+            if per_second == u32::MAX {
+                return;
+            }
             person.account.work.charge(now, per_second, units);
         }
     }
@@ -174,6 +180,23 @@ impl ChannelSide {
     /// The request has cost so much.
     pub(super) fn worked(&mut self, request: &Request, units: u64) {
         self.charge(request.now, request.from, units);
+    }
+
+    /// Whether a request may be worked on that costs so much; it is then paid.
+    pub(super) fn pays(&mut self, request: &Request, units: usize) -> bool {
+        if self.may_work(request).is_none() {
+            return false;
+        }
+        self.worked(request, units as u64);
+        true
+    }
+
+    /// What a request costs that every group of a channel's subscribers is
+    /// looked at for, and so many bytes.
+    pub(super) fn cost_of(&self, id: ChannelId, bytes: usize) -> usize {
+        let channel = self.channels.get(&id);
+        let groups = channel.map_or(0, |channel| channel.fan_out.groups.len());
+        1 + groups + bytes / BYTES_PER_UNIT
     }
 
     /// Whether the sender may make another channel, an entity's or another

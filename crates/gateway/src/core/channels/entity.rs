@@ -123,6 +123,9 @@ impl ChannelSide {
             return;
         }
         let data_len = message.data.as_ref().map_or(0, |data| data.value.len());
+        if !self.pays(request, self.cost_of(request.channel, data_len)) {
+            return;
+        }
         let Some(data_bytes) = self.may_make(request, true, data_len) else {
             return;
         };
@@ -200,11 +203,16 @@ impl ChannelSide {
         let Some(is_lock) = self.group_kind(request, message.r#type) else {
             return;
         };
+        if !self.pays(request, 1) {
+            return;
+        }
         let ids = self.groupable(request, &message.entities_to_add);
         let most = self.budgets_of(request).group_size;
         let own = self.group_of(request.channel, is_lock);
         for id in ids {
             let along = self.joins(id, own);
+            // Those who come along are looked at one by one.
+            self.worked(request, 1 + self.entity_groups.len(along) as u64);
             if self.entity_groups.len_with(own, id, along) > most {
                 self.refuse(request, Budget::GroupSize);
                 return;
@@ -239,7 +247,11 @@ impl ChannelSide {
         let Some(is_lock) = self.group_kind(request, message.r#type) else {
             return;
         };
+        if !self.pays(request, 1) {
+            return;
+        }
         let ids = self.groupable(request, &message.entities_to_remove);
+        self.worked(request, ids.len() as u64);
         if !self.remove_from_group(request.channel, is_lock, ids) {
             self.drop_message(request, "the entity is in no such group");
         }

@@ -40,6 +40,10 @@ impl ChannelSide {
             self.refuse(request, Budget::Metadata);
             return;
         }
+        let data = message.data.as_ref().map_or(0, |data| data.value.len());
+        if !self.pays(request, self.cost_of(request.channel, data)) {
+            return;
+        }
         match ChannelType::try_from(message.channel_type) {
             Ok(ChannelType::Unknown) => self.drop_message(request, "a channel must have a type"),
             Ok(ChannelType::Spatial) => self.create_spatial_channels(request, &message),
@@ -135,6 +139,14 @@ impl ChannelSide {
         let level = self.settings.types.of(channel.kind).acl.remove;
         if id == ChannelId::GLOBAL || !self.has_right(request.from, id, level) {
             self.drop_message(request, "it may not remove the channel");
+            return;
+        }
+        // Everyone subscribed is told and taken out.
+        let units = 1 + self
+            .channels
+            .get(&id)
+            .map_or(0, |it| it.subscriptions.len());
+        if !self.pays(request, units) {
             return;
         }
         let message = FromGateway::RemoveChannel(message);

@@ -51,26 +51,31 @@ impl ChannelSide {
             self.drop_message(request, "it may not subscribe others");
             return;
         }
-        if !self.may_subscribe(request, subject) {
+        let options = asked.sub_options.as_ref().unwrap_or(&NO_OPTIONS);
+        if !self.may_subscribe(request, subject, options) {
             return;
         }
-        let options = asked.sub_options.as_ref().unwrap_or(&NO_OPTIONS);
         self.subscribe_and_tell(request, request.channel, subject, options);
     }
 
     /// Whether the sender's budgets allow another subscription. Only what it
     /// asks for itself counts: a server subscribes as many as it likes.
-    fn may_subscribe(&mut self, request: &Request, subject: ConnId) -> bool {
+    fn may_subscribe(
+        &mut self,
+        request: &Request,
+        subject: ConnId,
+        asked: &ChannelSubscriptionOptions,
+    ) -> bool {
         let most = self.budgets_of(request).subscriptions;
         let Some(channel) = self.channels.get(&request.channel) else {
             return false;
         };
         let is_new = channel.subscriptions.get(&subject).is_none();
-        let units = 1 + channel.fan_out.groups.len();
-        if self.may_work(request).is_none() {
+        // Each mask is compared with those that hold already.
+        let masks = asked.data_field_masks.len();
+        if !self.pays(request, self.cost_of(request.channel, 0) + masks) {
             return false;
         }
-        self.worked(request, units as u64);
         let count = self.people.get(subject).map_or(0, |it| it.subscribed.len());
         if is_new && subject == request.from && count >= most {
             self.refuse(request, Budget::Subscriptions);
@@ -118,6 +123,9 @@ impl ChannelSide {
         let level = self.settings.types.of(channel.kind).acl.unsub;
         if subject != request.from && !self.has_right(request.from, request.channel, level) {
             self.drop_message(request, "it may not unsubscribe others");
+            return;
+        }
+        if !self.pays(request, self.cost_of(request.channel, 0)) {
             return;
         }
         if !self.unsubscribe_and_tell(request, request.channel, subject) {

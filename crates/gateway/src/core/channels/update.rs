@@ -20,6 +20,9 @@ impl ChannelSide {
             self.drop_message(request, "it may not update the channel's data");
             return;
         };
+        if !self.pays(request, self.cost_of(request.channel, body.len())) {
+            return;
+        }
         let update = ChannelDataUpdate::parse(body).ok();
         let Some((data, on_behalf_of)) = update.and_then(|update| {
             let data = update.data.filter(|data| !data.type_url.is_empty())?;
