@@ -18,6 +18,7 @@ mod cut;
 mod dispatch;
 mod entity;
 mod fan_out;
+mod first_states;
 mod forward;
 mod handover;
 mod interest;
@@ -56,6 +57,7 @@ pub use auth::{AuthRequest, AuthVerdict, Ticket};
 use channel::Channel;
 use entity::EntityGroups;
 use fan_out::GroupNumbers;
+use first_states::FirstStates;
 use numbers::TakenNumbers;
 use people::People;
 use recovery::Recoveries;
@@ -82,6 +84,7 @@ pub struct ChannelSide {
     entity_groups: EntityGroups,
     recoveries: Recoveries,
     timers: Timers,
+    first_states: FirstStates,
     /// The last tick at which some window was due.
     last_tick: Option<Time>,
     sides: BTreeSet<SideId>,
@@ -116,6 +119,7 @@ impl ChannelSide {
             entity_groups: EntityGroups::default(),
             recoveries: Recoveries::default(),
             timers: Timers::default(),
+            first_states: FirstStates::default(),
             last_tick: None,
             sides: BTreeSet::new(),
             cause: None,
@@ -183,7 +187,8 @@ impl ChannelSide {
         while let Some((due, what)) = self.timers.pop(now) {
             match what {
                 Due::Beat { channel, group } => self.beat(now, due, channel, group),
-                Due::FirstState { channel, id } => self.first_state(now, due, channel, id),
+                Due::FirstState { channel, id } => self.first_state_due(now, due, channel, id),
+                Due::FirstStates => self.first_states(now),
                 Due::RecoveryEnd { id } => self.recovery_end(id, due),
                 Due::RecoveryTimeout { id } => self.recovery_timeout(id, due),
             }
@@ -196,6 +201,7 @@ impl ChannelSide {
             return;
         }
         let (channels, recoveries) = (&self.channels, &self.recoveries);
+        let are_states_waiting = self.are_first_states_waiting();
         self.timers.sweep(|at, due| match *due {
             Due::Beat { channel, group } => channels
                 .get(&channel)
@@ -204,6 +210,7 @@ impl ChannelSide {
                 .get(&channel)
                 .and_then(|channel| channel.subscriptions.get(&id))
                 .is_some_and(|subscription| subscription.place.waits_for(at)),
+            Due::FirstStates => are_states_waiting,
             Due::RecoveryEnd { id } | Due::RecoveryTimeout { id } => recoveries.is_due(id, at),
         });
     }

@@ -70,6 +70,44 @@ fn updates_subscriptions_and_groups_over_and_over_cost_work() {
 }
 
 #[test]
+fn states_by_the_hundred_due_at_one_time_are_sent_over_several_ticks_and_others_not_held_up() {
+    let mut world = World::new();
+    let (server, player) = (world.server(), world.client());
+    let hoarders: Vec<Who> = (0..4).map(|_| world.client()).collect();
+    let large = CreateChannelMessage {
+        data: Some(any("chatpb.ChatChannelData", &chat(60_000))),
+        ..room("")
+    };
+    let rooms: Vec<u32> = (0..100)
+        .map(|_| world.create_with(server, &large))
+        .collect();
+    // All are due at one time, and a mask has each encoded for its reader alone.
+    let late = |world: &World| ChannelSubscriptionOptions {
+        data_field_masks: vec!["chatMessages".into()],
+        fan_out_delay_ms: Some(10_000 - (world.now.as_millis() as i32)),
+        ..every(1000)
+    };
+    for &who in &hoarders {
+        for &room in &rooms {
+            let options = late(&world);
+            world.subscribe(who, room, options);
+        }
+    }
+    let options = late(&world);
+    world.subscribe(player, rooms[0], options);
+    world.forget_all();
+    let states = |world: &mut World, who: Who| world.take(who, types::UPDATE).len();
+    world.pass(11_000);
+    let first: usize = hoarders.iter().map(|&who| states(&mut world, who)).sum();
+    assert!((30..40).contains(&first), "2 MiB of 60 kB: {first}");
+    world.pass(10);
+    assert_eq!(states(&mut world, player), 1, "it waits for one turn");
+    world.pass(1000);
+    let all: usize = hoarders.iter().map(|&who| states(&mut world, who)).sum();
+    assert_eq!(first + all, 400, "nothing is lost");
+}
+
+#[test]
 fn channels_that_outlive_the_clients_that_made_them_are_bounded() {
     let mut world = World::with(|_, channels| channels.budgets.orphaned_channels = 20);
     // Test channels stay when their owner goes.

@@ -1,4 +1,4 @@
-//! Beats: groups are sent their windows, new subscribers the whole state.
+//! Beats: groups are sent their windows.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use crate::core::bus::{Member, Recipients, ToConnections, Window};
 use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
 
 use super::ChannelSide;
-use super::accounts::BYTES_PER_UNIT;
-use super::channel::{Channel, WholeState};
+use super::channel::Channel;
 use super::fan_out::{Grid, Start};
 use super::people::People;
 use super::subscription::Place;
@@ -139,76 +138,6 @@ impl ChannelSide {
         }
         // Some may have to wait for a later beat.
         self.arm(now, id);
-    }
-
-    /// A new subscriber's time has come.
-    pub(super) fn first_state(&mut self, now: Time, due: Time, id: ChannelId, member: ConnId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return;
-        };
-        let Some(subscription) = channel.subscriptions.get_mut(&member) else {
-            return;
-        };
-        let Place::Waiting { due: wanted, whole } = subscription.place else {
-            return;
-        };
-        if wanted != due {
-            return;
-        }
-        let head = channel.fan_out.head();
-        if !whole {
-            self.join(now, id, member, head, Start::State(due));
-            return;
-        }
-        let masks = subscription.options.masks.clone();
-        let Some(content) = channel.data.as_mut().and_then(|data| data.content.as_mut()) else {
-            subscription.place = Place::AwaitingData;
-            channel.awaiting_data.insert(member);
-            return;
-        };
-        let mask = content
-            .state
-            .data_type()
-            .and_then(|data_type| Mask::new(data_type.clone(), masks.iter().map(String::as_str)));
-        let WholeState { messages, too_long } = content.whole_state(id, mask.as_ref());
-        let bytes: usize = messages.iter().map(bytes::Bytes::len).sum();
-        let counters = self.counters.of_mut(channel.kind);
-        counters.states += 1;
-        counters.bytes += bytes as u64;
-        self.charge(now, member, (bytes / BYTES_PER_UNIT) as u64);
-        if let Some(person) = self.people.get(member) {
-            let state = ToConnections::State {
-                to: Arc::new([member]),
-                channel: id,
-                messages,
-            };
-            self.to_connections.push_back((person.side, state));
-        }
-        for size_bytes in too_long {
-            self.tell_too_long(id, size_bytes);
-        }
-        self.join(now, id, member, head, Start::State(due));
-    }
-
-    /// There is data now: those who wait for it get it at the next tick.
-    pub(super) fn data_has_come(&mut self, now: Time, id: ChannelId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return;
-        };
-        let tick = self.settings.types.of(channel.kind).tick;
-        let due = now.round_up_to(tick);
-        for member in std::mem::take(&mut channel.awaiting_data) {
-            if let Some(subscription) = channel.subscriptions.get_mut(&member)
-                && subscription.place == Place::AwaitingData
-            {
-                subscription.place = Place::Waiting { due, whole: true };
-                let due_state = Due::FirstState {
-                    channel: id,
-                    id: member,
-                };
-                self.timers.add(due, due_state);
-            }
-        }
     }
 
     /// A subscriber that has been sent all updates before number `cursor`

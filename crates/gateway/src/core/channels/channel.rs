@@ -153,6 +153,11 @@ impl Content {
         self.encoded = None;
     }
 
+    /// Whether the whole state is at hand as it is sent.
+    pub(super) fn is_encoded(&self) -> bool {
+        self.encoded.is_some()
+    }
+
     /// The longest value that goes into one message.
     pub(super) fn max_value_bytes(&self) -> usize {
         MAX_MESSAGE_LEN - HEAD_BYTES - self.type_url.len()

@@ -13,6 +13,8 @@ pub(super) enum Due {
     Beat { channel: ChannelId, group: GroupId },
     /// A subscriber is to get the whole state.
     FirstState { channel: ChannelId, id: ConnId },
+    /// Whole states that had to wait are to be sent.
+    FirstStates,
     /// A server that came back has been sent everything.
     RecoveryEnd { id: ConnId },
     /// A server that broke off has not come back in time.
