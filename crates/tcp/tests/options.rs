@@ -1,4 +1,4 @@
-//! Socket options as Linux has them, seen from outside.
+//! Socket options and small writes as Linux has them, seen from outside.
 
 mod support;
 
@@ -79,4 +79,34 @@ fn a_low_water_mark_bounds_what_was_written_and_not_sent_until_it_has_left() {
     });
     assert!(is_writable);
     assert_eq!(network.write(0, b"x"), 1);
+}
+
+#[test]
+fn small_segments_joined_when_sent_again_lose_nothing_when_the_first_was_acknowledged() {
+    let config = Config {
+        nodelay: true,
+        ..Config::default()
+    };
+    let mut network = Network::connected(1, path(10), &config);
+    let start = network.client(|c| c.flow().una);
+    // The first write arrives; all else of both sides is lost for two seconds.
+    network.drop_if = Some(Box::new(move |from, segment| {
+        from == 1 || (segment.seq != start || segment.payload.len() > 100)
+    }));
+    let bytes = pattern(300);
+    for piece in bytes.chunks(100) {
+        assert_eq!(network.write(0, piece), 100);
+    }
+    network.run(Duration::from_secs(2));
+    let mut arrived = network.read(1);
+    assert_eq!(arrived, bytes[..100]);
+    let has_joined = |seen: &support::Seen| seen.from == 0 && seen.length == 300;
+    assert!(network.trace.iter().any(has_joined), "they were joined");
+    // The acknowledgement of the first rides with an answer.
+    network.drop_if = None;
+    network.write(1, b"x");
+    network.run(Duration::from_secs(5));
+    arrived.extend(network.read(1));
+    assert_eq!(arrived, bytes);
+    assert_eq!(network.client(|c| c.unacknowledged()), 0);
 }

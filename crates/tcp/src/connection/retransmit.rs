@@ -70,6 +70,7 @@ impl Connection {
     /// false when the peer's window does not allow it.
     pub(super) fn send_again(&mut self, index: usize) -> bool {
         self.mtu.abandon_probe();
+        self.trim_acknowledged(index);
         let mss = self.current_mss();
         let Some(sent) = self.snd.sent.get(index) else {
             return false;
@@ -103,6 +104,19 @@ impl Connection {
         self.snd.retransmissions += 1;
         self.counters.retransmissions += 1;
         true
+    }
+
+    /// Takes from a segment what of it was acknowledged meanwhile: small ones that
+    /// were joined to it may have been (Linux 6.1 `tcp_trim_head`).
+    fn trim_acknowledged(&mut self, index: usize) {
+        let una = self.flow.una;
+        if let Some(sent) = self.snd.sent.get_mut(index)
+            && sent.seq.before(una)
+            && !sent.syn
+        {
+            sent.payload = sent.payload.saturating_sub(una - sent.seq);
+            sent.seq = una;
+        }
     }
 
     /// Joins the small segments that follow to one, as far as they fit (Linux
