@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The peers come from Debian: `apt-get install qperf sockperf iperf3
-//! libasio-dev g++ util-linux`; KCP's reference is in `third_party`. A row is added in [`rows`].
+//! libasio-dev g++ util-linux`; KCP's reference comes with a crate. A row is added
+//! in [`rows`].
 
 mod command;
 mod contest;

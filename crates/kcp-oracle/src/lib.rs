@@ -1,24 +1,29 @@
 //! The C reference of KCP behind a thin safe wrapper, to compare our engine
-//! with. Only tests and benchmarks link it.
+//! with, byte for byte. Only tests and benchmarks link it: nothing that ships
+//! contains it.
+//!
+//! The C source (`ikcp.c` by Lin Wei, MIT licence) and its declarations come
+//! from the package `kcp-io`, which compiles it without optimisation in debug
+//! builds and with `-O2` otherwise. Its signed arithmetic on absurd timestamps
+//! overflows; only the unoptimised build is known to wrap there, so the
+//! differential test belongs in a debug build.
 
-mod control_block;
-
-use std::ffi::c_void;
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
-use control_block::{
-    ControlBlock, ikcp_check, ikcp_create, ikcp_flush, ikcp_input, ikcp_nodelay, ikcp_peeksize,
+use kcp_io::sys::{
+    IKCPCB, ikcp_check, ikcp_create, ikcp_flush, ikcp_input, ikcp_nodelay, ikcp_peeksize,
     ikcp_recv, ikcp_release, ikcp_send, ikcp_setmtu, ikcp_setoutput, ikcp_update, ikcp_waitsnd,
     ikcp_wndsize,
 };
 
-/// One end of a conversation, run by the C reference.
+/// One end of a connection, run by the C reference.
 ///
 /// Return codes are the reference's own: zero or more is success, less than
 /// zero is one of its errors.
 #[derive(Debug)]
 pub struct Oracle {
-    block: NonNull<ControlBlock>,
+    block: NonNull<IKCPCB>,
 }
 
 /// What the C code calls for each datagram, as long as a [`with_output`] lasts.
@@ -98,7 +103,7 @@ impl Oracle {
         let length = i32::try_from(bytes.len()).unwrap_or(-1);
         // SAFETY: the block lives as long as `self`; the C code reads
         // `length` bytes and copies them.
-        unsafe { ikcp_send(self.block.as_ptr(), bytes.as_ptr(), length) }
+        unsafe { ikcp_send(self.block.as_ptr(), bytes.as_ptr().cast(), length) }
     }
 
     /// `ikcp_recv` into all of `room`. Returns its code.
@@ -106,7 +111,7 @@ impl Oracle {
         let length = i32::try_from(room.len()).unwrap_or(i32::MAX);
         // SAFETY: the block lives as long as `self`; the C code writes at
         // most `length` bytes.
-        unsafe { ikcp_recv(self.block.as_ptr(), room.as_mut_ptr(), length) }
+        unsafe { ikcp_recv(self.block.as_ptr(), room.as_mut_ptr().cast(), length) }
     }
 
     /// `ikcp_peeksize`.
@@ -123,7 +128,7 @@ impl Oracle {
         unsafe {
             ikcp_input(
                 self.block.as_ptr(),
-                datagram.as_ptr(),
+                datagram.as_ptr().cast(),
                 datagram.len().cast_signed() as std::ffi::c_long,
             )
         }
@@ -181,20 +186,20 @@ impl Oracle {
         (block.cwnd, block.ssthresh, block.incr)
     }
 
-    fn with_output(&mut self, output: &mut dyn FnMut(&[u8]), call: impl FnOnce(*mut ControlBlock)) {
+    fn with_output(&mut self, output: &mut dyn FnMut(&[u8]), call: impl FnOnce(*mut IKCPCB)) {
         let mut output = Output(output);
         self.block_mut().user = (&raw mut output).cast::<c_void>();
         call(self.block.as_ptr());
         self.block_mut().user = std::ptr::null_mut();
     }
 
-    fn block_ref(&self) -> &ControlBlock {
+    fn block_ref(&self) -> &IKCPCB {
         // SAFETY: the block lives as long as `self`, nobody else has it, and
-        // `ControlBlock` is laid out as the C structure.
+        // `IKCPCB` is laid out as the C structure, which a test checks.
         unsafe { self.block.as_ref() }
     }
 
-    fn block_mut(&mut self) -> &mut ControlBlock {
+    fn block_mut(&mut self) -> &mut IKCPCB {
         // SAFETY: as in `block_ref`.
         unsafe { self.block.as_mut() }
     }
@@ -211,7 +216,18 @@ impl Drop for Oracle {
 // which nobody sets, and the block belongs to this value alone.
 unsafe impl Send for Oracle {}
 
-extern "C" fn emit(bytes: *const u8, length: i32, _: *mut ControlBlock, user: *mut c_void) -> i32 {
+/// The reference's output callback.
+///
+/// # Safety
+///
+/// `bytes` must be `length` readable bytes, and `user` null or the `Output`
+/// of a `with_output` that is running.
+unsafe extern "C" fn emit(
+    bytes: *const c_char,
+    length: c_int,
+    _: *mut IKCPCB,
+    user: *mut c_void,
+) -> c_int {
     let (Ok(count), Some(mut output)) = (
         usize::try_from(length),
         NonNull::new(user.cast::<Output<'_>>()),
@@ -221,7 +237,7 @@ extern "C" fn emit(bytes: *const u8, length: i32, _: *mut ControlBlock, user: *m
     // SAFETY: the C code hands out `length` bytes of its buffer, and `user`
     // points to the `Output` that `with_output` keeps on its stack during the
     // call that got us here.
-    unsafe { (output.as_mut().0)(std::slice::from_raw_parts(bytes, count)) };
+    unsafe { (output.as_mut().0)(std::slice::from_raw_parts(bytes.cast(), count)) };
     length
 }
 
