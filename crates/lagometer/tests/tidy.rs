@@ -205,6 +205,40 @@ fn links_between_documents_lead_somewhere() {
     assert!(broken.is_empty(), "{broken}");
 }
 
+/// The map names files in tables, those that stand beside the last one by
+/// their name alone and those of the gateway from its source folder on.
+#[test]
+fn files_that_the_map_names_exist() {
+    let root = root();
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let mut folder = root.clone();
+    let mut named = 0;
+    for name in text.split('`').skip(1).step_by(2) {
+        let is_file = Path::new(name).extension().is_some_and(|end| end == "rs");
+        if !is_file && !name.starts_with("crates/") {
+            continue;
+        }
+        let places = [
+            root.clone(),
+            root.join("crates/gateway/src"),
+            folder.clone(),
+        ];
+        let Some(found) = places
+            .iter()
+            .map(|place| place.join(name))
+            .find(|at| at.exists())
+        else {
+            panic!("ARCHITECTURE.md names `{name}`, which is in none of {places:?}");
+        };
+        folder = found.parent().unwrap().to_owned();
+        named += 1;
+    }
+    assert!(
+        named > 30,
+        "only {named} names were found: is the map written otherwise now?"
+    );
+}
+
 /// A source file of ours.
 struct SourceFile {
     path: String,
