@@ -1,47 +1,37 @@
-//! Compiles UDT, the rate control of its release before, and the shim through
-//! which both are called.
-
-const UDT: &str = "../../third_party/udt";
+//! Compiles the shim against the system's UDT, where it is asked for.
 
 fn main() {
-    let sources = [
-        "api", "buffer", "cache", "ccc", "channel", "common", "core", "epoll", "list", "md5",
-        "packet", "queue", "window",
-    ];
-    let mut library = build();
-    for source in sources {
-        library.file(format!("{UDT}/src/{source}.cpp"));
-    }
-    library
-        .file(format!("{UDT}/release-4.10/rate_control.cpp"))
-        .warnings(false)
-        // Its threads are made through the shim, which keeps their book.
-        .define("pthread_create", "lagometer_udt_pthread_create")
-        .compile("udt4");
-
-    build()
-        .files(["shim/api.cpp", "shim/fixed_window.cpp", "shim/threads.cpp"])
-        .compile("udt4_shim");
-
-    println!("cargo::rustc-link-lib=pthread");
-    println!("cargo::rerun-if-changed={UDT}");
     println!("cargo::rerun-if-changed=shim");
+    #[cfg(feature = "udt")]
+    link();
 }
 
-/// What both halves are compiled with: UDT's own flags.
-fn build() -> cc::Build {
-    let mut build = cc::Build::new();
-    build
-        .cpp(true)
-        .include(format!("{UDT}/src"))
-        .include(format!("{UDT}/release-4.10"))
+#[cfg(feature = "udt")]
+fn link() {
+    let mut shim = cc::Build::new();
+    shim.cpp(true)
+        .std("c++11")
         .include("shim")
-        .define("LINUX", None)
         .opt_level(3)
-        .flag_if_supported("-finline-functions")
-        .flag_if_supported("-fno-strict-aliasing")
         // Sequence numbers wrap.
         .flag_if_supported("-fwrapv")
         .flag_if_supported("-fvisibility=hidden");
-    build
+    // UDT has no file for pkg-config: that its header is found says that it is
+    // there.
+    if let Err(error) = shim.clone().file("shim/fixed_window.h").try_expand() {
+        let why = error.to_string();
+        println!(
+            "cargo::error=the feature `udt` needs libudt 4.11 and a C++ compiler: \
+             apt-get install libudt-dev g++ ({})",
+            why.lines().next().unwrap_or_default()
+        );
+        return;
+    }
+    shim.files([
+        "shim/api.cpp",
+        "shim/fixed_window.cpp",
+        "shim/rate_control_4_10.cpp",
+    ])
+    .compile("udt4_shim");
+    println!("cargo::rustc-link-lib=udt");
 }

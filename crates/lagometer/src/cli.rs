@@ -205,6 +205,14 @@ pub(crate) struct AgreeArguments {
     pub(crate) keep: Option<PathBuf>,
 }
 
+/// What `speed` measures where nothing is said: one of each kind that this build
+/// has.
+const SPEED_LANES: &str = if cfg!(feature = "udt") {
+    "tcp,udp,kcp,enet,udt,quic"
+} else {
+    "tcp,udp,kcp,enet,quic"
+};
+
 #[derive(Debug, Args)]
 pub(crate) struct SpeedArguments {
     #[command(flatten)]
@@ -215,7 +223,7 @@ pub(crate) struct SpeedArguments {
         long,
         value_delimiter = ',',
         value_name = "LANE,…",
-        default_value = "tcp,udp,kcp,enet,udt,quic"
+        default_value = SPEED_LANES
     )]
     pub(crate) lanes: Vec<String>,
     /// How long each is measured

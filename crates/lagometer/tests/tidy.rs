@@ -301,8 +301,7 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-/// Every file below `folder` with `extension`, in order, build output and
-/// third parties' code left out.
+/// Every file below `folder` with `extension`, in order, build output left out.
 fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -317,7 +316,7 @@ fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
                 .to_string_lossy()
                 .into_owned();
             if path.is_dir() {
-                if !name.starts_with('.') && name != "target" && name != "third_party" {
+                if !name.starts_with('.') && name != "target" {
                     folders.push(path);
                 }
             } else if path.extension().is_some_and(|found| found == extension) {

@@ -26,7 +26,7 @@
 //! - `side`: the one trait, and what a side counts
 //! - `endpoint_side`: an endpoint over a connected UDP socket
 //! - `tcp`: the kernel's own TCP
-//! - [`udt`]: UDT, the real library
+//! - [`udt`]: UDT, where the feature of that name brings it
 //! - [`srt`]: SRT, where the feature of that name brings it
 //! - `framing`: messages on a stream
 //! - `transport`, `spec`, `catalogue`: settings, and what is made of them

@@ -151,6 +151,7 @@ fn send(name: &str, client: &mut BoxedSide, now: Time, number: u32) -> bool {
 }
 
 #[test]
+#[cfg(feature = "udt")]
 fn udt_delivers_everything_once_and_in_order_over_a_path_that_loses() {
     let expected: Vec<u32> = (0..MESSAGES).collect();
     thread::scope(|scope| {

@@ -4,9 +4,9 @@
 //! reports a loss again until it is mended, has no use for UDT's rate control,
 //! and can drop what comes too late. Like UDT it owns its sockets and threads.
 //!
-//! Its threads are made in [`Socket::bind`] by the calling thread, whose
+//! Its threads are made in `Socket::bind` by the calling thread, whose
 //! network namespace they and the UDP socket share. It gives them names by
-//! which they are found again, so that [`Socket::cpu`] knows what they cost.
+//! which they are found again, so that `Socket::cpu` knows what they cost.
 //!
 //! Without the feature this crate is empty, and whoever asks for SRT is told
 //! what to install.

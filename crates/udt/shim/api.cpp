@@ -2,13 +2,15 @@
 // Every function returns what UDT returns; after an error, `lagometer_udt_error`
 // says which, for the calling thread.
 
-#include "udt.h"
 #include "fixed_window.h"
-#include "rate_control.h"
-#include "threads.h"
+#include "rate_control_4_10.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
+#include <time.h>
+
+#include <udt/udt.h>
 
 namespace
 {
@@ -80,10 +82,9 @@ int lagometer_udt_socket(int ipv6, int messages)
 }
 
 // Takes the UDP socket over. The threads it needs are made here, by the calling
-// thread, and belong to `owner`.
-int lagometer_udt_bind(int socket, int udp, uint64_t owner)
+// thread.
+int lagometer_udt_bind(int socket, int udp)
 {
-   ThreadsOwnedBy owned(owner);
    return guarded([=] { return UDT::bind2(socket, udp); });
 }
 
@@ -217,6 +218,29 @@ int lagometer_udt_statistics(int socket, lagometer_udt_statistics* out)
    out->round_trip_ms = trace.msRTT;
    out->bandwidth_mbit_per_s = trace.mbpsBandwidth;
    return result;
+}
+
+// The processor time of a thread of this process, in nanoseconds; -1 where there
+// is none of this number.
+int64_t lagometer_udt_thread_cpu_ns(int thread)
+{
+   // As the kernel numbers the clocks of threads (include/linux/posix-timers.h):
+   // the complement of the thread, one bit for "of a thread", two for "all that
+   // the scheduler gave it".
+   clockid_t clock = clockid_t((~ unsigned(thread) << 3) | 4 | 2);
+   timespec t;
+   if (thread <= 0 || 0 != clock_gettime(clock, &t))
+      return -1;
+   return int64_t(t.tv_sec) * 1000000000 + t.tv_nsec;
+}
+
+// Gives a thread of this process the ordinary policy, whatever its maker's is.
+void lagometer_udt_make_ordinary(int thread)
+{
+   sched_param parameters;
+   parameters.sched_priority = 0;
+   if (thread > 0)
+      sched_setscheduler(thread, SCHED_OTHER, &parameters);
 }
 
 }

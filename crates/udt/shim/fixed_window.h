@@ -3,7 +3,7 @@
 #ifndef LAGOMETER_UDT_FIXED_WINDOW_H
 #define LAGOMETER_UDT_FIXED_WINDOW_H
 
-#include "ccc.h"
+#include <udt/ccc.h>
 
 // No rate control: a fixed window, packets as they come, and a timeout of one's
 // own, or UDT's where that is nought. What an application with a small steady rate would ask for.

@@ -33,6 +33,10 @@ pub enum Kind {
     TooLarge,
     /// An option or argument is out of its range, or comes too late.
     BadArgument,
+    /// Another socket of this process has the same port number, at another
+    /// address or in another network namespace; UDT looks its UDP sockets up by
+    /// their port alone.
+    PortTaken(u16),
     /// The system refused a socket, a thread or memory; its error number, 0
     /// where it gave none.
     System(i32),
@@ -90,6 +94,10 @@ impl fmt::Display for Kind {
             Self::Closed => formatter.write_str("the socket is closed"),
             Self::TooLarge => formatter.write_str("the message is larger than the send buffer"),
             Self::BadArgument => formatter.write_str("an option or argument is not allowed here"),
+            Self::PortTaken(port) => write!(
+                formatter,
+                "another UDT socket of this process has port {port}; choose another"
+            ),
             Self::System(0) => formatter.write_str("the system refused a socket, thread or memory"),
             Self::System(error) => write!(
                 formatter,

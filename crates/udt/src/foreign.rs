@@ -10,6 +10,7 @@
 use std::ffi::{c_char, c_int};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::IntoRawFd;
+use std::time::Duration;
 
 use socket2::SockAddr;
 
@@ -53,13 +54,11 @@ unsafe extern "C" {
     safe fn lagometer_udt_poll_add(poll: c_int, socket: c_int, events: c_int) -> c_int;
     safe fn lagometer_udt_poll_remove(poll: c_int, socket: c_int) -> c_int;
     safe fn lagometer_udt_poll_release(poll: c_int) -> c_int;
-    safe fn lagometer_udt_owner_new() -> u64;
-    safe fn lagometer_udt_owner_forget(owner: u64);
-    safe fn lagometer_udt_owner_cpu_ns(owner: u64) -> u64;
-    safe fn lagometer_udt_owner_threads(owner: u64) -> c_int;
+    safe fn lagometer_udt_thread_cpu_ns(thread: c_int) -> i64;
+    safe fn lagometer_udt_make_ordinary(thread: c_int);
 
     fn lagometer_udt_error(system_error: *mut c_int) -> c_int;
-    fn lagometer_udt_bind(socket: c_int, udp: c_int, owner: u64) -> c_int;
+    fn lagometer_udt_bind(socket: c_int, udp: c_int) -> c_int;
     fn lagometer_udt_accept(
         socket: c_int,
         peer: *mut SockAddrStorage,
@@ -129,11 +128,11 @@ pub(crate) fn socket(ipv6: bool, messages: bool) -> Result<c_int, Error> {
     )
 }
 
-pub(crate) fn bind(socket: c_int, udp: UdpSocket, owner: u64) -> Result<(), Error> {
+pub(crate) fn bind(socket: c_int, udp: UdpSocket) -> Result<(), Error> {
     // SAFETY: the descriptor is open and given away here, so nobody else
     // closes it or reads from it; UDT closes it with the socket. Where UDT
     // fails before taking it, it stays open for good, which is safe.
-    let answer = unsafe { lagometer_udt_bind(socket, udp.into_raw_fd(), owner) };
+    let answer = unsafe { lagometer_udt_bind(socket, udp.into_raw_fd()) };
     result("binding", answer).map(drop)
 }
 
@@ -311,18 +310,14 @@ pub(crate) fn statistics(socket: c_int) -> Result<RawStatistics, Error> {
     result("reading statistics", answer).map(|_| out)
 }
 
-pub(crate) fn owner_new() -> u64 {
-    lagometer_udt_owner_new()
+/// The processor time of a thread of this process, nothing where it has ended.
+pub(crate) fn thread_cpu(thread: i32) -> Option<Duration> {
+    u64::try_from(lagometer_udt_thread_cpu_ns(thread))
+        .ok()
+        .map(Duration::from_nanos)
 }
 
-pub(crate) fn owner_forget(owner: u64) {
-    lagometer_udt_owner_forget(owner);
-}
-
-pub(crate) fn owner_cpu_ns(owner: u64) -> u64 {
-    lagometer_udt_owner_cpu_ns(owner)
-}
-
-pub(crate) fn owner_threads(owner: u64) -> usize {
-    usize::try_from(lagometer_udt_owner_threads(owner)).unwrap_or(0)
+/// Gives a thread of this process the ordinary scheduling policy.
+pub(crate) fn make_ordinary(thread: i32) {
+    lagometer_udt_make_ordinary(thread);
 }

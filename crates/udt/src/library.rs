@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::foreign;
+use crate::threads;
 
 /// UDT, started. Clones and sockets share it; with the last of them UDT is
 /// cleaned up, which waits until its threads have ended: about a second after
@@ -24,7 +25,8 @@ impl Library {
     ///
     /// [`Error`] when UDT cannot.
     pub fn start() -> Result<Self, Error> {
-        foreign::startup()?;
+        // The first start makes a thread that collects closed sockets.
+        threads::made_by(foreign::startup)?;
         Ok(Self {
             _started: Arc::new(Started),
         })

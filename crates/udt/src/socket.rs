@@ -1,11 +1,12 @@
 //! A UDT socket.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::error::{Error, Kind};
 use crate::options::{Options, RateControl};
+use crate::ports::HeldPort;
 use crate::threads::Threads;
 use crate::{Library, foreign};
 
@@ -30,6 +31,7 @@ pub struct Socket {
     id: i32,
     library: Library,
     threads: Arc<Threads>,
+    port: OnceLock<Arc<HeldPort>>,
 }
 
 /// How a socket carries what it is given.
@@ -102,7 +104,8 @@ impl Socket {
         let socket = Self {
             id: foreign::socket(ipv6, mode == Mode::Messages)?,
             library: library.clone(),
-            threads: Arc::new(Threads::new()),
+            threads: Arc::default(),
+            port: OnceLock::new(),
         };
         socket.set(options)?;
         Ok(socket)
@@ -115,9 +118,18 @@ impl Socket {
     /// # Errors
     ///
     /// [`Kind::BadArgument`] when the socket is bound already,
-    /// [`Kind::System`] when there can be no more threads.
+    /// [`Kind::PortTaken`] when another socket of this process has the same port
+    /// number, [`Kind::System`] when there can be no more threads.
     pub fn bind(&self, udp: UdpSocket) -> Result<(), Error> {
-        foreign::bind(self.id, udp, self.threads.owner())
+        let address = udp.local_addr().map_err(|error| {
+            Error::new("binding", Kind::System(error.raw_os_error().unwrap_or(0)))
+        })?;
+        let port = HeldPort::take(address.port())
+            .ok_or_else(|| Error::new("binding", Kind::PortTaken(address.port())))?;
+        self.threads.of(|| foreign::bind(self.id, udp))?;
+        // A second bind has failed above, so there is none yet.
+        let _ = self.port.set(Arc::new(port));
+        Ok(())
     }
 
     /// Waits for connections, of which `backlog` may be unaccepted at a time.
@@ -140,6 +152,7 @@ impl Socket {
             id,
             library: self.library.clone(),
             threads: Arc::clone(&self.threads),
+            port: self.port.clone(),
         };
         Ok((accepted, peer))
     }
@@ -262,13 +275,15 @@ impl Socket {
     }
 
     /// The processor time of the threads that UDT made for this socket's UDP
-    /// socket. Accepted connections share those of their listener.
+    /// socket. Accepted connections share those of their listener. Of a thread
+    /// that has ended, what it had used when it was last asked for or when a
+    /// socket was closed.
     #[must_use]
     pub fn cpu(&self) -> Duration {
         self.threads.cpu()
     }
 
-    /// How many threads UDT has for this socket's UDP socket.
+    /// How many threads of this socket's UDP socket are alive.
     #[must_use]
     pub fn thread_count(&self) -> usize {
         self.threads.alive()
@@ -277,6 +292,8 @@ impl Socket {
     /// Closes the socket; whoever waits in one of its calls is sent back with
     /// an error, as is every later call.
     pub fn close(&self) {
+        // Its threads end soon after, and with them their clocks.
+        self.threads.cpu();
         foreign::close(self.id);
     }
 

@@ -1,7 +1,7 @@
 //! The real library over loopback: both modes, its epoll, its errors, its
 //! threads and what is left of them.
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -236,42 +236,57 @@ fn nobody_there_is_told() {
     assert_eq!(error.kind(), Kind::NoServer);
 }
 
-#[test]
-fn listeners_with_one_port_number_are_not_confused() {
-    let library = Library::start().unwrap();
-    let options = Options::default();
-    let listen = |udp: UdpSocket| {
-        let listener = Socket::new(&library, Mode::Messages, false, &options).unwrap();
-        listener.bind(udp).unwrap();
-        listener.listen(1).unwrap();
-        listener
-    };
-    let first = udp();
-    let port = first.local_addr().unwrap().port();
-    let second = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), port)).unwrap();
-    let addresses = [&first, &second].map(|udp| udp.local_addr().unwrap());
-    let listeners = [first, second].map(listen);
-    let clients = addresses.map(|address| {
-        let client = Socket::new(&library, Mode::Messages, false, &options).unwrap();
-        client.bind(udp()).unwrap();
-        client.connect(address).unwrap();
-        client
-    });
-    let servers = listeners.each_ref().map(|listener| {
-        let (server, _) = eventually("a connection", || listener.accept().ok());
-        server
+fn listen(library: &Library, udp: UdpSocket) -> Result<Socket, Error> {
+    let listener = Socket::new(library, Mode::Messages, false, &Options::default())?;
+    listener.bind(udp)?;
+    listener.listen(1)?;
+    Ok(listener)
+}
+
+/// Connects to `listener` and sends one message each way.
+fn exchange(library: &Library, listener: &Socket, address: SocketAddr) {
+    let client = Socket::new(library, Mode::Messages, false, &Options::default()).unwrap();
+    client.bind(udp()).unwrap();
+    client.connect(address).unwrap();
+    let (server, _) = eventually("a connection", || listener.accept().ok());
+    eventually("being connected", || {
+        (client.state() == State::Connected).then_some(())
     });
     let mut buffer = [0; 16];
-    for (number, (client, server)) in clients.iter().zip(&servers).enumerate() {
-        eventually("being connected", || {
-            (client.state() == State::Connected).then_some(())
-        });
-        patiently(|| client.send_message(&[number as u8], None, Order::Kept));
-        assert_eq!(patiently(|| server.receive_message(&mut buffer)), 1);
-        assert_eq!(buffer[0], number as u8);
-        patiently(|| server.send_message(&buffer[..1], None, Order::Kept));
-        assert_eq!(patiently(|| client.receive_message(&mut buffer)), 1);
-        assert_eq!(buffer[0], number as u8);
+    patiently(|| client.send_message(b"ping", None, Order::Kept));
+    assert_eq!(patiently(|| server.receive_message(&mut buffer)), 4);
+    patiently(|| server.send_message(b"pong", None, Order::Kept));
+    assert_eq!(patiently(|| client.receive_message(&mut buffer)), 4);
+}
+
+#[test]
+fn a_port_number_is_refused_while_another_socket_has_it() {
+    let library = Library::start().unwrap();
+    let first = udp();
+    let port = first.local_addr().unwrap().port();
+    let elsewhere = || UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), port)).unwrap();
+    let first = listen(&library, first).unwrap();
+    let error = listen(&library, elsewhere()).unwrap_err();
+    assert_eq!(error.kind(), Kind::PortTaken(port));
+    assert!(error.to_string().contains(&port.to_string()), "{error}");
+    drop(first);
+    listen(&library, elsewhere()).unwrap();
+}
+
+#[test]
+fn a_port_number_may_be_used_again_while_udt_still_clears_up_its_last_owner() {
+    let library = Library::start().unwrap();
+    let first = udp();
+    let port = first.local_addr().unwrap().port();
+    let address = first.local_addr().unwrap();
+    let listener = listen(&library, first).unwrap();
+    exchange(&library, &listener, address);
+    drop(listener);
+    for host in 2..5 {
+        let udp = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, host), port)).unwrap();
+        let address = udp.local_addr().unwrap();
+        let listener = listen(&library, udp).unwrap();
+        exchange(&library, &listener, address);
     }
 }
 

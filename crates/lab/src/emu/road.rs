@@ -21,9 +21,11 @@ pub(super) struct Ends {
     pub(super) far: SocketAddr,
 }
 
-/// The ports of every lane between hosts, which has its addresses to itself.
-const NEAR_PORT: u16 = 7001;
-const FAR_PORT: u16 = 7000;
+/// The ports of lane 0 between hosts; each further lane has the next. Every lane
+/// has its addresses to itself, but UDT tells the sockets of one process apart by
+/// their ports alone.
+const FIRST_NEAR_PORT: u16 = 8000;
+const FIRST_FAR_PORT: u16 = 7000;
 
 impl Road {
     /// Builds it as the options say.
@@ -115,8 +117,8 @@ impl Road {
             _ => (addresses.near_v4.into(), addresses.far_v4.into()),
         };
         Ends {
-            near: SocketAddr::new(near, NEAR_PORT),
-            far: SocketAddr::new(far, FAR_PORT),
+            near: SocketAddr::new(near, FIRST_NEAR_PORT + u16::from(lane)),
+            far: SocketAddr::new(far, FIRST_FAR_PORT + u16::from(lane)),
         }
     }
 }

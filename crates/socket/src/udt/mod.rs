@@ -1,5 +1,8 @@
 //! UDT, the real library: messages, or a stream with lengths in front.
 //!
+//! It is linked where the cargo feature `udt` asks for it. Without, its presets
+//! are known all the same, and whoever asks for one is told what to install.
+//!
 //! - `settings`: what can be chosen, as in 2015 and as it serves a game
 //! - `side`: the connection behind [`Side`](crate::Side)
 //! - `inbox`: a thread that waits in UDT, since UDT has no file to wait on
@@ -12,8 +15,10 @@
 //! carry, slows down with every loss from there, and recovers by steps made for
 //! gigabits.
 
+#[cfg(feature = "udt")]
 mod inbox;
 mod settings;
+#[cfg(feature = "udt")]
 mod side;
 
 pub use settings::{RateControl, Settings, Waiting};

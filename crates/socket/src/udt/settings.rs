@@ -5,11 +5,9 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use lagometer_transport::{BadSetting, Parity};
-use lagometer_udt::{LIBRARY, Mode, Options};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-use super::side::UdtSide;
 use crate::framing::LENGTH_BYTES;
 use crate::side::BoxedSide;
 use crate::transport::{Opening, SocketTransport, Unavailable};
@@ -141,16 +139,20 @@ impl Settings {
         ..Self::DGRAM
     };
 
-    pub(super) fn mode(&self) -> Mode {
+    /// How UDT carries what it is given.
+    #[cfg(feature = "udt")]
+    pub(super) fn mode(&self) -> lagometer_udt::Mode {
         if self.stream {
-            Mode::Stream
+            lagometer_udt::Mode::Stream
         } else {
-            Mode::Messages
+            lagometer_udt::Mode::Messages
         }
     }
 
-    pub(super) fn options(&self) -> Options {
-        Options {
+    /// The options of a UDT socket.
+    #[cfg(feature = "udt")]
+    pub(super) fn options(&self) -> lagometer_udt::Options {
+        lagometer_udt::Options {
             packet_bytes: self.mtu.bytes() as u32,
             send_buffer_bytes: self.send_buffer.bytes() as u32,
             receive_buffer_bytes: self.receive_buffer.bytes() as u32,
@@ -164,7 +166,7 @@ impl Settings {
             },
             // Set when there is a connection and a thread to wait on it.
             receive_waits: false,
-            ..Options::default()
+            ..lagometer_udt::Options::default()
         }
     }
 }
@@ -173,7 +175,11 @@ impl SocketTransport for Settings {
     const TRANSPORT: &'static str = "udt";
 
     fn library(&self) -> String {
-        LIBRARY.to_owned()
+        if cfg!(feature = "udt") {
+            "UDT 4.11".to_owned()
+        } else {
+            "UDT, not linked".to_owned()
+        }
     }
 
     fn check(&self) -> Result<(), BadSetting> {
@@ -199,8 +205,15 @@ impl SocketTransport for Settings {
     }
 
     fn available(&self) -> Result<(), Unavailable> {
-        // It is compiled in.
-        Ok(())
+        if cfg!(feature = "udt") {
+            return Ok(());
+        }
+        Err(Unavailable {
+            lacks: "this lagometer was built without UDT".to_owned(),
+            mend: "`apt-get install libudt-dev g++`, then build with \
+                   `cargo build --features udt`"
+                .to_owned(),
+        })
     }
 
     fn parity(&self) -> Parity {
@@ -230,13 +243,27 @@ impl SocketTransport for Settings {
         true
     }
 
+    #[cfg(feature = "udt")]
     fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = UdtSide::connect(self, opening.near, opening.far)?;
+        let side = super::side::UdtSide::connect(self, opening.near, opening.far)?;
         Ok(Box::new(side))
     }
 
+    #[cfg(feature = "udt")]
     fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        Ok(Box::new(UdtSide::listen(self, opening.far)?))
+        let side = super::side::UdtSide::listen(self, opening.far)?;
+        Ok(Box::new(side))
+    }
+
+    #[cfg(not(feature = "udt"))]
+    fn client(&self, _opening: &Opening) -> io::Result<BoxedSide> {
+        self.available().map_err(io::Error::other)?;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(not(feature = "udt"))]
+    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+        self.client(opening)
     }
 }
 
@@ -298,6 +325,13 @@ mod tests {
             assert_eq!(settings.check().unwrap_err().setting, at_fault);
         }
         base.check().unwrap();
+    }
+
+    #[test]
+    #[cfg(not(feature = "udt"))]
+    fn whoever_lacks_it_is_told_the_package() {
+        let said = Settings::DGRAM.available().unwrap_err().to_string();
+        assert!(said.contains("libudt-dev"), "{said}");
     }
 
     #[test]
