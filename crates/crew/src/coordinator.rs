@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Clock, Limits, Registry, Secret, Server, ServerSettings};
+use lagometer_remote::{Clock, Limits, Registry, Secret, Server, ServerSettings};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
@@ -77,7 +77,7 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Far`] where it cannot listen, and [`Error::TooFewServers`] where
+    /// [`Error::Remote`] where it cannot listen, and [`Error::TooFewServers`] where
     /// workers would have none.
     pub fn start(settings: Settings<'_>) -> Result<Self, Error> {
         let scenario = as_told(settings.scenario)?;

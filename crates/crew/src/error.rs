@@ -43,5 +43,5 @@ pub enum Error {
     Play(#[from] PlayError),
     /// The road to the other end, or the place to listen at.
     #[error(transparent)]
-    Far(#[from] lagometer_far::Error),
+    Remote(#[from] lagometer_remote::Error),
 }

@@ -5,7 +5,7 @@
 //! and its number, so that who plays it changes nothing. Game servers that
 //! simulate a part of the world each may be workers' too, cut likewise. Workers
 //! reach the coordinator over the control conversation of
-//! `lagometer-far`: both prove that they know the same secret, and the worker
+//! `lagometer-remote`: both prove that they know the same secret, and the worker
 //! learns how far apart their clocks are. The run's time is the coordinator's;
 //! a worker's is set right by that, so that the stamps of servers and the
 //! instants of players far away are of one clock.

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Accepted, Clock, Job, Refusal, Service, Session, understand};
+use lagometer_remote::{Accepted, Clock, Job, Refusal, Service, Session, understand};
 use lagometer_units::Time;
 use lagometer_world::{Note, Outcome, Part, PlayError, Report, Scenario, Truth};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use lagometer_far::Session;
+use lagometer_remote::Session;
 use lagometer_units::Time;
 use lagometer_world::{Fellow, Loss, Note, Outcome, Part, Scenario, Server, Slice, Truth};
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Clock, Far, Line, RemoteJob, Secret};
+use lagometer_remote::{Clock, Line, Remote, RemoteJob, Secret};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
@@ -34,7 +34,7 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// A worker that has its part and has not begun.
 pub struct Joined {
-    far: Far,
+    remote: Remote,
     job: Arc<RemoteJob>,
     task: Task,
 }
@@ -54,12 +54,12 @@ pub fn join(
     stop: &AtomicBool,
 ) -> Result<Joined, Error> {
     let began = Instant::now();
-    let far = loop {
-        match Far::connect(address, secret) {
-            Ok(far) => break far,
+    let remote = loop {
+        match Remote::connect(address, secret) {
+            Ok(remote) => break remote,
             Err(
-                lagometer_far::Error::Unreachable { source, .. }
-                | lagometer_far::Error::Address { source, .. },
+                lagometer_remote::Error::Unreachable { source, .. }
+                | lagometer_remote::Error::Address { source, .. },
             ) => {
                 if began.elapsed() >= patience || stop.load(Ordering::Relaxed) {
                     return Err(Error::NoCoordinator {
@@ -72,13 +72,13 @@ pub fn join(
             Err(error) => return Err(error.into()),
         }
     };
-    let job = far.open(SERVICE, &written(&Request { index }))?;
+    let job = remote.open(SERVICE, &written(&Request { index }))?;
     let task: Task = serde_json::from_value(job.reply().clone())
         .map_err(|error| Error::NotUnderstood(error.to_string()))?;
-    let probed = far.offset_after(FIRST_PROBES, PROBES_WITHIN);
+    let probed = remote.offset_after(FIRST_PROBES, PROBES_WITHIN);
     probed.ok_or(Error::NoClock)?;
     Ok(Joined {
-        far,
+        remote,
         job: Arc::new(job),
         task,
     })
@@ -136,19 +136,19 @@ impl Joined {
     ///
     /// [`Error::Play`], of which the coordinator is told too.
     pub fn play(self, venue: &Venue, stop: &'static AtomicBool) -> Result<(), Error> {
-        let Self { far, job, task } = self;
-        let line = far.offset().ok_or(Error::NoClock)?;
+        let Self { remote, job, task } = self;
+        let line = remote.offset().ok_or(Error::NoClock)?;
         let here = Rc::new(Here {
             part: task.part,
             came: task.came,
-            clock: far.clock(),
+            clock: remote.clock(),
             line: Cell::new(line),
-            set_at: Cell::new(far.clock().now()),
+            set_at: Cell::new(remote.clock().now()),
             start: Cell::new(Time::MAX),
             last: Cell::new(Time::ZERO),
             poster: Poster::start(Arc::clone(&job))?,
             job: Arc::clone(&job),
-            far,
+            remote,
             stop,
         });
         here.poster.say(FromWorker::Ready);
@@ -179,7 +179,7 @@ struct Here {
     part: Part,
     /// Players that had come to a worker before this one.
     came: u32,
-    far: Far,
+    remote: Remote,
     job: Arc<RemoteJob>,
     clock: Clock,
     /// From this clock to the coordinator's, as far as is known by now.
@@ -197,7 +197,7 @@ struct Here {
 impl Here {
     /// The next thing that the coordinator says, if it comes within `patience`.
     fn hear(&self, patience: Duration) -> Result<Option<FromCoordinator>, PlayError> {
-        let gone = self.far.gone();
+        let gone = self.remote.gone();
         if let Some(said) = self.job.next_event(patience) {
             return serde_json::from_value(said).map(Some).map_err(|error| {
                 PlayError::Company(Error::NotUnderstood(error.to_string()).to_string())
@@ -238,7 +238,8 @@ impl Here {
     /// The world's time counts from that instant of the coordinator's clock.
     fn begin(&self, at_ns: u64) {
         self.start.set(Time::from_nanos(at_ns));
-        self.line.set(self.far.offset().unwrap_or(self.line.get()));
+        self.line
+            .set(self.remote.offset().unwrap_or(self.line.get()));
     }
 
     /// Says something that the coordinator has heard when this returns.
@@ -253,7 +254,8 @@ impl Here {
         let now = self.clock.now();
         if now.since(self.set_at.get()) >= SET_EVERY {
             self.set_at.set(now);
-            self.line.set(self.far.offset().unwrap_or(self.line.get()));
+            self.line
+                .set(self.remote.offset().unwrap_or(self.line.get()));
         }
     }
 
@@ -262,7 +264,7 @@ impl Here {
             // Servers connect before there is a start.
             return self.clock.now();
         }
-        let there = self.line.get().to_far(self.clock.now());
+        let there = self.line.get().to_remote(self.clock.now());
         let now = Time::ZERO + there.since(self.start.get());
         // A better line may say that it is earlier than was thought.
         let now = now.max(self.last.get());
@@ -294,7 +296,7 @@ impl RunClock for SharedTime {
         if !here.has_servers() {
             here.poster.say(FromWorker::Opened);
         }
-        let there = here.line.get().to_far(here.clock.now());
+        let there = here.line.get().to_remote(here.clock.now());
         thread::sleep(here.start.get().since(there));
         Ok(())
     }

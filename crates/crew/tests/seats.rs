@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_crew::{Coordinator, Error, Joined, Settings, join};
-use lagometer_far::Secret;
+use lagometer_remote::Secret;
 use lagometer_world::{BUILT_IN, Scenario};
 
 /// How long anything may take on a busy machine.

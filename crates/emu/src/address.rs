@@ -9,14 +9,14 @@ pub const MAX_LANES: usize = 256;
 /// through the lane's own devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneAddresses {
-    /// The near host's, `10.77.LANE.1`.
-    pub near_v4: Ipv4Addr,
-    /// The far host's, `10.77.LANE.2`.
-    pub far_v4: Ipv4Addr,
-    /// The near host's, `fd6c:6167:6f6d:LANE::1`.
-    pub near_v6: Ipv6Addr,
-    /// The far host's, `fd6c:6167:6f6d:LANE::2`.
-    pub far_v6: Ipv6Addr,
+    /// The client host's, `10.77.LANE.1`.
+    pub local_v4: Ipv4Addr,
+    /// The server host's, `10.77.LANE.2`.
+    pub remote_v4: Ipv4Addr,
+    /// The client host's, `fd6c:6167:6f6d:LANE::1`.
+    pub local_v6: Ipv6Addr,
+    /// The server host's, `fd6c:6167:6f6d:LANE::2`.
+    pub remote_v6: Ipv6Addr,
 }
 
 impl LaneAddresses {
@@ -29,18 +29,18 @@ impl LaneAddresses {
             Ipv6Addr::new(0xfd6c, 0x6167, 0x6f6d, lane as u16, 0, 0, 0, host)
         }
         Self {
-            near_v4: Ipv4Addr::new(10, 77, lane, 1),
-            far_v4: Ipv4Addr::new(10, 77, lane, 2),
-            near_v6: v6(lane, 1),
-            far_v6: v6(lane, 2),
+            local_v4: Ipv4Addr::new(10, 77, lane, 1),
+            remote_v4: Ipv4Addr::new(10, 77, lane, 2),
+            local_v6: v6(lane, 1),
+            remote_v6: v6(lane, 2),
         }
     }
 
     /// Whether a packet from `source` to `destination` goes from the near
-    /// host of this lane to its far host.
+    /// host of this lane to its server host.
     #[must_use]
     pub fn is_up(&self, source: IpAddr, destination: IpAddr) -> bool {
-        (source == self.near_v4 && destination == self.far_v4)
-            || (source == self.near_v6 && destination == self.far_v6)
+        (source == self.local_v4 && destination == self.remote_v4)
+            || (source == self.local_v6 && destination == self.remote_v6)
     }
 }

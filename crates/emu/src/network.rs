@@ -70,8 +70,8 @@ pub struct Network {
     // Dropped in this order: the router before the hosts whose devices it
     // holds.
     router: Router,
-    near: Host,
-    far: Host,
+    local: Host,
+    remote: Host,
     /// Where the other ends of virtual Ethernet pairs are.
     _middle: Option<Host>,
     clock: Clock,
@@ -153,8 +153,8 @@ impl Network {
             });
         }
         Permission::acquire()?;
-        let near = Host::new("near host")?;
-        let far = Host::new("far host")?;
+        let local = Host::new("client host")?;
+        let remote = Host::new("server host")?;
         let has_tun = match settings.device {
             Device::Any => fs::exists("/dev/net/tun").unwrap_or(false),
             Device::Tun => true,
@@ -176,11 +176,16 @@ impl Network {
         };
         let ports = (0..=u8::MAX)
             .zip(&lanes)
-            .map(|(lane, _)| Ok([port(&near, Side::Near, lane)?, port(&far, Side::Far, lane)?]))
+            .map(|(lane, _)| {
+                Ok([
+                    port(&local, Side::Local, lane)?,
+                    port(&remote, Side::Remote, lane)?,
+                ])
+            })
             .collect::<Result<Vec<_>, Error>>()?;
         for (lane, _) in (0..=u8::MAX).zip(&lanes) {
-            near.await_routes(Side::Near, lane)?;
-            far.await_routes(Side::Far, lane)?;
+            local.await_routes(Side::Local, lane)?;
+            remote.await_routes(Side::Remote, lane)?;
         }
         let (names, links): (Vec<_>, Vec<_>) =
             lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
@@ -188,8 +193,8 @@ impl Network {
         let counted_before = vec![Default::default(); names.len()];
         Ok(Self {
             router: Router::start(settings.manner(), clock, ports, links, log)?,
-            near,
-            far,
+            local,
+            remote,
             _middle: middle,
             clock,
             band: settings.band,
@@ -231,8 +236,11 @@ impl Network {
             .lanes
             .into_iter()
             .zip(counted.into_iter().zip(self.counted_before))
-            .map(|(name, ([near, far], [near_before, far_before]))| {
-                (name, [near.since(near_before), far.since(far_before)])
+            .map(|(name, ([local, remote], [local_before, remote_before]))| {
+                (
+                    name,
+                    [local.since(local_before), remote.since(remote_before)],
+                )
             })
             .collect();
         finish(
@@ -247,14 +255,14 @@ impl Network {
 
     /// The host on this side: the players'.
     #[must_use]
-    pub const fn near(&self) -> &Host {
-        &self.near
+    pub const fn local(&self) -> &Host {
+        &self.local
     }
 
     /// The host on the other side: the server's.
     #[must_use]
-    pub const fn far(&self) -> &Host {
-        &self.far
+    pub const fn remote(&self) -> &Host {
+        &self.remote
     }
 
     /// The clock the router goes by.
@@ -272,7 +280,7 @@ impl Network {
     fn counters(&self) -> Result<Vec<[DeviceCounters; 2]>, Error> {
         (0..=u8::MAX)
             .zip(&self.lanes)
-            .map(|(lane, _)| Ok([self.near.counters(lane)?, self.far.counters(lane)?]))
+            .map(|(lane, _)| Ok([self.local.counters(lane)?, self.remote.counters(lane)?]))
             .collect()
     }
 }

@@ -35,14 +35,14 @@ pub struct Relay {
 /// The addresses of one lane of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayAddresses {
-    /// Where the near side must be.
-    pub near: SocketAddr,
-    /// Where the near side finds the far one.
-    pub for_near: SocketAddr,
-    /// Where the far side finds the near one.
-    pub for_far: SocketAddr,
-    /// Where the far side must be.
-    pub far: SocketAddr,
+    /// Where the local side must be.
+    pub local: SocketAddr,
+    /// Where the local side finds the far one.
+    pub for_local: SocketAddr,
+    /// Where the remote side finds the near one.
+    pub for_remote: SocketAddr,
+    /// Where the remote side must be.
+    pub remote: SocketAddr,
 }
 
 /// What the audit calls a relay in place of a device.
@@ -58,10 +58,10 @@ impl RelayAddresses {
         let host = Ipv4Addr::new(127, high | 0x80, low, lane);
         let at = |port| SocketAddr::from((host, port));
         Self {
-            near: at(7001),
-            for_near: at(7000),
-            for_far: at(7003),
-            far: at(7002),
+            local: at(7001),
+            for_local: at(7000),
+            for_remote: at(7003),
+            remote: at(7002),
         }
     }
 }
@@ -136,7 +136,7 @@ impl Relay {
     }
 }
 
-/// The relay's sockets of a lane: facing the near side, facing the far one.
+/// The relay's sockets of a lane: facing the local side, facing the far one.
 fn ports(lane: u8) -> io::Result<[Port; 2]> {
     let at = RelayAddresses::of(lane);
     let inside = LaneAddresses::of(lane);
@@ -147,7 +147,7 @@ fn ports(lane: u8) -> io::Result<[Port; 2]> {
         Ok::<_, io::Error>(Port::Relay(socket.into(), Dress::new(from, to)))
     };
     Ok([
-        facing(at.for_near, at.near, inside.near_v4, inside.far_v4)?,
-        facing(at.for_far, at.far, inside.far_v4, inside.near_v4)?,
+        facing(at.for_local, at.local, inside.local_v4, inside.remote_v4)?,
+        facing(at.for_remote, at.remote, inside.remote_v4, inside.local_v4)?,
     ])
 }

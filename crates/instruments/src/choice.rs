@@ -18,7 +18,7 @@ const CLEARLY_BETTER: f64 = 1.05;
 /// What `attempt` says, where no placement worked.
 pub(crate) fn best(
     spots: &[Spot],
-    own_far: bool,
+    own_remote: bool,
     mut attempt: impl FnMut(Spot) -> Result<Option<f64>, Error>,
 ) -> Result<(Spot, Vec<PlacementTrial>), Error> {
     let first = spots.first().copied().unwrap_or_default();
@@ -31,7 +31,7 @@ pub(crate) fn best(
     for &spot in spots {
         match attempt(spot) {
             Ok(Some(rate)) => {
-                tried.push(spot.trial(own_far, rate));
+                tried.push(spot.trial(own_remote, rate));
                 if rate > best.1 * CLEARLY_BETTER {
                     best = (spot, rate);
                 }
@@ -54,8 +54,8 @@ mod tests {
     fn the_clearly_best_is_taken_and_the_earlier_of_equals() {
         let spots: Vec<Spot> = (0..3)
             .map(|cpu| Spot {
-                near: Some(cpu),
-                far: Some(0),
+                local: Some(cpu),
+                remote: Some(0),
             })
             .collect();
         for (rates, chosen) in [

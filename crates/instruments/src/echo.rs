@@ -1,21 +1,21 @@
 //! `echo`: how many messages a path carries there and back each second, and
 //! how long each takes.
 //!
-//! The near end keeps one message on its way (or several), the far end sends
+//! The local end keeps one message on its way (or several), the remote end sends
 //! back what comes. Every echo is checked byte by byte before it counts.
 //! [`measure`] finds a placement for both ends first, where none is asked for,
 //! because that decides more than anything else.
 
-mod far;
 pub mod flights;
-pub mod near;
+pub mod local;
+mod remote;
 mod service;
 pub mod tally;
 
 use std::io;
 use std::time::Duration;
 
-use lagometer_far::{Far, RemoteJob};
+use lagometer_remote::{Remote, RemoteJob};
 use lagometer_stats::{Echo, PlacementTrial};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -24,9 +24,9 @@ use crate::error::Error;
 use crate::payload::{LARGEST, Payload, fresh_key};
 use crate::placement::{Pin, Spot, usable_cpus};
 use crate::wire::{Datagrams, Messages, Unblock, Waiting};
-use near::{Ended, Outcome, Plan};
+use local::{Ended, Outcome, Plan};
 
-pub use far::send_back;
+pub use remote::send_back;
 pub(crate) use service::Ending;
 pub use service::{EchoService, Request, SERVICE};
 
@@ -93,7 +93,7 @@ const MOST_STREAM_BYTES: usize = 64 << 10;
 /// How long each placement is tried.
 const TRIAL: Duration = Duration::from_millis(150);
 
-/// How long nothing may come before the far end counts as gone, at least.
+/// How long nothing may come before the remote end counts as gone, at least.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// What is told as the measuring goes on.
@@ -147,33 +147,37 @@ impl Settings {
     }
 
     const fn waiting(&self, spot: Spot) -> Waiting {
-        match (self.spin, spot.near, spot.far) {
+        match (self.spin, spot.local, spot.remote) {
             (false, ..) => Waiting::Asleep,
-            (true, Some(near), Some(far)) if near == far => Waiting::Yielding,
+            (true, Some(local), Some(remote)) if local == remote => Waiting::Yielding,
             (true, ..) => Waiting::Spinning,
         }
     }
 }
 
-/// Measures the echo rate to `far`. `progress` returns whether to go on.
+/// Measures the echo rate to `remote`. `progress` returns whether to go on.
 ///
 /// # Errors
 ///
-/// [`Error`]: the settings cannot be, the far end is gone or never answered,
-/// or the system lacks something. Where the far end goes away while messages
+/// [`Error`]: the settings cannot be, the remote end is gone or never answered,
+/// or the system lacks something. Where the remote end goes away while messages
 /// are echoed, the result says so in its second part and is no error.
 pub fn measure(
-    far: &Far,
+    remote: &Remote,
     settings: &Settings,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Echo, Ended), Error> {
     settings.check()?;
-    let spots = settings.pin.spots(&usable_cpus(), far.is_own())?;
-    let (spot, tried) = choose(far, settings, &spots, progress)?;
-    progress(Progress::Chosen(spot.name(far.is_own())));
-    let outcome = carry_out(far, settings, spot, settings.span, &mut |span, echoed| {
-        progress(Progress::Echoed(span, echoed))
-    })?;
+    let spots = settings.pin.spots(&usable_cpus(), remote.is_own())?;
+    let (spot, tried) = choose(remote, settings, &spots, progress)?;
+    progress(Progress::Chosen(spot.name(remote.is_own())));
+    let outcome = carry_out(
+        remote,
+        settings,
+        spot,
+        settings.span,
+        &mut |span, echoed| progress(Progress::Echoed(span, echoed)),
+    )?;
     if outcome.tally.counts.echoed == 0 && outcome.ended != Ended::Stopped {
         return Err(Error::Silent {
             sent: outcome.tally.counts.sent,
@@ -186,35 +190,35 @@ pub fn measure(
     let ended = outcome.ended.clone();
     let asked = settings.pin != Pin::Best;
     let mut echo = told(settings, outcome);
-    echo.far = if far.is_own() {
+    echo.far = if remote.is_own() {
         "own".to_owned()
     } else {
-        far.host().to_string()
+        remote.host().to_string()
     };
-    echo.placement = spot.told(far.is_own(), asked, tried);
+    echo.placement = spot.told(remote.is_own(), asked, tried);
     Ok((echo, ended))
 }
 
 /// Tries each placement and returns the best, with what each gave.
 fn choose(
-    far: &Far,
+    remote: &Remote,
     settings: &Settings,
     spots: &[Spot],
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Spot, Vec<PlacementTrial>), Error> {
-    crate::choice::best(spots, far.is_own(), |spot| {
+    crate::choice::best(spots, remote.is_own(), |spot| {
         let span = TRIAL.min(settings.span);
-        let outcome = carry_out(far, settings, spot, span, &mut |_, _| true)?;
+        let outcome = carry_out(remote, settings, spot, span, &mut |_, _| true)?;
         let seconds = outcome.measured.as_secs_f64().max(1e-9);
         let rate = outcome.tally.counts.echoed as f64 / seconds;
-        let go_on = progress(Progress::Tried(spot.trial(far.is_own(), rate)));
+        let go_on = progress(Progress::Tried(spot.trial(remote.is_own(), rate)));
         Ok(go_on.then_some(rate))
     })
 }
 
 /// One run at one placement.
 pub(crate) fn carry_out(
-    far: &Far,
+    remote: &Remote,
     settings: &Settings,
     spot: Spot,
     span: Duration,
@@ -225,19 +229,19 @@ pub(crate) fn carry_out(
         transport: settings.transport,
         size: settings.size,
         waiting,
-        cpu: spot.far,
+        cpu: spot.remote,
     };
-    let job = far.open(SERVICE, &json!(request))?;
+    let job = remote.open(SERVICE, &json!(request))?;
     let plan = Plan {
         outstanding: settings.outstanding,
         span,
         patience: settings.patience,
         silence: SILENCE.max(settings.patience * 3),
-        cpu: spot.near,
+        cpu: spot.local,
     };
     let payload = Payload::new(fresh_key(), settings.size);
     let outcome = over_sockets(&job, settings, waiting, &payload, &plan, progress)?;
-    // Where the far end is gone already, its job is over too.
+    // Where the remote end is gone already, its job is over too.
     let _ = job.finish();
     Ok(outcome)
 }
@@ -262,19 +266,19 @@ fn over_sockets(
             let wire = Datagrams::new(socket, waiting).map_err(system)?;
             // A nudge that does not leave is as good as lost.
             let nudge = |message: &[u8]| drop(nudging.send(message));
-            near::run(wire, payload, plan, &unblock, &nudge, progress).map_err(system)
+            local::run(wire, payload, plan, &unblock, &nudge, progress).map_err(system)
         }
         Transport::Tcp => {
             let stream = job.tcp(port)?;
             unblock.tcp(&stream).map_err(system)?;
             let wire = Messages::new(stream, settings.size, waiting).map_err(system)?;
             // A stream needs no nudge: it repeats what is lost by itself.
-            near::run(wire, payload, plan, &unblock, &|_| {}, progress).map_err(system)
+            local::run(wire, payload, plan, &unblock, &|_| {}, progress).map_err(system)
         }
     }
 }
 
-/// Throws away what the far end's door still had to say.
+/// Throws away what the remote end's door still had to say.
 fn drain(socket: &std::net::UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let mut byte = [0; 1];

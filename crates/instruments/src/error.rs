@@ -15,12 +15,12 @@ pub enum Error {
     /// The placement cannot be had.
     #[error("--pin: {0}")]
     Pin(#[from] BadPin),
-    /// The far end cannot be used.
+    /// The remote end cannot be used.
     #[error(transparent)]
-    Far(#[from] lagometer_far::Error),
-    /// The far end was reached but no message came back.
+    Remote(#[from] lagometer_remote::Error),
+    /// The remote end was reached but no message came back.
     #[error(
-        "none of {sent} messages came back: {why}; does a firewall let the far end's data ports through?"
+        "none of {sent} messages came back: {why}; does a firewall let the remote end's data ports through?"
     )]
     Silent {
         /// Messages sent and given up.

@@ -1,9 +1,9 @@
 //! The instruments: echo rate, latency and bandwidth by message size, bulk
 //! speed.
 //!
-//! Each has a near end, which measures, and a far end, which answers and is a
-//! [`Service`](lagometer_far::Service) of the far end's server. Alone, an
-//! instrument starts a far end of its own and measures that.
+//! Each has a local end, which measures, and a remote end, which answers and is a
+//! [`Service`](lagometer_far::Service) of the remote end's server. Alone, an
+//! instrument starts a remote end of its own and measures that.
 //!
 //! - [`echo`]: messages there and back
 //! - [`sweep`]: latency and bandwidth by message size
@@ -23,11 +23,11 @@ pub mod speed;
 pub mod sweep;
 pub mod wire;
 
-use lagometer_far::Registry;
+use lagometer_remote::Registry;
 
 pub use error::Error;
 
-/// The registry with the far ends of all instruments.
+/// The registry with the remote ends of all instruments.
 #[must_use]
 pub fn services(registry: Registry) -> Registry {
     registry

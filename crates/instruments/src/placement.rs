@@ -25,12 +25,12 @@ pub enum Pin {
     Same,
     /// Each end on a processor of its own.
     Cross,
-    /// The near end here, the far end there, where it is to be pinned at all.
+    /// The local end here, the remote end there, where it is to be pinned at all.
     Cpus {
-        /// The near end's processor.
-        near: u32,
-        /// The far end's.
-        far: Option<u32>,
+        /// The local end's processor.
+        local: u32,
+        /// The remote end's.
+        remote: Option<u32>,
     },
 }
 
@@ -65,13 +65,13 @@ impl FromStr for Pin {
             "same" => Self::Same,
             "cross" => Self::Cross,
             list => match list.split_once(',') {
-                Some((near, far)) => Self::Cpus {
-                    near: cpu(near)?,
-                    far: Some(cpu(far)?),
+                Some((local, remote)) => Self::Cpus {
+                    local: cpu(local)?,
+                    remote: Some(cpu(remote)?),
                 },
                 None => Self::Cpus {
-                    near: cpu(list)?,
-                    far: None,
+                    local: cpu(list)?,
+                    remote: None,
                 },
             },
         })
@@ -81,39 +81,39 @@ impl FromStr for Pin {
 /// One placement of the two ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spot {
-    /// The near end's processor; any where there is none.
-    pub near: Option<u32>,
-    /// The far end's.
-    pub far: Option<u32>,
+    /// The local end's processor; any where there is none.
+    pub local: Option<u32>,
+    /// The remote end's.
+    pub remote: Option<u32>,
 }
 
 impl Spot {
     /// Both ends share a processor, as far as is known.
     #[must_use]
     pub fn is_shared(self) -> bool {
-        self.near.is_some() && self.near == self.far
+        self.local.is_some() && self.local == self.remote
     }
 
-    /// In a few words. `own_far` says that both ends are on this machine.
+    /// In a few words. `own_remote` says that both ends are on this machine.
     #[must_use]
-    pub const fn name(self, own_far: bool) -> &'static str {
-        match (self.near, self.far) {
+    pub const fn name(self, own_remote: bool) -> &'static str {
+        match (self.local, self.remote) {
             (None, None) => "left to the scheduler",
-            (Some(near), Some(far)) if own_far && near == far => "same core",
-            (Some(_), Some(_)) if own_far => "cross core",
+            (Some(local), Some(remote)) if own_remote && local == remote => "same core",
+            (Some(_), Some(_)) if own_remote => "cross core",
             (Some(_), Some(_)) => "both ends pinned",
-            (Some(_), None) => "near end pinned",
-            (None, Some(_)) => "far end pinned",
+            (Some(_), None) => "local end pinned",
+            (None, Some(_)) => "remote end pinned",
         }
     }
 
     /// As the document tells it.
     #[must_use]
-    pub fn told(self, own_far: bool, asked: bool, tried: Vec<PlacementTrial>) -> Placement {
+    pub fn told(self, own_remote: bool, asked: bool, tried: Vec<PlacementTrial>) -> Placement {
         Placement {
-            name: self.name(own_far).to_owned(),
-            near_cpu: self.near,
-            far_cpu: self.far,
+            name: self.name(own_remote).to_owned(),
+            near_cpu: self.local,
+            far_cpu: self.remote,
             asked,
             tried,
         }
@@ -121,11 +121,11 @@ impl Spot {
 
     /// As the document tells of a trial.
     #[must_use]
-    pub fn trial(self, own_far: bool, rate: f64) -> PlacementTrial {
+    pub fn trial(self, own_remote: bool, rate: f64) -> PlacementTrial {
         PlacementTrial {
-            name: self.name(own_far).to_owned(),
-            near_cpu: self.near,
-            far_cpu: self.far,
+            name: self.name(own_remote).to_owned(),
+            near_cpu: self.local,
+            far_cpu: self.remote,
             rate,
         }
     }
@@ -137,13 +137,13 @@ const PARTNERS: usize = 4;
 
 impl Pin {
     /// The placements to try, the usual best first; one where there is nothing
-    /// to choose. `cpus` are those that may be used here; `own_far` says that
-    /// the far end runs here too.
+    /// to choose. `cpus` are those that may be used here; `own_remote` says that
+    /// the remote end runs here too.
     ///
     /// # Errors
     ///
     /// [`BadPin`] where what is asked for cannot be had.
-    pub fn spots(self, cpus: &[u32], own_far: bool) -> Result<Vec<Spot>, BadPin> {
+    pub fn spots(self, cpus: &[u32], own_remote: bool) -> Result<Vec<Spot>, BadPin> {
         let first = cpus.first().copied();
         let check = |cpu: u32| {
             if cpus.contains(&cpu) {
@@ -155,34 +155,34 @@ impl Pin {
                 there_are: list.join(", "),
             })
         };
-        let pair = |near, far| Spot {
-            near: Some(near),
-            far: Some(far),
+        let pair = |local, remote| Spot {
+            local: Some(local),
+            remote: Some(remote),
         };
         let same = first.map_or(Spot::default(), |cpu| pair(cpu, cpu));
         Ok(match self {
             Self::Free => vec![Spot::default()],
-            Self::Same if own_far => vec![same],
-            Self::Cross if own_far => match cpus {
+            Self::Same if own_remote => vec![same],
+            Self::Cross if own_remote => match cpus {
                 [first, .., last] => vec![pair(*last, *first)],
                 _ => return Err(BadPin::OnlyOne),
             },
-            // The far end's machine is not ours to arrange.
+            // The remote end's machine is not ours to arrange.
             Self::Same | Self::Cross => vec![Spot {
-                near: first,
-                far: None,
+                local: first,
+                remote: None,
             }],
-            Self::Cpus { near, far } => {
-                check(near)?;
-                if let Some(far) = far.filter(|_| own_far) {
-                    check(far)?;
+            Self::Cpus { local, remote } => {
+                check(local)?;
+                if let Some(remote) = remote.filter(|_| own_remote) {
+                    check(remote)?;
                 }
                 vec![Spot {
-                    near: Some(near),
-                    far,
+                    local: Some(local),
+                    remote,
                 }]
             }
-            Self::Best if own_far => {
+            Self::Best if own_remote => {
                 let others = cpus.iter().skip(1);
                 let step = (cpus.len().saturating_sub(1)).div_ceil(PARTNERS).max(1);
                 let cross = others
@@ -200,8 +200,8 @@ impl Pin {
             Self::Best => {
                 let step = cpus.len().div_ceil(PARTNERS).max(1);
                 let pinned = cpus.iter().step_by(step).map(|&cpu| Spot {
-                    near: Some(cpu),
-                    far: None,
+                    local: Some(cpu),
+                    remote: None,
                 });
                 std::iter::once(Spot::default()).chain(pinned).collect()
             }
@@ -243,10 +243,10 @@ pub fn pin_this_thread(cpu: Option<u32>) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    const fn spot(near: u32, far: u32) -> Spot {
+    const fn spot(local: u32, remote: u32) -> Spot {
         Spot {
-            near: Some(near),
-            far: Some(far),
+            local: Some(local),
+            remote: Some(remote),
         }
     }
 
@@ -257,11 +257,17 @@ mod tests {
         assert_eq!(
             " 0,3".parse(),
             Ok(Pin::Cpus {
-                near: 0,
-                far: Some(3)
+                local: 0,
+                remote: Some(3)
             })
         );
-        assert_eq!("2".parse(), Ok(Pin::Cpus { near: 2, far: None }));
+        assert_eq!(
+            "2".parse(),
+            Ok(Pin::Cpus {
+                local: 2,
+                remote: None
+            })
+        );
         for wrong in ["", "x", "-1", "0,", "0,1,2", "99999999999"] {
             assert!(wrong.parse::<Pin>().is_err(), "{wrong:?}");
         }
@@ -275,8 +281,8 @@ mod tests {
         assert_eq!(Pin::Free.spots(&cpus, true), Ok(vec![Spot::default()]));
         assert_eq!(Pin::Cross.spots(&[4], true), Err(BadPin::OnlyOne));
         let there = Pin::Cpus {
-            near: 5,
-            far: Some(99),
+            local: 5,
+            remote: Some(99),
         };
         assert!(there.spots(&cpus, true).is_err());
         assert_eq!(there.spots(&cpus, false), Ok(vec![spot(5, 99)]));

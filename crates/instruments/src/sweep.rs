@@ -18,10 +18,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use lagometer_far::Far;
+use lagometer_remote::Remote;
 use lagometer_stats::{Cell, PlacementTrial, Sweep};
 
-use crate::echo::near::Ended;
+use crate::echo::local::Ended;
 use crate::echo::{self, Transport};
 use crate::error::Error;
 use crate::placement::{Pin, Spot, usable_cpus};
@@ -180,48 +180,56 @@ pub enum Progress<'a> {
     Going,
 }
 
-/// Measures every test at every size to `far`. `progress` returns whether to
+/// Measures every test at every size to `remote`. `progress` returns whether to
 /// go on; what was measured until then is returned.
 ///
 /// # Errors
 ///
-/// [`Error`]: the settings cannot be, or the far end is gone. A cell that
+/// [`Error`]: the settings cannot be, or the remote end is gone. A cell that
 /// cannot be measured says so itself.
 pub fn measure(
-    far: &Far,
+    remote: &Remote,
     settings: &Settings,
     progress: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<(Sweep, Ended), Error> {
     settings.check()?;
-    let spots = settings.pin.spots(&usable_cpus(), far.is_own())?;
+    let spots = settings.pin.spots(&usable_cpus(), remote.is_own())?;
     let mut sweep = Sweep {
-        far: if far.is_own() {
+        far: if remote.is_own() {
             "own".to_owned()
         } else {
-            far.host().to_string()
+            remote.host().to_string()
         },
         cell_s: settings.span.as_secs_f64(),
         ..Sweep::default()
     };
     let all = settings.tests.len() * settings.sizes.len();
     for &test in &settings.tests {
-        let (spot, tried) = choose(far, settings, test, &spots, progress)?;
+        let (spot, tried) = choose(remote, settings, test, &spots, progress)?;
         for &size in &settings.sizes {
             let size = size.min(test.transport().largest());
             let mut stopped = false;
-            let mut cell = cell(far, settings, test, size, spot, settings.span, &mut || {
-                let go_on = progress(Progress::Going);
-                stopped |= !go_on;
-                go_on
-            });
-            if let Some(why) = far.gone() {
+            let mut cell = cell(
+                remote,
+                settings,
+                test,
+                size,
+                spot,
+                settings.span,
+                &mut || {
+                    let go_on = progress(Progress::Going);
+                    stopped |= !go_on;
+                    go_on
+                },
+            );
+            if let Some(why) = remote.gone() {
                 return ended_early(sweep, Ended::Gone(why));
             }
             if stopped {
                 return ended_early(sweep, Ended::Stopped);
             }
             let asked = settings.pin != Pin::Best;
-            cell.cell.placement = spot.told(far.is_own(), asked, tried.clone());
+            cell.cell.placement = spot.told(remote.is_own(), asked, tried.clone());
             if sweep.congestion_control.is_none() {
                 sweep.congestion_control = cell.congestion;
             }
@@ -239,7 +247,7 @@ pub fn measure(
 fn ended_early(sweep: Sweep, ended: Ended) -> Result<(Sweep, Ended), Error> {
     match ended {
         Ended::Gone(why) if sweep.cells.is_empty() => {
-            Err(lagometer_far::Error::Gone { why }.into())
+            Err(lagometer_remote::Error::Gone { why }.into())
         }
         ended => Ok((sweep, ended)),
     }
@@ -247,22 +255,22 @@ fn ended_early(sweep: Sweep, ended: Ended) -> Result<(Sweep, Ended), Error> {
 
 /// Tries each placement for one test and returns the best.
 fn choose(
-    far: &Far,
+    remote: &Remote,
     settings: &Settings,
     test: Test,
     spots: &[Spot],
     progress: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<(Spot, Vec<PlacementTrial>), Error> {
-    crate::choice::best(spots, far.is_own(), |spot| {
+    crate::choice::best(spots, remote.is_own(), |spot| {
         let span = TRIAL.min(settings.span);
-        let tried = cell(far, settings, test, TRIAL_SIZE, spot, span, &mut || true).cell;
+        let tried = cell(remote, settings, test, TRIAL_SIZE, spot, span, &mut || true).cell;
         let rate = if test.is_latency() {
             tried.latency_us.map(|latency| 1e6 / latency / 2.0)
         } else {
             tried.recv_mbit_per_s
         };
         let rate = rate.filter(|rate| rate.is_finite()).unwrap_or(0.0);
-        let go_on = progress(Progress::Tried(test, spot.trial(far.is_own(), rate)));
+        let go_on = progress(Progress::Tried(test, spot.trial(remote.is_own(), rate)));
         Ok(go_on.then_some(rate))
     })
 }
@@ -275,7 +283,7 @@ struct Measured {
 
 /// Measures one test at one size. What goes wrong is said in the cell.
 fn cell(
-    far: &Far,
+    remote: &Remote,
     settings: &Settings,
     test: Test,
     size: usize,
@@ -284,7 +292,7 @@ fn cell(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Measured {
     let measured = if test.is_latency() {
-        latency(far, test, size, spot, span, go_on).map(|cell| (cell, None))
+        latency(remote, test, size, spot, span, go_on).map(|cell| (cell, None))
     } else {
         let settings = bandwidth::Settings {
             test,
@@ -293,7 +301,7 @@ fn cell(
             span,
             congestion: settings.congestion.as_deref(),
         };
-        bandwidth::measure(far, &settings, go_on)
+        bandwidth::measure(remote, &settings, go_on)
     };
     let (mut cell, congestion) = measured.unwrap_or_else(|error| {
         let failed = Cell {
@@ -309,7 +317,7 @@ fn cell(
 
 /// The echo's loops, and half of the mean round trip.
 fn latency(
-    far: &Far,
+    remote: &Remote,
     test: Test,
     size: usize,
     spot: Spot,
@@ -325,7 +333,7 @@ fn latency(
         pin: Pin::Free,
         patience: PATIENCE,
     };
-    let outcome = echo::carry_out(far, &settings, spot, span, &mut |_, _| go_on())?;
+    let outcome = echo::carry_out(remote, &settings, spot, span, &mut |_, _| go_on())?;
     let counts = &outcome.tally.counts;
     if counts.echoed == 0 {
         return Err(Error::Silent {

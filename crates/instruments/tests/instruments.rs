@@ -1,27 +1,27 @@
 //! The instruments between two ends of one process, over real sockets on
-//! loopback: every size, losses, far ends that die or stay away.
+//! loopback: every size, losses, remote ends that die or stay away.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Far, Limits, Registry, Secret, Server, ServerSettings};
-use lagometer_instruments::echo::near::{self, Ended, Plan};
+use lagometer_instruments::echo::local::{self, Ended, Plan};
 use lagometer_instruments::echo::{self, Transport};
 use lagometer_instruments::payload::Payload;
 use lagometer_instruments::placement::Pin;
 use lagometer_instruments::sweep::{self, Test};
 use lagometer_instruments::wire::{Datagrams, Unblock, Waiting};
 use lagometer_instruments::{Error, services};
+use lagometer_remote::{Limits, Registry, Remote, Secret, Server, ServerSettings};
 
 /// One byte, the rims of the header, of the Ethernet MTU and of loopback's.
 const SIZES: [usize; 14] = [
     1, 2, 7, 8, 9, 100, 1400, 1472, 1473, 9000, 32_753, 32_754, 65_507, 65_536,
 ];
 
-fn own() -> Far {
-    Far::own(services(Registry::new())).unwrap()
+fn own() -> Remote {
+    Remote::own(services(Registry::new())).unwrap()
 }
 
 fn settings(transport: Transport, size: usize) -> echo::Settings {
@@ -38,11 +38,11 @@ fn settings(transport: Transport, size: usize) -> echo::Settings {
 
 #[test]
 fn every_size_is_echoed_and_verified_over_both_transports() {
-    let far = own();
+    let remote = own();
     for transport in [Transport::Udp, Transport::Tcp] {
         for size in SIZES.map(|size| size.min(transport.largest())) {
             let settings = settings(transport, size);
-            let (found, ended) = echo::measure(&far, &settings, &mut |_| true).unwrap();
+            let (found, ended) = echo::measure(&remote, &settings, &mut |_| true).unwrap();
             let counts = &found.messages;
             assert_eq!(ended, Ended::OnTime);
             assert!(counts.echoed > 0, "{transport:?} {size} B");
@@ -59,7 +59,7 @@ fn every_size_is_echoed_and_verified_over_both_transports() {
 
 #[test]
 fn spinning_ends_and_many_on_their_way_work_too() {
-    let far = own();
+    let remote = own();
     for (spin, outstanding, pin) in [(true, 1, Pin::Same), (false, 100, Pin::Free)] {
         let settings = echo::Settings {
             spin,
@@ -67,7 +67,7 @@ fn spinning_ends_and_many_on_their_way_work_too() {
             pin,
             ..settings(Transport::Udp, 16)
         };
-        let (found, _) = echo::measure(&far, &settings, &mut |_| true).unwrap();
+        let (found, _) = echo::measure(&remote, &settings, &mut |_| true).unwrap();
         assert!(found.messages.echoed > 10, "{:?}", found.messages);
         assert_eq!(found.messages.corrupt, 0);
     }
@@ -101,7 +101,7 @@ fn the_best_placement_is_chosen_among_those_tried() {
 
 #[test]
 fn what_cannot_be_measured_is_refused_with_the_mend() {
-    let far = own();
+    let remote = own();
     let udp = settings(Transport::Udp, 8);
     for (wrong, word) in [
         (
@@ -135,7 +135,7 @@ fn what_cannot_be_measured_is_refused_with_the_mend() {
             "--timeout",
         ),
     ] {
-        let error = echo::measure(&far, &wrong, &mut |_| true).unwrap_err();
+        let error = echo::measure(&remote, &wrong, &mut |_| true).unwrap_err();
         assert!(matches!(error, Error::Settings(_)));
         let said = error.to_string();
         assert!(
@@ -145,34 +145,36 @@ fn what_cannot_be_measured_is_refused_with_the_mend() {
     }
 }
 
-/// A far end that echoes all but every `nth` datagram.
+/// A remote end that echoes all but every `nth` datagram.
 fn losing(nth: u64) -> (UdpSocket, thread::JoinHandle<()>) {
-    let far = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let near = UdpSocket::bind("127.0.0.1:0").unwrap();
-    far.connect(near.local_addr().unwrap()).unwrap();
-    near.connect(far.local_addr().unwrap()).unwrap();
-    far.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let remote = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let local = UdpSocket::bind("127.0.0.1:0").unwrap();
+    remote.connect(local.local_addr().unwrap()).unwrap();
+    local.connect(remote.local_addr().unwrap()).unwrap();
+    remote
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
     let echoing = thread::spawn(move || {
         let mut buffer = [0; 2048];
         let mut count = 0;
-        while let Ok(length) = far.recv(&mut buffer) {
+        while let Ok(length) = remote.recv(&mut buffer) {
             count += 1;
-            if count % nth != 0 && far.send(&buffer[..length]).is_err() {
+            if count % nth != 0 && remote.send(&buffer[..length]).is_err() {
                 break;
             }
         }
     });
-    (near, echoing)
+    (local, echoing)
 }
 
-fn over(socket: UdpSocket, plan: &Plan) -> near::Outcome {
+fn over(socket: UdpSocket, plan: &Plan) -> local::Outcome {
     let unblock = Unblock::default();
     unblock.udp(&socket).unwrap();
     let nudging = socket.try_clone().unwrap();
     let wire = Datagrams::new(socket, Waiting::Asleep).unwrap();
     let nudge = |message: &[u8]| drop(nudging.send(message));
     let payload = Payload::new(1, 64);
-    near::run(wire, &payload, plan, &unblock, &nudge, &mut |_, _| true).unwrap()
+    local::run(wire, &payload, plan, &unblock, &nudge, &mut |_, _| true).unwrap()
 }
 
 const PLAN: Plan = Plan {
@@ -212,17 +214,17 @@ fn loss_among_many_on_their_way_stops_none_of_the_others() {
 }
 
 #[test]
-fn a_far_end_that_never_answers_is_given_up() {
+fn a_remote_end_that_never_answers_is_given_up() {
     // Bound, so that nothing is refused, and deaf.
-    let far = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let near = UdpSocket::bind("127.0.0.1:0").unwrap();
-    near.connect(far.local_addr().unwrap()).unwrap();
+    let remote = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let local = UdpSocket::bind("127.0.0.1:0").unwrap();
+    local.connect(remote.local_addr().unwrap()).unwrap();
     let plan = Plan {
         span: Duration::from_mins(1),
         ..PLAN
     };
     let began = Instant::now();
-    let outcome = over(near, &plan);
+    let outcome = over(local, &plan);
     assert!(matches!(outcome.ended, Ended::Gone(_)));
     assert_eq!(outcome.tally.counts.echoed, 0);
     assert!(outcome.tally.counts.lost > 0);
@@ -230,7 +232,7 @@ fn a_far_end_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn a_far_end_that_dies_ends_the_run_with_what_was_found() {
+fn a_remote_end_that_dies_ends_the_run_with_what_was_found() {
     let settings = echo::Settings {
         span: Duration::from_mins(1),
         patience: Duration::from_millis(20),
@@ -246,7 +248,7 @@ fn a_far_end_that_dies_ends_the_run_with_what_was_found() {
         on_event: Box::new(|_| {}),
     })
     .unwrap();
-    let dying = Far::connect(&server.address().to_string(), &secret).unwrap();
+    let dying = Remote::connect(&server.address().to_string(), &secret).unwrap();
     let mut server = Some(server);
     let (found, ended) = echo::measure(&dying, &settings, &mut |progress| {
         if let echo::Progress::Echoed(_, echoed) = progress
@@ -301,7 +303,7 @@ fn a_sweep_fills_every_cell_with_verified_figures() {
 }
 
 #[test]
-fn two_near_ends_are_served_at_once_over_both_versions_of_ip() {
+fn two_local_ends_are_served_at_once_over_both_versions_of_ip() {
     let secret = Secret::generate();
     let server = |bind: &str| {
         Server::start(ServerSettings {
@@ -319,9 +321,9 @@ fn two_near_ends_are_served_at_once_over_both_versions_of_ip() {
         for address in [four.address(), four.address(), six.address()] {
             let secret = &secret;
             scope.spawn(move || {
-                let far = Far::connect(&address.to_string(), secret).unwrap();
+                let remote = Remote::connect(&address.to_string(), secret).unwrap();
                 let settings = settings(Transport::Udp, 100);
-                let (found, _) = echo::measure(&far, &settings, &mut |_| true).unwrap();
+                let (found, _) = echo::measure(&remote, &settings, &mut |_| true).unwrap();
                 assert!(found.messages.echoed > 0 && found.messages.corrupt == 0);
                 let sweep = sweep::Settings {
                     tests: vec![Test::UdpBwBatched, Test::TcpBw],
@@ -330,7 +332,7 @@ fn two_near_ends_are_served_at_once_over_both_versions_of_ip() {
                     pin: Pin::Free,
                     congestion: None,
                 };
-                let (found, _) = sweep::measure(&far, &sweep, &mut |_| true).unwrap();
+                let (found, _) = sweep::measure(&remote, &sweep, &mut |_| true).unwrap();
                 assert!(found.cells.iter().all(|cell| cell.received > 0));
             });
         }

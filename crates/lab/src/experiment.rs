@@ -69,7 +69,7 @@ pub struct Experiment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Workload {
-    /// A message every so often, each sent back by the far end.
+    /// A message every so often, each sent back by the remote end.
     PacedEcho(PacedEcho),
 }
 

@@ -17,7 +17,7 @@ pub struct LaneOutcome {
     pub records: Vec<MessageRecord>,
     /// What it put on the wire.
     pub wire: WireCounts,
-    /// Echoes the far end sent.
+    /// Echoes the remote end sent.
     pub echoes_sent: u64,
     /// What no transport should have let through.
     pub misdeliveries: Misdeliveries,

@@ -193,12 +193,12 @@ fn find(lane: &str, asked: &OwnLane, testbed: Testbed) -> Result<Found, ResolveE
 /// "did you mean …", or the whole list where nothing is near.
 #[must_use]
 pub fn suggest(asked: &str, known: &[&str]) -> String {
-    let near = known
+    let local = known
         .iter()
         .map(|name| (strsim::damerau_levenshtein(asked, name), *name))
         .filter(|&(distance, _)| distance <= 1 + asked.len() / 4)
         .min();
-    match near {
+    match local {
         Some((_, name)) => format!("did you mean `{name}`?"),
         None => format!("there are {}", known.join(", ")),
     }

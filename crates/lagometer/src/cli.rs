@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lagometer_units::{Size, Span};
 use lagometer_world_lab::PlayerTransport;
 
-use crate::far_end;
+use crate::remote_end;
 
 pub(crate) use self::instruments::{EchoArguments, SweepArguments};
 pub(crate) use crew::CrewArguments;
@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Sweep(SweepArguments),
     /// Bulk speed: how much each transport carries, and what that costs
     Speed(SpeedArguments),
-    /// Be the far end of what another machine measures
+    /// Be the remote end of what another machine measures
     Serve(ServeArguments),
     /// Record what a real path does, for replay
     Record(RecordArguments),
@@ -77,7 +77,7 @@ pub(crate) struct RunArguments {
     #[arg(default_value = "pvp-500")]
     pub(crate) experiment: String,
     #[command(flatten)]
-    pub(crate) far: FarArguments,
+    pub(crate) remote: RemoteArguments,
     /// Where the lanes run; with `--to`, over the path there
     #[arg(long, value_enum, default_value_t = Testbed::Sim)]
     pub(crate) testbed: Testbed,
@@ -162,18 +162,18 @@ pub(crate) struct ShapeArguments {
     /// The network between: a built-in one's name, or a TOML file
     #[arg(value_name = "NETWORK")]
     pub(crate) network: String,
-    /// A command for the far host, run by the shell; its output goes to
+    /// A command for the server host, run by the shell; its output goes to
     /// standard error
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) far: Option<OsString>,
+    #[arg(long = "far", value_name = "COMMAND")]
+    pub(crate) remote: Option<OsString>,
     /// The seed of the weather
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Write every packet and its fate here, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// The command for the near host, and its arguments. The addresses are in
-    /// its environment: `LAGOMETER_NEAR`, `LAGOMETER_FAR`, and with `_V6`
+    /// The command for the client host, and its arguments. The addresses are in
+    /// its environment: `LAGOMETER_LOCAL`, `LAGOMETER_REMOTE`, and with `_V6`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -216,7 +216,7 @@ const SPEED_LANES: &str = if cfg!(feature = "udt") {
 #[derive(Debug, Args)]
 pub(crate) struct SpeedArguments {
     #[command(flatten)]
-    pub(crate) far: FarArguments,
+    pub(crate) remote: RemoteArguments,
     /// Transports to measure, one after another: `tcp`, `tcp-CONGESTION`, or
     /// presets
     #[arg(
@@ -324,7 +324,7 @@ pub(crate) struct DoctorArguments {
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
     #[command(flatten)]
-    pub(crate) far: FarArguments,
+    pub(crate) remote: RemoteArguments,
     /// For how long
     #[arg(long = "for", value_name = "TIME", default_value = "60 s")]
     pub(crate) duration: Span,
@@ -346,23 +346,23 @@ pub(crate) struct RecordArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// Where to listen, as in `10.0.0.5` or `[::]:7711`
-    #[arg(long, value_name = "ADDR", default_value = "[::]:7711", value_parser = far_end::parse_bind)]
+    #[arg(long, value_name = "ADDR", default_value = "[::]:7711", value_parser = remote_end::parse_bind)]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
     pub(crate) secret: SecretArguments,
     /// The ports of the sockets that carry what is measured, as in
     /// `7712-7799`; any that are free by default
-    #[arg(long, value_name = "LOW-HIGH", value_parser = far_end::parse_ports)]
+    #[arg(long, value_name = "LOW-HIGH", value_parser = remote_end::parse_ports)]
     pub(crate) data_ports: Option<RangeInclusive<u16>>,
     /// Near ends that are served at once
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_sessions: u32,
 }
 
-/// Which far end.
+/// Which remote end.
 #[derive(Debug, Args)]
-pub(crate) struct FarArguments {
-    /// The far end, where `lagometer serve` runs; one on this machine by
+pub(crate) struct RemoteArguments {
+    /// The remote end, where `lagometer serve` runs; one on this machine by
     /// default
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) to: Option<String>,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_instruments::Error;
-use lagometer_instruments::echo::near::Ended;
+use lagometer_instruments::echo::local::Ended;
 use lagometer_stats::{Document, Host, PlacementTrial, SCHEMA, Warning};
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub(crate) fn document(
 /// An instrument's error with its exit code.
 pub(crate) fn failure(error: Error) -> Failure {
     match error {
-        Error::Far(error) => error.into(),
+        Error::Remote(error) => error.into(),
         Error::Settings(_) | Error::Pin(_) => Failure::Input(error.to_string()),
         Error::Silent { .. } | Error::System(..) => Failure::Environment(error.to_string()),
     }
@@ -71,9 +71,9 @@ pub(crate) fn note_end(document: &mut Document, ended: &Ended) {
     document.partial = *ended != Ended::OnTime;
     if let Ended::Gone(why) = ended {
         document.warnings.push(Warning {
-            what: "The far end went away.".to_owned(),
+            what: "The remote end went away.".to_owned(),
             why: format!("{why}; all figures are of the time before."),
-            mend: "look at the far end's own words".to_owned(),
+            mend: "look at the remote end's own words".to_owned(),
         });
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn note_corrupt(document: &mut Document, corrupt: u64) {
 pub(crate) fn outcome(ended: Ended) -> Result<ExitCode, Failure> {
     match ended {
         Ended::Gone(why) => Err(Failure::Environment(format!(
-            "the far end went away: {why}; the figures are of the time before"
+            "the remote end went away: {why}; the figures are of the time before"
         ))),
         Ended::OnTime | Ended::Stopped => Ok(ExitCode::SUCCESS),
     }
@@ -103,8 +103,8 @@ pub(crate) fn outcome(ended: Ended) -> Result<ExitCode, Failure> {
 /// A placement that was tried, as it is said on standard error.
 pub(crate) fn tried(trial: &PlacementTrial) -> String {
     match (trial.near_cpu, trial.far_cpu) {
-        (Some(near), Some(far)) => format!("{} ({near}, {far})", trial.name),
-        (Some(near), None) => format!("{} ({near})", trial.name),
+        (Some(local), Some(remote)) => format!("{} ({local}, {remote})", trial.name),
+        (Some(local), None) => format!("{} ({local})", trial.name),
         _ => trial.name.clone(),
     }
 }

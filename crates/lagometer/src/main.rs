@@ -16,12 +16,12 @@ macro_rules! note {
 mod cli;
 mod commands;
 mod failure;
-mod far_end;
 mod guest;
 mod instrument;
 mod interrupt;
 mod output;
 mod progress;
+mod remote_end;
 
 use std::process::ExitCode;
 

@@ -124,7 +124,7 @@ fn absurd_wishes_are_refused_in_one_line() {
 }
 
 #[test]
-fn a_far_end_that_is_absent_or_a_stranger_is_named() {
+fn a_remote_end_that_is_absent_or_a_stranger_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let stranger = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {

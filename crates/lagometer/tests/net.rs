@@ -1,4 +1,4 @@
-//! Runs and recordings over a path to a far end: loopback, and two hosts in
+//! Runs and recordings over a path to a remote end: loopback, and two hosts in
 //! namespaces with an emulated link between.
 
 use std::fs;
@@ -32,7 +32,7 @@ fn lagometer(folder: &Path, arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// Runs `command` in one host and a far end in another, behind [`NETWORK`];
+/// Runs `command` in one host and a remote end in another, behind [`NETWORK`];
 /// `None` where the system permits no namespaces.
 fn behind_a_link(folder: &Path, command: &str) -> Option<Output> {
     behind(NETWORK, folder, command)
@@ -84,7 +84,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn alone_it_plays_over_loopback_with_a_far_end_of_its_own() {
+fn alone_it_plays_over_loopback_with_a_remote_end_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let mut lanes = "udp,kcp,enet,quic,webrtc,tcp-cubic".to_owned();
     lanes += if cfg!(feature = "udt") {
@@ -159,7 +159,7 @@ fn over_a_path_the_figures_are_the_paths() {
 
 #[test]
 fn over_a_long_path_lanes_open_too() {
-    // The far end says how a lane stands before the near end's first packet
+    // The remote end says how a lane stands before the local end's first packet
     // can have reached it.
     const LONG: &str = "summary = \"half way round the earth\"\n\
                         [both]\ndelay = \"200 ms\"\n";
@@ -227,7 +227,7 @@ fn what_is_recorded_is_what_was_there_and_replays() {
 }
 
 #[test]
-fn a_far_end_killed_mid_run_leaves_a_partial_result() {
+fn a_remote_end_killed_mid_run_leaves_a_partial_result() {
     let folder = tempfile::tempdir().unwrap();
     let mut serve = Command::new(binary())
         .args(["serve", "--bind", "127.0.0.1:0"])
@@ -275,7 +275,7 @@ fn a_far_end_killed_mid_run_leaves_a_partial_result() {
     );
 }
 
-/// The wall clock of the near end jumps by an hour in the middle of a run.
+/// The wall clock of the local end jumps by an hour in the middle of a run.
 #[test]
 fn a_clock_that_is_stepped_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();

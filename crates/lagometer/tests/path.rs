@@ -1,5 +1,5 @@
-//! The instruments where the path or the far end is not as one would have it:
-//! packets are lost or cut, the far end is slow, shared, or of another version.
+//! The instruments where the path or the remote end is not as one would have it:
+//! packets are lost or cut, the remote end is slow, shared, or of another version.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -42,7 +42,7 @@ fn count(value: &Value) -> u64 {
     count.unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// Runs `words` of the binary one after another in one host, towards a far end
+/// Runs `words` of the binary one after another in one host, towards a remote end
 /// in another, behind a link as `network` describes it. Each has its document
 /// as `N.json` and its table as `N.txt` in `folder`. Returns false where the
 /// system permits no namespaces.
@@ -138,7 +138,7 @@ fn sizes_around_the_mtu_arrive_whole() {
 }
 
 #[test]
-fn a_far_end_of_another_version_is_refused_in_one_line() {
+fn a_remote_end_of_another_version_is_refused_in_one_line() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -149,7 +149,7 @@ fn a_far_end_of_another_version_is_refused_in_one_line() {
             let mut answer = [0; 43];
             answer[..11].copy_from_slice(b"LAGOFAR\n\x00\x63\x01");
             let _ = stream.write_all(&answer);
-            // Until the near end has read it, the connection must stand.
+            // Until the local end has read it, the connection must stand.
             let _ = stream.read_to_end(&mut Vec::new());
         }
     });
@@ -163,7 +163,7 @@ fn a_far_end_of_another_version_is_refused_in_one_line() {
     }
 }
 
-/// A far end in a process of its own; gone with the value.
+/// A remote end in a process of its own; gone with the value.
 struct Served {
     child: Child,
     address: String,
@@ -223,18 +223,18 @@ fn found(output: &Output) -> Value {
 }
 
 #[test]
-fn a_far_end_that_halts_now_and_then_is_waited_for() {
-    let far = Served::start("127.0.0.1:0");
+fn a_remote_end_that_halts_now_and_then_is_waited_for() {
+    let remote = Served::start("127.0.0.1:0");
     // Longer than it ever works at a stretch, unless nothing here does.
     let words = ["echo", "--for", "1s", "--timeout", "20ms", "--pin", "none"];
-    let echo = &found(&far.halts_while(far.measure(&words)))["echo"]["messages"];
+    let echo = &found(&remote.halts_while(remote.measure(&words)))["echo"]["messages"];
     assert!(
         count(&echo["echoed"]) > 0 && count(&echo["lost"]) > 0,
         "{echo}"
     );
 
     let words = ["speed", "--for", "600ms", "--lanes", "tcp,kcp"];
-    let speed = found(&far.halts_while(far.measure(&words)));
+    let speed = found(&remote.halts_while(remote.measure(&words)));
     for lane in speed["lanes"].as_array().unwrap() {
         assert!(count(&lane["received_bytes"]) > 0, "{lane:#}");
         assert_eq!(lane["sent_bytes"], lane["received_bytes"], "{lane:#}");
@@ -242,9 +242,9 @@ fn a_far_end_that_halts_now_and_then_is_waited_for() {
 }
 
 #[test]
-fn one_far_end_serves_several_at_once_over_both_versions_of_ip() {
+fn one_remote_end_serves_several_at_once_over_both_versions_of_ip() {
     for bind in ["127.0.0.1:0", "[::1]:0"] {
-        let far = Served::start(bind);
+        let remote = Served::start(bind);
         let runs = [
             &["echo", "--for", "200ms", "--pin", "none"][..],
             &["echo", "--for", "200ms", "--tcp", "--pin", "none"],
@@ -252,7 +252,7 @@ fn one_far_end_serves_several_at_once_over_both_versions_of_ip() {
                 "sweep", "--for", "20ms", "--sizes", "1,1472", "--pin", "none",
             ],
         ]
-        .map(|words| far.measure(words));
+        .map(|words| remote.measure(words));
         for run in runs {
             let found = found(&run.wait_with_output().unwrap());
             if let Some(cells) = found["sweep"]["cells"].as_array() {

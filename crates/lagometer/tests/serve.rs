@@ -1,4 +1,4 @@
-//! The far end as a program: whom it serves, whom it does not, how it ends.
+//! The remote end as a program: whom it serves, whom it does not, how it ends.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Far, Secret};
 use lagometer_link::trace::Recording;
+use lagometer_remote::{Remote, Secret};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ impl Serve {
         }
     }
 
-    fn visit(&self) -> Far {
+    fn visit(&self) -> Remote {
         visit(self.address, &self.secret)
     }
 
@@ -85,8 +85,8 @@ impl Drop for Serve {
     }
 }
 
-fn visit(address: SocketAddr, secret: &Secret) -> Far {
-    Far::connect(&address.to_string(), secret).expect("it serves")
+fn visit(address: SocketAddr, secret: &Secret) -> Remote {
+    Remote::connect(&address.to_string(), secret).expect("it serves")
 }
 
 fn lines_of(stderr: ChildStderr) -> Receiver<String> {
@@ -118,11 +118,11 @@ fn recording() -> serde_json::Value {
 fn a_signal_to_end_ends_it_cleanly_and_its_guests_are_told() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut serve = Serve::start(&[]);
-        let far = serve.visit();
-        let job = far.open("record", &recording()).unwrap();
+        let remote = serve.visit();
+        let job = remote.open("record", &recording()).unwrap();
         assert_eq!(serve.ends_on(signal), Some(0));
         assert!(job.ask(&json!(null)).is_err());
-        assert!(far.gone().is_some());
+        assert!(remote.gone().is_some());
     }
 }
 
@@ -140,7 +140,7 @@ fn without_a_secret_it_makes_one_and_shows_it() {
     let second = lines.recv_timeout(LONG).unwrap();
     let shown = second.split("the secret is ").nth(1).expect(&second);
     let secret = Secret::from_text(shown.split(';').next().unwrap()).unwrap();
-    assert!(Far::connect(&address, &secret).is_ok());
+    assert!(Remote::connect(&address, &secret).is_ok());
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -148,8 +148,8 @@ fn without_a_secret_it_makes_one_and_shows_it() {
 #[test]
 fn garbage_and_forged_packets_get_nothing_and_hurt_nobody() {
     let serve = Serve::start(&[]);
-    let far = serve.visit();
-    let job = far.open("record", &recording()).unwrap();
+    let remote = serve.visit();
+    let job = remote.open("record", &recording()).unwrap();
     let port = job.port("port").unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut draw = 0x9E37_79B9_7F4A_7C15_u64;
@@ -201,7 +201,7 @@ fn another_version_is_refused_with_a_word() {
 }
 
 #[test]
-fn a_thousand_near_ends_are_served_at_once() {
+fn a_thousand_local_ends_are_served_at_once() {
     const CLIENTS: usize = 1000;
     const THREADS: usize = 20;
     let maximum = getrlimit(Resource::Nofile).maximum;
@@ -209,7 +209,7 @@ fn a_thousand_near_ends_are_served_at_once() {
     setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
     let mut serve = Serve::start(&[]);
     let (address, secret) = (serve.address, serve.secret.clone());
-    let guests: Vec<Far> = thread::scope(|scope| {
+    let guests: Vec<Remote> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|_| {
                 scope.spawn(|| {
@@ -226,16 +226,16 @@ fn a_thousand_near_ends_are_served_at_once() {
     });
     let jobs: Vec<_> = guests
         .iter()
-        .map(|far| far.open("record", &recording()).unwrap())
+        .map(|remote| remote.open("record", &recording()).unwrap())
         .collect();
     assert_eq!(jobs.len(), CLIENTS);
-    assert!(guests.iter().all(|far| far.gone().is_none()));
+    assert!(guests.iter().all(|remote| remote.gone().is_none()));
     assert_eq!(serve.ends_on(Signal::TERM), Some(0));
     let began = Instant::now();
-    while began.elapsed() < LONG && guests.iter().any(|far| far.gone().is_none()) {
+    while began.elapsed() < LONG && guests.iter().any(|remote| remote.gone().is_none()) {
         thread::sleep(Duration::from_millis(10));
     }
-    assert!(guests.iter().all(|far| far.gone().is_some()));
+    assert!(guests.iter().all(|remote| remote.gone().is_some()));
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn record_for_long(serve: &Serve, trace: &Path) -> Child {
 }
 
 #[test]
-fn a_far_end_killed_on_the_way_is_told_and_nothing_hangs() {
+fn a_remote_end_killed_on_the_way_is_told_and_nothing_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("cut.trace");
     let mut serve = Serve::start(&[]);
@@ -324,11 +324,11 @@ fn a_far_end_killed_on_the_way_is_told_and_nothing_hangs() {
     let output = recorder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{stderr}");
-    assert!(stderr.contains("the far end is gone"), "{stderr}");
+    assert!(stderr.contains("the remote end is gone"), "{stderr}");
 }
 
 #[test]
-fn what_a_far_end_told_before_it_was_killed_is_kept() {
+fn what_a_remote_end_told_before_it_was_killed_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("cut.trace");
     let mut serve = Serve::start(&[]);
@@ -341,7 +341,7 @@ fn what_a_far_end_told_before_it_was_killed_is_kept() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("cut short after"), "{shown}");
-    assert!(shown.contains("the far end is gone"), "{shown}");
+    assert!(shown.contains("the remote end is gone"), "{shown}");
     let written = std::fs::read_to_string(&trace).unwrap();
     assert!(written.contains("# it was cut short"), "{written}");
     assert!(

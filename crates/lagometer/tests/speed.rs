@@ -163,7 +163,7 @@ fn the_table_and_the_page_tell_what_was_found() {
     assert!(page.contains("Bulk transfer") && page.contains("Rates as they went"));
 }
 
-/// A far end in a process of its own; gone with the value.
+/// A remote end in a process of its own; gone with the value.
 struct Served {
     child: std::process::Child,
     address: String,
@@ -209,9 +209,13 @@ fn towards(address: &str, arguments: &[&str]) -> Command {
 #[test]
 fn another_process_is_measured_by_two_at_once() {
     for bind in ["127.0.0.1:0", "[::1]:0"] {
-        let far = Served::start(bind);
+        let remote = Served::start(bind);
         let lanes = ["--for", "300 ms", "--lanes", "tcp,kcp", "--json", "-"];
-        let runs = [(); 2].map(|()| towards(&far.address, &lanes).stdout(Stdio::piped()).spawn());
+        let runs = [(); 2].map(|()| {
+            towards(&remote.address, &lanes)
+                .stdout(Stdio::piped())
+                .spawn()
+        });
         for run in runs {
             let output = run.unwrap().wait_with_output().unwrap();
             assert!(output.status.success());
@@ -225,9 +229,9 @@ fn another_process_is_measured_by_two_at_once() {
 }
 
 #[test]
-fn a_far_end_that_dies_is_told_and_what_had_come_is_shown() {
-    let mut far = Served::start("127.0.0.1:0");
-    let mut run = towards(&far.address, &["--for", "1 min", "--lanes", "kcp,tcp"])
+fn a_remote_end_that_dies_is_told_and_what_had_come_is_shown() {
+    let mut remote = Served::start("127.0.0.1:0");
+    let mut run = towards(&remote.address, &["--for", "1 min", "--lanes", "kcp,tcp"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -235,7 +239,7 @@ fn a_far_end_that_dies_is_told_and_what_had_come_is_shown() {
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     assert!(first.starts_with("kcp"), "{first}");
-    far.child.kill().unwrap();
+    remote.child.kill().unwrap();
     let errors: Vec<String> = lines.map_while(Result::ok).collect();
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{errors:?}");
@@ -246,7 +250,7 @@ fn a_far_end_that_dies_is_told_and_what_had_come_is_shown() {
 }
 
 #[test]
-fn a_far_end_that_is_absent_is_told_in_one_line() {
+fn a_remote_end_that_is_absent_is_told_in_one_line() {
     let output = towards("127.0.0.1:1", &["--lanes", "kcp"])
         .output()
         .unwrap();

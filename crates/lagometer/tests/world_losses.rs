@@ -251,15 +251,15 @@ impl Road {
         let known = Arc::clone(&ends);
         // Ends with the test's process.
         std::thread::spawn(move || {
-            for near in listener.incoming() {
-                let near = near.unwrap();
-                let far = TcpStream::connect(gateway).unwrap();
-                for end in [&near, &far] {
+            for local in listener.incoming() {
+                let local = local.unwrap();
+                let remote = TcpStream::connect(gateway).unwrap();
+                for end in [&local, &remote] {
                     end.set_nodelay(true).unwrap();
                 }
                 let copy = |stream: &TcpStream| stream.try_clone().unwrap();
-                known.lock().unwrap().push([copy(&near), copy(&far)]);
-                for (from, to) in [(copy(&near), copy(&far)), (far, near)] {
+                known.lock().unwrap().push([copy(&local), copy(&remote)]);
+                for (from, to) in [(copy(&local), copy(&remote)), (remote, local)] {
                     std::thread::spawn(move || carry(from, to));
                 }
             }

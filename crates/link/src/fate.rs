@@ -22,7 +22,7 @@ pub enum Fate {
     },
 }
 
-/// One arrival at the far end.
+/// One arrival at the remote end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// When the packet is there.

@@ -1,32 +1,32 @@
-//! What the far end noted, fetched while the recording goes on: should the far
+//! What the remote end noted, fetched while the recording goes on: should the far
 //! end die, what it had told by then is kept.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lagometer_far::{Clock, RemoteJob};
+use lagometer_remote::{Clock, RemoteJob};
 use lagometer_units::Time;
 use serde_json::{Value, json};
 
-use crate::near::RecordError;
+use crate::local::RecordError;
 use crate::player::Played;
 use crate::service::{CHUNK, MOST_PROBES, Question, read_heard, read_sent, read_trains};
 
-/// From one look at the far end's notes to the next: what may be missing at
-/// the end of a recording whose far end died.
+/// From one look at the remote end's notes to the next: what may be missing at
+/// the end of a recording whose remote end died.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// The far end's notes as far as they have been told.
+/// The remote end's notes as far as they have been told.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     /// The notes.
     pub(crate) played: Played,
-    /// Until when they are whole, by the near end's clock.
+    /// Until when they are whole, by the local end's clock.
     pub(crate) whole_until: Time,
 }
 
 impl Gathered {
-    /// Fetches now and then until `end` is told or dropped, or the far end
+    /// Fetches now and then until `end` is told or dropped, or the remote end
     /// answers no more.
     pub(crate) fn grow(&mut self, job: &RemoteJob, clock: Clock, end: &Receiver<()>) {
         while end.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -37,7 +37,7 @@ impl Gathered {
         }
     }
 
-    /// Ends the far end's part and fetches the rest.
+    /// Ends the remote end's part and fetches the rest.
     pub(crate) fn finish(&mut self, job: &RemoteJob, clock: Clock) -> Result<(), RecordError> {
         job.ask(&json!(Question::End))?;
         self.more(job, clock)
@@ -69,7 +69,7 @@ fn extend<T>(
         if is_last {
             return Ok(());
         }
-        // A far end that never ends its list is none of ours.
+        // A remote end that never ends its list is none of ours.
         if list.len() > 4 * MOST_PROBES {
             return Err(RecordError::NotUnderstood);
         }

@@ -4,7 +4,7 @@
 //! the other end notes when it came. With the offset of the two clocks each
 //! direction is known for itself: delay, loss, reordering, duplicates over
 //! time; and its rate from trains of packets sent back to back, where asked.
-//! [`record`] does all of it with a far end's [`RecordService`]. What comes of
+//! [`record`] does all of it with a remote end's [`RecordService`]. What comes of
 //! it is a [`Recorded`]: a trace that the link model plays, and a profile that
 //! people can read and edit.
 //!
@@ -16,12 +16,12 @@
 //! - `trace`, `profile`: what is written; `summary`: what is shown
 //!
 //! With them:
-//! - `player`: one end, sending and noting; `service`, `near`: the two ends
-//! - `gathered`: the far end's notes, fetched as they grow
+//! - `player`: one end, sending and noting; `service`, `local`: the two ends
+//! - `gathered`: the remote end's notes, fetched as they grow
 
 mod fates;
 mod gathered;
-mod near;
+mod local;
 mod player;
 mod probe;
 mod profile;
@@ -31,7 +31,7 @@ mod summary;
 mod trace;
 
 pub use fates::{Fate, Way};
-pub use near::{RecordError, Recorded, Settings, record};
+pub use local::{RecordError, Recorded, Settings, record};
 pub use profile::profile_text;
 pub use service::RecordService;
 pub use summary::Summary;

@@ -1,10 +1,10 @@
-//! The far end's part of a recording.
+//! The remote end's part of a recording.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lagometer_far::{Accepted, Job, NobodyCame, Refusal, Service, Session, Worker, understand};
+use lagometer_remote::{Accepted, Job, NobodyCame, Refusal, Service, Session, Worker, understand};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::probe::{LEAST_BYTES, TRAIN_BYTES};
 use crate::rate::TrainArrival;
 use lagometer_units::Time;
 
-/// How long the far end waits for the near end's socket.
+/// How long the remote end waits for the local end's socket.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest that is recorded, and the most probes: bounds of memory.
@@ -26,7 +26,7 @@ pub(crate) const QUICKEST: Duration = Duration::from_micros(200);
 /// The most entries of a list told in one answer; fewer are its end.
 pub(crate) const CHUNK: usize = 50_000;
 
-/// What the near end asks for.
+/// What the local end asks for.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {
@@ -36,7 +36,7 @@ pub(crate) struct Request {
     pub(crate) trains: bool,
 }
 
-/// What the near end asks, meanwhile and afterwards: the lists as far as they
+/// What the local end asks, meanwhile and afterwards: the lists as far as they
 /// have grown, piece by piece. Instants are in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -256,15 +256,15 @@ impl AnySocketTransport for OverUdp {
     }
 
     fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let socket = UdpSocket::bind(opening.near)?;
-        socket.connect(opening.far)?;
+        let socket = UdpSocket::bind(opening.local)?;
+        socket.connect(opening.remote)?;
         let endpoint = self.0.client(opening.seed, opening.now);
         over(socket, endpoint)
     }
 
     fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let socket = UdpSocket::bind(opening.far)?;
-        socket.connect(opening.near)?;
+        let socket = UdpSocket::bind(opening.remote)?;
+        socket.connect(opening.local)?;
         let endpoint = self.0.server(opening.seed, opening.now);
         over(socket, endpoint)
     }

@@ -17,9 +17,9 @@ use crate::side::BoxedSide;
 pub struct Opening {
     /// The client's address. A client binds it; port 0 lets the kernel choose
     /// one, and then the server must not need to know it.
-    pub near: SocketAddr,
+    pub local: SocketAddr,
     /// The server's address.
-    pub far: SocketAddr,
+    pub remote: SocketAddr,
     /// What both sides must know follows from it: keys, numbers, names.
     pub seed: u64,
     /// When the connection is made, by the clock of the thread that will use

@@ -27,18 +27,18 @@ struct Relay {
 
 impl Relay {
     fn before(server: SocketAddr) -> Self {
-        let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        far.connect(server).unwrap();
-        let address = near.local_addr().unwrap();
+        let local = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let remote = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        remote.connect(server).unwrap();
+        let address = local.local_addr().unwrap();
         let dropped = Arc::new(AtomicU32::new(0));
         let stop = Arc::new(AtomicBool::new(false));
-        for socket in [&near, &far] {
+        for socket in [&local, &remote] {
             socket
                 .set_read_timeout(Some(Duration::from_millis(20)))
                 .unwrap();
         }
-        let (near_back, far_back) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        let (local_back, remote_back) = (local.try_clone().unwrap(), remote.try_clone().unwrap());
         let client = Arc::new(std::sync::Mutex::new(None));
         let up = {
             let (client, stop, dropped) = (Arc::clone(&client), stop.clone(), dropped.clone());
@@ -46,13 +46,13 @@ impl Relay {
                 let mut buffer = vec![0; 65_536];
                 let mut seen = 0;
                 while !stop.load(Ordering::Relaxed) {
-                    if let Ok((length, from)) = near.recv_from(&mut buffer) {
+                    if let Ok((length, from)) = local.recv_from(&mut buffer) {
                         *client.lock().unwrap() = Some(from);
                         seen += 1;
                         if is_lost(seen) {
                             dropped.fetch_add(1, Ordering::Relaxed);
                         } else {
-                            let _ = far.send(&buffer[..length]);
+                            let _ = remote.send(&buffer[..length]);
                         }
                     }
                 }
@@ -64,7 +64,7 @@ impl Relay {
                 let mut buffer = vec![0; 65_536];
                 let mut seen = 0;
                 while !stop.load(Ordering::Relaxed) {
-                    let Ok(length) = far_back.recv(&mut buffer) else {
+                    let Ok(length) = remote_back.recv(&mut buffer) else {
                         continue;
                     };
                     seen += 1;
@@ -72,7 +72,7 @@ impl Relay {
                     if is_lost(seen) {
                         dropped.fetch_add(1, Ordering::Relaxed);
                     } else if let Some(to) = to {
-                        let _ = near_back.send_to(&buffer[..length], to);
+                        let _ = local_back.send_to(&buffer[..length], to);
                     }
                 }
             })
@@ -109,9 +109,9 @@ fn arrivals(name: &str) -> Vec<u32> {
     let server_address = free.local_addr().unwrap();
     drop(free);
     let relay = Relay::before(server_address);
-    let opening = |far| Opening {
-        near: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        far,
+    let opening = |remote| Opening {
+        local: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        remote,
         seed: 1,
         now: Time::ZERO,
     };

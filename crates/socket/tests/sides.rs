@@ -26,8 +26,8 @@ impl Lane {
         let [_, _, high, low] = process::id().to_be_bytes();
         let address = |port| SocketAddr::from((Ipv4Addr::new(127, high.max(1), low, number), port));
         let opening = Opening {
-            near: address(40_000 + 2 * u16::from(number)),
-            far: address(40_001 + 2 * u16::from(number)),
+            local: address(40_000 + 2 * u16::from(number)),
+            remote: address(40_001 + 2 * u16::from(number)),
             seed: u64::from(number),
             now: Time::ZERO,
         };
@@ -161,9 +161,9 @@ fn udt_notices_a_peer_that_leaves_and_a_server_that_is_not_there() {
     let mut lane = Lane::open(&preset("udp"), 80);
     let port = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let opening = Opening {
-        near: port(0),
+        local: port(0),
         // Discards, if anybody is there at all.
-        far: port(9),
+        remote: port(9),
         seed: 1,
         now: Time::ZERO,
     };
@@ -247,12 +247,12 @@ fn a_peer_that_leaves_is_noticed_and_what_it_said_is_kept() {
 }
 
 #[test]
-fn nobody_at_the_far_end_ends_tcp_and_not_udp() {
+fn nobody_at_the_remote_end_ends_tcp_and_not_udp() {
     let [_, _, high, low] = process::id().to_be_bytes();
     let address = |port| SocketAddr::from((Ipv4Addr::new(127, high.max(1), low, 40), port));
     let opening = Opening {
-        near: address(40_001),
-        far: address(40_002),
+        local: address(40_001),
+        remote: address(40_002),
         seed: 1,
         now: Time::ZERO,
     };

@@ -100,11 +100,11 @@ impl Landscape {
 
     /// The host that the gateway and the game server are on.
     #[must_use]
-    pub const fn far(&self) -> &Host {
-        self.network.far()
+    pub const fn remote(&self) -> &Host {
+        self.network.remote()
     }
 
-    /// Plays `scenario` on the gateway, which runs on the far host by now.
+    /// Plays `scenario` on the gateway, which runs on the server host by now.
     ///
     /// # Errors
     ///
@@ -155,23 +155,25 @@ impl Emulator {
 impl Roads for Emulator {
     fn connect_server(&mut self) -> io::Result<Wire> {
         let servers = self.gateway.servers;
-        let far = self.landscape.network.far();
-        Self::on(far, move || TcpStream::connect(servers)).map(Wire::Tcp)
+        let remote = self.landscape.network.remote();
+        Self::on(remote, move || TcpStream::connect(servers)).map(Wire::Tcp)
     }
 
     fn connect_player(&mut self, number: u32) -> io::Result<Wire> {
         // There is a lane for each player, and a number for each lane.
         let lane = u8::try_from(number).map_err(io::Error::other)?;
         let LaneAddresses {
-            near_v4, far_v4, ..
+            local_v4,
+            remote_v4,
+            ..
         } = LaneAddresses::of(lane);
-        let to = SocketAddrV4::new(far_v4, self.gateway.clients_port);
-        let near = self.landscape.network.near();
+        let to = SocketAddrV4::new(remote_v4, self.gateway.clients_port);
+        let local = self.landscape.network.local();
         let kcp = |profile| {
-            let socket = Self::on(near, move || udp(near_v4, to))?;
+            let socket = Self::on(local, move || udp(local_v4, to))?;
             Ok(Wire::Kcp(socket, profile))
         };
-        let tcp = || Self::on(near, move || tcp_on_its_way(near_v4, to));
+        let tcp = || Self::on(local, move || tcp_on_its_way(local_v4, to));
         match self.transport {
             PlayerTransport::Tcp => tcp().map(Wire::Tcp),
             PlayerTransport::WebSocket => tcp().map(Wire::WebSocket),
@@ -181,7 +183,7 @@ impl Roads for Emulator {
     }
 
     fn place(&self) -> String {
-        format!("port {} of the far host", self.gateway.clients_port)
+        format!("port {} of the server host", self.gateway.clients_port)
     }
 
     fn begin_weather(&mut self) -> io::Result<()> {

@@ -59,15 +59,15 @@ fn measure(
     };
     let network = Network::start(settings, Clock::start(), vec![lane])?;
     let addresses = LaneAddresses::of(0);
-    let near = network
-        .near()
-        .run(move || UdpSocket::bind((addresses.near_v4, 0)))??;
-    let far = network
-        .far()
-        .run(move || UdpSocket::bind((addresses.far_v4, 0)))??;
-    near.connect(far.local_addr()?)?;
-    far.set_read_timeout(Some(Duration::from_millis(200)))?;
-    let receiver = thread::spawn(move || while far.recv(&mut [0; 600]).is_ok() {});
+    let local = network
+        .local()
+        .run(move || UdpSocket::bind((addresses.local_v4, 0)))??;
+    let remote = network
+        .remote()
+        .run(move || UdpSocket::bind((addresses.remote_v4, 0)))??;
+    local.connect(remote.local_addr()?)?;
+    remote.set_read_timeout(Some(Duration::from_millis(200)))?;
+    let receiver = thread::spawn(move || while remote.recv(&mut [0; 600]).is_ok() {});
     let began = Instant::now();
     let packets = (packets_per_second * seconds) as u64;
     for nth in 0..packets {
@@ -75,7 +75,7 @@ fn measure(
         while let Some(early) = due.checked_sub(began.elapsed()) {
             thread::sleep(early.saturating_sub(Duration::from_micros(150)));
         }
-        near.send(&[0; 472])?;
+        local.send(&[0; 472])?;
     }
     thread::sleep(Duration::from_millis(50));
     let audit = network.stop()?.audit;

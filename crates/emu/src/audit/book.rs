@@ -57,7 +57,7 @@ pub(crate) struct Circumstances {
     pub(crate) device: &'static str,
     pub(crate) waiting: &'static str,
     pub(crate) precedence: &'static str,
-    /// For each lane its name, and what the devices of near and far host
+    /// For each lane its name, and what the devices of near and server host
     /// counted.
     pub(crate) lanes: Vec<(String, [DeviceCounters; 2])>,
 }
@@ -112,10 +112,10 @@ impl Books {
             .lanes
             .iter()
             .zip(&circumstances.lanes)
-            .map(|([up, down], (lane, [near, far]))| LaneAudit {
+            .map(|([up, down], (lane, [local, remote]))| LaneAudit {
                 lane: lane.clone(),
-                up: up.audit(*near),
-                down: down.audit(*far),
+                up: up.audit(*local),
+                down: down.audit(*remote),
             })
             .collect();
         let (asked, realised) = self.together(&lanes);

@@ -19,8 +19,8 @@ use crate::sys::{ethtool, packet, tun};
 /// Which of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    Near,
-    Far,
+    Local,
+    Remote,
 }
 
 /// How many packets may wait in a device for the router: at 20,000 packets a
@@ -58,8 +58,8 @@ impl Host {
         let name = device_name(lane);
         let doing = format!("making the virtual Ethernet pair {name}");
         let other_name = match side {
-            Side::Near => format!("near{lane}"),
-            Side::Far => format!("far{lane}"),
+            Side::Local => format!("near{lane}"),
+            Side::Remote => format!("far{lane}"),
         };
         let here = self.door().doing(doing.clone())?;
         let (pair_name, pair_other_name) = (name.clone(), other_name.clone());
@@ -131,13 +131,13 @@ fn device_name(lane: u8) -> String {
 /// The addresses of `side` in lane number `lane`, each with its peer.
 fn ends(side: Side, lane: u8) -> [(IpAddr, IpAddr); 2] {
     let addresses = LaneAddresses::of(lane);
-    let near_first: [(IpAddr, IpAddr); 2] = [
-        (addresses.near_v4.into(), addresses.far_v4.into()),
-        (addresses.near_v6.into(), addresses.far_v6.into()),
+    let local_first: [(IpAddr, IpAddr); 2] = [
+        (addresses.local_v4.into(), addresses.remote_v4.into()),
+        (addresses.local_v6.into(), addresses.remote_v6.into()),
     ];
     match side {
-        Side::Near => near_first,
-        Side::Far => near_first.map(|(near, far)| (far, near)),
+        Side::Local => local_first,
+        Side::Remote => local_first.map(|(local, remote)| (remote, local)),
     }
 }
 

@@ -113,7 +113,7 @@ fn prepare(name: &str) -> Result<File, Error> {
 
 /// What a host's kernel is told.
 const SETTINGS: [(&str, &str); 4] = [
-    // Messages about the path come from the far end's address.
+    // Messages about the path come from the remote end's address.
     ("net/ipv4/conf/all/rp_filter", "0"),
     ("net/ipv4/conf/default/rp_filter", "0"),
     // There is no router to ask for.

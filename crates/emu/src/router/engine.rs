@@ -40,7 +40,7 @@ pub(super) struct Engine {
     pub(super) waiting: Waiting,
     pub(super) mtu: usize,
     pub(super) lanes: Vec<Lane>,
-    /// For each lane the near host's port and the far host's.
+    /// For each lane the client host's port and the server host's.
     pub(super) ports: Vec<[Port; 2]>,
     pub(super) hold: Hold,
     pub(super) books: Box<Books>,

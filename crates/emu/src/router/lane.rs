@@ -93,19 +93,19 @@ mod tests {
         let mut lane = Lane::new(LaneAddresses::of(3), link);
         let mut books = Books::new(1, Time::ZERO);
         let book = &mut books.lanes[0][0];
-        let (near, far) = ([10, 77, 3, 1], [10, 77, 3, 2]);
+        let (local, remote) = ([10, 77, 3, 1], [10, 77, 3, 2]);
         let mut consider =
             |direction, packet: &[u8]| lane.consider(direction, Time::ZERO, packet, 1500, book);
         assert!(matches!(
-            consider(Direction::Up, &packet(near, far, 100)),
+            consider(Direction::Up, &packet(local, remote, 100)),
             Outcome::Fated(Fate::Delivered { .. })
         ));
         for (direction, stranger) in [
-            (Direction::Down, packet(near, far, 100)),
-            (Direction::Up, packet(near, [224, 0, 0, 22], 100)),
-            (Direction::Up, packet([10, 77, 4, 1], far, 100)),
-            (Direction::Up, packet(near, far, 1501)),
-            (Direction::Up, packet(near, far, 100)[..99].to_vec()),
+            (Direction::Down, packet(local, remote, 100)),
+            (Direction::Up, packet(local, [224, 0, 0, 22], 100)),
+            (Direction::Up, packet([10, 77, 4, 1], remote, 100)),
+            (Direction::Up, packet(local, remote, 1501)),
+            (Direction::Up, packet(local, remote, 100)[..99].to_vec()),
         ] {
             assert_eq!(consider(direction, &stranger), Outcome::LeftOut);
         }

@@ -62,8 +62,8 @@ pub(crate) struct Finished {
 const EXCESS_BYTES: usize = 64;
 
 impl Router {
-    /// Starts routing between `ports`, for each lane the near host's and the
-    /// far host's, by `links`, one for each lane.
+    /// Starts routing between `ports`, for each lane the client host's and the
+    /// server host's, by `links`, one for each lane.
     pub(crate) fn start(
         manner: Manner,
         clock: Clock,

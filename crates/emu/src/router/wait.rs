@@ -134,7 +134,7 @@ mod tests {
     const NOW: Time = Time::from_millis(1000);
 
     #[test]
-    fn hybrid_wakes_early_and_does_not_sleep_when_it_is_near() {
+    fn hybrid_wakes_early_and_does_not_sleep_when_it_is_local() {
         let waiting = Waiting::Hybrid {
             spin: Duration::from_micros(100),
         };
@@ -143,14 +143,14 @@ mod tests {
             waiting.sleep_until(NOW, Some(at)),
             Some(NOW + Duration::from_micros(4900))
         );
-        let near = NOW + Duration::from_micros(100);
-        assert_eq!(waiting.sleep_until(NOW, Some(near)), None);
+        let local = NOW + Duration::from_micros(100);
+        assert_eq!(waiting.sleep_until(NOW, Some(local)), None);
     }
 
     #[test]
     fn no_way_of_waiting_sleeps_past_the_longest_sleep() {
-        let far = NOW + Duration::from_secs(1);
-        for at in [None, Some(far)] {
+        let remote = NOW + Duration::from_secs(1);
+        for at in [None, Some(remote)] {
             for waiting in [Waiting::Sleep, Waiting::default()] {
                 assert_eq!(
                     waiting.sleep_until(NOW, at),

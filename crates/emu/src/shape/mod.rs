@@ -1,4 +1,4 @@
-//! Any program behind a link: a command in the near host, its peer in the far
+//! Any program behind a link: a command in the client host, its peer in the far
 //! host, and the link between them.
 
 mod listening;
@@ -34,10 +34,10 @@ pub struct Shape<'a> {
     pub regime: Regime,
     /// How the network is made.
     pub settings: Settings,
-    /// The command for the near host and its arguments.
+    /// The command for the client host and its arguments.
     pub command: &'a [OsString],
-    /// The command for the far host, run by `sh -c`.
-    pub far: Option<&'a OsStr>,
+    /// The command for the server host, run by `sh -c`.
+    pub remote: Option<&'a OsStr>,
     /// How long the command waits for the far one to listen on any port.
     pub patience: Duration,
 }
@@ -49,7 +49,7 @@ pub struct Shaped {
     /// signal ended it, as shells have it.
     pub exit_code: i32,
     /// How the far command ended, if it did so before the near one.
-    pub far_ended: Option<ExitStatus>,
+    pub remote_ended: Option<ExitStatus>,
     /// What the network did.
     pub network: Outcome,
 }
@@ -103,29 +103,30 @@ impl Shape<'_> {
         let processes = Processes::start()?;
         let clock = Clock::start();
         let mut network = Network::start(&self.settings, clock, vec![self.lane(clock)])?;
-        let mut far = self
-            .far
-            .map(|far| start_far(far, &processes, &network))
+        let mut remote = self
+            .remote
+            .map(|remote| start_remote(remote, &processes, &network))
             .transpose()?;
-        if let Some(far) = &mut far {
-            self.await_listener(far, &network)?;
+        if let Some(remote) = &mut remote {
+            self.await_listener(remote, &network)?;
         }
         network.begin(vec![self.lane(clock).link])?;
-        let mut near = self.start_near(&processes, &network)?;
-        let ended = attend(&signals, &mut near, far.as_mut()).doing("waiting for the command")?;
-        let far_ended = match &mut far {
+        let mut local = self.start_local(&processes, &network)?;
+        let ended =
+            attend(&signals, &mut local, remote.as_mut()).doing("waiting for the command")?;
+        let remote_ended = match &mut remote {
             None => None,
-            Some(far) => far.ended().doing("waiting for the far command")?,
+            Some(remote) => remote.ended().doing("waiting for the far command")?,
         };
-        if let Some(far) = &mut far {
-            bid_farewell(&signals, far).doing("waiting for the far command")?;
+        if let Some(remote) = &mut remote {
+            bid_farewell(&signals, remote).doing("waiting for the far command")?;
         }
         // What is left of them ends here, before the road they use does.
-        drop((near, far));
+        drop((local, remote));
         drop(processes);
         Ok(Shaped {
             exit_code: exit_code(ended),
-            far_ended,
+            remote_ended,
             network: network.stop()?,
         })
     }
@@ -137,7 +138,7 @@ impl Shape<'_> {
         }
     }
 
-    fn start_near(&self, processes: &Processes, network: &Network) -> Result<Process, ShapeError> {
+    fn start_local(&self, processes: &Processes, network: &Network) -> Result<Process, ShapeError> {
         let (program, arguments) = match self.command {
             [program, arguments @ ..] => (program.as_os_str(), arguments),
             [] => (OsStr::new(""), self.command),
@@ -146,16 +147,19 @@ impl Shape<'_> {
         command.args(arguments);
         tell_addresses(&mut command);
         processes
-            .spawn(network.near(), command)?
+            .spawn(network.local(), command)?
             .map_err(|source| cannot_start(program, source))
     }
 
     /// Waits until the far command listens, ends, or patience does.
-    fn await_listener(&self, far: &mut Process, network: &Network) -> Result<(), Error> {
+    fn await_listener(&self, remote: &mut Process, network: &Network) -> Result<(), Error> {
         let deadline = Instant::now() + self.patience;
         while Instant::now() < deadline {
-            let has_ended = far.ended().doing("waiting for the far command")?.is_some();
-            if has_ended || network.far().run(listening::anybody)? {
+            let has_ended = remote
+                .ended()
+                .doing("waiting for the far command")?
+                .is_some();
+            if has_ended || network.remote().run(listening::anybody)? {
                 break;
             }
             std::thread::sleep(LOOK);
@@ -165,24 +169,28 @@ impl Shape<'_> {
 }
 
 /// Starts the far command.
-fn start_far(far: &OsStr, processes: &Processes, network: &Network) -> Result<Process, ShapeError> {
+fn start_remote(
+    remote: &OsStr,
+    processes: &Processes,
+    network: &Network,
+) -> Result<Process, ShapeError> {
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(far);
+    command.arg("-c").arg(remote);
     command.stdin(Stdio::null()).stdout(io::stderr());
     tell_addresses(&mut command);
     processes
-        .spawn(network.far(), command)?
-        .map_err(|source| cannot_start(far, source))
+        .spawn(network.remote(), command)?
+        .map_err(|source| cannot_start(remote, source))
 }
 
 /// Waits for the near command to end and passes signals on.
 fn attend(
     signals: &Signals,
-    near: &mut Process,
-    mut far: Option<&mut Process>,
+    local: &mut Process,
+    mut remote: Option<&mut Process>,
 ) -> io::Result<ExitStatus> {
     loop {
-        if let Some(status) = near.ended()? {
+        if let Some(status) = local.ended()? {
             return Ok(status);
         }
         let Some(received) = signals.next(CHECK)? else {
@@ -190,19 +198,19 @@ fn attend(
         };
         // What the terminal sends, it has sent to the commands as well.
         if received.signal != Signal::SIGCHLD && !received.from_terminal {
-            near.signal(received.signal);
-            if let Some(far) = &mut far {
-                far.signal(received.signal);
+            local.signal(received.signal);
+            if let Some(remote) = &mut remote {
+                remote.signal(received.signal);
             }
         }
     }
 }
 
 /// Asks the far command to end and gives it time to.
-fn bid_farewell(signals: &Signals, far: &mut Process) -> io::Result<()> {
+fn bid_farewell(signals: &Signals, remote: &mut Process) -> io::Result<()> {
     let deadline = Instant::now() + FAREWELL;
-    far.signal(Signal::SIGTERM);
-    while far.ended()?.is_none() {
+    remote.signal(Signal::SIGTERM);
+    while remote.ended()?.is_none() {
         let Some(left) = deadline.checked_duration_since(Instant::now()) else {
             break;
         };
@@ -214,10 +222,10 @@ fn bid_farewell(signals: &Signals, far: &mut Process) -> io::Result<()> {
 fn tell_addresses(command: &mut Command) {
     let addresses = LaneAddresses::of(0);
     let values = [
-        addresses.near_v4.to_string(),
-        addresses.far_v4.to_string(),
-        addresses.near_v6.to_string(),
-        addresses.far_v6.to_string(),
+        addresses.local_v4.to_string(),
+        addresses.remote_v4.to_string(),
+        addresses.local_v6.to_string(),
+        addresses.remote_v6.to_string(),
     ];
     command.envs(VARIABLES.into_iter().zip(values));
 }

@@ -30,7 +30,7 @@ impl Init {
     ///
     /// What the system says.
     pub(crate) fn start() -> io::Result<Self> {
-        let (far_end, lifeline) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (remote_end, lifeline) = pipe_with(PipeFlags::CLOEXEC)?;
         // This process's signal handlers must not run in the child, which
         // shares the files they may write to.
         let mut before = SigSet::empty();
@@ -45,7 +45,7 @@ impl Init {
         // makes system calls alone and never returns.
         let forked = unsafe { fork() };
         if matches!(forked, Ok(ForkResult::Child)) {
-            outlast(far_end.as_raw_fd());
+            outlast(remote_end.as_raw_fd());
         }
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
         match forked? {

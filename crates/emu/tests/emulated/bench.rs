@@ -57,14 +57,14 @@ pub(crate) fn udp(host: &Host, address: impl Into<IpAddr>) -> UdpSocket {
 /// A pair of UDP sockets, near and far, connected to each other.
 pub(crate) fn udp_pair(
     network: &Network,
-    near: impl Into<IpAddr>,
-    far: impl Into<IpAddr>,
+    local: impl Into<IpAddr>,
+    remote: impl Into<IpAddr>,
 ) -> (UdpSocket, UdpSocket) {
-    let near = udp(network.near(), near);
-    let far = udp(network.far(), far);
-    near.connect(far.local_addr().unwrap()).unwrap();
-    far.connect(near.local_addr().unwrap()).unwrap();
-    (near, far)
+    let local = udp(network.local(), local);
+    let remote = udp(network.remote(), remote);
+    local.connect(remote.local_addr().unwrap()).unwrap();
+    remote.connect(local.local_addr().unwrap()).unwrap();
+    (local, remote)
 }
 
 /// A TCP listener in `host` at `address`.

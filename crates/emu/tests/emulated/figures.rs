@@ -32,16 +32,17 @@ fn test(name: &str, body: fn()) -> Trial {
 fn delay_and_loss() {
     let network = network(&["[both]\ndelay = \"20 ms\"\nloss = \"10 %\"\n"]);
     let addresses = LaneAddresses::of(0);
-    let (near, far) = udp_pair(&network, addresses.near_v4, addresses.far_v4);
+    let (local, remote) = udp_pair(&network, addresses.local_v4, addresses.remote_v4);
     let receiver = thread::spawn(move || {
-        far.set_read_timeout(Some(Duration::from_millis(500)))
+        remote
+            .set_read_timeout(Some(Duration::from_millis(500)))
             .unwrap();
-        std::iter::repeat_with(|| far.recv(&mut [0; 200]))
+        std::iter::repeat_with(|| remote.recv(&mut [0; 200]))
             .take_while(Result::is_ok)
             .count() as u64
     });
     for _ in 0..1000 {
-        near.send(&[0; 100]).unwrap();
+        local.send(&[0; 100]).unwrap();
         thread::sleep(Duration::from_millis(1));
     }
     let arrived = receiver.join().unwrap();
@@ -66,12 +67,12 @@ fn delay_and_loss() {
 fn rate() {
     let network = network(&["[up]\nrate = \"8 Mbit/s\"\nqueue = \"100 ms\"\n"]);
     let addresses = LaneAddresses::of(0);
-    let (near, _far) = udp_pair(&network, addresses.near_v6, addresses.far_v6);
+    let (local, _remote) = udp_pair(&network, addresses.local_v6, addresses.remote_v6);
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(800) {
         // 16 Mbit/s or less, as far as sleeping permits.
-        near.send(&[0; 952]).unwrap();
-        near.send(&[0; 952]).unwrap();
+        local.send(&[0; 952]).unwrap();
+        local.send(&[0; 952]).unwrap();
         thread::sleep(Duration::from_millis(1));
     }
     let audit = network.stop().unwrap().audit;
@@ -92,11 +93,11 @@ fn never_early() {
         };
         let network = network_with(&settings, &["[both]\ndelay = \"3 ms\"\n"]);
         let addresses = LaneAddresses::of(0);
-        let (near, far) = udp_pair(&network, addresses.near_v4, addresses.far_v4);
+        let (local, remote) = udp_pair(&network, addresses.local_v4, addresses.remote_v4);
         for _ in 0..20 {
             let sent = Instant::now();
-            near.send(b"x").unwrap();
-            far.recv(&mut [0; 10]).unwrap();
+            local.send(b"x").unwrap();
+            remote.recv(&mut [0; 10]).unwrap();
             assert!(sent.elapsed() >= Duration::from_millis(3));
         }
         let audit = network.stop().unwrap().audit;
@@ -117,10 +118,10 @@ fn log() {
         &["[up]\nloss = \"100 %\"\n[down]\ndelay = \"5 ms\"\n"],
     );
     let addresses = LaneAddresses::of(0);
-    let (near, far) = udp_pair(&network, addresses.near_v4, addresses.far_v4);
-    near.send(b"lost").unwrap();
-    far.send(b"found").unwrap();
-    near.recv(&mut [0; 10]).unwrap();
+    let (local, remote) = udp_pair(&network, addresses.local_v4, addresses.remote_v4);
+    local.send(b"lost").unwrap();
+    remote.send(b"found").unwrap();
+    local.recv(&mut [0; 10]).unwrap();
     let summary = network.stop().unwrap().log.unwrap();
     let file = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -141,14 +142,14 @@ fn twenty_kpps() {
     let network = network(&["[both]\ndelay = \"20 ms\"\n"]);
     let addresses = LaneAddresses::of(0);
     // Nobody reads: what is measured is the way there.
-    let (near, _far) = udp_pair(&network, addresses.near_v4, addresses.far_v4);
+    let (local, _remote) = udp_pair(&network, addresses.local_v4, addresses.remote_v4);
     let began = Instant::now();
     for nth in 0..PACKETS {
         // Twenty for each millisecond.
         while began.elapsed() < Duration::from_micros(u64::from(nth) * 50) {
             thread::sleep(Duration::from_micros(200));
         }
-        near.send(&[0; 500]).unwrap();
+        local.send(&[0; 500]).unwrap();
     }
     // The slowest of them is on its way for 20 ms.
     thread::sleep(Duration::from_millis(200));

@@ -48,7 +48,7 @@ pub(crate) fn asked() -> Option<i32> {
 /// Runs the second argument as far command, unless it is empty, and those
 /// after it as the near one, behind the profile in the first.
 fn shape(arguments: &[OsString]) -> i32 {
-    let [ways, far, command @ ..] = arguments else {
+    let [ways, remote, command @ ..] = arguments else {
         return 99;
     };
     let text = format!("summary = \"a test\"\n{}", ways.to_string_lossy());
@@ -59,7 +59,7 @@ fn shape(arguments: &[OsString]) -> i32 {
         regime: Regime::Time,
         settings: Settings::default(),
         command,
-        far: Some(far.as_os_str()).filter(|far| !far.is_empty()),
+        remote: Some(remote.as_os_str()).filter(|remote| !remote.is_empty()),
         patience: Duration::from_secs(2),
     };
     match shape.run() {

@@ -21,7 +21,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         test("exit_codes_are_passed_through", exit_codes),
         test("a_command_that_is_not_there_is_said_so", not_there),
         test("a_signal_is_passed_on", signal_is_passed_on),
-        test("the_far_command_ends_with_the_near_one", far_ends),
+        test("the_far_command_ends_with_the_near_one", remote_ends),
         test("a_router_that_was_held_up_says_so", held_up),
         test("nothing_survives_being_killed", nothing_survives),
     ]
@@ -34,10 +34,10 @@ fn test(name: &str, body: fn()) -> Trial {
     })
 }
 
-fn shape(ways: &str, far: &str) -> Command {
+fn shape(ways: &str, remote: &str) -> Command {
     let mut command = helper::command("shape");
     command
-        .args([ways, far])
+        .args([ways, remote])
         .stderr(Stdio::piped())
         .stdout(Stdio::piped());
     command
@@ -114,12 +114,12 @@ fn signal_is_passed_on() {
     assert!(!runs(&mark));
 }
 
-fn far_ends() {
+fn remote_ends() {
     let mark = mark(2);
     // Asked to end, it refuses: it is ended all the same.
-    let far = format!("trap '' TERM; sleep {mark}");
+    let remote = format!("trap '' TERM; sleep {mark}");
     let script = "while ! true; do :; done";
-    let mut shape = shape("", &far);
+    let mut shape = shape("", &remote);
     let status = shape.args(["sh", "-c", script]).status().unwrap();
     assert_eq!(status.code(), Some(0));
     assert!(!runs(&mark));
@@ -144,9 +144,12 @@ fn held_up() {
 
 fn nothing_survives() {
     let marks = [mark(3), mark(4), mark(5)];
-    let far = format!("sleep {} & sleep {}", marks[0], marks[1]);
+    let remote = format!("sleep {} & sleep {}", marks[0], marks[1]);
     let script = format!("setsid sleep {} & wait", marks[2]);
-    let mut shape = shape("", &far).args(["sh", "-c", &script]).spawn().unwrap();
+    let mut shape = shape("", &remote)
+        .args(["sh", "-c", &script])
+        .spawn()
+        .unwrap();
     // The far command never listens, so the near one comes after a while.
     wait_until("all commands run", || marks.iter().all(|mark| runs(mark)));
     kill(Pid::from_raw(shape.id().cast_signed()), Signal::SIGKILL).unwrap();

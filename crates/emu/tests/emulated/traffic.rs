@@ -43,8 +43,8 @@ const TEN_MS: &str = "[both]\ndelay = \"10 ms\"\n";
 fn families(lane: u8) -> [(IpAddr, IpAddr); 2] {
     let addresses = LaneAddresses::of(lane);
     [
-        (addresses.near_v4.into(), addresses.far_v4.into()),
-        (addresses.near_v6.into(), addresses.far_v6.into()),
+        (addresses.local_v4.into(), addresses.remote_v4.into()),
+        (addresses.local_v6.into(), addresses.remote_v6.into()),
     ]
 }
 
@@ -56,14 +56,14 @@ fn udp_goes_both_ways() {
         };
         let network = network_with(&settings, &[TEN_MS, TEN_MS]);
         for lane in 0..2 {
-            for (near, far) in families(lane) {
-                let (near, far) = udp_pair(&network, near, far);
+            for (local, remote) in families(lane) {
+                let (local, remote) = udp_pair(&network, local, remote);
                 let mut buffer = [0; 2000];
                 let sent = Instant::now();
-                near.send(b"there").unwrap();
-                assert_eq!(far.recv(&mut buffer).unwrap(), 5);
-                far.send(b"and back").unwrap();
-                assert_eq!(near.recv(&mut buffer).unwrap(), 8);
+                local.send(b"there").unwrap();
+                assert_eq!(remote.recv(&mut buffer).unwrap(), 5);
+                remote.send(b"and back").unwrap();
+                assert_eq!(local.recv(&mut buffer).unwrap(), 8);
                 assert!(sent.elapsed() >= Duration::from_millis(20));
             }
         }
@@ -86,15 +86,15 @@ fn tcp_carries_a_megabyte() {
             ..Settings::default()
         };
         let network = network_with(&settings, &["[both]\ndelay = \"2 ms\"\n"]);
-        for (_, far) in families(0) {
-            let listener = listener(network.far(), far);
+        for (_, remote) in families(0) {
+            let listener = listener(network.remote(), remote);
             let address = listener.local_addr().unwrap();
             let sender = thread::spawn(move || {
                 let (mut stream, _) = listener.accept().unwrap();
                 let bytes: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
                 stream.write_all(&bytes).unwrap();
             });
-            let stream = network.near().run(move || TcpStream::connect(address));
+            let stream = network.local().run(move || TcpStream::connect(address));
             let mut stream = stream.unwrap().unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let mut bytes = Vec::new();
@@ -126,27 +126,28 @@ fn hosts_have_loopback() {
 
 fn udp_pair_within(network: &lagometer_emu::Network) -> (std::net::UdpSocket, std::net::UdpSocket) {
     let loopback = std::net::Ipv4Addr::LOCALHOST;
-    let one = crate::bench::udp(network.near(), loopback);
-    let two = crate::bench::udp(network.near(), loopback);
+    let one = crate::bench::udp(network.local(), loopback);
+    let two = crate::bench::udp(network.local(), loopback);
     one.connect(two.local_addr().unwrap()).unwrap();
     (one, two)
 }
 
 fn a_lane_does_not_reach_another() {
     let network = network(&[TEN_MS, TEN_MS]);
-    let (_, far) = udp_pair(
+    let (_, remote) = udp_pair(
         &network,
-        LaneAddresses::of(1).near_v4,
-        LaneAddresses::of(1).far_v4,
+        LaneAddresses::of(1).local_v4,
+        LaneAddresses::of(1).remote_v4,
     );
     // From the other lane's address, over this lane's device.
-    let stranger = crate::bench::udp(network.near(), LaneAddresses::of(0).near_v4);
+    let stranger = crate::bench::udp(network.local(), LaneAddresses::of(0).local_v4);
     stranger
-        .send_to(b"hello", far.local_addr().unwrap())
+        .send_to(b"hello", remote.local_addr().unwrap())
         .unwrap();
-    far.set_read_timeout(Some(Duration::from_millis(100)))
+    remote
+        .set_read_timeout(Some(Duration::from_millis(100)))
         .unwrap();
-    assert!(far.recv(&mut [0; 10]).is_err());
+    assert!(remote.recv(&mut [0; 10]).is_err());
     let audit = network.stop().unwrap().audit;
     assert_eq!(audit.lanes[1].up.strangers, 1);
     assert_eq!(audit.lanes[1].up.packets, 0);
@@ -154,16 +155,17 @@ fn a_lane_does_not_reach_another() {
 
 fn a_link_that_loses_all() {
     let network = network(&["[up]\nloss = \"100 %\"\n"]);
-    let [(near, far), _] = families(0);
-    let (near, far) = udp_pair(&network, near, far);
+    let [(local, remote), _] = families(0);
+    let (local, remote) = udp_pair(&network, local, remote);
     for _ in 0..5 {
-        near.send(b"lost").unwrap();
-        far.send(b"arrives").unwrap();
-        assert_eq!(near.recv(&mut [0; 10]).unwrap(), 7);
+        local.send(b"lost").unwrap();
+        remote.send(b"arrives").unwrap();
+        assert_eq!(local.recv(&mut [0; 10]).unwrap(), 7);
     }
-    far.set_read_timeout(Some(Duration::from_millis(50)))
+    remote
+        .set_read_timeout(Some(Duration::from_millis(50)))
         .unwrap();
-    assert!(far.recv(&mut [0; 10]).is_err());
+    assert!(remote.recv(&mut [0; 10]).is_err());
     let audit = network.stop().unwrap().audit;
     assert_eq!(audit.lanes[0].up.dropped["loss"], 5);
     assert!((audit.lanes[0].up.asked.loss_pct - 100.0).abs() < 1e-9);
@@ -172,15 +174,15 @@ fn a_link_that_loses_all() {
 
 fn black_hole() {
     let network = network(&["[both]\nmtu = \"1300 B\"\noversize = \"vanish\"\n"]);
-    for (near, far) in families(0) {
-        let headers = if near.is_ipv4() { 28 } else { 48 };
-        let (near, far) = udp_pair(&network, near, far);
+    for (local, remote) in families(0) {
+        let headers = if local.is_ipv4() { 28 } else { 48 };
+        let (local, remote) = udp_pair(&network, local, remote);
         let mut buffer = [0; 2000];
-        near.send(&vec![0; 1300 - headers]).unwrap();
-        assert_eq!(far.recv(&mut buffer).unwrap(), 1300 - headers);
-        near.send(&vec![0; 1301 - headers]).unwrap();
-        near.send(b"small").unwrap();
-        assert_eq!(far.recv(&mut buffer).unwrap(), 5);
+        local.send(&vec![0; 1300 - headers]).unwrap();
+        assert_eq!(remote.recv(&mut buffer).unwrap(), 1300 - headers);
+        local.send(&vec![0; 1301 - headers]).unwrap();
+        local.send(b"small").unwrap();
+        assert_eq!(remote.recv(&mut buffer).unwrap(), 5);
     }
     let audit = network.stop().unwrap().audit;
     assert_eq!(audit.lanes[0].up.dropped["oversize"], 2);
@@ -188,23 +190,24 @@ fn black_hole() {
 
 fn refused_aloud() {
     let network = network(&["[both]\nmtu = \"1300 B\"\noversize = \"refuse\"\n"]);
-    for (near, far) in families(0) {
-        let headers = if near.is_ipv4() { 28 } else { 48 };
-        let (near, far) = udp_pair(&network, near, far);
+    for (local, remote) in families(0) {
+        let headers = if local.is_ipv4() { 28 } else { 48 };
+        let (local, remote) = udp_pair(&network, local, remote);
         let mut buffer = [0; 2000];
-        near.send(&vec![0; 1400 - headers]).unwrap();
+        local.send(&vec![0; 1400 - headers]).unwrap();
         // The host is told, asynchronously, and from then on cuts packets to
         // what fits or refuses them itself.
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match near.send(&vec![7; 1400 - headers]) {
+            match local.send(&vec![7; 1400 - headers]) {
                 Ok(_) => {}
                 Err(error) if error.raw_os_error() == Some(90) => {}
                 Err(error) => panic!("{error}"),
             }
-            far.set_read_timeout(Some(Duration::from_millis(20)))
+            remote
+                .set_read_timeout(Some(Duration::from_millis(20)))
                 .unwrap();
-            match far.recv(&mut buffer) {
+            match remote.recv(&mut buffer) {
                 Ok(length) => {
                     assert_eq!(length, 1400 - headers);
                     assert_eq!(buffer[0], 7);
@@ -222,15 +225,16 @@ fn refused_aloud() {
 
 fn damage() {
     let network = network(&["[up]\ncorruption = \"100 %\"\n"]);
-    let [(near, far), _] = families(0);
-    let (near, far) = udp_pair(&network, near, far);
+    let [(local, remote), _] = families(0);
+    let (local, remote) = udp_pair(&network, local, remote);
     for _ in 0..50 {
-        near.send(b"a message that will not be the same").unwrap();
+        local.send(b"a message that will not be the same").unwrap();
         thread::sleep(Duration::from_millis(1));
     }
-    far.set_read_timeout(Some(Duration::from_millis(50)))
+    remote
+        .set_read_timeout(Some(Duration::from_millis(50)))
         .unwrap();
-    assert!(far.recv(&mut [0; 100]).is_err());
+    assert!(remote.recv(&mut [0; 100]).is_err());
     let audit = network.stop().unwrap().audit;
     assert_eq!(audit.lanes[0].up.damaged, 50);
     assert_eq!(audit.lanes[0].up.delivered, 50);
@@ -239,11 +243,11 @@ fn damage() {
 
 fn copies() {
     let network = network(&["[up]\nduplication = { share = \"100 %\", apart = \"5 ms\" }\n"]);
-    let [(near, far), _] = families(0);
-    let (near, far) = udp_pair(&network, near, far);
-    near.send(b"echo").unwrap();
+    let [(local, remote), _] = families(0);
+    let (local, remote) = udp_pair(&network, local, remote);
+    local.send(b"echo").unwrap();
     for _ in 0..2 {
-        assert_eq!(far.recv(&mut [0; 10]).unwrap(), 4);
+        assert_eq!(remote.recv(&mut [0; 10]).unwrap(), 4);
     }
     let audit = network.stop().unwrap().audit;
     assert_eq!(
@@ -254,13 +258,13 @@ fn copies() {
 
 fn begins_anew() {
     let mut network = network(&["[both]\nloss = \"100 %\"\n"]);
-    let [(near, far), _] = families(0);
-    let (near, far) = udp_pair(&network, near, far);
-    near.send(b"lost").unwrap();
+    let [(local, remote), _] = families(0);
+    let (local, remote) = udp_pair(&network, local, remote);
+    local.send(b"lost").unwrap();
     thread::sleep(Duration::from_millis(20));
     network.begin(vec![link(TEN_MS)]).unwrap();
-    near.send(b"found").unwrap();
-    assert_eq!(far.recv(&mut [0; 10]).unwrap(), 5);
+    local.send(b"found").unwrap();
+    assert_eq!(remote.recv(&mut [0; 10]).unwrap(), 5);
     let audit = network.stop().unwrap().audit;
     let up = &audit.lanes[0].up;
     assert_eq!((up.packets, up.delivered), (1, 1));

@@ -1,25 +1,25 @@
-//! The far end's part: a job is one socket that sends back what comes.
+//! The remote end's part: a job is one socket that sends back what comes.
 
 use std::net::TcpStream;
 use std::time::Duration;
 
-use lagometer_far::{Accepted, Job, Refusal, Service, Session, Stop, Worker};
+use lagometer_remote::{Accepted, Job, Refusal, Service, Session, Stop, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Transport;
-use super::far::send_back;
+use super::remote::send_back;
 use crate::payload::LARGEST;
 use crate::placement::pin_this_thread;
 use crate::wire::{Datagrams, Messages, Unblock, Waiting};
 
-/// The name by which the near end asks for it.
+/// The name by which the local end asks for it.
 pub const SERVICE: &str = "echo";
 
-/// How long the near end may take to come through the door.
+/// How long the local end may take to come through the door.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the near end asks for.
+/// What the local end asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -27,7 +27,7 @@ pub struct Request {
     pub transport: Transport,
     /// Bytes of a message.
     pub size: usize,
-    /// How the far end waits for one.
+    /// How the remote end waits for one.
     pub waiting: Waiting,
     /// The processor it runs on; any where there is none.
     pub cpu: Option<u32>,
@@ -102,14 +102,14 @@ fn messages(stream: TcpStream, request: &Request) -> std::io::Result<Messages> {
     Messages::new(stream, request.size, request.waiting)
 }
 
-/// Where a processor is not to be had the far end runs anywhere; the near end
+/// Where a processor is not to be had the remote end runs anywhere; the local end
 /// sees what that gives.
 fn pin(cpu: Option<u32>) {
     let _ = pin_this_thread(cpu);
 }
 
 fn serve(wire: &mut impl crate::wire::Wire, stop: &Stop) {
-    // A near end that goes away ends the job soon after.
+    // A local end that goes away ends the job soon after.
     let _ = send_back(wire, || stop.is_raised());
 }
 

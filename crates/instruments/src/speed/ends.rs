@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 
-use lagometer_far::RemoteJob;
+use lagometer_remote::RemoteJob;
 use lagometer_socket::udp::{Offload, Options, Socket};
 use lagometer_socket::{Opening, SocketSpec};
 use lagometer_transport::Spec;
@@ -40,8 +40,8 @@ pub(super) enum End {
 
 /// What both ends of a transport that owns its sockets know of each other.
 pub(super) struct Places {
-    pub(super) near: SocketAddr,
-    pub(super) far: SocketAddr,
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
     pub(super) seed: u64,
 }
 
@@ -64,7 +64,7 @@ pub(super) const fn options(offload: Offload) -> Options {
     }
 }
 
-/// The sending end, joined to a job of the far end.
+/// The sending end, joined to a job of the remote end.
 pub(super) fn join(
     carriage: &Carriage,
     job: &RemoteJob,
@@ -84,10 +84,14 @@ pub(super) fn join(
         }
         Carriage::Sided(spec) => {
             let socket = job.udp(port)?;
-            let (near, far) = (socket.local_addr()?, socket.peer_addr()?);
+            let (local, remote) = (socket.local_addr()?, socket.peer_addr()?);
             Ok(End::Sided {
                 spec: spec.clone(),
-                places: Places { near, far, seed },
+                places: Places {
+                    local,
+                    remote,
+                    seed,
+                },
             })
         }
     }
@@ -157,8 +161,8 @@ impl End {
 impl Places {
     const fn opening(&self, now: Time) -> Opening {
         Opening {
-            near: self.near,
-            far: self.far,
+            local: self.local,
+            remote: self.remote,
             seed: self.seed,
             now,
         }

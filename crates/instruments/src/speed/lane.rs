@@ -162,7 +162,7 @@ impl LanePlan {
         }
     }
 
-    /// Every setting, to be told to the far end.
+    /// Every setting, to be told to the remote end.
     pub(super) fn settings(&self) -> Map<String, Value> {
         let settings = match &self.carriage {
             Carriage::Tcp { .. } => Value::Null,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Far, RemoteJob};
+use lagometer_remote::{Remote, RemoteJob};
 use lagometer_stats::{Bulk, BulkSample, Lane};
 use lagometer_units::Time;
 use serde_json::Value;
@@ -42,12 +42,12 @@ pub struct Progress<'a> {
     pub sample: BulkSample,
 }
 
-/// Measures one lane towards the far end and returns its part of the document;
+/// Measures one lane towards the remote end and returns its part of the document;
 /// what kept it from being measured is [`Lane::failure`]. `progress` is told
 /// twice a second. Once `stop` is raised no more is offered.
 #[must_use]
 pub fn measure(
-    far: &Far,
+    remote: &Remote,
     plan: &Plan,
     lane: &LanePlan,
     progress: &mut dyn FnMut(&Progress<'_>),
@@ -70,7 +70,7 @@ pub fn measure(
         terms: &terms,
         stop,
     };
-    match watch.run(far, progress) {
+    match watch.run(remote, progress) {
         Ok(outcome) => fill(&mut found, plan, &terms, outcome),
         Err(why) => found.failure = Some(why.to_string()),
     }
@@ -89,7 +89,7 @@ struct Watch<'a> {
 struct Outcome {
     sender: Result<Ended, Failed>,
     sent: Reading,
-    /// The far end's report, or why there is none.
+    /// The remote end's report, or why there is none.
     receiver: Result<Report, Failed>,
     /// What it last showed before that.
     received: Reading,
@@ -108,7 +108,11 @@ struct Receiver {
 type Handle<'scope> = ScopedJoinHandle<'scope, Result<Ended, Failed>>;
 
 impl Watch<'_> {
-    fn run(&self, far: &Far, progress: &mut dyn FnMut(&Progress<'_>)) -> Result<Outcome, Failed> {
+    fn run(
+        &self,
+        remote: &Remote,
+        progress: &mut dyn FnMut(&Progress<'_>),
+    ) -> Result<Outcome, Failed> {
         let pin = self.plan.pin;
         let request = Request {
             lane: self.lane.name().to_owned(),
@@ -119,7 +123,7 @@ impl Watch<'_> {
             processor: pin.map(|pin| pin.receive),
         };
         let request = serde_json::to_value(&request).unwrap_or_default();
-        let job = far.open(SERVICE, &request)?;
+        let job = remote.open(SERVICE, &request)?;
         let (carriage, seed) = (&self.lane.carriage, self.terms.seed);
         let end = ends::join(carriage, &job, self.plan.offload, seed)?;
         let mut receiver = Receiver {
@@ -275,16 +279,16 @@ fn fill(lane: &mut Lane, plan: &Plan, terms: &Terms, outcome: Outcome) {
         ..Report::default()
     });
     let failure = failure.or(report.failure);
-    let (near, far, received) = (sender.unwrap_or_default(), report.ended, report.reading);
+    let (local, remote, received) = (sender.unwrap_or_default(), report.ended, report.reading);
     let (out, came) = (sent.counts, received.counts);
     // What a stream has in whole chunks is cut where the bytes are.
     let delivered = came.messages.min(out.messages);
-    let intended = near.intended.max(out.messages);
+    let intended = local.intended.max(out.messages);
     lane.messages.intended = intended;
     lane.messages.sent = out.messages;
     lane.messages.delivered = delivered;
     lane.messages.lost = intended - delivered;
-    lane.messages.refused = near.refused;
+    lane.messages.refused = local.refused;
     let every = plan.every.filter(|every| !every.is_zero());
     let gigabytes = came.bytes as f64 / 1e9;
     let per_gigabyte =
@@ -304,9 +308,9 @@ fn fill(lane: &mut Lane, plan: &Plan, terms: &Terms, outcome: Outcome) {
         damaged: came.damaged,
         send_cpu_s_per_gb: per_gigabyte(sent.cpu),
         recv_cpu_s_per_gb: per_gigabyte(received.cpu),
-        path: near.path,
-        system_calls: near.calls + far.calls,
-        datagrams: near.datagrams + far.datagrams,
+        path: local.path,
+        system_calls: local.calls + remote.calls,
+        datagrams: local.datagrams + remote.datagrams,
         series,
     });
     lane.failure = failure.or_else(|| {

@@ -2,7 +2,7 @@
 //! costs.
 //!
 //! A sending thread offers messages as fast as the transport takes them, or by
-//! a clock; a receiving thread, here or at a far end, compares every byte with
+//! a clock; a receiving thread, here or at a remote end, compares every byte with
 //! what it must be. The transport's own limits hold the sender back: nothing
 //! queues without bound, and what a transport refuses is offered again. One
 //! lane runs at a time, so that none is measured against another's load.
@@ -78,8 +78,8 @@ enum Failed {
     #[error("{0}")]
     Closed(Closed),
     #[error("{0}")]
-    Far(#[from] lagometer_far::Error),
-    #[error("the far end did not answer within 10 s")]
+    Remote(#[from] lagometer_remote::Error),
+    #[error("the remote end did not answer within 10 s")]
     NoAnswer,
     #[error("{0}; choose a smaller --chunk")]
     Refused(Refused),
@@ -87,7 +87,7 @@ enum Failed {
         "the kernel has no congestion control called `{0}`; see /proc/sys/net/ipv4/tcp_available_congestion_control"
     )]
     NoCongestionControl(String),
-    #[error("the far end's report cannot be read; is it of another version?")]
+    #[error("the remote end's report cannot be read; is it of another version?")]
     Report,
     #[error("a thread of the lane panicked")]
     Panicked,

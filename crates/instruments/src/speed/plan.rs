@@ -36,7 +36,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// [`Offload`], as it is told to the far end.
+/// [`Offload`], as it is told to the remote end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Way {

@@ -1,9 +1,9 @@
-//! The far end's part: a job is one receiving end, which shows what came.
+//! The remote end's part: a job is one receiving end, which shows what came.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_far::{Accepted, Job, Refusal, Service, Session, Worker};
+use lagometer_remote::{Accepted, Job, Refusal, Service, Session, Worker};
 use lagometer_socket::udp::Socket;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,13 +17,13 @@ use super::signal::Signal;
 use super::{Ended, Failed};
 use crate::clock::Clock;
 
-/// The name by which the near end asks for it.
+/// The name by which the local end asks for it.
 pub(super) const SERVICE: &str = "speed";
 
-/// How long the near end may take to come through the door.
+/// How long the local end may take to come through the door.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the near end asks for.
+/// What the local end asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -38,7 +38,7 @@ pub(super) struct Request {
     pub(super) processor: Option<usize>,
 }
 
-/// Receives what a near end sends in bulk, and compares every byte.
+/// Receives what a local end sends in bulk, and compares every byte.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpeedService;
 
@@ -67,7 +67,7 @@ impl Service for SpeedService {
             duration: Duration::ZERO,
             header_bytes: lane.header_bytes(),
         };
-        let receive = move |end: Result<End, Failed>, stop: &lagometer_far::Stop| {
+        let receive = move |end: Result<End, Failed>, stop: &lagometer_remote::Stop| {
             end?.receive(&Run {
                 terms: &terms,
                 clock: Clock::start(),
@@ -111,8 +111,8 @@ impl Service for SpeedService {
                             .map_err(|_| Failed::NoAnswer)
                             .and_then(|socket| {
                                 let places = Places {
-                                    near: socket.peer_addr()?,
-                                    far: socket.local_addr()?,
+                                    local: socket.peer_addr()?,
+                                    remote: socket.local_addr()?,
                                     seed: request.seed,
                                 };
                                 Ok(End::Sided { spec, places })

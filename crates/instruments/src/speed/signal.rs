@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use lagometer_far::Stop;
+use lagometer_remote::Stop;
 
 /// One order, which holds until another is given.
 #[derive(Debug, Default)]

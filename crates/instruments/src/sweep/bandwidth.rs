@@ -1,4 +1,4 @@
-//! One bandwidth cell: the near end sends, the far end takes and checks.
+//! One bandwidth cell: the local end sends, the remote end takes and checks.
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Far, RemoteJob};
+use lagometer_remote::{Remote, RemoteJob};
 use lagometer_stats::Cell;
 use rustix::net::sockopt;
 use serde_json::json;
@@ -39,7 +39,7 @@ pub(super) struct Settings<'a> {
 /// Measures the cell; with it the congestion control, over TCP. `go_on` says
 /// whether to.
 pub(super) fn measure(
-    far: &Far,
+    remote: &Remote,
     settings: &Settings<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<(Cell, Option<String>), Error> {
@@ -57,9 +57,9 @@ pub(super) fn measure(
         key: payload.key(),
         rotation,
         batched: test.is_batched(),
-        cpu: settings.spot.far,
+        cpu: settings.spot.remote,
     };
-    let job = far.open(SERVICE, &json!(request))?;
+    let job = remote.open(SERVICE, &json!(request))?;
     let (sent, congestion) = match test.transport() {
         Transport::Udp => (over_udp(&job, settings, payload, go_on)?, None),
         Transport::Tcp => {
@@ -68,7 +68,7 @@ pub(super) fn measure(
         }
     };
     let found: Found =
-        serde_json::from_value(job.finish()?).map_err(|bad| lagometer_far::Error::Gone {
+        serde_json::from_value(job.finish()?).map_err(|bad| lagometer_remote::Error::Gone {
             why: format!("it tells what it found in words of its own: {bad}"),
         })?;
     Ok((told(test, size, &sent, found), congestion))
@@ -122,10 +122,10 @@ fn over_tcp(
     Ok((sent, congestion))
 }
 
-/// Ends the stream and waits until the far end has read it all.
+/// Ends the stream and waits until the remote end has read it all.
 fn delivered(mut stream: &TcpStream, span: Duration) {
     use std::io::Read as _;
-    // A far end that does not close leaves what it found to be told later.
+    // A remote end that does not close leaves what it found to be told later.
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(BLOCKED.max(span)));
     let _ = stream.read(&mut [0; 1]);
@@ -143,12 +143,12 @@ fn watched(
     let watcher = thread::current();
     thread::scope(|scope| {
         let over = &over;
-        let near = settings.spot.near;
+        let local = settings.spot.local;
         let began = Instant::now();
         let sending = thread::Builder::new()
             .name("sweep-near".to_owned())
             .spawn_scoped(scope, move || {
-                let sent = pin_this_thread(near).and_then(|()| sending(over));
+                let sent = pin_this_thread(local).and_then(|()| sending(over));
                 watcher.unpark();
                 sent
             })

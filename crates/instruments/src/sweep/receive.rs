@@ -1,4 +1,4 @@
-//! The far end's loops of the bandwidth tests: take what comes, check every
+//! The remote end's loops of the bandwidth tests: take what comes, check every
 //! byte, count.
 
 use std::io;
@@ -6,7 +6,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use lagometer_far::Stop;
+use lagometer_remote::Stop;
 use lagometer_socket::MidPageBuffer;
 use lagometer_socket::tcp::gather;
 use lagometer_socket::udp::{Incoming, Options, Socket};
@@ -114,7 +114,7 @@ pub(super) fn stream(stream: &TcpStream, payload: Payload) -> io::Result<Found> 
             Ok(0) => break,
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // The near end is gone; what came before counts.
+            // The local end is gone; what came before counts.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
             Err(error) => return Err(error),
         };
@@ -160,7 +160,7 @@ impl Seen {
     }
 }
 
-/// Nothing was there, or the near end's socket was gone for a moment.
+/// Nothing was there, or the local end's socket was gone for a moment.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

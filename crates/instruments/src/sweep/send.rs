@@ -1,4 +1,4 @@
-//! The near end's loops of the bandwidth tests: send as fast as the system
+//! The local end's loops of the bandwidth tests: send as fast as the system
 //! takes it.
 
 use std::io;
@@ -208,7 +208,7 @@ fn is_over(began: Instant, span: Duration, over: &AtomicBool) -> bool {
     over.load(Ordering::Relaxed) || began.elapsed() >= span
 }
 
-/// The buffer is full, or the far end's socket was gone for a moment.
+/// The buffer is full, or the remote end's socket was gone for a moment.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

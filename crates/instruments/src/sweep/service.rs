@@ -1,4 +1,4 @@
-//! The far end's part of a bandwidth test: a job is one socket that takes what
+//! The remote end's part of a bandwidth test: a job is one socket that takes what
 //! comes and tells in the end what that was.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Accepted, Job, Refusal, Service, Session, Worker};
+use lagometer_remote::{Accepted, Job, Refusal, Service, Session, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,10 +17,10 @@ use crate::payload::{LARGEST, Payload};
 use crate::placement::pin_this_thread;
 use crate::wire::Unblock;
 
-/// The name by which the near end asks for it.
+/// The name by which the local end asks for it.
 pub const SERVICE: &str = "sink";
 
-/// How long the near end may take to come through the door.
+/// How long the local end may take to come through the door.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where nothing has come for so long, nothing more is on its way.
@@ -32,7 +32,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// The most messages whose patterns may differ.
 const MOST_ROTATION: usize = 1 << 18;
 
-/// What the near end asks for.
+/// What the local end asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -123,7 +123,7 @@ fn tcp(request: Request, session: &Session, unblock: Unblock) -> Result<Started,
         let stream = door.admit(PATIENCE).ok()?;
         unblock.tcp(&stream).ok()?;
         let found = receive::stream(&stream, payload);
-        // Tells the near end, which waits for it, that all has been read.
+        // Tells the local end, which waits for it, that all has been read.
         unblock.now();
         found.ok()
     })?;

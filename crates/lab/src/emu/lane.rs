@@ -39,15 +39,15 @@ pub(super) fn open(
         return Ok(Err("it is resolved for virtual time".to_owned()));
     };
     let opening = |ends: Ends| Opening {
-        near: ends.near,
-        far: ends.far,
+        local: ends.local,
+        remote: ends.remote,
         seed,
         now,
     };
     let (ends, server_spec) = (opening(road.seen_by_server(number)), spec.clone());
-    let server = road.run_far(move || server_spec.server(&ends))?;
+    let server = road.run_remote(move || server_spec.server(&ends))?;
     let (ends, client_spec) = (opening(road.seen_by_client(number)), spec.clone());
-    let client = road.run_near(move || client_spec.client(&ends))?;
+    let client = road.run_local(move || client_spec.client(&ends))?;
     Ok(match (client, server) {
         (Ok(client), Ok(server)) => Ok(OpenLane { client, server }),
         (Err(error), _) | (_, Err(error)) => Err(error.to_string()),

@@ -17,15 +17,15 @@ pub(super) enum Road {
 /// The addresses that one side has and sends to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
-    pub(super) near: SocketAddr,
-    pub(super) far: SocketAddr,
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
 }
 
 /// The ports of lane 0 between hosts; each further lane has the next. Every lane
 /// has its addresses to itself, but UDT tells the sockets of one process apart by
 /// their ports alone.
-const FIRST_NEAR_PORT: u16 = 8000;
-const FIRST_FAR_PORT: u16 = 7000;
+const FIRST_LOCAL_PORT: u16 = 8000;
+const FIRST_REMOTE_PORT: u16 = 7000;
 
 impl Road {
     /// Builds it as the options say.
@@ -51,8 +51,8 @@ impl Road {
             Self::Relay(relay) => {
                 let addresses = relay.addresses(lane);
                 Ends {
-                    near: addresses.near,
-                    far: addresses.for_near,
+                    local: addresses.local,
+                    remote: addresses.for_local,
                 }
             }
         }
@@ -65,31 +65,31 @@ impl Road {
             Self::Relay(relay) => {
                 let addresses = relay.addresses(lane);
                 Ends {
-                    near: addresses.for_far,
-                    far: addresses.far,
+                    local: addresses.for_remote,
+                    remote: addresses.remote,
                 }
             }
         }
     }
 
     /// Does `work` where clients live.
-    pub(super) fn run_near<T: Send + 'static>(
+    pub(super) fn run_local<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         match self {
-            Self::Hosts { network, .. } => network.near().run(work),
+            Self::Hosts { network, .. } => network.local().run(work),
             Self::Relay(_) => Ok(work()),
         }
     }
 
     /// Does `work` where servers live.
-    pub(super) fn run_far<T: Send + 'static>(
+    pub(super) fn run_remote<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         match self {
-            Self::Hosts { network, .. } => network.far().run(work),
+            Self::Hosts { network, .. } => network.remote().run(work),
             Self::Relay(_) => Ok(work()),
         }
     }
@@ -112,13 +112,15 @@ impl Road {
 
     fn between_hosts(&self, lane: u8) -> Ends {
         let addresses = lagometer_emu::LaneAddresses::of(lane);
-        let (near, far): (IpAddr, IpAddr) = match self {
-            Self::Hosts { ipv6: true, .. } => (addresses.near_v6.into(), addresses.far_v6.into()),
-            _ => (addresses.near_v4.into(), addresses.far_v4.into()),
+        let (local, remote): (IpAddr, IpAddr) = match self {
+            Self::Hosts { ipv6: true, .. } => {
+                (addresses.local_v6.into(), addresses.remote_v6.into())
+            }
+            _ => (addresses.local_v4.into(), addresses.remote_v4.into()),
         };
         Ends {
-            near: SocketAddr::new(near, FIRST_NEAR_PORT + u16::from(lane)),
-            far: SocketAddr::new(far, FIRST_FAR_PORT + u16::from(lane)),
+            local: SocketAddr::new(local, FIRST_LOCAL_PORT + u16::from(lane)),
+            remote: SocketAddr::new(remote, FIRST_REMOTE_PORT + u16::from(lane)),
         }
     }
 }

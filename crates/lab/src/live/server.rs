@@ -1,4 +1,4 @@
-//! The thread of a lane's far end.
+//! The thread of a lane's remote end.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::stage::{LaneStage, Role};
 use crate::plan::Plan;
 use crate::workload::{EchoServer, Payload};
 
-/// What the far end's thread leaves.
+/// What the remote end's thread leaves.
 #[derive(Debug)]
 pub struct ServerOutcome {
     /// The application, with what arrived.
@@ -21,7 +21,7 @@ pub struct ServerOutcome {
     pub counters: Counters,
 }
 
-/// Plays a lane's far end on the calling thread until the lane is over: sends
+/// Plays a lane's remote end on the calling thread until the lane is over: sends
 /// every message back.
 pub fn play_server(
     mut side: impl AsMut<dyn Side>,
@@ -33,7 +33,7 @@ pub fn play_server(
     // Where the system does not permit it, sleeps are a little longer.
     let _ = be_punctual();
     let tick = plan.workload.tick.map(lagometer_units::Span::duration);
-    // The far end's tick falls in the middle of the client's, as two
+    // The remote end's tick falls in the middle of the client's, as two
     // machines' ticks have no reason to agree.
     let pace = Pace::new(tick, tick.unwrap_or_default() / 2);
     let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);

@@ -35,7 +35,7 @@ pub struct LaneStage {
     ready: [AtomicBool; 2],
     closed: [Mutex<Option<Closed>>; 2],
     is_over: AtomicBool,
-    /// When the far end last heard a message, in nanoseconds.
+    /// When the remote end last heard a message, in nanoseconds.
     heard_at: AtomicU64,
 }
 
@@ -122,7 +122,7 @@ impl LaneStage {
         self.ready[role as usize].load(Ordering::Acquire)
     }
 
-    /// When the far end last heard a message, if it has.
+    /// When the remote end last heard a message, if it has.
     pub(crate) fn heard_at(&self) -> Option<Time> {
         match self.heard_at.load(Ordering::Relaxed) {
             0 => None,
@@ -138,7 +138,7 @@ impl LaneStage {
         self.heard_at.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// How long before `now` the far end last heard a message; since `start`
+    /// How long before `now` the remote end last heard a message; since `start`
     /// if it has heard none.
     pub(super) fn silence(&self, now: Time, start: Time) -> Duration {
         let heard = Time::from_nanos(self.heard_at.load(Ordering::Relaxed));

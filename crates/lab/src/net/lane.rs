@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Error, Far, Line, RemoteJob};
+use lagometer_remote::{Error, Line, Remote, RemoteJob};
 use lagometer_socket::{BoxedSide, Opening};
 use lagometer_units::Time;
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ use crate::plan::Plan;
 use crate::playable::Playable;
 use crate::resolve::RunnableLane;
 use crate::runner::LaneRun;
-use crate::workload::{FarArrival, Misdeliveries};
+use crate::workload::{Misdeliveries, RemoteArrival};
 
-/// How long the far end may take to open its side.
+/// How long the remote end may take to open its side.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A lane whose far side waits and whose near side begins.
+/// A lane whose remote side waits and whose local side begins.
 pub(super) struct OpenLane {
     pub(super) job: RemoteJob,
     pub(super) side: BoxedSide,
@@ -30,11 +30,11 @@ pub(super) struct OpenLane {
 /// nothing if there was none.
 pub(super) type Left = Option<Result<ClientOutcome, String>>;
 
-/// What the far end noted of a lane.
+/// What the remote end noted of a lane.
 #[derive(Default)]
-struct FarNotes {
+struct RemoteNotes {
     outline: Outline,
-    arrivals: Vec<FarArrival>,
+    arrivals: Vec<RemoteArrival>,
 }
 
 /// What a lane plays.
@@ -48,7 +48,7 @@ pub(super) fn plan(lane: &RunnableLane, plan: &Plan, seed: u64) -> Plan {
 
 /// Opens a lane at both ends, or says why it cannot be.
 pub(super) fn open(
-    far: &Far,
+    remote: &Remote,
     lane: &RunnableLane,
     plan: &Plan,
     seed: u64,
@@ -64,19 +64,19 @@ pub(super) fn open(
         seed,
     };
     let open = || -> Result<OpenLane, Error> {
-        let job = far.open("lane", &json!(request))?;
+        let job = remote.open("lane", &json!(request))?;
         let socket = job.udp(job.port("port")?)?;
         await_opened(&job)?;
         let addresses = socket
             .local_addr()
-            .and_then(|near| Ok((near, socket.peer_addr()?)));
-        let side = addresses.and_then(|(near, far_address)| {
+            .and_then(|local| Ok((local, socket.peer_addr()?)));
+        let side = addresses.and_then(|(local, remote_address)| {
             drop(socket);
             spec.client(&Opening {
-                near,
-                far: far_address,
+                local,
+                remote: remote_address,
                 seed,
-                now: far.clock().now(),
+                now: remote.clock().now(),
             })
         });
         let side = side.map_err(|source| Error::System {
@@ -88,7 +88,7 @@ pub(super) fn open(
     open().map_err(|error| error.to_string())
 }
 
-/// Waits until the far end has opened its side. Where that takes it a while,
+/// Waits until the remote end has opened its side. Where that takes it a while,
 /// as on a long or lossy path, it first says how the lane stands.
 fn await_opened(job: &RemoteJob) -> Result<(), Error> {
     let until = Instant::now() + PATIENCE;
@@ -112,12 +112,12 @@ fn await_opened(job: &RemoteJob) -> Result<(), Error> {
     }
 }
 
-/// Tells a lane's far end when measuring starts, by its own clock.
+/// Tells a lane's remote end when measuring starts, by its own clock.
 pub(super) fn tell_start(job: &RemoteJob, at: Time) -> Result<Value, Error> {
     job.ask(&json!(Word::Start(at.as_nanos())))
 }
 
-/// Takes what the far end says of its own accord.
+/// Takes what the remote end says of its own accord.
 pub(super) fn heed(news: &Value, stage: &LaneStage, line: Option<&Line>) {
     let Ok(News::Stands {
         ready,
@@ -129,18 +129,18 @@ pub(super) fn heed(news: &Value, stage: &LaneStage, line: Option<&Line>) {
     };
     let heard = heard_at
         .zip(line)
-        .map(|(at, line)| line.to_near(Time::from_nanos(at)));
+        .map(|(at, line)| line.to_local(Time::from_nanos(at)));
     service::heed(stage, ready, closed, heard);
 }
 
-/// The lane's outcome, with what the far end noted of it. Where that is gone,
-/// what the near end saw.
+/// The lane's outcome, with what the remote end noted of it. Where that is gone,
+/// what the local end saw.
 pub(super) fn outcome(
     lane: &RunnableLane,
     job: Result<RemoteJob, String>,
     left: Left,
     began: Time,
-    far: &Far,
+    remote: &Remote,
     plan: &Plan,
 ) -> LaneRun {
     let (job, client) = match (job, left) {
@@ -149,7 +149,7 @@ pub(super) fn outcome(
         (Ok(_), None) => return LaneRun::Panicked("no message".to_owned()),
         (Ok(job), Some(Ok(client))) => (job, client),
     };
-    let notes = fetch(&job, far).unwrap_or_default();
+    let notes = fetch(&job, remote).unwrap_or_default();
     let mut misdeliveries = Misdeliveries {
         damaged: notes.outline.damaged,
         duplicated: notes.outline.duplicated,
@@ -167,7 +167,7 @@ pub(super) fn outcome(
     let outline = &notes.outline;
     let outcome = LaneOutcome {
         records,
-        wire: wire(lane, &client, outline, far),
+        wire: wire(lane, &client, outline, remote),
         echoes_sent: outline.echoes_sent,
         misdeliveries,
         ready_at: client.ready_at.map(|at| Time::ZERO + at.since(began)),
@@ -185,26 +185,31 @@ pub(super) fn outcome(
     }
 }
 
-/// Ends the far end's part and fetches what it noted; nothing if it is gone.
-fn fetch(job: &RemoteJob, far: &Far) -> Option<FarNotes> {
+/// Ends the remote end's part and fetches what it noted; nothing if it is gone.
+fn fetch(job: &RemoteJob, remote: &Remote) -> Option<RemoteNotes> {
     let outline: Outline = serde_json::from_value(job.ask(&json!(Word::End)).ok()?).ok()?;
-    let line = far.offset()?;
-    let mut arrivals: Vec<FarArrival> = Vec::new();
+    let line = remote.offset()?;
+    let mut arrivals: Vec<RemoteArrival> = Vec::new();
     while arrivals.len() < outline.arrivals {
         let answer = job.ask(&json!(Word::Arrivals(arrivals.len()))).ok()?;
-        let piece = service::read_arrivals(answer, |at| line.to_near(at))?;
+        let piece = service::read_arrivals(answer, |at| line.to_local(at))?;
         if piece.is_empty() {
             break;
         }
         arrivals.extend(piece);
     }
-    Some(FarNotes { outline, arrivals })
+    Some(RemoteNotes { outline, arrivals })
 }
 
 /// What both ends handed to their kernels, and what of it did not come. The
 /// headers are reckoned: what the path adds is not seen from here. Of a
 /// stream the kernel's packets are not known, so nothing is said.
-fn wire(lane: &RunnableLane, client: &ClientOutcome, outline: &Outline, far: &Far) -> WireCounts {
+fn wire(
+    lane: &RunnableLane,
+    client: &ClientOutcome,
+    outline: &Outline,
+    remote: &Remote,
+) -> WireCounts {
     const UDP_HEADER_BYTES: u64 = 8;
     let Playable::Sockets(spec) = &lane.transport else {
         return WireCounts::default();
@@ -212,7 +217,7 @@ fn wire(lane: &RunnableLane, client: &ClientOutcome, outline: &Outline, far: &Fa
     if !spec.is_carried_by_udp() || client.counters.packets_sent == 0 {
         return WireCounts::default();
     }
-    let ip_header_bytes = if far.host().is_ipv4() { 20 } else { 40 };
+    let ip_header_bytes = if remote.host().is_ipv4() { 20 } else { 40 };
     let up = client.counters.packets_sent;
     let down = outline.packets_sent;
     let lost = up.saturating_sub(outline.packets_received)

@@ -1,13 +1,13 @@
-//! The testbed `net`: real sockets over a real path, to a far end on another
+//! The testbed `net`: real sockets over a real path, to a remote end on another
 //! machine.
 //!
 //! All lanes play at the same time, so that they meet the same network. Each
-//! has its own job at the far end, its own sockets and its own threads at both
+//! has its own job at the remote end, its own sockets and its own threads at both
 //! ends, as in the other testbeds. Lane *n* of *N* begins *n*/*N* of an
 //! interval after the first.
 //!
-//! The far end's instants come by its own clock. They are brought into the
-//! near end's with the line that the conversation has found; its error is
+//! The remote end's instants come by its own clock. They are brought into the
+//! local end's with the line that the conversation has found; its error is
 //! part of the result, since every one-way figure carries it.
 
 mod lane;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_far::{Error, Far, Line, RemoteJob};
+use lagometer_remote::{Error, Line, Remote, RemoteJob};
 
 use crate::live::{LaneStage, guarded, play_client};
 use crate::plan::Plan;
@@ -34,7 +34,7 @@ pub struct OverNet {
     pub seeds: Vec<SeedRun>,
     /// How the two clocks stood at the end.
     pub clocks: Option<Line>,
-    /// Why the far end was gone before the run was over, if it was.
+    /// Why the remote end was gone before the run was over, if it was.
     pub gone: Option<String>,
 }
 
@@ -43,56 +43,56 @@ const LOOK: Duration = Duration::from_millis(20);
 /// For how long every lane's connection has stood before measuring starts.
 const SETTLING: Duration = Duration::from_secs(2);
 /// From the decision to start measuring to the first message, beyond the time
-/// it takes to tell the far end.
+/// it takes to tell the remote end.
 const NOTICE: Duration = Duration::from_millis(300);
 /// How long an unreliable transport's lane goes on when nothing more comes.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Plays the experiment over the path to `far`, which must serve
+/// Plays the experiment over the path to `remote`, which must serve
 /// [`LaneService`].
 ///
 /// `progress` is told every second how many lane-seconds have been played
-/// since it was last told. When `stop` becomes true, or the far end is gone,
+/// since it was last told. When `stop` becomes true, or the remote end is gone,
 /// the lanes end where they are, and seeds that have not begun are left out.
 ///
 /// # Errors
 ///
-/// [`Error`] if the far end was gone before any lane stood.
+/// [`Error`] if the remote end was gone before any lane stood.
 pub fn play_over_net(
     resolved: &Resolved,
     seeds: &[u64],
-    far: &Far,
+    remote: &Remote,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OverNet, Error> {
     let mut played = Vec::new();
     for &seed in seeds {
-        let is_over = stop.load(Ordering::Relaxed) || far.gone().is_some();
+        let is_over = stop.load(Ordering::Relaxed) || remote.gone().is_some();
         if is_over && !played.is_empty() {
             break;
         }
-        played.push(play_seed(resolved, seed, far, progress, stop)?);
+        played.push(play_seed(resolved, seed, remote, progress, stop)?);
     }
     Ok(OverNet {
         seeds: played,
-        clocks: far.offset(),
-        gone: far.gone(),
+        clocks: remote.offset(),
+        gone: remote.gone(),
     })
 }
 
 fn play_seed(
     resolved: &Resolved,
     seed: u64,
-    far: &Far,
+    remote: &Remote,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<SeedRun, Error> {
-    let clock = far.clock();
+    let clock = remote.clock();
     let began = clock.now();
     let mut opened = Vec::new();
     for lane in &resolved.lanes {
-        opened.push(lane::open(far, lane, &resolved.plan, seed));
-        if let Some(why) = far.gone() {
+        opened.push(lane::open(remote, lane, &resolved.plan, seed));
+        if let Some(why) = remote.gone() {
             return Err(Error::Gone { why });
         }
     }
@@ -124,7 +124,7 @@ fn play_seed(
                 }))
             })
             .collect();
-        attend(resolved, &jobs, &stages, far, progress, stop);
+        attend(resolved, &jobs, &stages, remote, progress, stop);
         threads
             .into_iter()
             // What a thread panics with is caught within it.
@@ -136,7 +136,7 @@ fn play_seed(
         .iter()
         .zip(jobs)
         .zip(left)
-        .map(|((lane, job), left)| lane::outcome(lane, job, left, began, far, &resolved.plan))
+        .map(|((lane, job), left)| lane::outcome(lane, job, left, began, remote, &resolved.plan))
         .collect();
     Ok(SeedRun { seed, lanes })
 }
@@ -146,11 +146,11 @@ fn attend(
     resolved: &Resolved,
     jobs: &[Result<RemoteJob, String>],
     stages: &[LaneStage],
-    far: &Far,
+    remote: &Remote,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) {
-    let clock = far.clock();
+    let clock = remote.clock();
     let began = clock.now();
     let mut told = Duration::ZERO;
     let mut settled_at = None;
@@ -158,12 +158,12 @@ fn attend(
     while !stages.iter().all(LaneStage::is_over) {
         thread::sleep(LOOK);
         let now = clock.now();
-        if stop.load(Ordering::Relaxed) || far.gone().is_some() {
+        if stop.load(Ordering::Relaxed) || remote.gone().is_some() {
             for stage in stages {
                 stage.cue.stop();
             }
         }
-        let line = far.offset();
+        let line = remote.offset();
         for (job, stage) in jobs.iter().zip(stages) {
             let Ok(job) = job else { continue };
             while let Some(news) = job.next_event(Duration::ZERO) {
@@ -177,7 +177,7 @@ fn attend(
             let is_settled = settled_at.is_some_and(|at| now.since(at) >= SETTLING);
             if is_settled || now.since(began) >= Plan::LEAD_IN {
                 has_started = true;
-                start(resolved, jobs, stages, far, line.as_ref());
+                start(resolved, jobs, stages, remote, line.as_ref());
             }
         }
         while now.since(began) >= told + Duration::from_secs(1) {
@@ -187,26 +187,26 @@ fn attend(
     }
 }
 
-/// Starts the schedule of every lane, and tells the far end when by its own
+/// Starts the schedule of every lane, and tells the remote end when by its own
 /// clock.
 fn start(
     resolved: &Resolved,
     jobs: &[Result<RemoteJob, String>],
     stages: &[LaneStage],
-    far: &Far,
+    remote: &Remote,
     line: Option<&Line>,
 ) {
     let round_trip = line.map_or(Duration::ZERO, Line::least_round_trip);
     let lanes = u32::try_from(stages.len().max(1)).unwrap_or(u32::MAX);
     // Every lane is told in turn.
-    let first = far.clock().now() + NOTICE + round_trip * (lanes + 1);
+    let first = remote.clock().now() + NOTICE + round_trip * (lanes + 1);
     let interval = resolved.plan.workload.interval.duration();
     for ((number, job), stage) in (0..lanes).zip(jobs).zip(stages) {
         let start = first + interval / lanes * number;
         stage.cue.start(start);
         if let (Ok(job), Some(line)) = (job, line) {
-            // If the far end is gone, the lanes end soon.
-            let _ = lane::tell_start(job, line.to_far(start));
+            // If the remote end is gone, the lanes end soon.
+            let _ = lane::tell_start(job, line.to_remote(start));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The far end's part of a lane over a real path: the service `lane`.
+//! The remote end's part of a lane over a real path: the service `lane`.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_far::{Accepted, Job, Refusal, Service, Session, UdpDoor, Worker, understand};
+use lagometer_remote::{Accepted, Job, Refusal, Service, Session, UdpDoor, Worker, understand};
 use lagometer_socket::{Counters, Opening, SocketSpec};
 use lagometer_transport::{Closed, State};
 use lagometer_units::Time;
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 use crate::live::{LaneStage, Role, ServerOutcome, play_server};
 use crate::plan::Plan;
-use crate::workload::{FarArrival, Misdeliveries, PacedEcho};
+use crate::workload::{Misdeliveries, PacedEcho, RemoteArrival};
 
-/// How long the far end waits for the near end's socket.
+/// How long the remote end waits for the local end's socket.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often the near end is told how the lane stands.
+/// How often the local end is told how the lane stands.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
 /// Arrivals told in one answer.
@@ -27,7 +27,7 @@ const CHUNK: usize = 50_000;
 /// Messages of one lane at most: bounds the memory of a job.
 const MOST_MESSAGES: u32 = 5_000_000;
 
-/// What the near end asks for.
+/// What the local end asks for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -40,11 +40,11 @@ pub(super) struct Request {
     pub(super) seed: u64,
 }
 
-/// What the near end says while the lane is under way, and after.
+/// What the local end says while the lane is under way, and after.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
-    /// Measuring starts at this nanosecond of the far end's clock.
+    /// Measuring starts at this nanosecond of the remote end's clock.
     Start(u64),
     /// The lane is over; the [`Outline`] is the answer.
     End,
@@ -53,7 +53,7 @@ pub(super) enum Word {
     Arrivals(usize),
 }
 
-/// What the far end says of its own accord.
+/// What the remote end says of its own accord.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum News {
@@ -70,7 +70,7 @@ pub(super) enum News {
     },
 }
 
-/// What the far end's side did, without its arrivals.
+/// What the remote end's side did, without its arrivals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outline {
     pub(super) arrivals: usize,
@@ -87,7 +87,7 @@ pub(super) struct Outline {
     pub(super) bytes_received: u64,
 }
 
-/// The far end of every lane: one job a lane, each with a socket and a thread
+/// The remote end of every lane: one job a lane, each with a socket and a thread
 /// of its own, as in the other testbeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaneService;
@@ -214,7 +214,7 @@ fn plan(request: &Request) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-/// Waits until the near end has proved itself at the door, and opens the side
+/// Waits until the local end has proved itself at the door, and opens the side
 /// at the very same port, for that address alone.
 fn open_side(
     door: UdpDoor,
@@ -225,8 +225,8 @@ fn open_side(
     let socket = door.admit(PATIENCE).map_err(|error| error.to_string())?;
     let open = || -> io::Result<_> {
         let opening = Opening {
-            near: socket.peer_addr()?,
-            far: socket.local_addr()?,
+            local: socket.peer_addr()?,
+            remote: socket.local_addr()?,
             seed,
             now: session.clock().now(),
         };
@@ -244,7 +244,7 @@ fn how_it_stands(stage: &LaneStage) -> News {
     }
 }
 
-/// What the near end's stage makes of what the far end said of it.
+/// What the local end's stage makes of what the remote end said of it.
 pub(super) fn heed(stage: &LaneStage, ready: bool, closed: Option<String>, heard: Option<Time>) {
     if ready {
         stage.note_state(Role::Server, State::Ready);
@@ -289,23 +289,23 @@ fn outline(played: &ServerOutcome) -> Outline {
     }
 }
 
-fn write_arrival(arrival: &FarArrival) -> Value {
+fn write_arrival(arrival: &RemoteArrival) -> Value {
     let blocked = arrival
         .blocked
         .map(|blocked| u64::try_from(blocked.as_nanos()).unwrap_or(u64::MAX));
     json!([arrival.number, arrival.at.as_nanos(), blocked])
 }
 
-/// Reads an answer's list of arrivals; the instants become `to_near` of
+/// Reads an answer's list of arrivals; the instants become `to_local` of
 /// theirs.
 pub(super) fn read_arrivals(
     answer: Value,
-    to_near: impl Fn(Time) -> Time,
-) -> Option<Vec<FarArrival>> {
+    to_local: impl Fn(Time) -> Time,
+) -> Option<Vec<RemoteArrival>> {
     let arrivals: Vec<(u32, u64, Option<u64>)> = serde_json::from_value(answer).ok()?;
-    let arrival = |(number, at, blocked): (u32, u64, Option<u64>)| FarArrival {
+    let arrival = |(number, at, blocked): (u32, u64, Option<u64>)| RemoteArrival {
         number,
-        at: to_near(Time::from_nanos(at)),
+        at: to_local(Time::from_nanos(at)),
         blocked: blocked.map(Duration::from_nanos),
     };
     Some(arrivals.into_iter().map(arrival).collect())

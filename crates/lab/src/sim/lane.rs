@@ -45,7 +45,7 @@ impl SimLane {
         let pair = spec.pair(plan.seed, Time::ZERO);
         let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
         let tick = plan.workload.tick.map(lagometer_units::Span::duration);
-        // The far end's tick falls in the middle of the client's, as two
+        // The remote end's tick falls in the middle of the client's, as two
         // machines' ticks have no reason to agree.
         let server_phase = tick.unwrap_or_default() / 2;
         Self {

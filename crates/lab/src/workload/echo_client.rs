@@ -1,4 +1,4 @@
-//! The near end of the paced echo: sends on schedule, waits for nothing,
+//! The local end of the paced echo: sends on schedule, waits for nothing,
 //! and keeps one record for each message.
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use lagometer_stats::MessageRecord;
 use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 
-use super::{FarArrival, Misdeliveries, PacedEcho, Payload};
+use super::{Misdeliveries, PacedEcho, Payload, RemoteArrival};
 
 /// Sends the schedule's messages and notes what becomes of each.
 ///
@@ -88,10 +88,10 @@ impl EchoClient {
         self.next == self.end && self.outstanding == 0
     }
 
-    /// The records so far joined with what arrived at the far end, by this
+    /// The records so far joined with what arrived at the remote end, by this
     /// end's clock; with times from the start of measuring.
     #[must_use]
-    pub fn records(&self, arrivals: &[FarArrival]) -> Vec<MessageRecord> {
+    pub fn records(&self, arrivals: &[RemoteArrival]) -> Vec<MessageRecord> {
         let mut records = self.records.clone();
         for arrival in arrivals {
             if let Some(record) = records.get_mut(arrival.number as usize) {

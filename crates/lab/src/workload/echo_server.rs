@@ -1,4 +1,4 @@
-//! The far end of the paced echo: sends every message back at once.
+//! The remote end of the paced echo: sends every message back at once.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use lagometer_units::Time;
 
 use super::{Misdeliveries, Payload};
 
-/// A message's arrival at the far end.
+/// A message's arrival at the remote end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FarArrival {
+pub struct RemoteArrival {
     /// The message's number.
     pub number: u32,
     /// When it arrived.
@@ -27,7 +27,7 @@ pub struct FarArrival {
 #[derive(Debug)]
 pub struct EchoServer {
     payload: Payload,
-    arrivals: Vec<FarArrival>,
+    arrivals: Vec<RemoteArrival>,
     seen: Vec<u64>,
     newest: Option<u32>,
     waiting: VecDeque<Vec<u8>>,
@@ -76,7 +76,7 @@ impl EchoServer {
 
     /// Every message's first arrival, in the order they arrived.
     #[must_use]
-    pub fn arrivals(&self) -> &[FarArrival] {
+    pub fn arrivals(&self) -> &[RemoteArrival] {
         &self.arrivals
     }
 
@@ -119,7 +119,7 @@ impl EchoServer {
         } else {
             self.newest = Some(number);
         }
-        self.arrivals.push(FarArrival {
+        self.arrivals.push(RemoteArrival {
             number,
             at: now,
             blocked,

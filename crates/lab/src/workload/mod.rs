@@ -10,7 +10,7 @@ mod paced_echo;
 mod payload;
 
 pub use echo_client::EchoClient;
-pub use echo_server::{EchoServer, FarArrival};
+pub use echo_server::{EchoServer, RemoteArrival};
 pub use paced_echo::PacedEcho;
 pub use payload::{Damaged, Payload};
 

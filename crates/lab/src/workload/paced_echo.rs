@@ -1,4 +1,4 @@
-//! The paced echo: a message every so often, each sent back by the far end.
+//! The paced echo: a message every so often, each sent back by the remote end.
 
 use std::time::Duration;
 

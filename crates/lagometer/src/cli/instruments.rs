@@ -7,13 +7,13 @@ use lagometer_instruments::placement::Pin;
 use lagometer_instruments::sweep::Test;
 use lagometer_units::Span;
 
-use super::FarArguments;
+use super::RemoteArguments;
 use crate::instrument;
 
 #[derive(Debug, Args)]
 pub(crate) struct EchoArguments {
     #[command(flatten)]
-    pub(crate) far: FarArguments,
+    pub(crate) remote: RemoteArguments,
     /// Bytes of a message; `k` is 1024
     #[arg(long, default_value = "8", value_name = "BYTES", value_parser = instrument::parse_size)]
     pub(crate) size: usize,
@@ -44,7 +44,7 @@ pub(crate) struct EchoArguments {
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
     #[command(flatten)]
-    pub(crate) far: FarArguments,
+    pub(crate) remote: RemoteArguments,
     /// What to measure; `_batched` shares system calls among many messages
     #[arg(
         long,

@@ -10,18 +10,18 @@ use serde_json::json;
 use crate::cli::EchoArguments;
 use crate::failure::Failure;
 use crate::instrument::{self, Line};
-use crate::{far_end, interrupt, output};
+use crate::{interrupt, output, remote_end};
 
 /// Measures and shows the echo rate.
 pub(crate) fn echo(arguments: &EchoArguments) -> Result<ExitCode, Failure> {
     let settings = settings(arguments);
     settings.check().map_err(instrument::failure)?;
     let stop = interrupt::listen()?;
-    let far = far_end::reach(&arguments.far)?;
+    let remote = remote_end::reach(&arguments.remote)?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_machine::measured();
     let mut line = Line::new();
-    let measured = measure(&far, &settings, &mut |progress| {
+    let measured = measure(&remote, &settings, &mut |progress| {
         match progress {
             Progress::Tried(trial) => {
                 line.clear();

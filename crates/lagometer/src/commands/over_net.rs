@@ -3,35 +3,35 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_far::{Far, Line};
 use lagometer_lab::net::{OverNet, play_over_net};
 use lagometer_lab::{Resolved, RunOptions};
 use lagometer_link::Profile;
+use lagometer_remote::{Line, Remote};
 use lagometer_stats::{Document, Warning};
 use serde_json::json;
 
-use crate::cli::FarArguments;
+use crate::cli::RemoteArguments;
 use crate::failure::Failure;
 
-/// Plays the experiment over the path to `far`.
+/// Plays the experiment over the path to `remote`.
 pub(super) fn play(
     resolved: &Resolved,
     options: &RunOptions,
-    far: &Far,
+    remote: &Remote,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OverNet, Failure> {
     Ok(play_over_net(
         resolved,
         &options.seeds,
-        far,
+        remote,
         progress,
         stop,
     )?)
 }
 
 /// What a path is called that nothing is known of.
-pub(super) fn path_name(arguments: &FarArguments) -> String {
+pub(super) fn path_name(arguments: &RemoteArguments) -> String {
     match &arguments.to {
         Some(to) => format!("the path to {to}"),
         None => "loopback".to_owned(),
@@ -46,15 +46,15 @@ pub(super) fn unknown_path() -> Result<Profile, Failure> {
 /// What is known of the path and its two ends after a run.
 pub(super) struct Path {
     clocks: Option<Line>,
-    far_end: String,
+    remote_end: String,
     gone: Option<String>,
 }
 
 impl Path {
-    pub(super) fn of(found: &OverNet, far: &Far) -> Self {
+    pub(super) fn of(found: &OverNet, remote: &Remote) -> Self {
         Self {
             clocks: found.clocks,
-            far_end: far.host().to_string(),
+            remote_end: remote.host().to_string(),
             gone: found.gone.clone(),
         }
     }
@@ -70,7 +70,7 @@ impl Path {
         if let Some(why) = self.gone {
             document.partial = true;
             document.warnings.push(Warning {
-                what: format!("the far end was gone before the run was over: {why}"),
+                what: format!("the remote end was gone before the run was over: {why}"),
                 why: "what was measured until then is shown; one-way figures and what the far \
                       end counted are lost"
                     .to_owned(),
@@ -91,7 +91,7 @@ impl Path {
                 "least_round_trip_ms": millis(line.least_round_trip()),
             })
         });
-        json!({ "address": self.far_end, "clocks": clocks })
+        json!({ "address": self.remote_end, "clocks": clocks })
     }
 }
 

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use lagometer_far::Line;
 use lagometer_record::{RecordError, Recorded, Settings, Summary, profile_text};
+use lagometer_remote::Line;
 
 use crate::cli::RecordArguments;
 use crate::failure::Failure;
-use crate::far_end;
+use crate::remote_end;
 use crate::{interrupt, output};
 
 /// Records and writes what was recorded, in parts too.
@@ -30,15 +30,19 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
         trains: arguments.rate,
     };
     let stop = interrupt::listen()?;
-    let far = far_end::reach(&arguments.far)?;
-    let name = arguments.far.to.as_deref().unwrap_or("this machine itself");
+    let remote = remote_end::reach(&arguments.remote)?;
+    let name = arguments
+        .remote
+        .to
+        .as_deref()
+        .unwrap_or("this machine itself");
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     note!(
         "lagometer: recording the path to {name} for {}, a probe each {}",
         arguments.duration,
         arguments.every
     );
-    let recorded = lagometer_record::record(&far, &settings, || stop.load(Ordering::Relaxed))?;
+    let recorded = lagometer_record::record(&remote, &settings, || stop.load(Ordering::Relaxed))?;
     let trace = recorded.trace()?;
     let notes = notes(&recorded, name, &started);
     let mut text = trace.to_string();
@@ -118,7 +122,7 @@ fn shown(recorded: &Recorded, trace: &Path, profile: &Path) -> String {
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         match error {
-            RecordError::Far(error) => error.into(),
+            RecordError::Remote(error) => error.into(),
             error => Self::Environment(error.to_string()),
         }
     }

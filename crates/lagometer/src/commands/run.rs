@@ -14,12 +14,12 @@ use super::over_net;
 use crate::cli::{self, EmuMode, RunArguments};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{far_end, interrupt, output};
+use crate::{interrupt, output, remote_end};
 
 /// Plays an experiment and shows what was found.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     check_flags(arguments)?;
-    let path_name = over_net::path_name(&arguments.far);
+    let path_name = over_net::path_name(&arguments.remote);
     let is_net = testbed(arguments) == Testbed::Net;
     let resolved = resolved(&Ask {
         experiment: &arguments.experiment,
@@ -39,7 +39,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             .collect(),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
-    let far = is_net.then(|| far_end::reach(&arguments.far)).transpose()?;
+    let remote = is_net
+        .then(|| remote_end::reach(&arguments.remote))
+        .transpose()?;
     if arguments.testbed == cli::Testbed::Emu && arguments.emu_mode == EmuMode::Namespaces {
         emulated::acquire_permission()?;
     }
@@ -60,10 +62,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let told = |played| progress.played(played);
     let mut path = None;
     let mut guests_wall = None;
-    let (seeds, audit) = match (arguments.testbed, &far, &kernel) {
-        (_, Some(far), _) => {
-            let found = over_net::play(&resolved, &options, far, &told, stop)?;
-            path = Some(over_net::Path::of(&found, far));
+    let (seeds, audit) = match (arguments.testbed, &remote, &kernel) {
+        (_, Some(remote), _) => {
+            let found = over_net::play(&resolved, &options, remote, &told, stop)?;
+            path = Some(over_net::Path::of(&found, remote));
             (found.seeds, None)
         }
         (cli::Testbed::Emu, None, _) => {
@@ -124,7 +126,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     let is_emu = arguments.testbed == cli::Testbed::Emu;
     let is_guest = arguments.testbed == cli::Testbed::Kernel;
     let is_net = testbed(arguments) == Testbed::Net;
-    if (is_emu || is_guest) && arguments.far.to.is_some() {
+    if (is_emu || is_guest) && arguments.remote.to.is_some() {
         return Err(Failure::Input(
             "--to is for a real path: leave out `--testbed`".to_owned(),
         ));
@@ -161,7 +163,7 @@ fn testbed(arguments: &RunArguments) -> Testbed {
     match (arguments.testbed, arguments.emu_mode) {
         (cli::Testbed::Net, _) => Testbed::Net,
         (cli::Testbed::Kernel, _) => Testbed::Kernel,
-        (cli::Testbed::Sim, _) if arguments.far.to.is_some() => Testbed::Net,
+        (cli::Testbed::Sim, _) if arguments.remote.to.is_some() => Testbed::Net,
         (cli::Testbed::Sim, _) => Testbed::Sim,
         (cli::Testbed::Emu, EmuMode::Namespaces) => Testbed::Emu,
         (cli::Testbed::Emu, EmuMode::Proxy) => Testbed::Relay,

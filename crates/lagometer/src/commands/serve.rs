@@ -1,24 +1,24 @@
-//! `lagometer serve`: the far end of what another machine measures.
+//! `lagometer serve`: the remote end of what another machine measures.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lagometer_far::{Event, Limits, Secret, Server, ServerSettings};
+use lagometer_remote::{Event, Limits, Secret, Server, ServerSettings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::ServeArguments;
 use crate::failure::Failure;
-use crate::far_end::{self, SECRET_VARIABLE};
 use crate::interrupt;
+use crate::remote_end::{self, SECRET_VARIABLE};
 
 /// Lines a second about what strangers do; more are counted.
 const LINES_PER_SECOND: u32 = 20;
 
 /// Serves until Ctrl-C or a signal to end.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
-    let given = far_end::secret(&arguments.secret)?;
+    let given = remote_end::secret(&arguments.secret)?;
     let is_new = given.is_none();
     let secret = given.unwrap_or_else(Secret::generate);
     interrupt::listen()?;
@@ -45,7 +45,7 @@ fn start(arguments: &ServeArguments, secret: &Secret) -> Result<Server, Failure>
     let settings = |bind| ServerSettings {
         bind,
         secret: secret.clone(),
-        registry: far_end::registry(),
+        registry: remote_end::registry(),
         data_ports: arguments.data_ports.clone(),
         limits: Limits {
             sessions: arguments.max_sessions as usize,
@@ -116,7 +116,7 @@ impl Lines {
 }
 
 /// Raises the limit of open files to what the system permits at most: every
-/// near end takes a few. Where that fails, the far end serves fewer.
+/// local end takes a few. Where that fails, the remote end serves fewer.
 fn allow_many_sockets() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(

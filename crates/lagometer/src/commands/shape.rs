@@ -25,11 +25,11 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
             ..Settings::default()
         },
         command: &arguments.command,
-        far: arguments.far.as_deref(),
+        remote: arguments.remote.as_deref(),
         patience: PATIENCE,
     };
     let shaped = shape.run().map_err(failure)?;
-    if let Some(status) = shaped.far_ended {
+    if let Some(status) = shaped.remote_ended {
         note!("lagometer: the far command ended before the near one: {status}");
     }
     if let Some(log) = &shaped.network.log {

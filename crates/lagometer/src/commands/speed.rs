@@ -6,26 +6,26 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
-use lagometer_far::{Far, Limits, Secret, Server, ServerSettings};
 use lagometer_instruments::speed::{self, LanePlan, Pin, Plan, Progress};
+use lagometer_remote::{Limits, Remote, Secret, Server, ServerSettings};
 use lagometer_socket::udp;
 use lagometer_stats::{Lane, Warning};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{Offload, SpeedArguments};
 use crate::failure::Failure;
-use crate::{far_end, instrument, interrupt, output};
+use crate::{instrument, interrupt, output, remote_end};
 
 /// Measures every lane and shows what was found.
 pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
     let lanes = lanes(arguments, &plan)?;
-    let (far, _own) = reach(arguments)?;
+    let (remote, _own) = reach(arguments)?;
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
     let host = lagometer_machine::measured();
     let began = Instant::now();
-    let found = measure(&far, &plan, &lanes, stop);
+    let found = measure(&remote, &plan, &lanes, stop);
     let asked = experiment(arguments);
     let mut document = instrument::document("speed", asked, started, began.elapsed(), host);
     document.testbed = Some("net".to_owned());
@@ -47,7 +47,7 @@ pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
 }
 
 /// Measures one lane after another, telling of each half second.
-fn measure(far: &Far, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) -> Vec<Lane> {
+fn measure(remote: &Remote, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) -> Vec<Lane> {
     let mut found = Vec::new();
     for lane in lanes {
         if stop.load(Ordering::Relaxed) {
@@ -63,15 +63,15 @@ fn measure(far: &Far, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) -> Vec
                 sample.recv_mbit_per_s
             );
         };
-        found.push(speed::measure(far, plan, lane, &mut tell, stop));
+        found.push(speed::measure(remote, plan, lane, &mut tell, stop));
     }
     found
 }
 
-/// The far end that was asked for, or one of this process's own.
-fn reach(arguments: &SpeedArguments) -> Result<(Far, Option<Server>), Failure> {
-    if arguments.far.to.is_some() {
-        return Ok((far_end::reach(&arguments.far)?, None));
+/// The remote end that was asked for, or one of this process's own.
+fn reach(arguments: &SpeedArguments) -> Result<(Remote, Option<Server>), Failure> {
+    if arguments.remote.to.is_some() {
+        return Ok((remote_end::reach(&arguments.remote)?, None));
     }
     let local: IpAddr = if arguments.ipv6 {
         Ipv6Addr::LOCALHOST.into()
@@ -82,14 +82,14 @@ fn reach(arguments: &SpeedArguments) -> Result<(Far, Option<Server>), Failure> {
     let server = Server::start(ServerSettings {
         bind: (local, 0).into(),
         secret: secret.clone(),
-        registry: far_end::registry(),
+        registry: remote_end::registry(),
         data_ports: None,
         limits: Limits::default(),
         on_event: Box::new(|_| {}),
     });
     let server = server?;
-    let far = Far::connect(&server.address().to_string(), &secret)?;
-    Ok((far, Some(server)))
+    let remote = Remote::connect(&server.address().to_string(), &secret)?;
+    Ok((remote, Some(server)))
 }
 
 fn plan(arguments: &SpeedArguments) -> Result<Plan, Failure> {

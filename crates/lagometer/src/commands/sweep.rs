@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::cli::SweepArguments;
 use crate::failure::Failure;
 use crate::instrument::{self, Line};
-use crate::{far_end, interrupt, output};
+use crate::{interrupt, output, remote_end};
 
 /// Measures and shows every test at every size.
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
@@ -23,11 +23,11 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     };
     settings.check().map_err(instrument::failure)?;
     let stop = interrupt::listen()?;
-    let far = far_end::reach(&arguments.far)?;
+    let remote = remote_end::reach(&arguments.remote)?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_machine::measured();
     let mut line = Line::new();
-    let measured = measure(&far, &settings, &mut |progress| {
+    let measured = measure(&remote, &settings, &mut |progress| {
         match progress {
             Progress::Tried(test, trial) => {
                 let unit = if test.is_latency() {

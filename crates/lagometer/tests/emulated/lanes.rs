@@ -98,7 +98,7 @@ fn a_link_that_is_cut_for_ten_seconds_is_survived() {
 }
 
 #[test]
-fn a_far_end_that_falls_silent_for_good_ends_the_run() {
+fn a_remote_end_that_falls_silent_for_good_ends_the_run() {
     let Some(_alone) = permitted() else {
         return;
     };

@@ -297,7 +297,7 @@ fn deploy(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// The far end's manifest, as JSON.
+/// The remote end's manifest, as JSON.
 fn kubectl(change: &[&str], value: &str) -> Vec<Value> {
     changed("lagometer.yaml", change, value)
 }

@@ -99,13 +99,13 @@ impl SocketTransport for Settings {
 
     #[cfg(feature = "srt")]
     fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::SrtSide::connect(self, opening.near, opening.far)?;
+        let side = super::side::SrtSide::connect(self, opening.local, opening.remote)?;
         Ok(Box::new(side))
     }
 
     #[cfg(feature = "srt")]
     fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::SrtSide::listen(self, opening.far)?;
+        let side = super::side::SrtSide::listen(self, opening.remote)?;
         Ok(Box::new(side))
     }
 

@@ -139,14 +139,18 @@ impl SocketTransport for Settings {
     }
 
     fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        Ok(Box::new(TcpSide::connect(self, opening.near, opening.far)?))
+        Ok(Box::new(TcpSide::connect(
+            self,
+            opening.local,
+            opening.remote,
+        )?))
     }
 
     fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
         Ok(Box::new(TcpSide::listen(
             self,
-            opening.far,
-            opening.near.ip(),
+            opening.remote,
+            opening.local.ip(),
         )?))
     }
 }

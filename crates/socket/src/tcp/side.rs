@@ -44,11 +44,15 @@ const BUFFER_BYTES: usize = 1 << 16;
 const READS_AT_ONCE: usize = 16;
 
 impl TcpSide {
-    /// Waits at `far` for one connection from `client`; others are closed.
-    pub(super) fn listen(settings: &Settings, far: SocketAddr, client: IpAddr) -> io::Result<Self> {
-        let socket = socket(far)?;
+    /// Waits at `remote` for one connection from `client`; others are closed.
+    pub(super) fn listen(
+        settings: &Settings,
+        remote: SocketAddr,
+        client: IpAddr,
+    ) -> io::Result<Self> {
+        let socket = socket(remote)?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
-        rustix::net::bind(&socket, &far)?;
+        rustix::net::bind(&socket, &remote)?;
         // A connection inherits its listener's congestion control, from the
         // first acknowledgement on.
         sockopt::set_tcp_congestion(&socket, &settings.congestion_control)?;
@@ -56,17 +60,17 @@ impl TcpSide {
         Ok(Self::new(settings, Stage::Listening(socket.into(), client)))
     }
 
-    /// Opens a connection from `near` to `far`.
+    /// Opens a connection from `local` to `remote`.
     pub(super) fn connect(
         settings: &Settings,
-        near: SocketAddr,
-        far: SocketAddr,
+        local: SocketAddr,
+        remote: SocketAddr,
     ) -> io::Result<Self> {
-        let socket = socket(far)?;
-        rustix::net::bind(&socket, &near)?;
+        let socket = socket(remote)?;
+        rustix::net::bind(&socket, &local)?;
         let stream = TcpStream::from(socket);
         prepare(&stream, settings)?;
-        match rustix::net::connect(&stream, &far) {
+        match rustix::net::connect(&stream, &remote) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }

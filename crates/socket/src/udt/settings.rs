@@ -245,13 +245,13 @@ impl SocketTransport for Settings {
 
     #[cfg(feature = "udt")]
     fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::UdtSide::connect(self, opening.near, opening.far)?;
+        let side = super::side::UdtSide::connect(self, opening.local, opening.remote)?;
         Ok(Box::new(side))
     }
 
     #[cfg(feature = "udt")]
     fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::UdtSide::listen(self, opening.far)?;
+        let side = super::side::UdtSide::listen(self, opening.remote)?;
         Ok(Box::new(side))
     }
 

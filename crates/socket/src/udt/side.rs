@@ -76,21 +76,21 @@ const PIECE_BYTES: usize = 100_000;
 const INCOMING_AT_MOST: usize = 1024;
 
 impl UdtSide {
-    /// Waits for one connection at `far`.
-    pub(super) fn listen(settings: &Settings, far: SocketAddr) -> io::Result<Self> {
-        let socket = bound(settings, far)?;
+    /// Waits for one connection at `remote`.
+    pub(super) fn listen(settings: &Settings, remote: SocketAddr) -> io::Result<Self> {
+        let socket = bound(settings, remote)?;
         socket.listen(1).map_err(|error| system(&error))?;
         Ok(Self::new(settings, Stage::Listening, Some(socket)))
     }
 
-    /// Opens a connection from `near` to `far`.
+    /// Opens a connection from `local` to `remote`.
     pub(super) fn connect(
         settings: &Settings,
-        near: SocketAddr,
-        far: SocketAddr,
+        local: SocketAddr,
+        remote: SocketAddr,
     ) -> io::Result<Self> {
-        let socket = bound(settings, near)?;
-        socket.connect(far).map_err(|error| system(&error))?;
+        let socket = bound(settings, local)?;
+        socket.connect(remote).map_err(|error| system(&error))?;
         Ok(Self::new(
             settings,
             Stage::Connecting(Arc::new(socket)),

@@ -22,14 +22,14 @@ const TCP: Settings = Settings {
 };
 
 /// The player's end.
-pub(super) enum Near {
+pub(super) enum Local {
     Tcp(Box<Connection>),
     Kcp(Box<Stream>),
     WebSocket(Box<peers::WebSocketCarrier<SimSocket<Connection>>>),
 }
 
 /// The gateway's end.
-pub(super) enum Far {
+pub(super) enum Remote {
     Tcp(Box<Connection>),
     Kcp(Box<Stream>),
     WebSocket(Box<gateways::WebSocketCarrier<SimSocket<Connection>>>),
@@ -46,29 +46,32 @@ pub(super) fn pair(
     seed: u64,
     number: u32,
     now: Time,
-) -> Result<(Near, Far), CarrierError> {
+) -> Result<(Local, Remote), CarrierError> {
     let client = || Connection::client(&TCP, seed, now);
     let server = || Connection::server(&TCP, seed, now);
     let conversation = |profile| {
         let side = || Box::new(Stream::new(number, profile, now));
-        (Near::Kcp(side()), Far::Kcp(side()))
+        (Local::Kcp(side()), Remote::Kcp(side()))
     };
     Ok(match transport {
-        PlayerTransport::Tcp => (Near::Tcp(Box::new(client())), Far::Tcp(Box::new(server()))),
+        PlayerTransport::Tcp => (
+            Local::Tcp(Box::new(client())),
+            Remote::Tcp(Box::new(server())),
+        ),
         PlayerTransport::Kcp => conversation(StreamProfile::KcpGo),
         PlayerTransport::KcpTuned => conversation(StreamProfile::Tuned),
         PlayerTransport::WebSocket => {
-            let near = peers::WebSocketCarrier::connect(SimSocket::new(client()), "gateway")?;
-            let far = gateways::WebSocketCarrier::accept(SimSocket::new(server()));
+            let local = peers::WebSocketCarrier::connect(SimSocket::new(client()), "gateway")?;
+            let remote = gateways::WebSocketCarrier::accept(SimSocket::new(server()));
             (
-                Near::WebSocket(Box::new(near)),
-                Far::WebSocket(Box::new(far)),
+                Local::WebSocket(Box::new(local)),
+                Remote::WebSocket(Box::new(remote)),
             )
         }
     })
 }
 
-impl Near {
+impl Local {
     /// The stream beneath; none once a handshake has failed.
     pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         Some(match self {
@@ -125,7 +128,7 @@ impl Near {
     }
 }
 
-impl Far {
+impl Remote {
     /// The stream beneath; none once a handshake has failed.
     pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         Some(match self {

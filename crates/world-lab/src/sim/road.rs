@@ -11,7 +11,7 @@ use lagometer_units::Time;
 use lagometer_world::Peer;
 
 use super::flight::{Flight, Flights};
-use super::half::{Far, Near};
+use super::half::{Local, Remote};
 use super::{RoadTally, WayTally};
 
 /// A player's road.
@@ -19,8 +19,8 @@ pub(super) struct Road {
     /// Whose it is.
     seat: usize,
     pub(super) link: Link,
-    near: Near,
-    far: Far,
+    local: Local,
+    remote: Remote,
     /// The gateway could not write all that waits for the player.
     is_blocked: bool,
     /// The gateway reads nothing of the player for now.
@@ -74,12 +74,12 @@ impl Sub for WayTally {
 }
 
 impl Road {
-    pub(super) fn new(seat: usize, link: Link, (near, far): (Near, Far)) -> Self {
+    pub(super) fn new(seat: usize, link: Link, (local, remote): (Local, Remote)) -> Self {
         Self {
             seat,
             link,
-            near,
-            far,
+            local,
+            remote,
             is_blocked: false,
             is_paused: false,
             noted: [None; 2],
@@ -92,13 +92,13 @@ impl Road {
         let Self {
             seat,
             link,
-            near,
-            far,
+            local,
+            remote,
             ..
         } = self;
         let (stream, back) = match flight.direction {
-            Direction::Up => (far.stream(), Direction::Down),
-            Direction::Down => (near.stream(), Direction::Up),
+            Direction::Up => (remote.stream(), Direction::Down),
+            Direction::Down => (local.stream(), Direction::Up),
         };
         let Some(stream) = stream else {
             return true;
@@ -138,7 +138,7 @@ impl Road {
         peer: &mut Peer,
         weather: &mut Weather<'_>,
     ) -> Result<(u64, u64), String> {
-        let read = self.near.read(session, peer)?;
+        let read = self.local.read(session, peer)?;
         let said = self.write_player(session.outbox(), weather)?;
         Ok((read, said))
     }
@@ -149,8 +149,8 @@ impl Road {
         outbox: &mut Outbox,
         weather: &mut Weather<'_>,
     ) -> Result<u64, String> {
-        let said = self.near.write(outbox)?;
-        if said > 0 || self.near.speaks_by_itself() {
+        let said = self.local.write(outbox)?;
+        if said > 0 || self.local.speaks_by_itself() {
             self.send(Direction::Up, weather);
         }
         Ok(said)
@@ -166,14 +166,14 @@ impl Road {
         weather: &mut Weather<'_>,
     ) -> Option<CloseReason> {
         if !self.is_paused
-            && let Some(why) = self.far.read(weather.now, side, key)
+            && let Some(why) = self.remote.read(weather.now, side, key)
         {
             return Some(why);
         }
         if self.is_blocked {
             return self.write_on(side, key, scratch, weather);
         }
-        if self.far.speaks_by_itself() {
+        if self.remote.speaks_by_itself() {
             self.send(Direction::Down, weather);
         }
         None
@@ -200,7 +200,7 @@ impl Road {
         scratch: &mut Vec<u8>,
         weather: &mut Weather<'_>,
     ) -> Option<CloseReason> {
-        let (written, writing) = self.far.write(weather.now, side, key, scratch);
+        let (written, writing) = self.remote.write(weather.now, side, key, scratch);
         self.is_blocked = writing == Writing::Blocked;
         if written {
             self.send(Direction::Down, weather);
@@ -211,8 +211,8 @@ impl Road {
     /// When one end is due.
     pub(super) fn next_deadline(&mut self, direction: Direction, now: Time) -> Option<Time> {
         let stream = match direction {
-            Direction::Up => self.near.stream(),
-            Direction::Down => self.far.stream(),
+            Direction::Up => self.local.stream(),
+            Direction::Down => self.remote.stream(),
         };
         stream?.next_deadline(now)
     }
@@ -227,13 +227,13 @@ impl Road {
         let Self {
             seat,
             link,
-            near,
-            far,
+            local,
+            remote,
             ..
         } = self;
         let stream = match direction {
-            Direction::Up => near.stream(),
-            Direction::Down => far.stream(),
+            Direction::Up => local.stream(),
+            Direction::Down => remote.stream(),
         };
         let Some(stream) = stream else {
             return;
@@ -385,7 +385,7 @@ mod tests {
             // The beginning of a frame.
             let sent = [&b"CH\0\xff\0"[..], &[0; 200]].concat();
             alone.road.is_paused = true;
-            let stream = alone.road.near.stream().unwrap();
+            let stream = alone.road.local.stream().unwrap();
             assert_eq!(stream.write(&sent), sent.len());
             alone.pass(Duration::from_secs(1));
             assert_eq!(alone.received(), 0, "{transport:?}");

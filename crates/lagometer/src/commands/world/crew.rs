@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lagometer_crew::{Coordinator, Error, Event, Settings, join};
-use lagometer_far::Secret;
+use lagometer_remote::Secret;
 use lagometer_world::real::Venue;
 use lagometer_world::{Moment, Outcome, Scenario, Server};
 
 use super::{SERVERS_PORT, address};
 use crate::cli::{CrewArguments, WorldArguments};
 use crate::failure::Failure;
-use crate::far_end::{self, SECRET_VARIABLE};
 use crate::interrupt;
+use crate::remote_end::{self, SECRET_VARIABLE};
 
 /// How long workers of our own may take to leave the gateway.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ pub(super) fn play(
             scenario.players
         )));
     }
-    let given = far_end::secret(&crew.secret)?;
+    let given = remote_end::secret(&crew.secret)?;
     let is_new = given.is_none();
     let secret = given.unwrap_or_else(Secret::generate);
     let bind = match &crew.coordinate {
@@ -156,7 +156,7 @@ fn tell_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
 
 /// Plays the part that the coordinator at `at` gives out.
 pub(super) fn work(at: &str, crew: &CrewArguments) -> Result<ExitCode, Failure> {
-    let secret = far_end::secret(&crew.secret)?.ok_or_else(|| {
+    let secret = remote_end::secret(&crew.secret)?.ok_or_else(|| {
         Failure::Input(format!(
             "`--join` needs the secret that the coordinator was started with or printed: put it \
              in a file and name it with `--secret FILE`, or set {SECRET_VARIABLE}"
@@ -288,7 +288,7 @@ fn no_process(why: &std::io::Error) -> Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::Far(error) => error.into(),
+            Error::Remote(error) => error.into(),
             Error::Missing { .. } => Self::Environment(format!(
                 "{error}; start them with `lagometer world --join`, or wait longer with `--wait`"
             )),

@@ -65,7 +65,7 @@ fn play(cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
     let landscape = Landscape::build(scenario, &cell.profile).map_err(failure)?;
     let (scheme, space) = (cell.transport.scheme(), scenario.space);
     let own = landscape
-        .far()
+        .remote()
         .run(move || OwnGateway::start(space.as_ref(), scheme, Ipv4Addr::UNSPECIFIED))
         .map_err(emulated::failure)??;
     let venue = own.venue();

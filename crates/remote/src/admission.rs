@@ -1,0 +1,308 @@
+//! How an address proves itself on a data socket, before anything is done for
+//! it.
+//!
+//! ```text
+//! near -> far   knock      magic, nonce, tag, padding        80 bytes
+//! far -> near   challenge  magic, nonce, cookie              40 bytes
+//! near -> far   proof      magic, nonce, cookie, tag         72 bytes
+//! far -> near   welcome    magic, tag                        40 bytes
+//! ```
+//!
+//! The tags are made with a key that only the two ends of one conversation
+//! hold, so whoever else sends something is not answered at all. The cookie
+//! is a tag over the address that knocked: only who receives at that address
+//! can send it back, so a knock that was overheard and sent again in another's
+//! name leads to no more than one answer, shorter than the knock. The remote end
+//! remembers nothing of an address until it has proved itself.
+//!
+//! The same four messages open a data connection over TCP.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use lagometer_units::Time;
+
+use crate::tag::{Key, TAG_BYTES};
+
+const MAGIC: &[u8; 8] = b"LAGODATA";
+const NONCE_BYTES: usize = 16;
+const COOKIE_BYTES: usize = 16;
+/// The length of a knock.
+pub(crate) const KNOCK_BYTES: usize = 80;
+/// The length of a challenge and of a welcome.
+pub(crate) const ANSWER_BYTES: usize = MAGIC.len() + NONCE_BYTES + COOKIE_BYTES;
+/// The length of a proof.
+pub(crate) const PROOF_BYTES: usize = MAGIC.len() + NONCE_BYTES + COOKIE_BYTES + TAG_BYTES;
+
+/// Answers a second to knocks that are ours, on one door.
+const ANSWERS_PER_SECOND: f64 = 100.0;
+/// Answers that may be saved up.
+const MOST_ANSWERS: f64 = 20.0;
+
+/// After which time the local end says it again; doubles from time to time.
+const FIRST_PATIENCE: Duration = Duration::from_millis(200);
+const MOST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The remote end's part: watches a door.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    key: Key,
+    cookies: Key,
+    answers_left: f64,
+    counted_at: Time,
+}
+
+/// What a datagram at the door means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Knocking {
+    /// Nothing: not a word.
+    Nothing,
+    /// It is to be answered with this.
+    Challenge(Vec<u8>),
+    /// The address has proved itself and is to be told so with this.
+    Proved(Vec<u8>),
+}
+
+impl Gate {
+    /// Watches a door whose key is `key`; `cookies` are bytes that nobody
+    /// else knows.
+    pub(crate) fn new(key: Key, cookies: &[u8; 32]) -> Self {
+        Self {
+            key,
+            cookies: Key::new(cookies),
+            answers_left: MOST_ANSWERS,
+            counted_at: Time::ZERO,
+        }
+    }
+
+    /// What `datagram`, which came from `from`, means.
+    pub(crate) fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Knocking {
+        match datagram.len() {
+            KNOCK_BYTES => self.knock(now, from, datagram),
+            PROOF_BYTES => self.proof(from, datagram),
+            _ => Knocking::Nothing,
+        }
+    }
+
+    fn knock(&mut self, now: Time, from: SocketAddr, knock: &[u8]) -> Knocking {
+        let Some((magic, nonce, rest)) = split(knock) else {
+            return Knocking::Nothing;
+        };
+        if magic != MAGIC || !self.key.accepts("knock", &[nonce], &rest[..TAG_BYTES]) {
+            return Knocking::Nothing;
+        }
+        if !self.may_answer(now) {
+            return Knocking::Nothing;
+        }
+        let cookie = self.cookie(from, nonce);
+        Knocking::Challenge([MAGIC, nonce, &cookie].concat())
+    }
+
+    fn proof(&self, from: SocketAddr, proof: &[u8]) -> Knocking {
+        let Some((magic, nonce, rest)) = split(proof) else {
+            return Knocking::Nothing;
+        };
+        let (cookie, tag) = rest.split_at(COOKIE_BYTES);
+        if magic == MAGIC
+            && self.key.accepts("proof", &[nonce, cookie], tag)
+            && cookie == self.cookie(from, nonce)
+        {
+            let tag = self.key.tag("welcome", &[nonce]);
+            Knocking::Proved([&MAGIC[..], &tag].concat())
+        } else {
+            Knocking::Nothing
+        }
+    }
+
+    fn cookie(&self, from: SocketAddr, nonce: &[u8]) -> [u8; COOKIE_BYTES] {
+        let port = from.port().to_be_bytes();
+        let tag = match from.ip() {
+            IpAddr::V4(ip) => self.cookies.tag("cookie", &[&ip.octets(), &port, nonce]),
+            IpAddr::V6(ip) => self.cookies.tag("cookie", &[&ip.octets(), &port, nonce]),
+        };
+        let mut cookie = [0; COOKIE_BYTES];
+        cookie.copy_from_slice(&tag[..COOKIE_BYTES]);
+        cookie
+    }
+
+    fn may_answer(&mut self, now: Time) -> bool {
+        let passed = now.since(self.counted_at).as_secs_f64();
+        self.counted_at = self.counted_at.max(now);
+        self.answers_left = (self.answers_left + passed * ANSWERS_PER_SECOND).min(MOST_ANSWERS);
+        if self.answers_left < 1.0 {
+            return false;
+        }
+        self.answers_left -= 1.0;
+        true
+    }
+}
+
+/// Magic, nonce and the rest.
+fn split(datagram: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (magic, rest) = datagram.split_at_checked(MAGIC.len())?;
+    let (nonce, rest) = rest.split_at_checked(NONCE_BYTES)?;
+    Some((magic, nonce, rest))
+}
+
+/// The local end's part: knocks until it is let in.
+#[derive(Debug)]
+pub(crate) struct Knock {
+    key: Key,
+    nonce: [u8; NONCE_BYTES],
+    /// What is said now: the knock, then the proof.
+    saying: Vec<u8>,
+    due: Time,
+    patience: Duration,
+    is_in: bool,
+}
+
+impl Knock {
+    /// Begins to knock at a door whose key is `key`.
+    pub(crate) fn new(key: Key, nonce: [u8; NONCE_BYTES]) -> Self {
+        let tag = key.tag("knock", &[&nonce]);
+        let mut saying = [&MAGIC[..], &nonce, &tag].concat();
+        saying.resize(KNOCK_BYTES, 0);
+        Self {
+            key,
+            nonce,
+            saying,
+            due: Time::ZERO,
+            patience: FIRST_PATIENCE,
+            is_in: false,
+        }
+    }
+
+    /// The datagram to send now, if one is due.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<&[u8]> {
+        if self.is_in || now < self.due {
+            return None;
+        }
+        self.due = now + self.patience;
+        self.patience = (self.patience * 2).min(MOST_PATIENCE);
+        Some(&self.saying)
+    }
+
+    /// When there is something to send next.
+    pub(crate) fn deadline(&self) -> Time {
+        self.due
+    }
+
+    /// Whether the door is open.
+    pub(crate) fn is_in(&self) -> bool {
+        self.is_in
+    }
+
+    /// Takes a datagram from the remote end.
+    pub(crate) fn handle(&mut self, datagram: &[u8]) {
+        if datagram.len() != ANSWER_BYTES || !datagram.starts_with(MAGIC) {
+            return;
+        }
+        let rest = &datagram[MAGIC.len()..];
+        if self.key.accepts("welcome", &[&self.nonce], rest) {
+            self.is_in = true;
+        } else if let Some(cookie) = rest.strip_prefix(&self.nonce)
+            && self.saying.len() == KNOCK_BYTES
+        {
+            let tag = self.key.tag("proof", &[&self.nonce, cookie]);
+            self.saying = [MAGIC, &self.nonce[..], cookie, &tag].concat();
+            self.due = Time::ZERO;
+            self.patience = FIRST_PATIENCE;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ends() -> (Gate, Knock) {
+        let key = Key::new(b"the door's key");
+        (Gate::new(key.clone(), &[3; 32]), Knock::new(key, [4; 16]))
+    }
+
+    fn address(port: u16) -> SocketAddr {
+        SocketAddr::from(([10, 77, 0, 1], port))
+    }
+
+    #[test]
+    fn a_holder_of_the_key_is_let_in_and_never_sent_more_than_it_sent() {
+        let (mut gate, mut knock) = ends();
+        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+        let Knocking::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
+            panic!("a knock is answered");
+        };
+        assert!(challenge.len() <= said.len());
+        knock.handle(&challenge);
+        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+        let Knocking::Proved(welcome) = gate.handle(Time::ZERO, address(1), &said) else {
+            panic!("a proof opens");
+        };
+        assert!(welcome.len() <= said.len());
+        knock.handle(&welcome);
+        assert!(knock.is_in());
+        assert_eq!(knock.poll(Time::from_secs(9)), None);
+    }
+
+    #[test]
+    fn what_is_lost_is_said_again_later_and_later() {
+        let (_, mut knock) = ends();
+        let mut sent = Vec::new();
+        for millis in 0..4000 {
+            if knock.poll(Time::from_millis(millis)).is_some() {
+                sent.push(millis);
+            }
+        }
+        assert_eq!(sent, [0, 200, 600, 1400, 2400, 3400]);
+    }
+
+    #[test]
+    fn a_proof_is_worth_nothing_at_another_address_or_door() {
+        let (mut gate, mut knock) = ends();
+        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+        let Knocking::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
+            panic!("a knock is answered");
+        };
+        knock.handle(&challenge);
+        let proof = knock.poll(Time::ZERO).unwrap().to_vec();
+        assert_eq!(
+            gate.handle(Time::ZERO, address(2), &proof),
+            Knocking::Nothing
+        );
+        let mut other = Gate::new(Key::new(b"another door's key"), &[3; 32]);
+        assert_eq!(
+            other.handle(Time::ZERO, address(1), &proof),
+            Knocking::Nothing
+        );
+    }
+
+    #[test]
+    fn overheard_knocks_sent_again_and_again_are_answered_a_few_times() {
+        let (mut gate, mut knock) = ends();
+        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+        let answers = (0..10_000_u64)
+            .map(|index| gate.handle(Time::from_micros(index * 100), address(9), &said))
+            .filter(|knocking| matches!(knocking, Knocking::Challenge(_)))
+            .count();
+        assert!((100..=121).contains(&answers), "{answers} in a second");
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_never_answered(
+            bytes in proptest::collection::vec(any::<u8>(), 0..120),
+            length in prop_oneof![Just(KNOCK_BYTES), Just(PROOF_BYTES), 0_usize..120],
+            with_magic: bool,
+        ) {
+            let (mut gate, mut knock) = ends();
+            let mut bytes = bytes;
+            bytes.resize(length, 0);
+            if with_magic && length >= MAGIC.len() {
+                bytes[..MAGIC.len()].copy_from_slice(MAGIC);
+            }
+            prop_assert_eq!(gate.handle(Time::ZERO, address(1), &bytes), Knocking::Nothing);
+            knock.handle(&bytes);
+            prop_assert!(!knock.is_in());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What happens at a remote end, for whoever watches it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Something that happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Somebody has proved to know the secret.
+    Joined {
+        /// Numbers the connection.
+        session: u64,
+        /// Who it is.
+        peer: SocketAddr,
+    },
+    /// Somebody was sent away.
+    TurnedAway {
+        /// Who it was.
+        peer: SocketAddr,
+        /// Why, in words.
+        why: &'a str,
+    },
+    /// A job has begun.
+    Opened {
+        /// Whose.
+        session: u64,
+        /// What.
+        service: &'a str,
+    },
+    /// A job was refused.
+    Refused {
+        /// Whose.
+        session: u64,
+        /// What.
+        service: &'a str,
+        /// Why, in words.
+        why: &'a str,
+    },
+    /// A job has ended.
+    Closed {
+        /// Whose.
+        session: u64,
+        /// What.
+        service: &'a str,
+        /// How long it took.
+        after: Duration,
+    },
+    /// Somebody is gone.
+    Left {
+        /// Whose connection.
+        session: u64,
+        /// Who it was.
+        peer: SocketAddr,
+        /// How it ended, in words.
+        why: &'a str,
+    },
+    /// The system has no socket or no thread for one more.
+    CannotAccept {
+        /// What it said.
+        why: &'a io::Error,
+    },
+}
+
+/// One line of `key=value`, the event's name first.
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Joined { session, peer } => {
+                write!(formatter, "joined session={session} peer={peer}")
+            }
+            Self::TurnedAway { peer, why } => {
+                write!(formatter, "turned-away peer={peer} why={why:?}")
+            }
+            Self::Opened { session, service } => {
+                write!(formatter, "opened session={session} service={service:?}")
+            }
+            Self::Refused {
+                session,
+                service,
+                why,
+            } => write!(
+                formatter,
+                "refused session={session} service={service:?} why={why:?}"
+            ),
+            Self::Closed {
+                session,
+                service,
+                after,
+            } => write!(
+                formatter,
+                "closed session={session} service={service:?} after_s={:.3}",
+                after.as_secs_f64()
+            ),
+            Self::Left { session, peer, why } => {
+                write!(formatter, "left session={session} peer={peer} why={why:?}")
+            }
+            Self::CannotAccept { why } => {
+                write!(formatter, "cannot-accept why={:?}", why.to_string())
+            }
+        }
+    }
+}
