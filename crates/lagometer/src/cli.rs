@@ -1,6 +1,6 @@
 //! The command line's words.
 
-mod crew;
+mod cluster;
 mod gateway;
 mod instruments;
 mod kernel;
@@ -17,7 +17,7 @@ use lagometer_world_lab::PlayerTransport;
 use crate::remote_end;
 
 pub(crate) use self::instruments::{EchoArguments, SweepArguments};
-pub(crate) use crew::CrewArguments;
+pub(crate) use cluster::ClusterArguments;
 pub(crate) use gateway::{GatewayAction, GatewayArguments, ReplayArguments, with_two_dashes};
 pub(crate) use kernel::{GuestArguments, KernelArguments, KernelBuildArguments, KernelCommand};
 
@@ -437,7 +437,7 @@ pub(crate) struct WorldArguments {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
-    pub(crate) crew: CrewArguments,
+    pub(crate) cluster: ClusterArguments,
     /// Write the page here; `lagometer-world-SCENARIO.html` by default
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,

@@ -21,7 +21,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/lab/src/net/",
     "crates/far/",
     "crates/guest/",
-    "crates/crew/",
+    "crates/cluster/",
     "crates/instruments/",
     "crates/machine/",
     "crates/gateway/src/server/",

@@ -1,6 +1,6 @@
 //! `lagometer world`: simulated game servers and players on a gateway.
 
-mod crew;
+mod cluster;
 mod emulated;
 mod exporter;
 mod own_gateway;
@@ -25,15 +25,15 @@ const SERVERS_PORT: u16 = 11_288;
 
 /// Plays a scenario and shows what was found.
 pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
-    if let Some(coordinator) = &arguments.crew.join {
-        return crew::work(coordinator, &arguments.crew);
+    if let Some(coordinator) = &arguments.cluster.join {
+        return cluster::work(coordinator, &arguments.cluster);
     }
     let scenario = prepare(arguments)?;
     let players = match arguments.players.as_slice() {
         [] => &[scenario.players],
         asked => asked,
     };
-    if players.len() > 1 && arguments.crew.coordinate.is_some() {
+    if players.len() > 1 && arguments.cluster.coordinate.is_some() {
         return Err(Failure::Input(
             "workers from other machines join one world: give `--players` one number, or leave \
              out `--coordinate`"

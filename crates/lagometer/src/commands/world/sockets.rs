@@ -13,7 +13,7 @@ use lagometer_world::{Ladder, Moment, Scenario, assemble, verdict};
 
 use super::exporter::Exporter;
 use super::own_gateway::OwnGateway;
-use super::{Progress, SERVERS_PORT, address, crew, finish, with_players};
+use super::{Progress, SERVERS_PORT, address, cluster, finish, with_players};
 use crate::cli::WorldArguments;
 use crate::failure::Failure;
 use crate::{instrument, interrupt};
@@ -114,9 +114,9 @@ fn play_one(
             exporter.tell(moment);
         }
     };
-    let crew = &arguments.crew;
-    let outcome = if crew.workers.is_some() || crew.server_workers.is_some() {
-        crew::play(scenario, &venue, arguments, &mut tell, stop)?
+    let cluster = &arguments.cluster;
+    let outcome = if cluster.workers.is_some() || cluster.server_workers.is_some() {
+        cluster::play(scenario, &venue, arguments, &mut tell, stop)?
     } else {
         play(scenario, &venue, &mut tell, stop)
             .map_err(|error| Failure::Environment(error.to_string()))?

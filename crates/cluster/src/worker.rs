@@ -16,8 +16,10 @@ use lagometer_world::{
 };
 
 use crate::error::Error;
-use crate::roll::written;
-use crate::words::{Claims, FromCoordinator, FromWorker, Request, SERVICE, Task, pieces, places};
+use crate::messages::{
+    Claims, FromCoordinator, FromWorker, Request, SERVICE, Task, pieces, places,
+};
+use crate::registry::written;
 
 /// How often a coordinator that is not there yet is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(250);
@@ -138,7 +140,7 @@ impl Joined {
     pub fn play(self, venue: &Venue, stop: &'static AtomicBool) -> Result<(), Error> {
         let Self { remote, job, task } = self;
         let line = remote.offset().ok_or(Error::NoClock)?;
-        let here = Rc::new(Here {
+        let here = Rc::new(LocalWorker {
             part: task.part,
             came: task.came,
             clock: remote.clock(),
@@ -155,7 +157,7 @@ impl Joined {
         let scenario = Arc::new(task.scenario);
         let part = task.part;
         let shared = Rc::new(SharedTime(Rc::clone(&here)));
-        let mut coordinator = TheOthers {
+        let mut coordinator = OtherWorkers {
             here: Rc::clone(&here),
             heard: Truth::new(),
             truth: None,
@@ -175,7 +177,7 @@ impl Joined {
 }
 
 /// What the worker's clock and its stage share.
-struct Here {
+struct LocalWorker {
     part: Part,
     /// Players that had come to a worker before this one.
     came: u32,
@@ -194,7 +196,7 @@ struct Here {
     stop: &'static AtomicBool,
 }
 
-impl Here {
+impl LocalWorker {
     /// The next thing that the coordinator says, if it comes within `patience`.
     fn hear(&self, patience: Duration) -> Result<Option<FromCoordinator>, PlayError> {
         let gone = self.remote.gone();
@@ -278,7 +280,7 @@ fn was_stopped() -> PlayError {
 }
 
 /// The run's time, which the coordinator's clock tells.
-struct SharedTime(Rc<Here>);
+struct SharedTime(Rc<LocalWorker>);
 
 impl RunClock for SharedTime {
     fn start(&self) -> Result<(), PlayError> {
@@ -307,8 +309,8 @@ impl RunClock for SharedTime {
 }
 
 /// The coordinator, as a worker's stage sees it.
-struct TheOthers {
-    here: Rc<Here>,
+struct OtherWorkers {
+    here: Rc<LocalWorker>,
     /// What of the truth has come.
     heard: Truth,
     truth: Option<Truth>,
@@ -316,7 +318,7 @@ struct TheOthers {
     is_over: bool,
 }
 
-impl TheOthers {
+impl OtherWorkers {
     fn listen(&mut self) -> Result<(), PlayError> {
         // Who is over needs nobody any more.
         while !self.is_over {
@@ -339,7 +341,7 @@ impl TheOthers {
     }
 }
 
-impl Company for TheOthers {
+impl Company for OtherWorkers {
     fn came_before(&self) -> u32 {
         self.here.came
     }

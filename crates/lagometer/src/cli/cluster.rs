@@ -7,7 +7,7 @@ use super::SecretArguments;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("several").multiple(true).args(["workers", "server_workers"]))]
-pub(crate) struct CrewArguments {
+pub(crate) struct ClusterArguments {
     /// Share the players among so many processes; this one keeps the game
     /// servers that no other process has, and one that is lost is replaced
     #[arg(

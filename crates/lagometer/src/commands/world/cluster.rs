@@ -7,13 +7,13 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lagometer_crew::{Coordinator, Error, Event, Settings, join};
+use lagometer_cluster::{Coordinator, Error, Event, Settings, join};
 use lagometer_remote::Secret;
 use lagometer_world::real::Venue;
 use lagometer_world::{Moment, Outcome, Scenario, Server};
 
 use super::{SERVERS_PORT, address};
-use crate::cli::{CrewArguments, WorldArguments};
+use crate::cli::{ClusterArguments, WorldArguments};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::remote_end::{self, SECRET_VARIABLE};
@@ -33,18 +33,21 @@ pub(super) fn play(
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, Failure> {
-    let crew = &arguments.crew;
-    let (workers, server_workers) = (crew.workers.unwrap_or(0), crew.server_workers.unwrap_or(0));
+    let cluster = &arguments.cluster;
+    let (workers, server_workers) = (
+        cluster.workers.unwrap_or(0),
+        cluster.server_workers.unwrap_or(0),
+    );
     if workers > scenario.players {
         return Err(Failure::Input(format!(
             "{workers} workers have {} players to share: ask for fewer with `--workers`",
             scenario.players
         )));
     }
-    let given = remote_end::secret(&crew.secret)?;
+    let given = remote_end::secret(&cluster.secret)?;
     let is_new = given.is_none();
     let secret = given.unwrap_or_else(Secret::generate);
-    let bind = match &crew.coordinate {
+    let bind = match &cluster.coordinate {
         Some(at) => address(at, "--coordinate")?,
         None => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
     };
@@ -57,13 +60,13 @@ pub(super) fn play(
         servers,
         workers,
         server_workers,
-        patience: crew.wait.0,
+        patience: cluster.wait.0,
     })
     .map_err(|error| not_shared(error, scenario))?;
     let with_players = workers;
     let workers = workers + server_workers;
     let mut own = None;
-    if crew.coordinate.is_some() {
+    if cluster.coordinate.is_some() {
         let at = coordinator.address();
         note!("lagometer: waiting at {at} for {workers} workers");
         if is_new {
@@ -155,15 +158,15 @@ fn tell_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
 }
 
 /// Plays the part that the coordinator at `at` gives out.
-pub(super) fn work(at: &str, crew: &CrewArguments) -> Result<ExitCode, Failure> {
-    let secret = remote_end::secret(&crew.secret)?.ok_or_else(|| {
+pub(super) fn work(at: &str, cluster: &ClusterArguments) -> Result<ExitCode, Failure> {
+    let secret = remote_end::secret(&cluster.secret)?.ok_or_else(|| {
         Failure::Input(format!(
             "`--join` needs the secret that the coordinator was started with or printed: put it \
              in a file and name it with `--secret FILE`, or set {SECRET_VARIABLE}"
         ))
     })?;
     let stop = interrupt::listen()?;
-    let joined = join(at, &secret, crew.index, crew.wait.0, stop)?;
+    let joined = join(at, &secret, cluster.index, cluster.wait.0, stop)?;
     let (nth, workers) = joined.place();
     let name = &joined.scenario().name;
     match joined.servers() {

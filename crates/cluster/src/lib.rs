@@ -12,7 +12,7 @@
 //!
 //! ```text
 //! worker                          coordinator
-//!   open "world" ────────────────▶  a seat, if one is free
+//!   open "world" ────────────────▶  a slot, if one is free
 //!   ◀──────────────── scenario, part, gateway
 //!   ready (its clock is known) ──▶  once all are: servers here connect
 //!   ◀───────────────── open         who has game servers connects them
@@ -28,24 +28,24 @@
 //! ```
 //!
 //! A worker that leaves before it has told what it found is replaced: whoever
-//! takes its seat is told the start at once, its players log in anew, its
+//! takes its slot is told the start at once, its players log in anew, its
 //! servers get from the gateway what they had, and what the lost one found up to
 //! its last note is merged with the rest. Nobody waits for ever for either.
 //!
 //! # Map
 //!
-//! - `words`: what is said
-//! - `roll`: who has come and what they said; `seat`: one worker's place
+//! - `messages`: what is said
+//! - `registry`: who has come and what they said; `slot`: one worker's place
 //! - [`Coordinator`], [`join`]: the two sides
 
 mod coordinator;
 mod error;
-mod roll;
-mod seat;
-mod words;
+mod messages;
+mod registry;
+mod slot;
 mod worker;
 
 pub use coordinator::{Coordinator, Settings};
 pub use error::Error;
-pub use roll::Event;
+pub use registry::Event;
 pub use worker::{Joined, join};

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_crew::{Coordinator, Error, Joined, Settings, join};
+use lagometer_cluster::{Coordinator, Error, Joined, Settings, join};
 use lagometer_remote::Secret;
 use lagometer_world::{BUILT_IN, Scenario};
 

@@ -10,8 +10,8 @@ use lagometer_world::{Note, Outcome, Part, PlayError, Report, Scenario, Truth};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::seat::Seat;
-use crate::words::{FromCoordinator, FromWorker, Request, SERVICE, Task, pieces};
+use crate::messages::{FromCoordinator, FromWorker, Request, SERVICE, Task, pieces};
+use crate::slot::WorkerSlot;
 
 /// What a coordinator tells of its workers while the world is played. Workers
 /// are counted from 0.
@@ -34,20 +34,20 @@ pub enum Event {
     },
 }
 
-/// The workers' seats.
+/// The workers' slots.
 #[derive(Debug)]
-pub(crate) struct Roll {
+pub(crate) struct WorkerRegistry {
     scenario: Scenario,
     /// The gateway's addresses for players and for game servers.
     gateway: String,
     servers: String,
-    hall: Mutex<Hall>,
+    state: Mutex<RegistryState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Hall {
-    seats: Vec<Seat>,
+struct RegistryState {
+    slots: Vec<WorkerSlot>,
     /// When the world began, by the clock that the workers set theirs by.
     /// Once it has, who leaves is missed.
     start: Option<Time>,
@@ -66,7 +66,7 @@ struct Hall {
     failed: Option<String>,
 }
 
-impl Hall {
+impl RegistryState {
     fn is_playing(&self) -> bool {
         self.start.is_some()
     }
@@ -74,17 +74,23 @@ impl Hall {
     /// From now on nobody is waited for that has left.
     fn end(&mut self) {
         self.is_ending = true;
-        for seat in self.seats.iter_mut().filter(|seat| seat.guest.is_none()) {
-            seat.is_excused = true;
+        for slot in self
+            .slots
+            .iter_mut()
+            .filter(|slot| slot.worker_session.is_none())
+        {
+            slot.is_excused = true;
         }
     }
 
     fn guests(&self) -> impl Iterator<Item = &Session> {
-        self.seats.iter().filter_map(|seat| seat.guest.as_ref())
+        self.slots
+            .iter()
+            .filter_map(|slot| slot.worker_session.as_ref())
     }
 }
 
-impl Roll {
+impl WorkerRegistry {
     /// Seats for workers with these parts, and the gateway's addresses for
     /// players and for game servers.
     pub(crate) fn new(
@@ -96,8 +102,8 @@ impl Roll {
             scenario,
             gateway,
             servers,
-            hall: Mutex::new(Hall {
-                seats: parts.into_iter().map(Seat::new).collect(),
+            state: Mutex::new(RegistryState {
+                slots: parts.into_iter().map(WorkerSlot::new).collect(),
                 start: None,
                 is_ending: false,
                 said: Report::default(),
@@ -114,38 +120,41 @@ impl Roll {
     /// How many workers are ready, after somebody has come or gone or `at_most`
     /// has passed.
     pub(crate) fn ready_within(&self, at_most: Duration) -> u32 {
-        let count = |hall: &Hall| hall.seats.iter().filter(|seat| seat.is_ready()).count();
-        let hall = self.hall();
-        let before = count(&hall);
-        let all = hall.seats.len();
-        let (hall, _) = self
+        let count =
+            |state: &RegistryState| state.slots.iter().filter(|slot| slot.is_ready()).count();
+        let state = self.state();
+        let before = count(&state);
+        let all = state.slots.len();
+        let (state, _) = self
             .changed
-            .wait_timeout_while(hall, at_most, |hall| count(hall) == before && before < all)
+            .wait_timeout_while(state, at_most, |state| {
+                count(state) == before && before < all
+            })
             .unwrap_or_else(PoisonError::into_inner);
-        count(&hall) as u32
+        count(&state) as u32
     }
 
     /// The clock that the workers set theirs by; `None` before any has come.
     pub(crate) fn clock(&self) -> Option<Clock> {
-        self.hall().guests().next().map(Session::clock)
+        self.state().guests().next().map(Session::clock)
     }
 
     /// Waits until all game servers of workers have what they are to own, but
     /// no longer than `patience`.
     pub(crate) fn open(&self, patience: Duration) -> Result<(), PlayError> {
         self.tell(&FromCoordinator::Open);
-        let is_out = |seat: &Seat| seat.has_servers() && !seat.is_open();
-        let goes_on = |hall: &mut Hall| {
-            hall.failed.is_none()
-                && hall.seats.iter().all(Seat::is_ready)
-                && hall.seats.iter().any(is_out)
+        let is_out = |slot: &WorkerSlot| slot.has_servers() && !slot.is_open();
+        let goes_on = |state: &mut RegistryState| {
+            state.failed.is_none()
+                && state.slots.iter().all(WorkerSlot::is_ready)
+                && state.slots.iter().any(is_out)
         };
-        let (hall, _) = self
+        let (state, _) = self
             .changed
-            .wait_timeout_while(self.hall(), patience, goes_on)
+            .wait_timeout_while(self.state(), patience, goes_on)
             .unwrap_or_else(PoisonError::into_inner);
-        let out = hall.seats.iter().position(is_out);
-        drop(hall);
+        let out = state.slots.iter().position(is_out);
+        drop(state);
         self.check()?;
         match out {
             Some(nth) => Err(PlayError::Company(format!(
@@ -158,20 +167,20 @@ impl Roll {
 
     /// From now on, who leaves is missed.
     pub(crate) fn begin(&self, at: Time) -> Result<(), PlayError> {
-        let mut hall = self.hall();
-        hall.start = Some(at);
-        if let Some(nth) = hall.seats.iter().position(|seat| !seat.is_ready()) {
+        let mut state = self.state();
+        state.start = Some(at);
+        if let Some(nth) = state.slots.iter().position(|slot| !slot.is_ready()) {
             let why = format!("worker {} left before the start", nth + 1);
             return Err(PlayError::Company(why));
         }
-        drop(hall);
+        drop(state);
         self.tell(&start(at));
         Ok(())
     }
 
     /// All are to stop where they are.
     pub(crate) fn stop(&self) {
-        self.hall().end();
+        self.state().end();
         self.tell(&FromCoordinator::Stop);
     }
 
@@ -180,30 +189,30 @@ impl Roll {
         let body = written(said);
         // What is said may take as long as a worker that does not read lets
         // it: nobody else has to wait for that.
-        let guests: Vec<Session> = self.hall().guests().cloned().collect();
-        for guest in guests {
-            guest.tell(&body);
+        let guests: Vec<Session> = self.state().guests().cloned().collect();
+        for worker_session in guests {
+            worker_session.tell(&body);
         }
     }
 
     /// Whether the world can still be played.
     pub(crate) fn check(&self) -> Result<(), PlayError> {
-        failure(&self.hall())
+        failure(&self.state())
     }
 
     /// Whether the world can still be played, and what is to be told of the
     /// workers. One that has left may be out for `patience`.
     pub(crate) fn attend(&self, patience: Duration) -> Result<Vec<Event>, PlayError> {
-        let mut hall = self.hall();
-        failure(&hall)?;
-        let back = std::mem::take(&mut hall.back).into_iter();
+        let mut state = self.state();
+        failure(&state)?;
+        let back = std::mem::take(&mut state.back).into_iter();
         let mut events: Vec<Event> = back.map(|index| Event::Back { index }).collect();
-        if hall.is_ending {
+        if state.is_ending {
             return Ok(events);
         }
         let now = Instant::now();
-        for (index, seat) in (0..).zip(&mut hall.seats) {
-            let due = seat.replace(now, patience).map_err(|trouble| {
+        for (index, slot) in (0..).zip(&mut state.slots) {
+            let due = slot.replace(now, patience).map_err(|trouble| {
                 PlayError::Company(format!(
                     "nobody took the place of worker {} within {} s{trouble}",
                     index + 1,
@@ -218,27 +227,29 @@ impl Roll {
     /// Every worker's note of that half second, once all are there that will
     /// be.
     pub(crate) fn notes(&self, nth: u32) -> Option<Vec<Note>> {
-        let mut hall = self.hall();
-        if !hall.seats.iter().all(|seat| seat.has_noted(nth)) {
+        let mut state = self.state();
+        if !state.slots.iter().all(|slot| slot.has_noted(nth)) {
             return None;
         }
-        let notes = hall.seats.iter_mut().filter_map(|seat| seat.take_note(nth));
+        let notes = state
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.take_note(nth));
         Some(notes.collect())
     }
 
     /// Adds what the workers' game servers say to what those here say. Of what
     /// time all have told, the earliest of them decides.
     pub(crate) fn report(&self, own: Report) -> Report {
-        let mut hall = self.hall();
-        let mut all = std::mem::take(&mut hall.said);
+        let mut state = self.state();
+        let mut all = std::mem::take(&mut state.said);
         all.claims.extend(own.claims);
         all.losses.extend(own.losses);
         // Who is gone says nothing more, and who is done neither.
-        let telling = hall
-            .seats
-            .iter()
-            .filter(|seat| seat.has_servers() && seat.guest.is_some() && seat.found.is_none());
-        let told = telling.map(|seat| seat.told_until);
+        let telling = state.slots.iter().filter(|slot| {
+            slot.has_servers() && slot.worker_session.is_some() && slot.found.is_none()
+        });
+        let told = telling.map(|slot| slot.told_until);
         all.until = told.fold(own.until, Time::min);
         all
     }
@@ -247,13 +258,13 @@ impl Roll {
     /// where theirs are; those here are at `own`. From then on nobody who leaves
     /// is waited for.
     pub(crate) fn truth(&self, own: &Truth) -> Option<Truth> {
-        let mut hall = self.hall();
+        let mut state = self.state();
         let mut all = own.clone();
-        for seat in &hall.seats {
-            all.extend(seat.truth()?);
+        for slot in &state.slots {
+            all.extend(slot.truth()?);
         }
-        hall.end();
-        drop(hall);
+        state.end();
+        drop(state);
         for (characters, is_all) in pieces(&all) {
             self.tell(&FromCoordinator::Truth { characters, is_all });
         }
@@ -267,127 +278,131 @@ impl Roll {
 
     /// The number of the first worker that has not, counted from 1.
     pub(crate) fn still_out(&self) -> Option<usize> {
-        let is_out = |seat: &Seat| seat.found.is_none() && !seat.is_excused;
-        self.hall().seats.iter().position(is_out).map(|nth| nth + 1)
+        let is_out = |slot: &WorkerSlot| slot.found.is_none() && !slot.is_excused;
+        self.state()
+            .slots
+            .iter()
+            .position(is_out)
+            .map(|nth| nth + 1)
     }
 
     /// Adds what the workers found to what was found here.
     pub(crate) fn add_found(&self, outcome: &mut Outcome) {
-        let mut hall = self.hall();
-        let hall = &mut *hall;
-        outcome.servers_lost += hall.servers_lost;
-        outcome.returned.servers += hall.servers_returned;
-        let found = hall.seats.iter_mut().filter_map(|seat| seat.found.take());
-        for found in found.map(|found| *found).chain(hall.lost.drain(..)) {
+        let mut state = self.state();
+        let state = &mut *state;
+        outcome.servers_lost += state.servers_lost;
+        outcome.returned.servers += state.servers_returned;
+        let found = state.slots.iter_mut().filter_map(|slot| slot.found.take());
+        for found in found.map(|found| *found).chain(state.lost.drain(..)) {
             outcome.absorb(found);
         }
     }
 
-    fn seat(&self, request: Request, session: &Session) -> Result<Task, Refusal> {
-        let mut hall = self.hall();
-        let workers = hall.seats.len() as u32;
-        let is_late = hall.is_playing();
-        if hall.is_ending {
+    fn slot(&self, request: Request, session: &Session) -> Result<Task, Refusal> {
+        let mut state = self.state();
+        let workers = state.slots.len() as u32;
+        let is_late = state.is_playing();
+        if state.is_ending {
             return Err(Refusal::new("the world has been played"));
         }
-        let index = free_seat(&hall.seats, request.index)?;
-        let seat = &mut hall.seats[index as usize];
-        seat.take(session.clone(), is_late);
+        let index = free_slot(&state.slots, request.index)?;
+        let slot = &mut state.slots[index as usize];
+        slot.take(session.clone(), is_late);
         Ok(Task {
             index,
             workers,
             scenario: self.scenario.clone(),
-            part: seat.part,
-            came: seat.came,
+            part: slot.part,
+            came: slot.came,
             gateway: self.gateway.clone(),
             servers: self.servers.clone(),
         })
     }
 
     fn hear(&self, index: u32, said: FromWorker) {
-        let mut hall = self.hall();
-        let hall_now = &mut *hall;
-        let seat = &mut hall_now.seats[index as usize];
+        let mut state = self.state();
+        let state_now = &mut *state;
+        let slot = &mut state_now.slots[index as usize];
         let mut answer = None;
         match said {
             FromWorker::Ready => {
-                seat.be_ready();
-                if let (Some(at), Some(guest)) = (hall_now.start, &seat.guest) {
+                slot.be_ready();
+                if let (Some(at), Some(worker_session)) = (state_now.start, &slot.worker_session) {
                     // What it will say is of the time from now on.
-                    seat.told_until = Time::ZERO + guest.clock().now().since(at);
+                    slot.told_until = Time::ZERO + worker_session.clock().now().since(at);
                     // It may have come too late.
-                    let word = if hall_now.is_ending {
-                        seat.is_excused = true;
+                    let word = if state_now.is_ending {
+                        slot.is_excused = true;
                         FromCoordinator::Stop
                     } else {
                         start(at)
                     };
-                    answer = Some((guest.clone(), word));
+                    answer = Some((worker_session.clone(), word));
                 }
             }
             FromWorker::Opened => {
-                if seat.open() {
-                    let servers = seat.part.servers;
+                if slot.open() {
+                    let servers = slot.part.servers;
                     let all = lagometer_world::Server::count(&self.scenario);
-                    hall_now.servers_returned += servers.of(all);
-                    hall_now.back.push(index);
+                    state_now.servers_returned += servers.of(all);
+                    state_now.back.push(index);
                 }
             }
-            FromWorker::Note { note, so_far } => seat.note(*note, so_far),
+            FromWorker::Note { note, so_far } => slot.note(*note, so_far),
             FromWorker::Report(claims) => {
-                seat.set_clock_error(claims.within());
+                slot.set_clock_error(claims.within());
                 let mut report = claims.report();
-                seat.told_until = seat.told_until.max(report.until);
-                hall_now.said.claims.append(&mut report.claims);
-                hall_now.said.losses.append(&mut report.losses);
+                slot.told_until = slot.told_until.max(report.until);
+                state_now.said.claims.append(&mut report.claims);
+                state_now.said.losses.append(&mut report.losses);
             }
-            FromWorker::Stands { characters, is_all } => seat.stand(characters, is_all),
+            FromWorker::Stands { characters, is_all } => slot.stand(characters, is_all),
             FromWorker::Found {
                 outcome,
                 clock_error,
             } => {
-                seat.set_clock_error(clock_error);
-                seat.finish(outcome, &self.scenario);
+                slot.set_clock_error(clock_error);
+                slot.finish(outcome, &self.scenario);
             }
             FromWorker::Failed { why } => {
-                if seat.is_excused {
+                if slot.is_excused {
                     // It was told that it is not needed.
-                } else if seat.is_on_its_way() {
-                    seat.complain(why);
+                } else if slot.is_on_its_way() {
+                    slot.complain(why);
                 } else {
                     let why = format!("worker {}: {why}", index + 1);
-                    hall_now.failed.get_or_insert(why);
+                    state_now.failed.get_or_insert(why);
                 }
             }
         }
-        drop(hall);
+        drop(state);
         self.changed.notify_all();
-        if let Some((guest, word)) = answer {
-            guest.tell(&written(&word));
+        if let Some((worker_session, word)) = answer {
+            worker_session.tell(&written(&word));
         }
     }
 
     fn leave(&self, index: u32) {
-        let mut hall = self.hall();
-        let (is_playing, is_ending) = (hall.is_playing(), hall.is_ending);
-        let hall_now = &mut *hall;
-        let seat = &mut hall_now.seats[index as usize];
-        let is_missed = is_playing && seat.found.is_none() && !seat.is_excused;
+        let mut state = self.state();
+        let (is_playing, is_ending) = (state.is_playing(), state.is_ending);
+        let state_now = &mut *state;
+        let slot = &mut state_now.slots[index as usize];
+        let is_missed = is_playing && slot.found.is_none() && !slot.is_excused;
         if is_missed {
-            let (mut losses, so_far) = seat.lose(&self.scenario);
-            seat.is_excused = is_ending;
-            hall_now.servers_lost += losses.len() as u32;
-            hall_now.said.losses.append(&mut losses);
-            hall_now.lost.extend(so_far.map(|found| *found));
+            let (mut losses, so_far) = slot.lose(&self.scenario);
+            slot.is_excused = is_ending;
+            state_now.servers_lost += losses.len() as u32;
+            state_now.said.losses.append(&mut losses);
+            state_now.lost.extend(so_far.map(|found| *found));
         } else {
-            seat.leave();
+            slot.leave();
         }
-        drop(hall);
+        drop(state);
         self.changed.notify_all();
     }
 
-    fn hall(&self) -> MutexGuard<'_, Hall> {
-        self.hall.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, RegistryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -397,23 +412,23 @@ fn start(at: Time) -> FromCoordinator {
     }
 }
 
-fn failure(hall: &Hall) -> Result<(), PlayError> {
-    match &hall.failed {
+fn failure(state: &RegistryState) -> Result<(), PlayError> {
+    match &state.failed {
         Some(why) => Err(PlayError::Company(why.clone())),
         None => Ok(()),
     }
 }
 
-/// The seat of that number, or any, if it is free.
-fn free_seat(seats: &[Seat], index: Option<u32>) -> Result<u32, Refusal> {
-    let workers = seats.len();
-    let is_free = |seat: &Seat| seat.guest.is_none();
+/// The slot of that number, or any, if it is free.
+fn free_slot(slots: &[WorkerSlot], index: Option<u32>) -> Result<u32, Refusal> {
+    let workers = slots.len();
+    let is_free = |slot: &WorkerSlot| slot.worker_session.is_none();
     let Some(index) = index else {
-        let any = seats.iter().position(is_free).map(|index| index as u32);
+        let any = slots.iter().position(is_free).map(|index| index as u32);
         return any.ok_or_else(|| Refusal::new(format!("all {workers} workers have come")));
     };
-    match seats.get(index as usize) {
-        Some(seat) if is_free(seat) => Ok(index),
+    match slots.get(index as usize) {
+        Some(slot) if is_free(slot) => Ok(index),
         Some(_) => {
             let why = format!("there is a worker {} already", index + 1);
             Err(Refusal::new(why))
@@ -426,41 +441,41 @@ fn free_seat(seats: &[Seat], index: Option<u32>) -> Result<u32, Refusal> {
 }
 
 /// What workers open.
-pub(crate) struct Door(pub(crate) Arc<Roll>);
+pub(crate) struct JoinService(pub(crate) Arc<WorkerRegistry>);
 
-impl Service for Door {
+impl Service for JoinService {
     fn name(&self) -> &'static str {
         SERVICE
     }
 
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
         let request: Request = understand("what was asked", request)?;
-        let task = self.0.seat(request, session)?;
-        let guest = Guest {
-            roll: Arc::clone(&self.0),
+        let task = self.0.slot(request, session)?;
+        let worker_session = WorkerSession {
+            registry: Arc::clone(&self.0),
             index: task.index,
         };
-        Ok(Accepted::new(written(&task), guest))
+        Ok(Accepted::new(written(&task), worker_session))
     }
 }
 
-/// A worker on its seat, as long as it stays.
-struct Guest {
-    roll: Arc<Roll>,
+/// A worker on its slot, as long as it stays.
+struct WorkerSession {
+    registry: Arc<WorkerRegistry>,
     index: u32,
 }
 
-impl Job for Guest {
+impl Job for WorkerSession {
     fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
         let said = understand("what was said", body)?;
-        self.roll.hear(self.index, said);
+        self.registry.hear(self.index, said);
         Ok(Value::Null)
     }
 }
 
-impl Drop for Guest {
+impl Drop for WorkerSession {
     fn drop(&mut self) {
-        self.roll.leave(self.index);
+        self.registry.leave(self.index);
     }
 }
 

@@ -18,8 +18,8 @@ use lagometer_world::{
 };
 
 use crate::error::Error;
-use crate::roll::{Door, Event, Roll};
-use crate::words::FromCoordinator;
+use crate::messages::FromCoordinator;
+use crate::registry::{Event, JoinService, WorkerRegistry};
 
 /// From the word to the start: a message's way to the farthest worker.
 const LEAD: Duration = Duration::from_millis(500);
@@ -63,7 +63,7 @@ pub struct Settings<'a> {
 #[derive(Debug)]
 pub struct Coordinator {
     server: Server,
-    roll: Arc<Roll>,
+    registry: Arc<WorkerRegistry>,
     scenario: Arc<Scenario>,
     /// What is played here.
     part: Part,
@@ -84,11 +84,11 @@ impl Coordinator {
         let (part, parts) = parts(&scenario, settings.workers, settings.server_workers)?;
         let workers = parts.len() as u32;
         let addresses = [settings.gateway, settings.servers];
-        let roll = Arc::new(Roll::new(scenario.clone(), addresses, parts));
+        let registry = Arc::new(WorkerRegistry::new(scenario.clone(), addresses, parts));
         let server = Server::start(ServerSettings {
             bind: settings.bind,
             secret: settings.secret.clone(),
-            registry: Registry::new().with(Door(Arc::clone(&roll))),
+            registry: Registry::new().with(JoinService(Arc::clone(&registry))),
             data_ports: None,
             limits: Limits {
                 silence: SILENCE,
@@ -98,7 +98,7 @@ impl Coordinator {
         })?;
         Ok(Self {
             server,
-            roll,
+            registry,
             scenario: Arc::new(scenario),
             part,
             workers,
@@ -126,7 +126,7 @@ impl Coordinator {
         let mut came = 0;
         loop {
             meanwhile(came)?;
-            self.roll.check().map_err(Error::Play)?;
+            self.registry.check().map_err(Error::Play)?;
             if came == self.workers {
                 return Ok(());
             }
@@ -138,7 +138,9 @@ impl Coordinator {
                     within_s: patience.as_secs(),
                 }));
             }
-            came = self.roll.ready_within(left.min(Duration::from_millis(100)));
+            came = self
+                .registry
+                .ready_within(left.min(Duration::from_millis(100)));
         }
     }
 
@@ -159,14 +161,14 @@ impl Coordinator {
         on_event: &mut dyn FnMut(Event),
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let clock = self.roll.clock().ok_or(Error::NoClock)?;
+        let clock = self.registry.clock().ok_or(Error::NoClock)?;
         let shared = Rc::new(OwnTime {
-            roll: Arc::clone(&self.roll),
+            registry: Arc::clone(&self.registry),
             clock,
             start: Cell::new(Time::MAX),
         });
         let mut company = Workers {
-            roll: &self.roll,
+            registry: &self.registry,
             patience: self.patience,
             progress,
             on_event,
@@ -187,7 +189,7 @@ impl Coordinator {
             clock_error: Duration::ZERO,
             lost: false,
         }];
-        self.roll.add_found(&mut outcome);
+        self.registry.add_found(&mut outcome);
         Ok(outcome)
     }
 
@@ -247,16 +249,16 @@ fn as_told(scenario: &Scenario) -> Result<Scenario, Error> {
 
 /// The run's time where it is made.
 struct OwnTime {
-    roll: Arc<Roll>,
+    registry: Arc<WorkerRegistry>,
     clock: Clock,
     start: Cell<Time>,
 }
 
 impl RunClock for OwnTime {
     fn start(&self) -> Result<(), PlayError> {
-        self.roll.open(OPEN_WITHIN)?;
+        self.registry.open(OPEN_WITHIN)?;
         let start = self.clock.now() + LEAD;
-        self.roll.begin(start)?;
+        self.registry.begin(start)?;
         self.start.set(start);
         thread::sleep(start.since(self.clock.now()));
         Ok(())
@@ -273,7 +275,7 @@ impl RunClock for OwnTime {
 
 /// The workers, as the coordinator's stage sees them.
 struct Workers<'a> {
-    roll: &'a Roll,
+    registry: &'a WorkerRegistry,
     patience: Duration,
     progress: &'a mut dyn FnMut(&Moment),
     on_event: &'a mut dyn FnMut(Event),
@@ -291,7 +293,7 @@ struct Workers<'a> {
 impl Workers<'_> {
     /// Whether all are still there, or were told of.
     fn attend(&mut self) -> Result<(), PlayError> {
-        for event in self.roll.attend(self.patience)? {
+        for event in self.registry.attend(self.patience)? {
             (self.on_event)(event);
         }
         Ok(())
@@ -300,7 +302,7 @@ impl Workers<'_> {
     /// Puts together what all have noted.
     fn merge_notes(&mut self) {
         while let Some(own) = self.notes.front() {
-            let Some(theirs) = self.roll.notes(own.nth) else {
+            let Some(theirs) = self.registry.notes(own.nth) else {
                 return;
             };
             let Some(mut note) = self.notes.pop_front() else {
@@ -321,7 +323,7 @@ impl Company for Workers<'_> {
         let is_stopped = self.stop.load(Ordering::Relaxed);
         if is_stopped && !self.told_to_stop {
             self.told_to_stop = true;
-            self.roll.stop();
+            self.registry.stop();
         }
         Ok(is_stopped)
     }
@@ -333,7 +335,7 @@ impl Company for Workers<'_> {
     }
 
     fn report(&mut self, own: Report) -> Result<Report, PlayError> {
-        Ok(self.roll.report(own))
+        Ok(self.registry.report(own))
     }
 
     fn stand(&mut self, own: Truth) -> Result<(), PlayError> {
@@ -342,7 +344,7 @@ impl Company for Workers<'_> {
     }
 
     fn truth(&mut self) -> Result<Option<Truth>, PlayError> {
-        Ok(self.roll.truth(&self.own))
+        Ok(self.registry.truth(&self.own))
     }
 
     fn found(&mut self, _outcome: &Outcome) -> Result<(), PlayError> {
@@ -353,12 +355,12 @@ impl Company for Workers<'_> {
     fn is_over(&mut self) -> Result<bool, PlayError> {
         self.attend()?;
         self.merge_notes();
-        if self.roll.all_found() {
-            self.roll.tell(&FromCoordinator::Over);
+        if self.registry.all_found() {
+            self.registry.tell(&FromCoordinator::Over);
             return Ok(true);
         }
         let is_late = self.waits_until.is_some_and(|until| Instant::now() > until);
-        match self.roll.still_out() {
+        match self.registry.still_out() {
             Some(worker) if is_late => Err(PlayError::Company(format!(
                 "worker {worker} does not tell what it found"
             ))),

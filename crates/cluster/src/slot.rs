@@ -7,7 +7,7 @@ use lagometer_remote::Session;
 use lagometer_units::Time;
 use lagometer_world::{Fellow, Loss, Note, Outcome, Part, Scenario, Server, Slice, Truth};
 
-use crate::words::{Place, places};
+use crate::messages::{Place, places};
 
 /// From a worker's leaving to the first attempt to have another in its place:
 /// the gateway must have seen that its servers' connections are gone.
@@ -21,9 +21,9 @@ const WITH_ITS_PROCESS: &str = "the process that played it is gone";
 
 /// The place of one worker.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerSlot {
     pub(crate) part: Part,
-    pub(crate) guest: Option<Session>,
+    pub(crate) worker_session: Option<Session>,
     stage: Stage,
     /// It took another's place while the world was being played.
     is_late: bool,
@@ -70,11 +70,11 @@ struct Absence {
     trouble: Option<String>,
 }
 
-impl Seat {
+impl WorkerSlot {
     pub(crate) fn new(part: Part) -> Self {
         Self {
             part,
-            guest: None,
+            worker_session: None,
             stage: Stage::Coming,
             is_late: false,
             notes: VecDeque::new(),
@@ -118,15 +118,15 @@ impl Seat {
     }
 
     /// Somebody sits down; `is_late` while the world is being played.
-    pub(crate) fn take(&mut self, guest: Session, is_late: bool) {
-        self.guest = Some(guest);
+    pub(crate) fn take(&mut self, worker_session: Session, is_late: bool) {
+        self.worker_session = Some(worker_session);
         self.is_late = is_late;
         self.last_note = None;
     }
 
     /// Whoever sat there has left. What its notes told stays.
     pub(crate) fn leave(&mut self) {
-        self.guest = None;
+        self.worker_session = None;
         self.stage = Stage::Coming;
         self.last_note = None;
         self.connected = 0;
@@ -204,7 +204,7 @@ impl Seat {
             let trouble = absence.trouble.take();
             return Err(trouble.map_or_else(String::new, |why| format!(": {why}")));
         }
-        if self.guest.is_some() || now < absence.next_at {
+        if self.worker_session.is_some() || now < absence.next_at {
             return Ok(None);
         }
         let attempt = absence.attempts;
@@ -227,7 +227,7 @@ impl Seat {
         let is_past = self.last_note.is_some_and(|last| last >= nth);
         // Who takes another's place begins with a later one.
         let has_not_begun = self.is_late && self.last_note.is_none();
-        is_past || has_not_begun || self.guest.is_none()
+        is_past || has_not_begun || self.worker_session.is_none()
     }
 
     /// Its note of that half second; those before it are of no use any more.
@@ -273,7 +273,10 @@ impl Seat {
     }
 
     fn fellow(&self, scenario: &Scenario, lost: bool) -> Fellow {
-        let at = self.guest.as_ref().map(|guest| guest.peer().to_string());
+        let at = self
+            .worker_session
+            .as_ref()
+            .map(|worker_session| worker_session.peer().to_string());
         Fellow {
             at: at.unwrap_or_default(),
             servers: self.part.servers.of(Server::count(scenario)),
@@ -301,16 +304,16 @@ mod tests {
     }
 
     /// A worker's with servers 1 and 4.
-    fn seat() -> Seat {
-        Seat::new(Part {
+    fn slot() -> WorkerSlot {
+        WorkerSlot::new(Part {
             servers: Slice::share_from(1, 0, 3),
             players: Slice::NONE,
         })
     }
 
     /// A worker's with players 0, 2 and so on.
-    fn seat_of_players() -> Seat {
-        Seat::new(Part {
+    fn slot_of_players() -> WorkerSlot {
+        WorkerSlot::new(Part {
             servers: Slice::NONE,
             players: Slice::share(0, 2),
         })
@@ -334,66 +337,66 @@ mod tests {
 
     #[test]
     fn what_the_lost_had_noted_is_used_and_no_more_is_waited_for() {
-        let mut seat = seat();
-        seat.note(note(0, 0, 0), nothing());
-        seat.note(note(1, 0, 0), nothing());
-        assert!(seat.has_noted(0) && seat.has_noted(1));
-        assert_eq!(seat.take_note(0).map(|note| note.nth), Some(0));
-        let (losses, so_far) = seat.lose(&spatial());
+        let mut slot = slot();
+        slot.note(note(0, 0, 0), nothing());
+        slot.note(note(1, 0, 0), nothing());
+        assert!(slot.has_noted(0) && slot.has_noted(1));
+        assert_eq!(slot.take_note(0).map(|note| note.nth), Some(0));
+        let (losses, so_far) = slot.lose(&spatial());
         assert!(losses.is_empty(), "it had not begun");
         let so_far = so_far.unwrap();
         assert!(so_far.fellows[0].lost && so_far.lost.is_empty());
-        assert!(seat.has_noted(1) && seat.has_noted(2));
+        assert!(slot.has_noted(1) && slot.has_noted(2));
         // Another comes, and begins with a later one.
-        seat.note(note(5, 0, 0), nothing());
-        assert_eq!(seat.take_note(1).map(|note| note.nth), Some(1));
-        assert_eq!(seat.take_note(4), None);
-        assert_eq!(seat.take_note(5).map(|note| note.nth), Some(5));
-        assert_eq!(seat.take_note(6), None);
+        slot.note(note(5, 0, 0), nothing());
+        assert_eq!(slot.take_note(1).map(|note| note.nth), Some(1));
+        assert_eq!(slot.take_note(4), None);
+        assert_eq!(slot.take_note(5).map(|note| note.nth), Some(5));
+        assert_eq!(slot.take_note(6), None);
     }
 
     #[test]
     fn whose_players_were_connected_loses_them_and_all_that_came_come_back() {
-        let mut seat = seat_of_players();
-        assert!(seat.lose(&spatial()).1.is_none(), "it had not begun");
-        seat.open();
-        seat.note(note(3, 5, 4), nothing());
+        let mut slot = slot_of_players();
+        assert!(slot.lose(&spatial()).1.is_none(), "it had not begun");
+        slot.open();
+        slot.note(note(3, 5, 4), nothing());
         let lost = |so_far: Option<Box<Outcome>>| so_far.map(|found| found.lost.len());
-        assert_eq!(lost(seat.lose(&spatial()).1), Some(4));
-        assert_eq!(seat.came, 5);
+        assert_eq!(lost(slot.lose(&spatial()).1), Some(4));
+        assert_eq!(slot.came, 5);
         // Whoever comes next and is lost before any note takes nobody along.
-        seat.open();
-        assert_eq!(lost(seat.lose(&spatial()).1), Some(0));
-        assert_eq!(seat.came, 5);
+        slot.open();
+        assert_eq!(lost(slot.lose(&spatial()).1), Some(0));
+        assert_eq!(slot.came, 5);
     }
 
     #[test]
     fn the_servers_of_the_lost_are_lost_when_they_were_heard_of_last() {
-        let mut seat = seat();
-        seat.told_until = Time::from_nanos(7);
-        assert!(!seat.open(), "nobody missed them");
-        let (losses, _) = seat.lose(&spatial());
+        let mut slot = slot();
+        slot.told_until = Time::from_nanos(7);
+        assert!(!slot.open(), "nobody missed them");
+        let (losses, _) = slot.lose(&spatial());
         // Counted among those that simulate, which the master does not.
         let servers: Vec<u32> = losses.iter().map(|loss| loss.server).collect();
         assert_eq!(servers, [0, 3, 6]);
-        assert!(losses.iter().all(|loss| loss.at == seat.told_until));
-        assert!(seat.open(), "they were missed");
+        assert!(losses.iter().all(|loss| loss.at == slot.told_until));
+        assert!(slot.open(), "they were missed");
     }
 
     #[test]
     fn somebody_is_sought_for_its_place_again_and_again_but_not_for_ever() {
-        let (mut seat, patience) = (seat(), Duration::from_secs(9));
+        let (mut slot, patience) = (slot(), Duration::from_secs(9));
         let began = Instant::now();
-        assert_eq!(seat.replace(began, patience), Ok(None));
-        seat.lose(&spatial());
+        assert_eq!(slot.replace(began, patience), Ok(None));
+        slot.lose(&spatial());
         let lost = Instant::now();
-        assert_eq!(seat.replace(began, patience), Ok(None), "not at once");
+        assert_eq!(slot.replace(began, patience), Ok(None), "not at once");
         let first = lost + REPLACE_AFTER;
-        assert_eq!(seat.replace(first, patience), Ok(Some(0)));
-        assert_eq!(seat.replace(first, patience), Ok(None));
-        assert_eq!(seat.replace(first + REPLACE_AGAIN, patience), Ok(Some(1)));
-        seat.complain("it rains".to_owned());
+        assert_eq!(slot.replace(first, patience), Ok(Some(0)));
+        assert_eq!(slot.replace(first, patience), Ok(None));
+        assert_eq!(slot.replace(first + REPLACE_AGAIN, patience), Ok(Some(1)));
+        slot.complain("it rains".to_owned());
         let late = lost + patience + REPLACE_AGAIN;
-        assert_eq!(seat.replace(late, patience), Err(": it rains".to_owned()));
+        assert_eq!(slot.replace(late, patience), Err(": it rains".to_owned()));
     }
 }
