@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::mind::{Decision, Mind, Turn};
+use crate::bot::{BotBehavior, Decision, Turn};
 use crate::scenario::Scenario;
 
 /// FNV-1a (Fowler, Noll and Vo), 64 bits: tells runs apart, and is no
@@ -23,11 +23,11 @@ pub(crate) struct Deeds {
 
 impl Deeds {
     /// Nothing yet, of a player with that mind.
-    pub(crate) fn new(mind: &Mind, scenario: &Scenario) -> Self {
+    pub(crate) fn new(bot: &BotBehavior, scenario: &Scenario) -> Self {
         let filled = scenario.filled_at();
         let ended = filled + scenario.duration.0;
         Self {
-            counted: mind.decisions_by(filled)..mind.decisions_by(ended),
+            counted: bot.decisions_by(filled)..bot.decisions_by(ended),
             hash: BASIS,
         }
     }
@@ -73,10 +73,10 @@ mod tests {
     fn what_falls_into_the_measured_time_tells_players_and_seeds_apart() {
         let scenario = Scenario::parse("lod", BUILT_IN[0].1).unwrap();
         let played = |seed, number, from, until| {
-            let mind = Mind::new(seed, number, scenario.temper);
-            let mut deeds = Deeds::new(&mind, &scenario);
+            let bot = BotBehavior::new(seed, number, scenario.bot_config);
+            let mut deeds = Deeds::new(&bot, &scenario);
             for nth in from..until {
-                deeds.note(nth, mind.decision(nth));
+                deeds.note(nth, bot.decision(nth));
             }
             deeds.fingerprint()
         };

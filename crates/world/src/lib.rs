@@ -9,7 +9,7 @@
 //! # Map
 //!
 //! - [`Scenario`]: who plays, where and how often, as a TOML file says
-//! - [`Ground`], [`Mind`], [`Movement`], [`Body`], [`Crowd`]: the world itself
+//! - [`Ground`], [`BotBehavior`], [`Movement`], [`Body`], [`Crowd`]: the world itself
 //! - [`Replica`], [`Intent`], `words`, `sight`, `ids`: the world on the wire
 //! - [`Server`]: simulates the characters and tells the gateway of them: a
 //!   [`GameServer`] alone, or a [`Master`] and a [`Region`] for each part of the
@@ -23,6 +23,7 @@
 mod assemble;
 mod bend;
 mod body;
+mod bot;
 mod company;
 mod crowd;
 mod custody;
@@ -32,7 +33,6 @@ mod ids;
 mod intent;
 mod ladder;
 mod merging;
-mod mind;
 mod outcome;
 mod part;
 mod player;
@@ -53,13 +53,13 @@ mod words;
 
 pub use assemble::{assemble, on_road, verdict};
 pub use body::{Body, Movement, Step};
+pub use bot::{BotBehavior, BotConfig, Decision, Turn};
 pub use company::{Alone, Company, Note, Truth};
 pub use crowd::{Crowd, EntityId};
 pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger, Loss, Report};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use ladder::Ladder;
-pub use mind::{Decision, Mind, Temper, Turn};
 pub use outcome::{Fellow, GatewayFigures, GatewayTicks, Handovers, Moment, Outcome, Returned};
 pub use part::{Part, Slice};
 pub use player::{Player, PlayerCounts};

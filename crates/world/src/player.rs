@@ -15,11 +15,11 @@ use lagometer_protocol::messages::channeldpb::{ChannelDataAccess, ChannelSubscri
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::bot::{BotBehavior, Turn};
 use crate::crowd::EntityId;
 use crate::deeds::Deeds;
 use crate::ids::Part;
 use crate::intent::Intent;
-use crate::mind::{Mind, Turn};
 use crate::scenario::{Channels, Scenario};
 use crate::sight::{read_entity, read_world};
 use crate::vector::Vector;
@@ -56,7 +56,7 @@ pub struct PlayerCounts {
 pub struct Player {
     number: u32,
     scenario: Arc<Scenario>,
-    mind: Mind,
+    bot: BotBehavior,
     clock: Rc<Cell<Time>>,
     intent: Intent,
     decisions: u64,
@@ -86,13 +86,13 @@ impl Player {
     /// the time of the run, which whoever drives it keeps.
     #[must_use]
     pub fn new(number: u32, scenario: Arc<Scenario>, clock: Rc<Cell<Time>>) -> Self {
-        let mind = Mind::new(scenario.seed, number, scenario.temper);
+        let bot = BotBehavior::new(scenario.seed, number, scenario.bot_config);
         Self {
             number,
-            mind,
+            bot,
             intent: Intent::default(),
-            decisions: mind.decisions_by(clock.get()),
-            deeds: Deeds::new(&mind, &scenario),
+            decisions: bot.decisions_by(clock.get()),
+            deeds: Deeds::new(&bot, &scenario),
             conn_id: None,
             pawn: None,
             observes: number < scenario.observers || scenario.all_look(),
@@ -122,9 +122,9 @@ impl Player {
 
     /// Decides what the time up to now brings and tells the server.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
-        let due = self.mind.decisions_by(now);
+        let due = self.bot.decisions_by(now);
         for nth in self.decisions..due {
-            let decision = self.mind.decision(nth);
+            let decision = self.bot.decision(nth);
             self.deeds.note(nth, decision);
             if self.pawn.is_none() {
                 continue;

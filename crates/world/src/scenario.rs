@@ -7,8 +7,8 @@ use lagometer_units::{BadInput, Span, Time, from_toml};
 use serde::{Deserialize, Serialize};
 
 use crate::body::Movement;
+use crate::bot::BotConfig;
 use crate::ground::GroundPlan;
-use crate::mind::Temper;
 use crate::space::Space;
 
 /// The scenarios that come with the program, by name.
@@ -77,7 +77,7 @@ pub struct Scenario {
     /// The ground they walk on.
     pub ground: GroundPlan,
     /// How restless they are.
-    pub temper: Temper,
+    pub bot_config: BotConfig,
     /// How characters move.
     #[serde(default)]
     pub movement: Movement,

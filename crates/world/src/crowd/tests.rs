@@ -1,8 +1,8 @@
 use lagometer_units::Share;
 
 use super::*;
+use crate::bot::{BotBehavior, BotConfig, Turn};
 use crate::ground::GroundPlan;
-use crate::mind::{Mind, Temper, Turn};
 use crate::vector::Yaw;
 use lagometer_units::Time;
 
@@ -31,20 +31,20 @@ fn crowd(players: u32, side_m: f64, built: Share) -> Crowd {
 /// Lets the players' minds drive the crowd for so many frames.
 fn play(crowd: &mut Crowd, frames: u32) {
     let tenth: Share = "10 %".parse().unwrap();
-    let temper = Temper {
+    let bot_config = BotConfig {
         turn_each_second: tenth,
         jump_each_second: tenth,
         teleport_each_second: None,
     };
-    let minds: Vec<Mind> = (0..crowd.len() as u32)
-        .map(|player| Mind::new(1, player, temper))
+    let minds: Vec<BotBehavior> = (0..crowd.len() as u32)
+        .map(|player| BotBehavior::new(1, player, bot_config))
         .collect();
     for frame in 0..frames {
         let at = |frame: u32| Time::from_nanos(u64::from(frame) * 1_000_000_000 / 30);
-        for (player, mind) in minds.iter().enumerate() {
+        for (player, bot) in minds.iter().enumerate() {
             let id = EntityId(player as u32);
-            for nth in mind.decisions_by(at(frame))..mind.decisions_by(at(frame + 1)) {
-                let decision = mind.decision(nth);
+            for nth in bot.decisions_by(at(frame))..bot.decisions_by(at(frame + 1)) {
+                let decision = bot.decision(nth);
                 if let Some(turn) = decision.turn {
                     let quarters = if turn == Turn::Left { 1 } else { -1 };
                     crowd.body_mut(id).unwrap().yaw.turn(quarters);

@@ -14,7 +14,7 @@ const TELEPORT: u64 = 5;
 /// How restless the players are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Temper {
+pub struct BotConfig {
     /// The chance each second that a player turns a quarter, left or right.
     pub turn_each_second: Share,
     /// The chance each second that a player jumps.
@@ -48,22 +48,22 @@ pub struct Decision {
 /// the time alone, so that what players do is the same whatever network and
 /// gateway carry it.
 #[derive(Clone, Copy, Debug)]
-pub struct Mind {
+pub struct BotBehavior {
     seed: u64,
-    temper: Temper,
+    bot_config: BotConfig,
     /// Where in each second this player decides; otherwise all would turn in
     /// the same frame.
     phase: f64,
 }
 
-impl Mind {
+impl BotBehavior {
     /// The mind of the player numbered `player`.
     #[must_use]
-    pub fn new(world_seed: u64, player: u32, temper: Temper) -> Self {
+    pub fn new(world_seed: u64, player: u32, bot_config: BotConfig) -> Self {
         let seed = derive(world_seed, 0, u64::from(player));
         Self {
             seed,
-            temper,
+            bot_config,
             phase: unit_interval(derive(seed, PHASE, 0)),
         }
     }
@@ -85,10 +85,10 @@ impl Mind {
             Turn::Right
         };
         Decision {
-            turn: chance(TURN, self.temper.turn_each_second).then_some(side),
-            jump: chance(JUMP, self.temper.jump_each_second),
+            turn: chance(TURN, self.bot_config.turn_each_second).then_some(side),
+            jump: chance(JUMP, self.bot_config.jump_each_second),
             teleport: self
-                .temper
+                .bot_config
                 .teleport_each_second
                 .is_some_and(|share| chance(TELEPORT, share)),
         }
@@ -101,8 +101,8 @@ mod tests {
 
     use super::*;
 
-    fn temper() -> Temper {
-        Temper {
+    fn bot_config() -> BotConfig {
+        BotConfig {
             turn_each_second: "10 %".parse().unwrap(),
             jump_each_second: "10 %".parse().unwrap(),
             teleport_each_second: None,
@@ -114,9 +114,9 @@ mod tests {
         let mut turns = [0_u32; 2];
         let mut jumps = 0_u32;
         for player in 0..100 {
-            let mind = Mind::new(1, player, temper());
+            let bot = BotBehavior::new(1, player, bot_config());
             for second in 0..100 {
-                let decision = mind.decision(second);
+                let decision = bot.decision(second);
                 match decision.turn {
                     Some(Turn::Left) => turns[0] += 1,
                     Some(Turn::Right) => turns[1] += 1,
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn players_differ_and_seeds_differ() {
         let course = |seed, player| {
-            let mind = Mind::new(seed, player, temper());
-            (0..100).map(|nth| mind.decision(nth)).collect::<Vec<_>>()
+            let bot = BotBehavior::new(seed, player, bot_config());
+            (0..100).map(|nth| bot.decision(nth)).collect::<Vec<_>>()
         };
         assert_eq!(course(1, 1), course(1, 1));
         assert_ne!(course(1, 1), course(1, 2));
@@ -146,10 +146,10 @@ mod tests {
 
     #[test]
     fn one_decision_falls_into_every_second() {
-        let mind = Mind::new(7, 3, temper());
+        let bot = BotBehavior::new(7, 3, bot_config());
         for second in 0..50_u64 {
             let start = Time::ZERO + Duration::from_secs(second);
-            let made = mind.decisions_by(start + Duration::from_secs(1)) - mind.decisions_by(start);
+            let made = bot.decisions_by(start + Duration::from_secs(1)) - bot.decisions_by(start);
             assert_eq!(made, 1);
         }
     }
