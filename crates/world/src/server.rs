@@ -5,8 +5,8 @@ mod departure;
 mod entities;
 mod luggage;
 mod master;
-mod pupil;
 mod region;
+mod server_player;
 mod taking;
 mod whole;
 

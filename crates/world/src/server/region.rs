@@ -28,7 +28,7 @@ use prost::Message as _;
 use super::departure::Departure;
 use super::entities::Entities;
 use super::luggage::{Followed, sign};
-use super::pupil::{Pupil, player_of};
+use super::server_player::{ServerPlayer, player_of};
 use super::{ServerCounts, count_refusal};
 use crate::body::Body;
 use crate::crowd::{Crowd, EntityId};
@@ -96,7 +96,7 @@ enum Stage {
 /// A player whose character this server simulates.
 #[derive(Debug)]
 struct Charge {
-    pupil: Pupil,
+    server_player: ServerPlayer,
     /// What the entity's data says its character has followed.
     told: Followed,
     /// The entity's data says that this server simulates it.
@@ -222,13 +222,13 @@ impl Region {
             };
             // What cannot be sent now must not count as told: the character's
             // place as told decides whose it is.
-            let mut replica = charge.pupil.replica.clone();
+            let mut replica = charge.server_player.replica.clone();
             let Some(actor) = replica.actor_changes(body) else {
                 continue;
             };
             let character = replica.character_changes(body);
             let mut data = words::entity_update(actor, character, now.as_secs_f64() as f32);
-            let followed = Followed::of(&charge.pupil.intent);
+            let followed = Followed::of(&charge.server_player.intent);
             if followed != charge.told {
                 followed.put_into(&mut data);
             }
@@ -241,7 +241,7 @@ impl Region {
             let sent = outbox.update(entity.0, words::ENTITY_TYPE_URL, &self.buffer);
             if sent.is_ok() {
                 self.counts.states += 1;
-                charge.pupil.replica = replica;
+                charge.server_player.replica = replica;
                 charge.told = followed;
                 charge.signed = true;
             }
@@ -259,7 +259,7 @@ impl Region {
             .charges
             .iter()
             .filter_map(|(&player, charge)| {
-                let place = charge.pupil.replica.place()?;
+                let place = charge.server_player.replica.place()?;
                 let gone_cm2 = place.ground_distance_squared(charge.interest_at);
                 (gone_cm2 >= far_cm2).then_some((player, place))
             })
@@ -273,18 +273,18 @@ impl Region {
     fn acknowledge(&mut self, now: Time, outbox: &mut Outbox) {
         for (&player, charge) in &mut self.charges {
             let cell = charge
-                .pupil
+                .server_player
                 .replica
                 .place()
                 .and_then(|place| self.space.cell_at(place));
-            let (true, Some(cell)) = (charge.pupil.answer_is_due(now), cell) else {
+            let (true, Some(cell)) = (charge.server_player.answer_is_due(now), cell) else {
                 continue;
             };
-            let answer = words::move_answer(Part::Pawn.of(player), &charge.pupil.intent);
+            let answer = words::move_answer(Part::Pawn.of(player), &charge.server_player.intent);
             let sent = outbox.message(
                 cell,
                 Broadcast(words::SINGLE_CONNECTION),
-                charge.pupil.conn_id,
+                charge.server_player.conn_id,
                 words::RPC,
                 &answer,
             );
@@ -295,7 +295,7 @@ impl Region {
     /// Simulates a character from now on.
     fn take(&mut self, player: u32, charge: Charge, body: Body) {
         let pawn = Part::Pawn.of(player);
-        self.players.insert(charge.pupil.conn_id, player);
+        self.players.insert(charge.server_player.conn_id, player);
         self.charges.insert(player, charge);
         self.crowd.take(pawn, body);
         self.claim(pawn, Custody::Took, self.clock.get());
@@ -306,7 +306,7 @@ impl Region {
         let pawn = Part::Pawn.of(player);
         self.entities.forget(player);
         if let Some(charge) = self.charges.remove(&player) {
-            self.players.remove(&charge.pupil.conn_id);
+            self.players.remove(&charge.server_player.conn_id);
         }
         if self.crowd.give_up(pawn).is_some() {
             self.claim(pawn, what, now);
@@ -338,7 +338,7 @@ impl Region {
             }),
             ..SpatialInterestQuery::default()
         };
-        let sent = outbox.update_interest(cell, charge.pupil.conn_id, query);
+        let sent = outbox.update_interest(cell, charge.server_player.conn_id, query);
         count_refusal(&mut self.counts, &sent);
     }
 

@@ -15,7 +15,7 @@ use prost::Message as _;
 
 use super::departure::Departure;
 use super::entities::Entities;
-use super::pupil::{Pupil, newcomer, player_of, read_move};
+use super::server_player::{ServerPlayer, newcomer, player_of, read_move};
 use super::taking::{self, Taking};
 use super::{ServerCounts, count_refusal};
 use crate::crowd::{Crowd, EntityId};
@@ -35,7 +35,7 @@ pub struct GameServer {
     ground: Arc<Ground>,
     crowd: Crowd,
     /// The players in the game, by their numbers.
-    pupils: BTreeMap<u32, Pupil>,
+    server_players: BTreeMap<u32, ServerPlayer>,
     /// The numbers of the players behind connections.
     players: BTreeMap<u32, u32>,
     /// Entity channels asked for: what is to be told once they are there.
@@ -60,7 +60,7 @@ impl GameServer {
             departure: Departure::default(),
             scenario,
             ground,
-            pupils: BTreeMap::new(),
+            server_players: BTreeMap::new(),
             players: BTreeMap::new(),
             channels: Entities::default(),
             clock,
@@ -149,12 +149,13 @@ impl GameServer {
     fn tell_world(&mut self, now: Time, outbox: &mut Outbox) {
         let mut update = words::WorldUpdate::new(now.as_secs_f64());
         for (entity, body) in self.crowd.own() {
-            let Some(pupil) = Part::parse(entity).and_then(|(nth, _)| self.pupils.get_mut(&nth))
+            let Some(server_player) =
+                Part::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
             else {
                 continue;
             };
-            let actor = pupil.replica.actor_changes(body);
-            let character = pupil.replica.character_changes(body);
+            let actor = server_player.replica.actor_changes(body);
+            let character = server_player.replica.character_changes(body);
             self.counts.states += u64::from(actor.is_some());
             update.push(entity, actor, character);
             if update.is_full() {
@@ -173,17 +174,18 @@ impl GameServer {
     /// Each character that changed in its own channel.
     fn tell_entities(&mut self, now: Time, outbox: &mut Outbox) {
         for (entity, body) in self.crowd.own() {
-            let Some(pupil) = Part::parse(entity).and_then(|(nth, _)| self.pupils.get_mut(&nth))
+            let Some(server_player) =
+                Part::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
             else {
                 continue;
             };
             if !self.channels.is_open(entity) {
                 continue;
             }
-            let Some(actor) = pupil.replica.actor_changes(body) else {
+            let Some(actor) = server_player.replica.actor_changes(body) else {
                 continue;
             };
-            let character = pupil.replica.character_changes(body);
+            let character = server_player.replica.character_changes(body);
             let data = words::entity_update(actor, character, now.as_secs_f64() as f32);
             self.buffer.clear();
             // A vector takes whatever is written.
@@ -198,15 +200,15 @@ impl GameServer {
 
     /// Answers moves, as often as the engine does.
     fn acknowledge(&mut self, now: Time, outbox: &mut Outbox) {
-        for (&player, pupil) in &mut self.pupils {
-            if !pupil.answer_is_due(now) {
+        for (&player, server_player) in &mut self.server_players {
+            if !server_player.answer_is_due(now) {
                 continue;
             }
-            let answer = words::move_answer(Part::Pawn.of(player), &pupil.intent);
+            let answer = words::move_answer(Part::Pawn.of(player), &server_player.intent);
             let sent = outbox.message(
                 GLOBAL,
                 Broadcast(words::SINGLE_CONNECTION),
-                pupil.conn_id,
+                server_player.conn_id,
                 words::RPC,
                 &answer,
             );
@@ -216,7 +218,7 @@ impl GameServer {
 
     /// A player has come: it gets a pawn, and everybody hears of it.
     fn admit(&mut self, conn_id: u32, player: u32, outbox: &mut Outbox) {
-        if self.pupils.contains_key(&player) || player >= self.scenario.players {
+        if self.server_players.contains_key(&player) || player >= self.scenario.players {
             return;
         }
         let (seed, radius_cm) = (self.scenario.seed, self.scenario.movement.radius_cm);
@@ -231,15 +233,16 @@ impl GameServer {
         self.crowd.take(Part::Pawn.of(player), body);
         let now = self.clock.get();
         self.players.insert(conn_id, player);
-        for (&other, pupil) in &self.pupils {
+        for (&other, server_player) in &self.server_players {
             if self.scenario.channels == Channels::Single
                 || self.channels.is_open(Part::Pawn.of(other))
             {
-                self.spawn(other, pupil.conn_id, Some(conn_id), outbox)
+                self.spawn(other, server_player.conn_id, Some(conn_id), outbox)
                     .unwrap_or(());
             }
         }
-        self.pupils.insert(player, Pupil::new(conn_id, now));
+        self.server_players
+            .insert(player, ServerPlayer::new(conn_id, now));
         let told = match self.scenario.channels {
             Channels::Single => self.spawn(player, conn_id, None, outbox),
             Channels::Entity | Channels::Spatial => {
@@ -296,7 +299,7 @@ impl GameServer {
         if self.departure.has_begun() {
             return;
         }
-        self.pupils.remove(&player);
+        self.server_players.remove(&player);
         self.crowd.give_up(Part::Pawn.of(player));
         let told = match self.scenario.channels {
             Channels::Single => {
@@ -310,11 +313,11 @@ impl GameServer {
 
     /// A player said what it wants.
     fn obey(&mut self, player: u32, intent: Intent) {
-        let Some(pupil) = self.pupils.get_mut(&player) else {
+        let Some(server_player) = self.server_players.get_mut(&player) else {
             return;
         };
         let (ground, scenario) = (&self.ground, &self.scenario);
-        let obeyed = pupil.obey(player, intent, &mut self.crowd, ground, scenario);
+        let obeyed = server_player.obey(player, intent, &mut self.crowd, ground, scenario);
         self.counts.moves += u64::from(obeyed);
     }
 

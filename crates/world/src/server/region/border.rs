@@ -16,7 +16,7 @@ use crate::crowd::EntityId;
 use crate::custody::Custody;
 use crate::server::count_refusal;
 use crate::server::luggage::Luggage;
-use crate::server::pupil::{Pupil, player_of};
+use crate::server::server_player::{ServerPlayer, player_of};
 
 /// What a server that came back is told it had.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Region {
             .charges
             .iter()
             .filter(|(_, charge)| {
-                let place = charge.pupil.replica.place();
+                let place = charge.server_player.replica.place();
                 place.is_some_and(|place| !self.is_mine(place))
             })
             .map(|(&player, _)| player)
@@ -70,7 +70,7 @@ impl Region {
             }
             if from_here {
                 if let Some(charge) = self.charges.get(&player)
-                    && let Some(place) = charge.pupil.replica.place()
+                    && let Some(place) = charge.server_player.replica.place()
                 {
                     self.counts.cell_changes += 1;
                     self.set_interest(player, place, outbox);
@@ -103,14 +103,14 @@ impl Region {
             return true;
         }
         let (conn_id, place) = (luggage.conn_id, luggage.place);
-        let pupil = Pupil {
+        let server_player = ServerPlayer {
             conn_id,
             intent: luggage.followed.intent(),
             replica: luggage.replica,
             acknowledged_at: self.clock.get(),
         };
         let charge = Charge {
-            pupil,
+            server_player,
             told: luggage.followed,
             signed: false,
             interest_at: place,

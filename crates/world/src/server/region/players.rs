@@ -15,7 +15,7 @@ use crate::custody::Custody;
 use crate::ids::Part;
 use crate::server::count_refusal;
 use crate::server::luggage::Followed;
-use crate::server::pupil::{Pupil, newcomer, read_move};
+use crate::server::server_player::{ServerPlayer, newcomer, read_move};
 use crate::words;
 
 impl Region {
@@ -37,7 +37,9 @@ impl Region {
                     if let (Some(player), Some(charge)) = (player, charge) {
                         let (ground, scenario) = (&self.ground, &self.scenario);
                         let crowd = &mut self.crowd;
-                        let obeyed = charge.pupil.obey(player, intent, crowd, ground, scenario);
+                        let obeyed = charge
+                            .server_player
+                            .obey(player, intent, crowd, ground, scenario);
                         self.counts.moves += u64::from(obeyed);
                     }
                 }
@@ -87,12 +89,15 @@ impl Region {
             return;
         };
         let body = newcomer(&self.scenario, player, place);
-        let mut pupil = Pupil::new(conn_id, now);
-        let actor = pupil.replica.actor_changes(&body).unwrap_or_default();
-        let character = pupil.replica.character_changes(&body);
+        let mut server_player = ServerPlayer::new(conn_id, now);
+        let actor = server_player
+            .replica
+            .actor_changes(&body)
+            .unwrap_or_default();
+        let character = server_player.replica.character_changes(&body);
         let data = words::entity_update(actor, character, now.as_secs_f64() as f32);
         let charge = Charge {
-            pupil,
+            server_player,
             told: Followed::default(),
             signed: false,
             interest_at: place,
@@ -127,7 +132,7 @@ impl Region {
             body,
             came_to,
         } = arrival;
-        let (conn_id, place) = (charge.pupil.conn_id, body.place);
+        let (conn_id, place) = (charge.server_player.conn_id, body.place);
         let pawn = Part::Pawn.of(player);
         let Some(cell) = self.space.cell_at(place) else {
             return;
@@ -176,7 +181,7 @@ impl Region {
         }
         let arriving = self.arriving.remove(&player).map(|it| it.body.place);
         let charge = self.charges.get(&player);
-        let place = charge.and_then(|charge| charge.pupil.replica.place());
+        let place = charge.and_then(|charge| charge.server_player.replica.place());
         if let Some(cell) = place.or(arriving).and_then(|it| self.space.cell_at(it)) {
             let gone = words::cell_without(player);
             let sent = outbox.update(cell, words::CELL_TYPE_URL, &gone);

@@ -27,14 +27,14 @@ const ACKS_PER_S: u32 = 10;
 
 /// A player, as its server knows it.
 #[derive(Debug)]
-pub(super) struct Pupil {
+pub(super) struct ServerPlayer {
     pub(super) conn_id: u32,
     pub(super) intent: Intent,
     pub(super) replica: Replica,
     pub(super) acknowledged_at: Time,
 }
 
-impl Pupil {
+impl ServerPlayer {
     /// A player who has just come and wants nothing yet.
     pub(super) fn new(conn_id: u32, now: Time) -> Self {
         Self {
