@@ -3,7 +3,7 @@
 
 mod departure;
 mod entities;
-mod luggage;
+mod handover_state;
 mod master;
 mod region;
 mod server_player;

@@ -27,7 +27,7 @@ use prost::Message as _;
 
 use super::departure::Departure;
 use super::entities::Entities;
-use super::luggage::{Followed, sign};
+use super::handover_state::{Followed, sign};
 use super::server_player::{ServerPlayer, player_of};
 use super::{ServerCounts, count_refusal};
 use crate::body::Body;

@@ -15,7 +15,7 @@ use super::{Charge, Region, Stage};
 use crate::crowd::EntityId;
 use crate::custody::Custody;
 use crate::server::count_refusal;
-use crate::server::luggage::Luggage;
+use crate::server::handover_state::HandoverState;
 use crate::server::server_player::{ServerPlayer, player_of};
 
 /// What a server that came back is told it had.
@@ -96,27 +96,28 @@ impl Region {
         data: &EntityChannelData,
         outbox: &mut Outbox,
     ) -> bool {
-        let (Some(player), Some(luggage)) = (player_of(entity), Luggage::read(data)) else {
+        let (Some(player), Some(handover_state)) = (player_of(entity), HandoverState::read(data))
+        else {
             return false;
         };
         if self.charges.contains_key(&player) {
             return true;
         }
-        let (conn_id, place) = (luggage.conn_id, luggage.place);
+        let (conn_id, place) = (handover_state.conn_id, handover_state.place);
         let server_player = ServerPlayer {
             conn_id,
-            intent: luggage.followed.intent(),
-            replica: luggage.replica,
+            intent: handover_state.followed.intent(),
+            replica: handover_state.replica,
             acknowledged_at: self.clock.get(),
         };
         let charge = Charge {
             server_player,
-            told: luggage.followed,
+            told: handover_state.followed,
             signed: false,
             interest_at: place,
         };
         self.entities.take_over(player, conn_id);
-        self.take(player, charge, luggage.body);
+        self.take(player, charge, handover_state.body);
         if self.gone.contains(&conn_id) {
             self.dismiss(conn_id, outbox);
         } else {
@@ -202,7 +203,8 @@ impl Region {
         }
         let data = EntityChannelData::decode(value);
         let is_here = |data: &EntityChannelData| {
-            Luggage::read(data).is_some_and(|luggage| self.is_mine(luggage.place))
+            HandoverState::read(data)
+                .is_some_and(|handover_state| self.is_mine(handover_state.place))
         };
         match data {
             Ok(data) if is_here(&data) => {

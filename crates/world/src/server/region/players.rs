@@ -14,7 +14,7 @@ use crate::crowd::EntityId;
 use crate::custody::Custody;
 use crate::ids::Part;
 use crate::server::count_refusal;
-use crate::server::luggage::Followed;
+use crate::server::handover_state::Followed;
 use crate::server::server_player::{ServerPlayer, newcomer, read_move};
 use crate::words;
 

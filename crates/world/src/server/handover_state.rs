@@ -72,7 +72,7 @@ pub(super) fn sign(server: u32, update: &mut EntityChannelData) {
 
 /// A character as another server left it.
 #[derive(Clone, Debug)]
-pub(super) struct Luggage {
+pub(super) struct HandoverState {
     /// The connection of its player.
     pub(super) conn_id: u32,
     pub(super) body: Body,
@@ -83,7 +83,7 @@ pub(super) struct Luggage {
     pub(super) place: Vector,
 }
 
-impl Luggage {
+impl HandoverState {
     /// Reads an entity channel's whole data; `None` where it does not say
     /// whose character it is, or where.
     pub(super) fn read(data: &EntityChannelData) -> Option<Self> {
@@ -148,7 +148,7 @@ mod tests {
         let mut data = words::entity_update(actor, replica.character_changes(&body), 1.5);
         data.obj_ref = Some(words::object(4, Part::Pawn, 88));
         Followed::of(&intent).put_into(&mut data);
-        let unpacked = Luggage::read(&data).unwrap();
+        let unpacked = HandoverState::read(&data).unwrap();
         assert_eq!(unpacked.conn_id, 88);
         assert_eq!(unpacked.body.place, body.place);
         assert_eq!(unpacked.body.speed, body.speed);
@@ -163,6 +163,6 @@ mod tests {
 
     #[test]
     fn what_says_too_little_is_nothing() {
-        assert!(Luggage::read(&EntityChannelData::default()).is_none());
+        assert!(HandoverState::read(&EntityChannelData::default()).is_none());
     }
 }
