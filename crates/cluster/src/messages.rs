@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 use lagometer_world::{
-    Claim, Custody, EntityId, Loss, Note, Outcome, Part, Report, Scenario, Truth, Vector,
+    Authority, Claim, EntityId, Loss, Note, Outcome, Part, Report, Scenario, Truth, Vector,
 };
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ pub(crate) struct Claims {
     /// How far the clock may be off that told all these instants.
     within_ns: u64,
     /// When, which character, which server, what.
-    said: Vec<(u64, u32, u32, Custody)>,
+    said: Vec<(u64, u32, u32, Authority)>,
     /// When, which server.
     losses: Vec<(u64, u32)>,
 }
@@ -208,7 +208,7 @@ mod tests {
                 within: Duration::ZERO,
                 entity: EntityId(0x8_0003),
                 server: 4,
-                what: Custody::Gave,
+                what: Authority::Gave,
             }],
             losses: vec![Loss {
                 at: Time::from_nanos(7),

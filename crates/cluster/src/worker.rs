@@ -368,7 +368,7 @@ impl Company for OtherWorkers {
                 here.say_now(&said)?;
             }
         }
-        // The coordinator has the ledger.
+        // The coordinator has the checker.
         Ok(Report::default())
     }
 

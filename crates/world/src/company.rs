@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lagometer_stats::Distribution;
 use serde::{Deserialize, Serialize};
 
+use crate::authority::Report;
 use crate::crowd::EntityId;
-use crate::custody::Report;
 use crate::merging::{merge, sum};
 use crate::outcome::{Moment, Outcome};
 use crate::vector::Vector;
@@ -85,7 +85,7 @@ pub trait Company {
     /// Takes what this part's servers say of whom they simulate: where they say
     /// something, before the gateway hears what follows from it. Returns what
     /// is to be held against each other here: what all servers say, up to the
-    /// instant that all have told of, or nothing where another has the ledger.
+    /// instant that all have told of, or nothing where another has the checker.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@
 //! - [`Replica`], [`Intent`], `words`, `sight`, `ids`: the world on the wire
 //! - [`Server`]: simulates the characters and tells the gateway of them: a
 //!   [`GameServer`] alone, or a [`Master`] and a [`Region`] for each part of the
-//!   [`Space`]; the [`Ledger`] holds that each character has one of them
+//!   [`Space`]; the [`AuthorityChecker`] holds that each character has one of them
 //! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
 //! - [`play_on`]: the course of a world on any [`Wires`], to an [`Outcome`]
 //! - [`play_part`]: the same for one of several processes, each with its
@@ -21,12 +21,12 @@
 //! - [`real`]: wires that are sockets, in real time
 
 mod assemble;
+mod authority;
 mod bend;
 mod body;
 mod bot;
 mod company;
 mod crowd;
-mod custody;
 mod deeds;
 mod ground;
 mod ids;
@@ -52,11 +52,13 @@ mod wires;
 mod words;
 
 pub use assemble::{assemble, on_road, verdict};
+pub use authority::{
+    Authority, AuthorityChecker, AuthoritySums, Claim, LONGEST_FLIGHT, Loss, Report,
+};
 pub use body::{Body, Movement, Step};
 pub use bot::{BotBehavior, BotConfig, Decision, Turn};
 pub use company::{Alone, Company, Note, Truth};
 pub use crowd::{Crowd, EntityId};
-pub use custody::{Claim, Custody, CustodySums, LONGEST_FLIGHT, Ledger, Loss, Report};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use ladder::Ladder;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lagometer_stats::{Distribution, GatewayMoment};
 use serde::{Deserialize, Serialize};
 
-use crate::custody::CustodySums;
+use crate::authority::AuthoritySums;
 use crate::player::PlayerCounts;
 use crate::scenario::Scenario;
 use crate::server::ServerCounts;
@@ -144,7 +144,7 @@ pub struct Returned {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Handovers {
     /// Whether each character had one server at every instant.
-    pub custody: CustodySums,
+    pub authority: AuthoritySums,
     /// From the old server's last frame to when the new one had it.
     pub flights: Distribution,
     /// From the last state by the old server to the first by the new, as
@@ -159,7 +159,7 @@ pub struct Handovers {
 impl Default for Handovers {
     fn default() -> Self {
         Self {
-            custody: CustodySums::default(),
+            authority: AuthoritySums::default(),
             flights: Distribution::new(),
             gaps: Distribution::new(),
             orphans: 0,

@@ -18,8 +18,8 @@ use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::authority::Claim;
 use crate::crowd::Crowd;
-use crate::custody::Claim;
 use crate::scenario::{Channels, Scenario};
 
 pub use master::Master;

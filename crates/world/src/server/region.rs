@@ -30,9 +30,9 @@ use super::entities::Entities;
 use super::handover_state::{Followed, sign};
 use super::server_player::{ServerPlayer, player_of};
 use super::{ServerCounts, count_refusal};
+use crate::authority::{Authority, Claim};
 use crate::body::Body;
 use crate::crowd::{Crowd, EntityId};
-use crate::custody::{Claim, Custody};
 use crate::ground::Ground;
 use crate::ids::Part;
 use crate::scenario::Scenario;
@@ -298,11 +298,11 @@ impl Region {
         self.players.insert(charge.server_player.conn_id, player);
         self.charges.insert(player, charge);
         self.crowd.take(pawn, body);
-        self.claim(pawn, Custody::Took, self.clock.get());
+        self.claim(pawn, Authority::Took, self.clock.get());
     }
 
     /// Simulates a character no longer. Its channels are another's, or gone.
-    fn release(&mut self, player: u32, what: Custody, now: Time) {
+    fn release(&mut self, player: u32, what: Authority, now: Time) {
         let pawn = Part::Pawn.of(player);
         self.entities.forget(player);
         if let Some(charge) = self.charges.remove(&player) {
@@ -313,7 +313,7 @@ impl Region {
         }
     }
 
-    fn claim(&mut self, entity: EntityId, what: Custody, at: Time) {
+    fn claim(&mut self, entity: EntityId, what: Authority, at: Time) {
         self.claims.push(Claim {
             at,
             // Whoever shares the clock with others knows how well.
@@ -434,11 +434,11 @@ impl Handler for Region {
                 }
                 FromGateway::ChannelDataHandover(handover) => self.handed_over(&handover, outbox),
                 FromGateway::UnsubFromChannel(left) if Some(left.conn_id) == self.conn_id => {
-                    self.lose(EntityId(channel_id), Custody::Gave);
+                    self.lose(EntityId(channel_id), Authority::Gave);
                 }
                 FromGateway::RemoveChannel(removed) => {
                     self.departure.removed(removed.channel_id);
-                    self.lose(EntityId(removed.channel_id), Custody::Dropped);
+                    self.lose(EntityId(removed.channel_id), Authority::Dropped);
                 }
                 FromGateway::RecoveryChannelData(data) => self.recover(&data),
                 FromGateway::RecoveryEnd(_) => self.recovered_all(outbox),

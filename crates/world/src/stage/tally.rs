@@ -5,8 +5,8 @@ use std::time::Duration;
 use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
+use crate::authority::{AuthorityChecker, Claim, Loss, Report};
 use crate::company::{Note, Truth};
-use crate::custody::{Claim, Ledger, Loss, Report};
 use crate::outcome::{GatewayFigures, Moment, Outcome};
 use crate::player::Player;
 use crate::scenario::Scenario;
@@ -48,7 +48,7 @@ pub(super) struct Tally {
     claims: Vec<Claim>,
     losses: Vec<Loss>,
     /// Who simulates whom, where several servers do.
-    ledger: Ledger,
+    checker: AuthorityChecker,
     /// How many servers simulate.
     simulating: u32,
 }
@@ -91,7 +91,7 @@ impl Tally {
             ages_since: Distribution::new(),
             claims: Vec::new(),
             losses: Vec::new(),
-            ledger: Ledger::default(),
+            checker: AuthorityChecker::default(),
             simulating: scenario.simulating(),
         }
     }
@@ -112,7 +112,7 @@ impl Tally {
 
     /// What servers anywhere say is held against each other.
     pub(super) fn judge(&mut self, said: Report) {
-        self.ledger.take(said);
+        self.checker.take(said);
     }
 
     /// Times between the last state by one server and the first by the next.
@@ -155,7 +155,7 @@ impl Tally {
         self.cpu_before = cpu;
         self.server_before = server;
         self.flow_before = flow;
-        self.ledger.count_from(now);
+        self.checker.count_from(now);
     }
 
     /// Looks at what a player sees.
@@ -241,8 +241,8 @@ impl Tally {
         let updates_since = updates.saturating_sub(noted.updates) + noted.forgotten;
         let seconds = now.since(noted.at).as_secs_f64().max(1e-9);
         let ages = std::mem::take(&mut self.ages_since);
-        let handovers = self.ledger.sums().completed;
-        // The ledger counts anew once, when what is measured begins.
+        let handovers = self.checker.sums().completed;
+        // The checker counts anew once, when what is measured begins.
         let handovers_since = handovers.checked_sub(noted.handovers).unwrap_or(handovers);
         let mut moment = Moment {
             at_s: now.as_secs_f64(),
@@ -363,11 +363,11 @@ impl Tally {
 
     /// What was found, at `now`; nothing is counted after it.
     pub(super) fn take_outcome(&mut self, now: Time, partial: bool) -> Outcome {
-        self.ledger.settle();
+        self.checker.settle();
         if let Some(handovers) = &mut self.outcome.handovers {
-            handovers.custody = self.ledger.sums();
-            handovers.flights = self.ledger.flights().clone();
-            handovers.orphans = self.ledger.orphans(now) as u64;
+            handovers.authority = self.checker.sums();
+            handovers.flights = self.checker.flights().clone();
+            handovers.orphans = self.checker.orphans(now) as u64;
         }
         Outcome {
             partial,

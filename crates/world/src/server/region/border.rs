@@ -12,8 +12,8 @@ use lagometer_units::Time;
 use prost::Message as _;
 
 use super::{Charge, Region, Stage};
+use crate::authority::Authority;
 use crate::crowd::EntityId;
-use crate::custody::Custody;
 use crate::server::count_refusal;
 use crate::server::handover_state::HandoverState;
 use crate::server::server_player::{ServerPlayer, player_of};
@@ -41,7 +41,7 @@ impl Region {
             .map(|(&player, _)| player)
             .collect();
         for player in leavers {
-            self.release(player, Custody::Gave, now);
+            self.release(player, Authority::Gave, now);
         }
     }
 
@@ -65,7 +65,7 @@ impl Region {
             };
             if !to_here {
                 // Known already where this server told of the crossing.
-                self.lose(entity, Custody::Gave);
+                self.lose(entity, Authority::Gave);
                 continue;
             }
             if from_here {
@@ -127,7 +127,7 @@ impl Region {
     }
 
     /// An entity is another's, or gone.
-    pub(super) fn lose(&mut self, entity: EntityId, what: Custody) {
+    pub(super) fn lose(&mut self, entity: EntityId, what: Authority) {
         self.unclaimed.remove(&entity);
         if let Some(player) = player_of(entity) {
             self.release(player, what, self.clock.get());

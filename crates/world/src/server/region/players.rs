@@ -10,8 +10,8 @@ use lagometer_protocol::{Broadcast, ToGateway};
 use prost::Message as _;
 
 use super::{Arrival, Charge, Region};
+use crate::authority::Authority;
 use crate::crowd::EntityId;
-use crate::custody::Custody;
 use crate::ids::Part;
 use crate::server::count_refusal;
 use crate::server::handover_state::Followed;
@@ -187,6 +187,6 @@ impl Region {
             let sent = outbox.update(cell, words::CELL_TYPE_URL, &gone);
             count_refusal(&mut self.counts, &sent);
         }
-        self.release(player, Custody::Dropped, self.clock.get());
+        self.release(player, Authority::Dropped, self.clock.get());
     }
 }

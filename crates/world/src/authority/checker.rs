@@ -7,7 +7,7 @@ use lagometer_stats::Distribution;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Custody, Loss, Report};
+use super::{Authority, Claim, Loss, Report};
 use crate::crowd::EntityId;
 
 /// A flight that takes longer is no handover under way any more: the character
@@ -20,7 +20,7 @@ pub const LONGEST_FLIGHT: Duration = Duration::from_secs(1);
 /// in order. It is judged in the order of its instants, once all have told of
 /// that time.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct AuthorityChecker {
     /// What is not judged yet, in its order.
     pending: VecDeque<Word>,
     /// How far two of the clocks may be apart.
@@ -29,12 +29,12 @@ pub struct Ledger {
     counts_from: Option<Time>,
     held: BTreeMap<EntityId, Holding>,
     flights: Distribution,
-    sums: CustodySums,
+    sums: AuthoritySums,
 }
 
-/// Sums of a [`Ledger`].
+/// Sums of a [`AuthorityChecker`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CustodySums {
+pub struct AuthoritySums {
     /// Handovers begun: a server let go of a character for another.
     pub begun: u64,
     /// Handovers completed: another took it up.
@@ -62,10 +62,10 @@ impl Word {
 
     /// Words of one instant: who lets go before who takes up, and who breaks
     /// off last.
-    fn order(&self) -> (Time, bool, Custody, EntityId, u32) {
+    fn order(&self) -> (Time, bool, Authority, EntityId, u32) {
         match self {
             Self::Claim(claim) => (claim.at, false, claim.what, claim.entity, claim.server),
-            Self::Loss(loss) => (loss.at, true, Custody::Lost, EntityId(0), loss.server),
+            Self::Loss(loss) => (loss.at, true, Authority::Lost, EntityId(0), loss.server),
         }
     }
 }
@@ -79,7 +79,7 @@ enum Holding {
     Nobody { since: Time, handed_over: bool },
 }
 
-impl Default for Ledger {
+impl Default for AuthorityChecker {
     fn default() -> Self {
         Self {
             pending: VecDeque::new(),
@@ -87,12 +87,12 @@ impl Default for Ledger {
             counts_from: None,
             held: BTreeMap::new(),
             flights: Distribution::new(),
-            sums: CustodySums::default(),
+            sums: AuthoritySums::default(),
         }
     }
 }
 
-impl Ledger {
+impl AuthorityChecker {
     /// Takes what all servers say, and judges as much of it as all have told
     /// of: what lies before the report's instant by more than two of their
     /// clocks may be apart.
@@ -131,7 +131,7 @@ impl Ledger {
 
     /// What was counted.
     #[must_use]
-    pub fn sums(&self) -> CustodySums {
+    pub fn sums(&self) -> AuthoritySums {
         self.sums
     }
 
@@ -163,7 +163,7 @@ impl Ledger {
             match word {
                 Word::Loss(loss) => self.lose(loss),
                 Word::Claim(claim) => {
-                    if claim.what == Custody::Took {
+                    if claim.what == Authority::Took {
                         self.let_go_before(&claim);
                     }
                     self.note(&claim);
@@ -184,7 +184,7 @@ impl Ledger {
                 );
                 claim.entity == taken.entity
                     && claim.server != taken.server
-                    && claim.what != Custody::Took
+                    && claim.what != Authority::Took
                     && claim.at <= taken.at + taken.within + claim.within
                     && is_holder
             }
@@ -209,9 +209,9 @@ impl Ledger {
         };
         self.counts_from = None;
         self.flights = Distribution::new();
-        self.sums = CustodySums {
+        self.sums = AuthoritySums {
             begun: self.held.values().filter(under_way).count() as u64,
-            ..CustodySums::default()
+            ..AuthoritySums::default()
         };
     }
 
@@ -229,7 +229,7 @@ impl Ledger {
                 within: Duration::ZERO,
                 entity,
                 server,
-                what: Custody::Lost,
+                what: Authority::Lost,
             });
         }
     }
@@ -239,7 +239,7 @@ impl Ledger {
             at, entity, server, ..
         } = *claim;
         match claim.what {
-            Custody::Took => {
+            Authority::Took => {
                 let taken = Holding::By(vec![server]);
                 match self.held.insert(entity, taken) {
                     None => {}
@@ -259,7 +259,7 @@ impl Ledger {
                     }
                 }
             }
-            Custody::Gave | Custody::Lost | Custody::Dropped => {
+            Authority::Gave | Authority::Lost | Authority::Dropped => {
                 let Some(Holding::By(by)) = self.held.get_mut(&entity) else {
                     return;
                 };
@@ -267,11 +267,11 @@ impl Ledger {
                 if !by.is_empty() {
                     return;
                 }
-                if claim.what == Custody::Dropped {
+                if claim.what == Authority::Dropped {
                     self.held.remove(&entity);
                     return;
                 }
-                let handed_over = claim.what == Custody::Gave;
+                let handed_over = claim.what == Authority::Gave;
                 self.sums.begun += u64::from(handed_over);
                 let since = at;
                 self.held
@@ -293,7 +293,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    fn claim(ms: u64, server: u32, what: Custody) -> Claim {
+    fn claim(ms: u64, server: u32, what: Authority) -> Claim {
         Claim {
             at: at(ms),
             within: Duration::ZERO,
@@ -314,45 +314,45 @@ mod tests {
 
     #[test]
     fn a_handover_is_begun_flies_and_is_completed() {
-        let mut ledger = Ledger::default();
+        let mut checker = AuthorityChecker::default();
         // In whatever order the servers are asked.
-        ledger.take(said(
+        checker.take(said(
             200,
             vec![
-                claim(140, 2, Custody::Took),
-                claim(0, 1, Custody::Took),
-                claim(100, 1, Custody::Gave),
+                claim(140, 2, Authority::Took),
+                claim(0, 1, Authority::Took),
+                claim(100, 1, Authority::Gave),
             ],
         ));
-        let sums = ledger.sums();
+        let sums = checker.sums();
         assert_eq!((sums.begun, sums.completed), (1, 1));
         assert_eq!((sums.doubled, sums.orphaned), (0, 0));
-        let flight = ledger.flights().at_share(1.0).as_millis();
+        let flight = checker.flights().at_share(1.0).as_millis();
         assert!((40..=41).contains(&flight), "{flight}");
-        assert_eq!(ledger.orphans(at(9_999)), 0);
+        assert_eq!(checker.orphans(at(9_999)), 0);
     }
 
     #[test]
     fn two_servers_at_once_are_one_too_many() {
-        let mut ledger = Ledger::default();
-        ledger.take(said(10, vec![claim(0, 1, Custody::Took)]));
-        ledger.take(said(51, vec![claim(50, 2, Custody::Took)]));
-        ledger.take(said(61, vec![claim(60, 1, Custody::Gave)]));
-        assert_eq!(ledger.sums().doubled, 1);
+        let mut checker = AuthorityChecker::default();
+        checker.take(said(10, vec![claim(0, 1, Authority::Took)]));
+        checker.take(said(51, vec![claim(50, 2, Authority::Took)]));
+        checker.take(said(61, vec![claim(60, 1, Authority::Gave)]));
+        assert_eq!(checker.sums().doubled, 1);
         // The second still has it.
-        assert_eq!(ledger.sums().begun, 0);
-        assert_eq!(ledger.orphans(at(9_999)), 0);
+        assert_eq!(checker.sums().begun, 0);
+        assert_eq!(checker.orphans(at(9_999)), 0);
     }
 
     #[test]
     fn nothing_is_judged_before_all_have_told_of_it() {
-        let mut ledger = Ledger::default();
-        ledger.take(said(10, vec![claim(0, 1, Custody::Took)]));
+        let mut checker = AuthorityChecker::default();
+        checker.take(said(10, vec![claim(0, 1, Authority::Took)]));
         // Another process has told more than the one that lets go.
-        ledger.take(said(90, vec![claim(140, 2, Custody::Took)]));
-        assert_eq!(ledger.sums(), CustodySums::default());
-        ledger.take(said(200, vec![claim(100, 1, Custody::Gave)]));
-        let sums = ledger.sums();
+        checker.take(said(90, vec![claim(140, 2, Authority::Took)]));
+        assert_eq!(checker.sums(), AuthoritySums::default());
+        checker.take(said(200, vec![claim(100, 1, Authority::Gave)]));
+        let sums = checker.sums();
         assert_eq!((sums.begun, sums.completed, sums.doubled), (1, 1, 0));
     }
 
@@ -363,16 +363,16 @@ mod tests {
                 within: Duration::from_millis(ms),
                 ..claim
             };
-            let mut ledger = Ledger::default();
-            ledger.take(said(50, vec![within(claim(0, 1, Custody::Took), gives)]));
-            ledger.take(said(
+            let mut checker = AuthorityChecker::default();
+            checker.take(said(50, vec![within(claim(0, 1, Authority::Took), gives)]));
+            checker.take(said(
                 999,
                 vec![
-                    within(claim(100, 2, Custody::Took), takes),
-                    within(claim(100 + apart_ms, 1, Custody::Gave), gives),
+                    within(claim(100, 2, Authority::Took), takes),
+                    within(claim(100 + apart_ms, 1, Authority::Gave), gives),
                 ],
             ));
-            ledger.sums()
+            checker.sums()
         };
         let good = taken_before_given(5, [2, 3]);
         assert_eq!((good.begun, good.completed, good.doubled), (1, 1, 0));
@@ -382,66 +382,66 @@ mod tests {
 
     #[test]
     fn what_nobody_takes_up_is_an_orphan() {
-        let mut ledger = Ledger::default();
-        ledger.take(said(
+        let mut checker = AuthorityChecker::default();
+        checker.take(said(
             110,
-            vec![claim(0, 1, Custody::Took), claim(100, 1, Custody::Gave)],
+            vec![claim(0, 1, Authority::Took), claim(100, 1, Authority::Gave)],
         ));
-        assert_eq!(ledger.orphans(at(1_000)), 0, "it may still fly");
-        assert_eq!(ledger.orphans(at(1_101)), 1);
-        ledger.take(said(2_001, vec![claim(2_000, 2, Custody::Took)]));
-        assert_eq!(ledger.orphans(at(9_999)), 0);
-        assert_eq!(ledger.sums().orphaned, 1);
+        assert_eq!(checker.orphans(at(1_000)), 0, "it may still fly");
+        assert_eq!(checker.orphans(at(1_101)), 1);
+        checker.take(said(2_001, vec![claim(2_000, 2, Authority::Took)]));
+        assert_eq!(checker.orphans(at(9_999)), 0);
+        assert_eq!(checker.sums().orphaned, 1);
     }
 
     #[test]
     fn a_handover_under_way_is_counted_whole() {
-        let mut ledger = Ledger::default();
-        ledger.take(said(
+        let mut checker = AuthorityChecker::default();
+        checker.take(said(
             90,
-            vec![claim(0, 1, Custody::Took), claim(50, 1, Custody::Gave)],
+            vec![claim(0, 1, Authority::Took), claim(50, 1, Authority::Gave)],
         ));
-        ledger.count_from(at(100));
+        checker.count_from(at(100));
         // It was told later than it happened.
-        ledger.take(said(
+        checker.take(said(
             130,
             vec![
-                claim(80, 2, Custody::Took),
-                claim(90, 2, Custody::Gave),
-                claim(120, 1, Custody::Took),
+                claim(80, 2, Authority::Took),
+                claim(90, 2, Authority::Gave),
+                claim(120, 1, Authority::Took),
             ],
         ));
-        assert_eq!((ledger.sums().begun, ledger.sums().completed), (1, 1));
+        assert_eq!((checker.sums().begun, checker.sums().completed), (1, 1));
     }
 
     #[test]
     fn who_breaks_off_has_nothing_and_who_leaves_is_nobodys() {
-        let mut ledger = Ledger::default();
-        ledger.take(said(5, vec![claim(0, 1, Custody::Took)]));
+        let mut checker = AuthorityChecker::default();
+        checker.take(said(5, vec![claim(0, 1, Authority::Took)]));
         let (at_10, server) = (at(10), 1);
-        ledger.take(Report {
+        checker.take(Report {
             until: at(11),
             losses: vec![Loss { at: at_10, server }],
             ..Report::default()
         });
-        assert_eq!(ledger.orphans(at(2_000)), 1);
-        ledger.take(said(501, vec![claim(500, 1, Custody::Took)]));
-        let sums = ledger.sums();
+        assert_eq!(checker.orphans(at(2_000)), 1);
+        checker.take(said(501, vec![claim(500, 1, Authority::Took)]));
+        let sums = checker.sums();
         assert_eq!((sums.begun, sums.doubled), (0, 0), "no handover");
-        ledger.take(said(601, vec![claim(600, 1, Custody::Dropped)]));
-        assert_eq!(ledger.orphans(at(9_999)), 0);
+        checker.take(said(601, vec![claim(600, 1, Authority::Dropped)]));
+        assert_eq!(checker.orphans(at(9_999)), 0);
     }
 
     #[test]
     fn the_end_judges_what_is_left() {
-        let mut ledger = Ledger::default();
-        ledger.take(said(
+        let mut checker = AuthorityChecker::default();
+        checker.take(said(
             1,
-            vec![claim(1, 1, Custody::Took), claim(2, 2, Custody::Took)],
+            vec![claim(1, 1, Authority::Took), claim(2, 2, Authority::Took)],
         ));
-        assert_eq!(ledger.sums().doubled, 0);
-        ledger.settle();
-        assert_eq!(ledger.sums().doubled, 1);
+        assert_eq!(checker.sums().doubled, 0);
+        checker.settle();
+        assert_eq!(checker.sums().doubled, 1);
     }
 
     proptest! {
@@ -452,18 +452,18 @@ mod tests {
             steps in prop::collection::vec((1_u64..400, 1_u64..400), 1..20),
             cuts in prop::collection::vec(0_u64..8_000, 0..12),
         ) {
-            let mut claims = vec![claim(0, 0, Custody::Took)];
+            let mut claims = vec![claim(0, 0, Authority::Took)];
             let (mut ms, mut holder) = (0, 0);
             for (stay_ms, fly_ms) in steps {
                 ms += stay_ms;
-                claims.push(claim(ms, holder, Custody::Gave));
+                claims.push(claim(ms, holder, Authority::Gave));
                 ms += fly_ms;
                 holder = (holder + 1) % 3;
-                claims.push(claim(ms, holder, Custody::Took));
+                claims.push(claim(ms, holder, Authority::Took));
             }
-            let mut whole = Ledger::default();
+            let mut whole = AuthorityChecker::default();
             whole.take(said(ms + 1, claims.clone()));
-            let mut cut = Ledger::default();
+            let mut cut = AuthorityChecker::default();
             let mut cuts = cuts;
             cuts.sort_unstable();
             cuts.push(ms + 1);

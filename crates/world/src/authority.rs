@@ -1,12 +1,12 @@
 //! Whether every character is simulated by exactly one server at every
 //! instant.
 //!
-//! Servers say when they begin and end to simulate a character; the [`Ledger`]
+//! Servers say when they begin and end to simulate a character; the [`AuthorityChecker`]
 //! holds what they say against each other. Between the old server's last frame
 //! with a character that has left its part and the new server's first word
 //! about it nobody simulates it: that is a handover's flight, and is timed.
 
-mod ledger;
+mod checker;
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crowd::EntityId;
 
-pub use ledger::{CustodySums, LONGEST_FLIGHT, Ledger};
+pub use checker::{AuthorityChecker, AuthoritySums, LONGEST_FLIGHT};
 
 /// A server's word that it begins or ends to simulate a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +29,13 @@ pub struct Claim {
     /// The server, by its number among those that simulate.
     pub server: u32,
     /// What happened.
-    pub what: Custody,
+    pub what: Authority,
 }
 
 /// What became of a character at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Custody {
+pub enum Authority {
     /// It has left the server's part, and another is to go on with it.
     Gave,
     /// It has left the world.
