@@ -1,13 +1,13 @@
 //! Simulated game servers: they own the world or a part of it, simulate its
 //! characters and tell the gateway of them.
 
+mod bootstrap;
 mod departure;
 mod entities;
 mod handover_state;
 mod master;
 mod region;
 mod server_player;
-mod taking;
 mod whole;
 
 use std::cell::Cell;

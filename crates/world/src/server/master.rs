@@ -15,7 +15,7 @@ use lagometer_protocol::messages::channeldpb::{
 use lagometer_protocol::{Broadcast, FromGateway};
 use prost::Message as _;
 
-use super::taking::{self, Taking};
+use super::bootstrap::{self, GlobalOwnerBootstrap};
 use super::{ServerCounts, count_refusal};
 use crate::ground::Ground;
 use crate::scenario::Scenario;
@@ -29,7 +29,7 @@ const TO_SERVERS: u32 = BroadcastType::AllButClient as u32 | BroadcastType::AllB
 pub struct Master {
     scenario: Arc<Scenario>,
     ground: Ground,
-    taking: Taking,
+    bootstrap: GlobalOwnerBootstrap,
     /// The connections of players that have asked to come in.
     players: BTreeSet<u32>,
     /// The connections of players whose cell was asked for.
@@ -43,7 +43,7 @@ impl Master {
     pub fn new(scenario: Arc<Scenario>) -> Self {
         Self {
             ground: Ground::new(&scenario.ground, scenario.seed),
-            taking: Taking::new(&scenario),
+            bootstrap: GlobalOwnerBootstrap::new(&scenario),
             scenario,
             players: BTreeSet::new(),
             asked: BTreeMap::new(),
@@ -57,18 +57,18 @@ impl Master {
     ///
     /// [`SendError`] where the outbox takes nothing.
     pub fn begin(&self, outbox: &mut Outbox) -> Result<(), SendError> {
-        taking::begin("lagometer-world-master", outbox)
+        bootstrap::begin("lagometer-world-master", outbox)
     }
 
     /// The number of its connection, once the gateway has let it in.
     #[must_use]
     pub fn conn_id(&self) -> Option<u32> {
-        self.taking.conn_id()
+        self.bootstrap.conn_id()
     }
 
     /// A world begins with this: what an earlier one left on the gateway goes.
     pub fn begin_world(&mut self) {
-        self.taking.begin_world();
+        self.bootstrap.begin_world();
     }
 
     /// Whether the gateway has given it GLOBAL.
@@ -77,7 +77,7 @@ impl Master {
     ///
     /// What is wrong with the gateway.
     pub fn is_ready(&self) -> Result<bool, &'static str> {
-        self.taking.is_done()
+        self.bootstrap.is_done()
     }
 
     /// Whether any player that asked it to come in is still there.
@@ -141,7 +141,7 @@ impl Master {
 
 impl Handler for Master {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
-        let asked = self.taking.hear(&event, outbox);
+        let asked = self.bootstrap.hear(&event, outbox);
         count_refusal(&mut self.counts, &asked);
         match event {
             Event::User {

@@ -13,10 +13,10 @@ use lagometer_protocol::{Broadcast, FromGateway};
 use lagometer_units::Time;
 use prost::Message as _;
 
+use super::bootstrap::{self, GlobalOwnerBootstrap};
 use super::departure::Departure;
 use super::entities::Entities;
 use super::server_player::{ServerPlayer, newcomer, player_of, read_move};
-use super::taking::{self, Taking};
 use super::{ServerCounts, count_refusal};
 use crate::crowd::{Crowd, EntityId};
 use crate::ground::Ground;
@@ -41,7 +41,7 @@ pub struct GameServer {
     /// Entity channels asked for: what is to be told once they are there.
     channels: Entities,
     clock: Rc<Cell<Time>>,
-    taking: Taking,
+    bootstrap: GlobalOwnerBootstrap,
     pub(super) departure: Departure,
     frozen: bool,
     counts: ServerCounts,
@@ -56,7 +56,7 @@ impl GameServer {
         let ground = Arc::new(Ground::new(&scenario.ground, scenario.seed));
         Self {
             crowd: Crowd::new(Arc::clone(&ground), scenario.movement),
-            taking: Taking::new(&scenario),
+            bootstrap: GlobalOwnerBootstrap::new(&scenario),
             departure: Departure::default(),
             scenario,
             ground,
@@ -76,18 +76,18 @@ impl GameServer {
     ///
     /// [`SendError`] where the outbox takes nothing.
     pub fn begin(&self, outbox: &mut Outbox) -> Result<(), SendError> {
-        taking::begin("lagometer-world-server", outbox)
+        bootstrap::begin("lagometer-world-server", outbox)
     }
 
     /// The number of its connection, once the gateway has let it in.
     #[must_use]
     pub fn conn_id(&self) -> Option<u32> {
-        self.taking.conn_id()
+        self.bootstrap.conn_id()
     }
 
     /// A world begins with this: what an earlier one left on the gateway goes.
     pub fn begin_world(&mut self) {
-        self.taking.begin_world();
+        self.bootstrap.begin_world();
     }
 
     /// Simulates a frame that ends at `now` and tells what changed.
@@ -118,7 +118,7 @@ impl GameServer {
     ///
     /// What is wrong with the gateway.
     pub fn is_ready(&self) -> Result<bool, &'static str> {
-        self.taking.is_done()
+        self.bootstrap.is_done()
     }
 
     /// The characters as they are.
@@ -344,7 +344,7 @@ impl GameServer {
 
 impl Handler for GameServer {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
-        let asked = self.taking.hear(&event, outbox);
+        let asked = self.bootstrap.hear(&event, outbox);
         count_refusal(&mut self.counts, &asked);
         match event {
             Event::User {

@@ -32,7 +32,7 @@ const FOREIGN: &str =
 
 /// A server on its way to owning GLOBAL.
 #[derive(Debug)]
-pub(super) struct Taking {
+pub(super) struct GlobalOwnerBootstrap {
     /// Whether a world begins: what an earlier one left goes.
     begins: bool,
     /// The channels that the players' entities will have.
@@ -59,7 +59,7 @@ enum Stage {
     Failed(&'static str),
 }
 
-impl Taking {
+impl GlobalOwnerBootstrap {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let entities = match scenario.channels {
             // They have no channels.
@@ -248,7 +248,7 @@ mod tests {
     const OWN: u32 = 7;
 
     struct Server {
-        taking: Taking,
+        bootstrap: GlobalOwnerBootstrap,
         session: Session,
     }
 
@@ -256,10 +256,10 @@ mod tests {
         /// One of `lod` that has been let in.
         fn begins(should_recover: bool) -> Self {
             let lod = BUILT_IN.iter().find(|(name, _)| *name == "lod").unwrap();
-            let mut taking = Taking::new(&Scenario::parse("lod", lod.1).unwrap());
-            taking.begin_world();
+            let mut bootstrap = GlobalOwnerBootstrap::new(&Scenario::parse("lod", lod.1).unwrap());
+            bootstrap.begin_world();
             let mut server = Self {
-                taking,
+                bootstrap,
                 session: Session::new(Settings::default()),
             };
             server.hear(&Event::LoggedIn {
@@ -271,7 +271,7 @@ mod tests {
         }
 
         fn hear(&mut self, event: &Event<'_>) {
-            let heard = self.taking.hear(event, self.session.outbox());
+            let heard = self.bootstrap.hear(event, self.session.outbox());
             heard.unwrap();
         }
 
@@ -294,7 +294,7 @@ mod tests {
 
         /// Each list that was asked for has these channels.
         fn finds(&mut self, channels: &[u32]) {
-            let stubs: Vec<Stub> = match &self.taking.stage {
+            let stubs: Vec<Stub> = match &self.bootstrap.stage {
                 Stage::Clearing { lists, .. } => lists.iter().copied().collect(),
                 Stage::Looking(stub) => vec![*stub],
                 other => panic!("{other:?}"),
@@ -319,10 +319,10 @@ mod tests {
         let mut server = Server::begins(false);
         server.gets_global();
         server.finds(&[ids::FIRST_ENTITY]);
-        assert_eq!(server.taking.is_done(), Ok(false), "is it gone?");
+        assert_eq!(server.bootstrap.is_done(), Ok(false), "is it gone?");
         server.finds(&[]);
         server.finds(&[]);
-        assert_eq!(server.taking.is_done(), Ok(true));
+        assert_eq!(server.bootstrap.is_done(), Ok(true));
     }
 
     #[test]
@@ -330,10 +330,10 @@ mod tests {
         let mut server = Server::begins(false);
         server.gets_global();
         for _ in 0..ROUNDS {
-            assert_eq!(server.taking.is_done(), Ok(false));
+            assert_eq!(server.bootstrap.is_done(), Ok(false));
             server.finds(&[ids::FIRST_ENTITY]);
         }
-        assert_eq!(server.taking.is_done(), Err(KEPT));
+        assert_eq!(server.bootstrap.is_done(), Err(KEPT));
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
             server.gets_global();
             server.finds(&[]);
             server.finds(&[id]);
-            assert_eq!(server.taking.is_done(), expected);
+            assert_eq!(server.bootstrap.is_done(), expected);
         }
     }
 
@@ -353,10 +353,10 @@ mod tests {
         let before = server.session.outbox().waiting_bytes();
         server.told(Stub(0), FromGateway::RecoveryEnd(EndRecoveryMesssage {}));
         assert!(server.session.outbox().waiting_bytes() > before);
-        assert_eq!(server.taking.is_done(), Ok(false));
+        assert_eq!(server.bootstrap.is_done(), Ok(false));
         server.gets_global();
         server.finds(&[]);
         server.finds(&[]);
-        assert_eq!(server.taking.is_done(), Ok(true));
+        assert_eq!(server.bootstrap.is_done(), Ok(true));
     }
 }
