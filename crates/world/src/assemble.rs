@@ -8,7 +8,7 @@ use lagometer_stats::{
 };
 
 use crate::bend::bend;
-use crate::deeds;
+use crate::input_digest;
 use crate::outcome::{Fellow, GatewayFigures, Moment, Outcome};
 use crate::scenario::Scenario;
 
@@ -60,7 +60,8 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         road: None,
         digest: None,
         // Who was stopped has not made all of it.
-        inputs: (!outcome.partial).then(|| format!("{:016x}", deeds::of_all(&outcome.deeds))),
+        inputs: (!outcome.partial)
+            .then(|| format!("{:016x}", input_digest::of_all(&outcome.input_digest))),
         processes: outcome
             .fellows
             .iter()

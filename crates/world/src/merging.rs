@@ -35,7 +35,7 @@ impl Outcome {
         merge(&mut self.frame_late, &other.frame_late);
         self.frames_missed += other.frames_missed;
         self.sum += other.sum;
-        self.deeds.extend(other.deeds);
+        self.input_digest.extend(other.input_digest);
         self.generator_cpu = sum(self.generator_cpu, other.generator_cpu);
         self.fellows.extend(other.fellows);
         self.wire.0 += other.wire.0;

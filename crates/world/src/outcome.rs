@@ -58,7 +58,7 @@ pub struct Outcome {
     pub sum: PlayerCounts,
     /// What each player made of the time that was measured, as a fingerprint,
     /// by its number: a function of the seed and the number alone.
-    pub deeds: BTreeMap<u32, u64>,
+    pub input_digest: BTreeMap<u32, u64>,
     /// Processor time of servers and players together; none where time is not
     /// the processor's.
     pub generator_cpu: Option<Duration>,
@@ -100,7 +100,7 @@ impl Outcome {
             frame_late: Distribution::new(),
             frames_missed: 0,
             sum: PlayerCounts::default(),
-            deeds: BTreeMap::new(),
+            input_digest: BTreeMap::new(),
             generator_cpu: None,
             fellows: Vec::new(),
             wire: (0, 0),

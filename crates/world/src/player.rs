@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bot::{BotBehavior, Turn};
 use crate::crowd::EntityId;
-use crate::deeds::Deeds;
 use crate::ids::Part;
+use crate::input_digest::InputDigest;
 use crate::intent::Intent;
 use crate::scenario::{Channels, Scenario};
 use crate::sight::{read_entity, read_world};
@@ -60,7 +60,7 @@ pub struct Player {
     clock: Rc<Cell<Time>>,
     intent: Intent,
     decisions: u64,
-    deeds: Deeds,
+    input_digest: InputDigest,
     conn_id: Option<u32>,
     /// Its own pawn, once it has one.
     pawn: Option<EntityId>,
@@ -92,7 +92,7 @@ impl Player {
             bot,
             intent: Intent::default(),
             decisions: bot.decisions_by(clock.get()),
-            deeds: Deeds::new(&bot, &scenario),
+            input_digest: InputDigest::new(&bot, &scenario),
             conn_id: None,
             pawn: None,
             observes: number < scenario.observers || scenario.all_look(),
@@ -125,7 +125,7 @@ impl Player {
         let due = self.bot.decisions_by(now);
         for nth in self.decisions..due {
             let decision = self.bot.decision(nth);
-            self.deeds.note(nth, decision);
+            self.input_digest.note(nth, decision);
             if self.pawn.is_none() {
                 continue;
             }
@@ -222,8 +222,8 @@ impl Player {
 
     /// What it decided while the world was measured, as a fingerprint.
     #[must_use]
-    pub fn deeds(&self) -> u64 {
-        self.deeds.fingerprint()
+    pub fn input_digest(&self) -> u64 {
+        self.input_digest.fingerprint()
     }
 
     /// Forgets the figures of the time before now; what it sees stays.

@@ -294,7 +294,7 @@ impl<'a, W: Wires> Stage<'a, W> {
     /// Tells what was found, and plays on until nobody needs this part's
     /// connections any more. The gateway is left as it was found.
     fn close(mut self) -> Result<Outcome, PlayError> {
-        self.tally.deeds(players(&self.wires));
+        self.tally.input_digest(players(&self.wires));
         let partial = self.company.is_stopped()?;
         let outcome = self.tally.take_outcome(self.now(), partial);
         self.company.found(&outcome)?;

@@ -333,9 +333,9 @@ impl Tally {
     }
 
     /// Notes what each player made of the measured time.
-    pub(super) fn deeds<'a>(&mut self, players: impl Iterator<Item = &'a Player>) {
-        let deeds = players.map(|player| (player.number(), player.deeds()));
-        self.outcome.deeds = deeds.collect();
+    pub(super) fn input_digest<'a>(&mut self, players: impl Iterator<Item = &'a Player>) {
+        let input_digest = players.map(|player| (player.number(), player.input_digest()));
+        self.outcome.input_digest = input_digest.collect();
     }
 
     /// What was found by now, without how it went: for whoever would miss it.

@@ -15,13 +15,13 @@ const PRIME: u64 = 0x0100_0000_01B3;
 
 /// One player's, while it grows.
 #[derive(Clone, Debug)]
-pub(crate) struct Deeds {
+pub(crate) struct InputDigest {
     /// The decisions that fall into the measured time.
     counted: Range<u64>,
     hash: u64,
 }
 
-impl Deeds {
+impl InputDigest {
     /// Nothing yet, of a player with that mind.
     pub(crate) fn new(bot: &BotBehavior, scenario: &Scenario) -> Self {
         let filled = scenario.filled_at();
@@ -51,9 +51,9 @@ impl Deeds {
     }
 }
 
-/// The fingerprint of all players' deeds, by their numbers.
-pub(crate) fn of_all<'a>(deeds: impl IntoIterator<Item = (&'a u32, &'a u64)>) -> u64 {
-    deeds.into_iter().fold(BASIS, |all, (number, deed)| {
+/// The fingerprint of all players' inputs, by their numbers.
+pub(crate) fn of_all<'a>(input_digest: impl IntoIterator<Item = (&'a u32, &'a u64)>) -> u64 {
+    input_digest.into_iter().fold(BASIS, |all, (number, deed)| {
         hash(hash(all, &number.to_le_bytes()), &deed.to_le_bytes())
     })
 }
@@ -74,11 +74,11 @@ mod tests {
         let scenario = Scenario::parse("lod", BUILT_IN[0].1).unwrap();
         let played = |seed, number, from, until| {
             let bot = BotBehavior::new(seed, number, scenario.bot_config);
-            let mut deeds = Deeds::new(&bot, &scenario);
+            let mut input_digest = InputDigest::new(&bot, &scenario);
             for nth in from..until {
-                deeds.note(nth, bot.decision(nth));
+                input_digest.note(nth, bot.decision(nth));
             }
-            deeds.fingerprint()
+            input_digest.fingerprint()
         };
         let ended = scenario.filled_at() + scenario.duration.0;
         let late = ended.as_secs_f64() as u64 + 100;
