@@ -13,7 +13,7 @@ use lagometer_remote::{Clock, Limits, Registry, Secret, Server, ServerSettings};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
-    Company, Fellow, Moment, Note, Outcome, Part, PlayError, Report, Scenario,
+    Coordination, Moment, Note, Outcome, Part, PlayError, ProcessStats, Report, Scenario,
     Server as GameServer, Slice, Truth,
 };
 
@@ -167,7 +167,7 @@ impl Coordinator {
             clock,
             start: Cell::new(Time::MAX),
         });
-        let mut company = Workers {
+        let mut coordination = Workers {
             registry: &self.registry,
             patience: self.patience,
             progress,
@@ -179,9 +179,10 @@ impl Coordinator {
             own: Truth::new(),
             waits_until: None,
         };
-        let mut outcome = play_together(&self.scenario, self.part, venue, shared, &mut company)?;
-        outcome.timeline = company.timeline;
-        outcome.fellows = vec![Fellow {
+        let mut outcome =
+            play_together(&self.scenario, self.part, venue, shared, &mut coordination)?;
+        outcome.timeline = coordination.timeline;
+        outcome.processes = vec![ProcessStats {
             at: "here".to_owned(),
             servers: self.part.servers.of(GameServer::count(&self.scenario)),
             players: self.part.players.of(self.scenario.players),
@@ -317,7 +318,7 @@ impl Workers<'_> {
     }
 }
 
-impl Company for Workers<'_> {
+impl Coordination for Workers<'_> {
     fn is_stopped(&mut self) -> Result<bool, PlayError> {
         self.attend()?;
         let is_stopped = self.stop.load(Ordering::Relaxed);
@@ -361,7 +362,7 @@ impl Company for Workers<'_> {
         }
         let is_late = self.waits_until.is_some_and(|until| Instant::now() > until);
         match self.registry.still_out() {
-            Some(worker) if is_late => Err(PlayError::Company(format!(
+            Some(worker) if is_late => Err(PlayError::Coordination(format!(
                 "worker {worker} does not tell what it found"
             ))),
             _ => Ok(false),

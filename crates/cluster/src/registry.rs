@@ -157,7 +157,7 @@ impl WorkerRegistry {
         drop(state);
         self.check()?;
         match out {
-            Some(nth) => Err(PlayError::Company(format!(
+            Some(nth) => Err(PlayError::Coordination(format!(
                 "worker {} does not get its game servers to work",
                 nth + 1
             ))),
@@ -171,7 +171,7 @@ impl WorkerRegistry {
         state.start = Some(at);
         if let Some(nth) = state.slots.iter().position(|slot| !slot.is_ready()) {
             let why = format!("worker {} left before the start", nth + 1);
-            return Err(PlayError::Company(why));
+            return Err(PlayError::Coordination(why));
         }
         drop(state);
         self.tell(&start(at));
@@ -213,7 +213,7 @@ impl WorkerRegistry {
         let now = Instant::now();
         for (index, slot) in (0..).zip(&mut state.slots) {
             let due = slot.replace(now, patience).map_err(|trouble| {
-                PlayError::Company(format!(
+                PlayError::Coordination(format!(
                     "nobody took the place of worker {} within {} s{trouble}",
                     index + 1,
                     patience.as_secs()
@@ -414,7 +414,7 @@ fn start(at: Time) -> FromCoordinator {
 
 fn failure(state: &RegistryState) -> Result<(), PlayError> {
     match &state.failed {
-        Some(why) => Err(PlayError::Company(why.clone())),
+        Some(why) => Err(PlayError::Coordination(why.clone())),
         None => Ok(()),
     }
 }

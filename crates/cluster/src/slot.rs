@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_remote::Session;
 use lagometer_units::Time;
-use lagometer_world::{Fellow, Loss, Note, Outcome, Part, Scenario, Server, Slice, Truth};
+use lagometer_world::{Loss, Note, Outcome, Part, ProcessStats, Scenario, Server, Slice, Truth};
 
 use crate::messages::{Place, places};
 
@@ -148,14 +148,14 @@ impl WorkerSlot {
                     .map(|server| Loss { at, server }),
             );
         }
-        let fellow = self.fellow(scenario, true);
+        let process_stats = self.process_stats(scenario, true);
         // One that played and has told of nothing is named all the same.
         let played = self.is_open();
         let nothing = || played.then(|| Box::new(Outcome::nothing(scenario)));
         let so_far = self.so_far.take().or_else(nothing).map(|mut found| {
-            found.fellows = vec![Fellow {
+            found.processes = vec![ProcessStats {
                 cpu: found.generator_cpu,
-                ..fellow
+                ..process_stats
             }];
             let gone = std::iter::repeat_n(WITH_ITS_PROCESS, self.connected as usize);
             found.lost.extend(gone.map(str::to_owned));
@@ -265,19 +265,19 @@ impl WorkerSlot {
 
     /// Takes all that it found.
     pub(crate) fn finish(&mut self, mut outcome: Box<Outcome>, scenario: &Scenario) {
-        outcome.fellows = vec![Fellow {
+        outcome.processes = vec![ProcessStats {
             cpu: outcome.generator_cpu,
-            ..self.fellow(scenario, false)
+            ..self.process_stats(scenario, false)
         }];
         self.found = Some(outcome);
     }
 
-    fn fellow(&self, scenario: &Scenario, lost: bool) -> Fellow {
+    fn process_stats(&self, scenario: &Scenario, lost: bool) -> ProcessStats {
         let at = self
             .worker_session
             .as_ref()
             .map(|worker_session| worker_session.peer().to_string());
-        Fellow {
+        ProcessStats {
             at: at.unwrap_or_default(),
             servers: self.part.servers.of(Server::count(scenario)),
             players: self.part.players.of(scenario.players),
@@ -345,7 +345,7 @@ mod tests {
         let (losses, so_far) = slot.lose(&spatial());
         assert!(losses.is_empty(), "it had not begun");
         let so_far = so_far.unwrap();
-        assert!(so_far.fellows[0].lost && so_far.lost.is_empty());
+        assert!(so_far.processes[0].lost && so_far.lost.is_empty());
         assert!(slot.has_noted(1) && slot.has_noted(2));
         // Another comes, and begins with a later one.
         slot.note(note(5, 0, 0), nothing());

@@ -12,7 +12,7 @@ use lagometer_remote::{Clock, Line, Remote, RemoteJob, Secret};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
-    Company, Note, Outcome, Part, PlayError, Report, Scenario, Server, Slice, Truth,
+    Coordination, Note, Outcome, Part, PlayError, Report, Scenario, Server, Slice, Truth,
 };
 
 use crate::error::Error;
@@ -202,12 +202,12 @@ impl LocalWorker {
         let gone = self.remote.gone();
         if let Some(said) = self.job.next_event(patience) {
             return serde_json::from_value(said).map(Some).map_err(|error| {
-                PlayError::Company(Error::NotUnderstood(error.to_string()).to_string())
+                PlayError::Coordination(Error::NotUnderstood(error.to_string()).to_string())
             });
         }
         // What was said before it went has been heard.
         match gone {
-            Some(why) => Err(PlayError::Company(format!(
+            Some(why) => Err(PlayError::Coordination(format!(
                 "the coordinator is gone: {why}"
             ))),
             None if self.stop.load(Ordering::Relaxed) => Err(was_stopped()),
@@ -248,7 +248,7 @@ impl LocalWorker {
     fn say_now(&self, said: &FromWorker) -> Result<(), PlayError> {
         let said = self.job.ask(&written(said));
         said.map(drop)
-            .map_err(|error| PlayError::Company(error.to_string()))
+            .map_err(|error| PlayError::Coordination(error.to_string()))
     }
 
     /// The clocks drift apart, and more is known of that with every probe.
@@ -276,7 +276,7 @@ impl LocalWorker {
 }
 
 fn was_stopped() -> PlayError {
-    PlayError::Company("it was stopped".to_owned())
+    PlayError::Coordination("it was stopped".to_owned())
 }
 
 /// The run's time, which the coordinator's clock tells.
@@ -341,7 +341,7 @@ impl OtherWorkers {
     }
 }
 
-impl Company for OtherWorkers {
+impl Coordination for OtherWorkers {
     fn came_before(&self) -> u32 {
         self.here.came
     }

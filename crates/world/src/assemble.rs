@@ -9,7 +9,7 @@ use lagometer_stats::{
 
 use crate::bend::bend;
 use crate::input_digest;
-use crate::outcome::{Fellow, GatewayFigures, Moment, Outcome};
+use crate::outcome::{GatewayFigures, Moment, Outcome, ProcessStats};
 use crate::scenario::Scenario;
 
 /// The document's account of a played world. `gateway` says where it was
@@ -63,9 +63,9 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         inputs: (!outcome.partial)
             .then(|| format!("{:016x}", input_digest::of_all(&outcome.input_digest))),
         processes: outcome
-            .fellows
+            .processes
             .iter()
-            .map(|fellow| process(fellow, seconds))
+            .map(|process_stats| process(process_stats, seconds))
             .collect(),
         bend: None,
         timeline: outcome.timeline.iter().map(moment).collect(),
@@ -211,14 +211,16 @@ fn handovers(scenario: &Scenario, outcome: &Outcome, seconds: f64) -> Option<Han
     })
 }
 
-fn process(fellow: &Fellow, seconds: f64) -> WorldProcess {
+fn process(process_stats: &ProcessStats, seconds: f64) -> WorldProcess {
     WorldProcess {
-        at: fellow.at.clone(),
-        servers: fellow.servers,
-        players: fellow.players,
-        cpu_pct: fellow.cpu.map(|cpu| 100.0 * cpu.as_secs_f64() / seconds),
-        clock_error_us: fellow.clock_error.as_secs_f64() * 1e6,
-        lost: fellow.lost,
+        at: process_stats.at.clone(),
+        servers: process_stats.servers,
+        players: process_stats.players,
+        cpu_pct: process_stats
+            .cpu
+            .map(|cpu| 100.0 * cpu.as_secs_f64() / seconds),
+        clock_error_us: process_stats.clock_error.as_secs_f64() * 1e6,
+        lost: process_stats.lost,
     }
 }
 

@@ -17,7 +17,7 @@
 //! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
 //! - [`play_on`]: the course of a world on any [`Wires`], to an [`Outcome`]
 //! - [`play_part`]: the same for one of several processes, each with its
-//!   [`Part`] and in [`Company`]
+//!   [`Part`] and in [`Coordination`]
 //! - [`real`]: wires that are sockets, in real time
 
 mod assemble;
@@ -25,7 +25,7 @@ mod authority;
 mod bend;
 mod body;
 mod bot;
-mod company;
+mod coordination;
 mod crowd;
 mod ground;
 mod ids;
@@ -57,12 +57,14 @@ pub use authority::{
 };
 pub use body::{Body, Movement, Step};
 pub use bot::{BotBehavior, BotConfig, Decision, Turn};
-pub use company::{Alone, Company, Note, Truth};
+pub use coordination::{Coordination, Note, SingleProcess, Truth};
 pub use crowd::{Crowd, EntityId};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
 pub use ladder::Ladder;
-pub use outcome::{Fellow, GatewayFigures, GatewayTicks, Handovers, Moment, Outcome, Returned};
+pub use outcome::{
+    GatewayFigures, GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned,
+};
 pub use part::{Part, Slice};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;

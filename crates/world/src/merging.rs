@@ -37,7 +37,7 @@ impl Outcome {
         self.sum += other.sum;
         self.input_digest.extend(other.input_digest);
         self.generator_cpu = sum(self.generator_cpu, other.generator_cpu);
-        self.fellows.extend(other.fellows);
+        self.processes.extend(other.processes);
         self.wire.0 += other.wire.0;
         self.wire.1 += other.wire.1;
         if let (Some(mine), Some(theirs)) = (&mut self.handovers, &other.handovers) {

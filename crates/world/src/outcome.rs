@@ -64,7 +64,7 @@ pub struct Outcome {
     pub generator_cpu: Option<Duration>,
     /// Who played which part and what that cost, where several processes
     /// shared the world.
-    pub fellows: Vec<Fellow>,
+    pub processes: Vec<ProcessStats>,
     /// Bytes that went to players and servers, and from them.
     pub wire: (u64, u64),
     /// What the gateway said of itself, where it was asked.
@@ -102,7 +102,7 @@ impl Outcome {
             sum: PlayerCounts::default(),
             input_digest: BTreeMap::new(),
             generator_cpu: None,
-            fellows: Vec::new(),
+            processes: Vec::new(),
             wire: (0, 0),
             gateway: None,
             handovers: scenario.space.map(|_| Handovers::default()),
@@ -114,7 +114,7 @@ impl Outcome {
 
 /// One of several processes that played a world together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fellow {
+pub struct ProcessStats {
     /// Where it is: its address, or `here`.
     pub at: String,
     /// Game servers that it played.

@@ -15,7 +15,7 @@ use lagometer_client::{Event, Handler, Outbox, Settings};
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::company::{Alone, Company};
+use crate::coordination::{Coordination, SingleProcess};
 use crate::outcome::{GatewayFigures, GatewayTicks, Moment, Outcome};
 use crate::part::Part;
 use crate::scenario::Scenario;
@@ -41,7 +41,7 @@ pub trait RunClock {
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`] where they are not.
+    /// [`PlayError::Coordination`] where they are not.
     fn start(&self) -> Result<(), PlayError>;
 
     /// The time since the start. It never goes back.
@@ -96,20 +96,27 @@ pub fn play(
 }
 
 /// Plays a part of `scenario` on the gateway at `venue`, by the clock that
-/// `company` shares: see [`play_part`].
+/// `coordination` shares: see [`play_part`].
 ///
 /// # Errors
 ///
-/// As [`play`], and [`PlayError::Company`] where one of the others is gone.
+/// As [`play`], and [`PlayError::Coordination`] where one of the others is gone.
 pub fn play_together(
     scenario: &Arc<Scenario>,
     part: Part,
     venue: &Venue,
     shared: Rc<dyn RunClock>,
-    company: &mut dyn Company,
+    coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
     let mut roads = Plain(*venue);
-    play_by(scenario, part, &mut roads, venue.metrics, shared, company)
+    play_by(
+        scenario,
+        part,
+        &mut roads,
+        venue.metrics,
+        shared,
+        coordination,
+    )
 }
 
 /// Plays `scenario` over sockets that come from `roads`; `metrics` is where the
@@ -126,7 +133,7 @@ pub fn play_over(
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
     let own = Rc::new(OwnClock(Cell::new(Instant::now())));
-    let mut alone = Alone::new(progress, stop);
+    let mut alone = SingleProcess::new(progress, stop);
     play_by(scenario, Part::WHOLE, roads, metrics, own, &mut alone)
 }
 
@@ -136,7 +143,7 @@ fn play_by(
     roads: &mut dyn Roads,
     metrics: Option<SocketAddr>,
     time: Rc<dyn RunClock>,
-    company: &mut dyn Company,
+    coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
     let sockets = Sockets {
@@ -148,7 +155,7 @@ fn play_by(
         watch: None,
         measured_from: Time::ZERO,
     };
-    play_part(scenario, part, sockets, &clock, company)
+    play_part(scenario, part, sockets, &clock, coordination)
 }
 
 /// A process's own time, from one of its instants on.

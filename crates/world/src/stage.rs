@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 
-use crate::company::{Alone, Company, Truth};
+use crate::coordination::{Coordination, SingleProcess, Truth};
 use crate::outcome::{Moment, Outcome};
 use crate::part::Part;
 use crate::player::Player;
@@ -62,25 +62,25 @@ pub fn play_on<W: Wires>(
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
-    let mut alone = Alone::new(progress, stop);
+    let mut alone = SingleProcess::new(progress, stop);
     play_part(scenario, Part::WHOLE, wires, clock, &mut alone)
 }
 
-/// Plays a part of `scenario` on `wires`, in `company` of those who play the
+/// Plays a part of `scenario` on `wires`, in `coordination` of those who play the
 /// others at the same time: see [`play_on`]. What is found is of this part; the
 /// company hears of it before the connections end.
 ///
 /// # Errors
 ///
-/// As [`play_on`], and [`PlayError::Company`] where one of the others is gone.
+/// As [`play_on`], and [`PlayError::Coordination`] where one of the others is gone.
 pub fn play_part<W: Wires>(
     scenario: &Arc<Scenario>,
     part: Part,
     wires: W,
     clock: &Rc<Cell<Time>>,
-    company: &mut dyn Company,
+    coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
-    let mut stage = Stage::open(scenario, part, wires, clock, company)?;
+    let mut stage = Stage::open(scenario, part, wires, clock, coordination)?;
     stage.fill()?;
     stage.measure()?;
     stage.compare()?;
@@ -92,7 +92,7 @@ struct Stage<'a, W> {
     scenario: Arc<Scenario>,
     part: Part,
     wires: W,
-    company: &'a mut dyn Company,
+    coordination: &'a mut dyn Coordination,
     /// By their numbers; all but one that owns GLOBAL alone simulate.
     servers: BTreeMap<u32, PeerId>,
     players: BTreeMap<u32, PeerId>,
@@ -116,14 +116,14 @@ impl<'a, W: Wires> Stage<'a, W> {
         part: Part,
         wires: W,
         clock: &Rc<Cell<Time>>,
-        company: &'a mut dyn Company,
+        coordination: &'a mut dyn Coordination,
     ) -> Result<Self, PlayError> {
         let mut stage = Self {
             tally: Tally::new(scenario, wires.processor_time()),
             scenario: Arc::clone(scenario),
             part,
             wires,
-            company,
+            coordination,
             servers: BTreeMap::new(),
             players: BTreeMap::new(),
             absent: BTreeMap::new(),
@@ -241,7 +241,7 @@ impl<'a, W: Wires> Stage<'a, W> {
         loop {
             self.run_until(until)?;
             let settled = self.settled_at.min(settled_by);
-            if until < settled && !self.company.is_stopped()? {
+            if until < settled && !self.coordination.is_stopped()? {
                 until = settled;
                 continue;
             }
@@ -250,7 +250,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             };
             self.collect()?;
             let all_right = self.tally.compare(&truth, players(&self.wires));
-            if all_right || until >= give_up || self.company.is_stopped()? {
+            if all_right || until >= give_up || self.coordination.is_stopped()? {
                 return Ok(());
             }
             until += COMPARE_AGAIN;
@@ -269,10 +269,10 @@ impl<'a, W: Wires> Stage<'a, W> {
                 self.stand()?;
                 stand_at = now + COMPARE_AGAIN;
             }
-            if let Some(truth) = self.company.truth()? {
+            if let Some(truth) = self.coordination.truth()? {
                 return Ok(Some(truth));
             }
-            if self.company.is_stopped()? && now.since(began) > LAST_WORD {
+            if self.coordination.is_stopped()? && now.since(began) > LAST_WORD {
                 return Ok(None);
             }
             self.step(now + HEARING)?;
@@ -288,17 +288,17 @@ impl<'a, W: Wires> Stage<'a, W> {
             .collect();
         // Where all are is the last that is said of it.
         self.collect()?;
-        self.company.stand(own)
+        self.coordination.stand(own)
     }
 
     /// Tells what was found, and plays on until nobody needs this part's
     /// connections any more. The gateway is left as it was found.
     fn close(mut self) -> Result<Outcome, PlayError> {
         self.tally.input_digest(players(&self.wires));
-        let partial = self.company.is_stopped()?;
+        let partial = self.coordination.is_stopped()?;
         let outcome = self.tally.take_outcome(self.now(), partial);
-        self.company.found(&outcome)?;
-        while !self.company.is_over()? {
+        self.coordination.found(&outcome)?;
+        while !self.coordination.is_over()? {
             self.step(self.now() + HEARING)?;
         }
         self.leave();
@@ -307,7 +307,7 @@ impl<'a, W: Wires> Stage<'a, W> {
 
     /// Does what is due and serves the connections until `end`.
     fn run_until(&mut self, end: Time) -> Result<(), PlayError> {
-        while !self.company.is_stopped()? {
+        while !self.coordination.is_stopped()? {
             let now = self.now();
             self.clock.set(now);
             if now >= end {
@@ -360,7 +360,7 @@ impl<'a, W: Wires> Stage<'a, W> {
                 note.moment.gateway_ticks = self.wires.gateway_ticks();
                 let (tally, wires) = (&self.tally, &self.wires);
                 let so_far = || tally.so_far(players(wires), counts, flow, cpu);
-                self.company.note(note, &so_far)?;
+                self.coordination.note(note, &so_far)?;
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
         }
@@ -430,7 +430,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             }
         }
         let own = self.tally.report(self.wires.now());
-        let said = self.company.report(own)?;
+        let said = self.coordination.report(own)?;
         self.tally.judge(said);
         Ok(())
     }

@@ -53,7 +53,7 @@ pub enum PlayError {
     ServerLost(String),
     /// Others play parts of the world, and one of them is gone.
     #[error("{0}")]
-    Company(String),
+    Coordination(String),
     /// The system refused something.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -69,7 +69,7 @@ pub trait Wires {
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`] where they are not.
+    /// [`PlayError::Coordination`] where they are not.
     fn start(&mut self) -> Result<(), PlayError>;
 
     /// The time since the start.

@@ -126,7 +126,7 @@ impl<W: Wires> Stage<'_, W> {
     /// that is lost. Whether it has: a gateway that was there before may be
     /// killed and start again, and is tried again then.
     pub(super) fn let_in(&mut self, number: u32) -> Result<bool, PlayError> {
-        let came_before = self.company.came_before();
+        let came_before = self.coordination.came_before();
         let was_there = came_before > 0 || !self.players.is_empty();
         match self.connect_player(number) {
             Ok(()) => {}

@@ -6,7 +6,7 @@ use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
 use crate::authority::{AuthorityChecker, Claim, Loss, Report};
-use crate::company::{Note, Truth};
+use crate::coordination::{Note, Truth};
 use crate::outcome::{GatewayFigures, Moment, Outcome};
 use crate::player::Player;
 use crate::scenario::Scenario;

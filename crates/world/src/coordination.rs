@@ -2,7 +2,7 @@
 //!
 //! Every process goes through the course of the world by the same clock, with
 //! the part it plays ([`Part`](crate::Part)). What it must learn of the others
-//! it learns from its [`Company`]; a process that plays the whole world keeps
+//! it learns from its [`Coordination`]; a process that plays the whole world keeps
 //! its own.
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl Note {
 }
 
 /// Those who play a world together, as one of them sees them.
-pub trait Company {
+pub trait Coordination {
     /// How many of this part's players, in the order of their numbers, had come
     /// to another process that played it and is lost: they come back.
     fn came_before(&self) -> u32 {
@@ -70,7 +70,7 @@ pub trait Company {
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`] where one of the others is gone, as in all that
+    /// [`PlayError::Coordination`] where one of the others is gone, as in all that
     /// follows.
     fn is_stopped(&mut self) -> Result<bool, PlayError>;
 
@@ -79,7 +79,7 @@ pub trait Company {
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`].
+    /// [`PlayError::Coordination`].
     fn note(&mut self, note: Note, so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError>;
 
     /// Takes what this part's servers say of whom they simulate: where they say
@@ -89,7 +89,7 @@ pub trait Company {
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`].
+    /// [`PlayError::Coordination`].
     fn report(&mut self, own: Report) -> Result<Report, PlayError>;
 
     /// Takes where the characters of this part's servers are, if it has any,
@@ -98,7 +98,7 @@ pub trait Company {
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`].
+    /// [`PlayError::Coordination`].
     fn stand(&mut self, own: Truth) -> Result<(), PlayError>;
 
     /// Where the characters of all servers are; `None` while that is not
@@ -106,32 +106,32 @@ pub trait Company {
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`].
+    /// [`PlayError::Coordination`].
     fn truth(&mut self) -> Result<Option<Truth>, PlayError>;
 
     /// Takes what was found here.
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`].
+    /// [`PlayError::Coordination`].
     fn found(&mut self, outcome: &Outcome) -> Result<(), PlayError>;
 
     /// Whether this part's connections may end: nobody looks at them any more.
     ///
     /// # Errors
     ///
-    /// [`PlayError::Company`].
+    /// [`PlayError::Coordination`].
     fn is_over(&mut self) -> Result<bool, PlayError>;
 }
 
 /// Nobody else: this process plays the whole world.
-pub struct Alone<'a> {
+pub struct SingleProcess<'a> {
     progress: &'a mut dyn FnMut(&Moment),
     stop: &'a AtomicBool,
     truth: Option<Truth>,
 }
 
-impl<'a> Alone<'a> {
+impl<'a> SingleProcess<'a> {
     /// `progress` hears of every half second; when `stop` becomes true, the
     /// world stops where it is.
     #[must_use]
@@ -144,7 +144,7 @@ impl<'a> Alone<'a> {
     }
 }
 
-impl Company for Alone<'_> {
+impl Coordination for SingleProcess<'_> {
     fn is_stopped(&mut self) -> Result<bool, PlayError> {
         Ok(self.stop.load(Ordering::Relaxed))
     }
