@@ -7,7 +7,7 @@ use lagometer_stats::{
     WorldRoad, WorldTier,
 };
 
-use crate::bend::bend;
+use crate::bottleneck::bottleneck;
 use crate::input_digest;
 use crate::outcome::{GatewayFigures, Moment, Outcome, ProcessStats};
 use crate::scenario::Scenario;
@@ -85,7 +85,7 @@ pub fn on_road(scenario: &Scenario, mut world: World, road: WorldRoad) -> World 
 
 fn judge(scenario: &Scenario, world: &World) -> Option<String> {
     let every: Vec<Duration> = scenario.tiers.iter().map(|tier| tier.every.0).collect();
-    bend(world, &every)
+    bottleneck(world, &every)
 }
 
 /// The answer in one sentence.
@@ -292,7 +292,7 @@ pub(crate) mod tests {
     #[test]
     fn what_is_carried_is_said_with_its_age() {
         let world = carried();
-        assert_eq!(bend(&world, &WINDOW), None);
+        assert_eq!(bottleneck(&world, &WINDOW), None);
         assert_eq!(
             verdict(&world),
             "150 players are carried: what they see of each other is 39 ms old at the median and 68 ms at p99."
@@ -303,10 +303,10 @@ pub(crate) mod tests {
     fn a_server_that_broke_off_is_not_called_too_slow() {
         let mut world = carried();
         world.frames.per_s = 20.0;
-        assert!(bend(&world, &WINDOW).is_some());
+        assert!(bottleneck(&world, &WINDOW).is_some());
         world.players.servers_lost = 1;
         world.players.servers_returned = 1;
-        assert_eq!(bend(&world, &WINDOW), None);
+        assert_eq!(bottleneck(&world, &WINDOW), None);
         assert!(verdict(&world).ends_with("; a game server broke off and came back."));
     }
 
@@ -315,24 +315,28 @@ pub(crate) mod tests {
         let mut world = carried();
         world.players.lost = 40;
         world.players.returned = 40;
-        assert!(bend(&world, &WINDOW).unwrap().starts_with("40 players"));
+        assert!(
+            bottleneck(&world, &WINDOW)
+                .unwrap()
+                .starts_with("40 players")
+        );
         world.processes = vec![WorldProcess {
             players: 50,
             lost: true,
             ..WorldProcess::default()
         }];
-        assert_eq!(bend(&world, &WINDOW), None);
+        assert_eq!(bottleneck(&world, &WINDOW), None);
         let words = "; 40 players were lost with their process and came back.";
         assert!(verdict(&world).ends_with(words));
         world.players.returned = 39;
-        assert!(bend(&world, &WINDOW).is_some());
+        assert!(bottleneck(&world, &WINDOW).is_some());
     }
 
     #[test]
     fn the_generator_is_suspected_first() {
         let mut world = carried();
         world.sight.worst_gap_p99_ms = Some(500.0);
-        let named = |world: &World, word: &str| bend(world, &WINDOW).unwrap().contains(word);
+        let named = |world: &World, word: &str| bottleneck(world, &WINDOW).unwrap().contains(word);
         assert!(named(&world, "windows come up to 500 ms apart"));
         world.players.in_game = 149;
         assert!(named(&world, "only 149 of 150 players"));

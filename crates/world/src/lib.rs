@@ -22,16 +22,16 @@
 
 mod assemble;
 mod authority;
-mod bend;
 mod body;
 mod bot;
+mod bottleneck;
+mod capacity_search;
 mod coordination;
 mod crowd;
 mod ground;
 mod ids;
 mod input_digest;
 mod intent;
-mod ladder;
 mod merging;
 mod outcome;
 mod part;
@@ -57,11 +57,11 @@ pub use authority::{
 };
 pub use body::{Body, Movement, Step};
 pub use bot::{BotBehavior, BotConfig, Decision, Turn};
+pub use capacity_search::CapacitySearch;
 pub use coordination::{Coordination, Note, SingleProcess, Truth};
 pub use crowd::{Crowd, EntityId};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
-pub use ladder::Ladder;
 pub use outcome::{
     GatewayFigures, GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned,
 };

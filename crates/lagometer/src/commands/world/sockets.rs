@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 
 use lagometer_stats::{Warning, World};
 use lagometer_world::real::{Venue, play};
-use lagometer_world::{Ladder, Moment, Scenario, assemble, verdict};
+use lagometer_world::{CapacitySearch, Moment, Scenario, assemble, verdict};
 
 use super::exporter::Exporter;
 use super::own_gateway::OwnGateway;
@@ -32,16 +32,16 @@ pub(super) fn play_all(
         Some(at) => Some(Exporter::start(address(at, "--export")?, &scenario.name)?),
         None => None,
     };
-    let mut ladder = Ladder::new(players, arguments.until_it_bends);
+    let mut capacity_search = CapacitySearch::new(players, arguments.until_it_bends);
     let (mut worlds, mut partial, mut failed): (Vec<World>, _, _) = (Vec::new(), false, None);
-    while let Some(players) = ladder.next_step()
+    while let Some(players) = capacity_search.next_step()
         && !partial
     {
         let scenario = Arc::new(with_players(scenario, players)?);
         match play_one(&scenario, arguments, exporter.as_ref(), stop) {
             Ok((world, cut_short)) => {
                 note!("lagometer: {}", verdict(&world));
-                ladder.note(players, world.is_carried());
+                capacity_search.note(players, world.is_carried());
                 worlds.push(world);
                 partial = cut_short;
             }
@@ -58,7 +58,7 @@ pub(super) fn play_all(
     document.partial = partial;
     document
         .warnings
-        .extend(left_out(&ladder.left_out(), partial));
+        .extend(left_out(&capacity_search.left_out(), partial));
     if let Some((players, failure)) = &failed {
         document.warnings.push(Warning {
             what: format!("{players} players could not be played."),

@@ -8,7 +8,7 @@ use crate::scenario::MOST_PLAYERS;
 /// the machine's doing.
 const FALLS: usize = 2;
 
-/// The search for the bend ends where what is between is this share of what is
+/// The search for the bottleneck ends where what is between is this share of what is
 /// carried, as the divisor: an eighth. Two runs of one number differ by less
 /// only on a very quiet machine.
 const FINE: u32 = 8;
@@ -19,14 +19,14 @@ const FINE: u32 = 8;
 /// Ask for the [`next_step`](Self::next_step), play it, and
 /// [`note`](Self::note) whether it held.
 #[derive(Clone, Debug)]
-pub struct Ladder {
+pub struct CapacitySearch {
     asked: VecDeque<u32>,
     until_it_bends: bool,
     found: BTreeMap<u32, bool>,
     falls: usize,
 }
 
-impl Ladder {
+impl CapacitySearch {
     /// A climb over the numbers `asked`, fewest first, each once. With
     /// `until_it_bends` it goes on after them: twice as many as long as all
     /// hold, half as many as long as none does, and then into the middle, until
@@ -97,41 +97,41 @@ mod tests {
     use super::*;
 
     /// Climbs with a gateway that carries so many; returns what was played.
-    fn climb(ladder: &mut Ladder, carries: u32) -> Vec<u32> {
+    fn climb(capacity_search: &mut CapacitySearch, carries: u32) -> Vec<u32> {
         let mut played = Vec::new();
-        while let Some(players) = ladder.next_step() {
+        while let Some(players) = capacity_search.next_step() {
             played.push(players);
             assert!(played.len() < 100, "{played:?}");
-            ladder.note(players, players <= carries);
+            capacity_search.note(players, players <= carries);
         }
         played
     }
 
     #[test]
     fn a_list_is_played_from_few_to_many_until_two_in_a_row_fail() {
-        let mut ladder = Ladder::new(&[800, 100, 200, 400, 1600, 100], false);
-        assert_eq!(climb(&mut ladder, 150), [100, 200, 400]);
-        assert_eq!(ladder.left_out(), [800, 1600]);
-        let mut ladder = Ladder::new(&[100, 200], false);
-        assert_eq!(climb(&mut ladder, 150), [100, 200]);
-        assert!(ladder.left_out().is_empty());
+        let mut capacity_search = CapacitySearch::new(&[800, 100, 200, 400, 1600, 100], false);
+        assert_eq!(climb(&mut capacity_search, 150), [100, 200, 400]);
+        assert_eq!(capacity_search.left_out(), [800, 1600]);
+        let mut capacity_search = CapacitySearch::new(&[100, 200], false);
+        assert_eq!(climb(&mut capacity_search, 150), [100, 200]);
+        assert!(capacity_search.left_out().is_empty());
     }
 
     #[test]
     fn one_that_fails_between_two_that_hold_ends_nothing() {
-        let mut ladder = Ladder::new(&[1, 2, 3, 4], false);
+        let mut capacity_search = CapacitySearch::new(&[1, 2, 3, 4], false);
         for (players, held) in [(1, true), (2, false), (3, true), (4, false)] {
-            assert_eq!(ladder.next_step(), Some(players));
-            ladder.note(players, held);
+            assert_eq!(capacity_search.next_step(), Some(players));
+            capacity_search.note(players, held);
         }
-        assert_eq!(ladder.next_step(), None);
+        assert_eq!(capacity_search.next_step(), None);
     }
 
     #[test]
     fn the_bend_is_found_from_either_side() {
         let found = |from: u32, carries: u32| {
-            let mut ladder = Ladder::new(&[from], true);
-            let mut played = climb(&mut ladder, carries);
+            let mut capacity_search = CapacitySearch::new(&[from], true);
+            let mut played = climb(&mut capacity_search, carries);
             played.sort_unstable();
             let held = played.iter().rev().find(|players| **players <= carries);
             let failed = played.iter().find(|players| **players > carries);
@@ -150,9 +150,12 @@ mod tests {
 
     #[test]
     fn a_search_ends_where_nothing_bends_or_holds() {
-        let mut ladder = Ladder::new(&[60_000], true);
-        assert_eq!(climb(&mut ladder, u32::MAX), [60_000, MOST_PLAYERS]);
-        let mut ladder = Ladder::new(&[5], true);
-        assert_eq!(climb(&mut ladder, 0), [5, 2, 1]);
+        let mut capacity_search = CapacitySearch::new(&[60_000], true);
+        assert_eq!(
+            climb(&mut capacity_search, u32::MAX),
+            [60_000, MOST_PLAYERS]
+        );
+        let mut capacity_search = CapacitySearch::new(&[5], true);
+        assert_eq!(climb(&mut capacity_search, 0), [5, 2, 1]);
     }
 }

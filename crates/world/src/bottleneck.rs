@@ -36,7 +36,7 @@ const MERGED_PCT: f64 = 1.0;
 /// What gave way first. In the order in which one thing causes another: a
 /// generator that is full measures itself, and whatever else is late is its
 /// doing.
-pub(crate) fn bend(world: &World, every: &[Duration]) -> Option<String> {
+pub(crate) fn bottleneck(world: &World, every: &[Duration]) -> Option<String> {
     if let Some(generator) = world
         .busiest_cpu_pct()
         .filter(|cpu_pct| *cpu_pct > FULL_PCT)
@@ -157,7 +157,7 @@ mod tests {
     use crate::assemble::tests::{WINDOW, carried};
 
     fn says(world: &World, words: &str) {
-        let said = bend(world, &WINDOW).unwrap();
+        let said = bottleneck(world, &WINDOW).unwrap();
         assert!(said.contains(words), "{said}");
     }
 
@@ -173,7 +173,7 @@ mod tests {
             },
             ..WorldRoad::default()
         });
-        assert_eq!(bend(&world, &WINDOW), None, "nothing is old");
+        assert_eq!(bottleneck(&world, &WINDOW), None, "nothing is old");
         world.sight.stale_share = 0.06;
         says(&world, "the road to players is full, 2 % of its packets");
         let down = |world: &mut World| world.road.take().unwrap().down;
@@ -191,7 +191,11 @@ mod tests {
         world.road = on(WorldWay::default(), lossy);
         says(&world, "the road from players loses 6 %");
         world.road = on(WorldWay::default(), WorldWay::default());
-        assert_eq!(bend(&world, &WINDOW), None, "it is far away, not full");
+        assert_eq!(
+            bottleneck(&world, &WINDOW),
+            None,
+            "it is far away, not full"
+        );
     }
 
     #[test]
