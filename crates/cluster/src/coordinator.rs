@@ -56,7 +56,7 @@ pub struct Settings<'a> {
     /// where there is none, they are played here.
     pub server_workers: u32,
     /// How long workers may take to come, and to be replaced.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Waits for workers, and plays a world with them.
@@ -69,7 +69,7 @@ pub struct Coordinator {
     part: Part,
     /// How many there are to be.
     workers: u32,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Coordinator {
@@ -102,7 +102,7 @@ impl Coordinator {
             scenario: Arc::new(scenario),
             part,
             workers,
-            patience: settings.patience,
+            timeout: settings.timeout,
         })
     }
 
@@ -112,7 +112,7 @@ impl Coordinator {
         self.server.address()
     }
 
-    /// Waits until all workers are ready, as long as there is patience.
+    /// Waits until all workers are ready, as long as there is timeout.
     /// `meanwhile` is told often how many are, and may end the waiting.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Coordinator {
         &self,
         mut meanwhile: impl FnMut(u32) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (began, patience) = (Instant::now(), self.patience);
+        let (began, timeout) = (Instant::now(), self.timeout);
         let mut came = 0;
         loop {
             meanwhile(came)?;
@@ -130,12 +130,12 @@ impl Coordinator {
             if came == self.workers {
                 return Ok(());
             }
-            let left = patience.saturating_sub(began.elapsed());
+            let left = timeout.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return Err(E::from(Error::Missing {
                     came,
                     asked: self.workers,
-                    within_s: patience.as_secs(),
+                    within_s: timeout.as_secs(),
                 }));
             }
             came = self
@@ -169,7 +169,7 @@ impl Coordinator {
         });
         let mut coordination = Workers {
             registry: &self.registry,
-            patience: self.patience,
+            timeout: self.timeout,
             progress,
             on_event,
             stop,
@@ -277,7 +277,7 @@ impl RunClock for OwnTime {
 /// The workers, as the coordinator's stage sees them.
 struct Workers<'a> {
     registry: &'a WorkerRegistry,
-    patience: Duration,
+    timeout: Duration,
     progress: &'a mut dyn FnMut(&Moment),
     on_event: &'a mut dyn FnMut(Event),
     stop: &'a AtomicBool,
@@ -294,7 +294,7 @@ struct Workers<'a> {
 impl Workers<'_> {
     /// Whether all are still there, or were told of.
     fn attend(&mut self) -> Result<(), PlayError> {
-        for event in self.registry.attend(self.patience)? {
+        for event in self.registry.attend(self.timeout)? {
             (self.on_event)(event);
         }
         Ok(())

@@ -140,8 +140,8 @@ impl WorkerRegistry {
     }
 
     /// Waits until all game servers of workers have what they are to own, but
-    /// no longer than `patience`.
-    pub(crate) fn open(&self, patience: Duration) -> Result<(), PlayError> {
+    /// no longer than `timeout`.
+    pub(crate) fn open(&self, timeout: Duration) -> Result<(), PlayError> {
         self.tell(&FromCoordinator::Open);
         let is_out = |slot: &WorkerSlot| slot.has_servers() && !slot.is_open();
         let goes_on = |state: &mut RegistryState| {
@@ -151,7 +151,7 @@ impl WorkerRegistry {
         };
         let (state, _) = self
             .changed
-            .wait_timeout_while(self.state(), patience, goes_on)
+            .wait_timeout_while(self.state(), timeout, goes_on)
             .unwrap_or_else(PoisonError::into_inner);
         let out = state.slots.iter().position(is_out);
         drop(state);
@@ -201,8 +201,8 @@ impl WorkerRegistry {
     }
 
     /// Whether the world can still be played, and what is to be told of the
-    /// workers. One that has left may be out for `patience`.
-    pub(crate) fn attend(&self, patience: Duration) -> Result<Vec<Event>, PlayError> {
+    /// workers. One that has left may be out for `timeout`.
+    pub(crate) fn attend(&self, timeout: Duration) -> Result<Vec<Event>, PlayError> {
         let mut state = self.state();
         failure(&state)?;
         let back = std::mem::take(&mut state.back).into_iter();
@@ -212,11 +212,11 @@ impl WorkerRegistry {
         }
         let now = Instant::now();
         for (index, slot) in (0..).zip(&mut state.slots) {
-            let due = slot.replace(now, patience).map_err(|trouble| {
+            let due = slot.replace(now, timeout).map_err(|trouble| {
                 PlayError::Coordination(format!(
                     "nobody took the place of worker {} within {} s{trouble}",
                     index + 1,
-                    patience.as_secs()
+                    timeout.as_secs()
                 ))
             })?;
             events.extend(due.map(|attempt| Event::Missing { index, attempt }));

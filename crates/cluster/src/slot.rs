@@ -191,16 +191,16 @@ impl WorkerSlot {
     ///
     /// # Errors
     ///
-    /// Nobody has come within `patience`; what those said who tried.
+    /// Nobody has come within `timeout`; what those said who tried.
     pub(crate) fn replace(
         &mut self,
         now: Instant,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<u32>, String> {
         let Some(absence) = &mut self.gone else {
             return Ok(None);
         };
-        if now.duration_since(absence.since) > patience {
+        if now.duration_since(absence.since) > timeout {
             let trouble = absence.trouble.take();
             return Err(trouble.map_or_else(String::new, |why| format!(": {why}")));
         }
@@ -385,18 +385,18 @@ mod tests {
 
     #[test]
     fn somebody_is_sought_for_its_place_again_and_again_but_not_for_ever() {
-        let (mut slot, patience) = (slot(), Duration::from_secs(9));
+        let (mut slot, timeout) = (slot(), Duration::from_secs(9));
         let began = Instant::now();
-        assert_eq!(slot.replace(began, patience), Ok(None));
+        assert_eq!(slot.replace(began, timeout), Ok(None));
         slot.lose(&spatial());
         let lost = Instant::now();
-        assert_eq!(slot.replace(began, patience), Ok(None), "not at once");
+        assert_eq!(slot.replace(began, timeout), Ok(None), "not at once");
         let first = lost + REPLACE_AFTER;
-        assert_eq!(slot.replace(first, patience), Ok(Some(0)));
-        assert_eq!(slot.replace(first, patience), Ok(None));
-        assert_eq!(slot.replace(first + REPLACE_AGAIN, patience), Ok(Some(1)));
+        assert_eq!(slot.replace(first, timeout), Ok(Some(0)));
+        assert_eq!(slot.replace(first, timeout), Ok(None));
+        assert_eq!(slot.replace(first + REPLACE_AGAIN, timeout), Ok(Some(1)));
         slot.complain("it rains".to_owned());
-        let late = lost + patience + REPLACE_AGAIN;
-        assert_eq!(slot.replace(late, patience), Err(": it rains".to_owned()));
+        let late = lost + timeout + REPLACE_AGAIN;
+        assert_eq!(slot.replace(late, timeout), Err(": it rains".to_owned()));
     }
 }

@@ -43,7 +43,7 @@ pub struct Joined {
 
 /// Joins the coordinator at `address` as the worker numbered `index`, counted
 /// from 0, or any. One that is not there yet is waited for, but no longer than
-/// `patience`; when `stop` becomes true, no longer at all.
+/// `timeout`; when `stop` becomes true, no longer at all.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub fn join(
     address: &str,
     secret: &Secret,
     index: Option<u32>,
-    patience: Duration,
+    timeout: Duration,
     stop: &AtomicBool,
 ) -> Result<Joined, Error> {
     let began = Instant::now();
@@ -63,7 +63,7 @@ pub fn join(
                 lagometer_remote::Error::Unreachable { source, .. }
                 | lagometer_remote::Error::Address { source, .. },
             ) => {
-                if began.elapsed() >= patience || stop.load(Ordering::Relaxed) {
+                if began.elapsed() >= timeout || stop.load(Ordering::Relaxed) {
                     return Err(Error::NoCoordinator {
                         address: address.to_owned(),
                         why: source.to_string(),
@@ -197,10 +197,10 @@ struct LocalWorker {
 }
 
 impl LocalWorker {
-    /// The next thing that the coordinator says, if it comes within `patience`.
-    fn hear(&self, patience: Duration) -> Result<Option<FromCoordinator>, PlayError> {
+    /// The next thing that the coordinator says, if it comes within `timeout`.
+    fn hear(&self, timeout: Duration) -> Result<Option<FromCoordinator>, PlayError> {
         let gone = self.remote.gone();
-        if let Some(said) = self.job.next_event(patience) {
+        if let Some(said) = self.job.next_event(timeout) {
             return serde_json::from_value(said).map(Some).map_err(|error| {
                 PlayError::Coordination(Error::NotUnderstood(error.to_string()).to_string())
             });

@@ -10,7 +10,7 @@ use lagometer_remote::Secret;
 use lagometer_world::{BUILT_IN, Scenario};
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -22,7 +22,7 @@ fn scenario() -> Scenario {
 }
 
 fn coordinator(secret: &Secret) -> Coordinator {
-    start(secret, &scenario(), [2, 0], PATIENCE).unwrap()
+    start(secret, &scenario(), [2, 0], TIMEOUT).unwrap()
 }
 
 /// With so many workers for players and for game servers.
@@ -30,7 +30,7 @@ fn start(
     secret: &Secret,
     scenario: &Scenario,
     [workers, server_workers]: [u32; 2],
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Coordinator, Error> {
     Coordinator::start(Settings {
         bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -40,12 +40,12 @@ fn start(
         servers: "gateway:11288".to_owned(),
         workers,
         server_workers,
-        patience,
+        timeout,
     })
 }
 
 fn come(at: &Coordinator, secret: &Secret, index: Option<u32>) -> Result<Joined, Error> {
-    join(&at.address().to_string(), secret, index, PATIENCE, &NEVER)
+    join(&at.address().to_string(), secret, index, TIMEOUT, &NEVER)
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn a_worker_that_cannot_play_says_why() {
 #[test]
 fn those_who_came_and_were_not_ready_do_not_count() {
     let secret = Secret::generate();
-    let patience = Duration::from_millis(50);
-    let coordinator = start(&secret, &scenario(), [2, 0], patience).unwrap();
+    let timeout = Duration::from_millis(50);
+    let coordinator = start(&secret, &scenario(), [2, 0], timeout).unwrap();
     let _worker = come(&coordinator, &secret, None).unwrap();
     let gathered: Result<(), Error> = coordinator.gather(|_| Ok(()));
     let error = gathered.unwrap_err();
@@ -127,7 +127,7 @@ fn servers_that_share_the_world_are_shared_among_workers() {
         .unwrap();
     let scenario = Scenario::parse(name, text).unwrap();
     let secret = Secret::generate();
-    let coordinator = start(&secret, &scenario, [1, 2], PATIENCE).unwrap();
+    let coordinator = start(&secret, &scenario, [1, 2], TIMEOUT).unwrap();
     let shares: Vec<[u32; 2]> = (0..3)
         .map(|index| {
             let worker = come(&coordinator, &secret, Some(index)).unwrap();
@@ -137,13 +137,13 @@ fn servers_that_share_the_world_are_shared_among_workers() {
         .collect();
     // The master stays with the coordinator.
     assert_eq!(shares, [[scenario.players, 0], [0, 5], [0, 4]]);
-    let error = start(&secret, &scenario, [0, 10], PATIENCE).unwrap_err();
+    let error = start(&secret, &scenario, [0, 10], TIMEOUT).unwrap_err();
     assert_eq!(error.to_string(), "10 workers have 9 game servers to share");
 }
 
 #[test]
 fn a_server_that_has_the_world_alone_stays() {
-    let error = start(&Secret::generate(), &scenario(), [1, 1], PATIENCE).unwrap_err();
+    let error = start(&Secret::generate(), &scenario(), [1, 1], TIMEOUT).unwrap_err();
     let (asked, shared) = (1, 0);
     assert!(
         matches!(error, Error::TooFewServers { asked: a, shared: s } if (a, s) == (asked, shared)),

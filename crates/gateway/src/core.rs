@@ -88,7 +88,7 @@
 //! - **Counters** are plain numbers to be copied out at any time; **events** are
 //!   data for a log ([`Event::severity`], `Display`), bounded in number.
 //! - **Shutting down**: stop accepting, [`ConnectionSide::close_all`], drive on
-//!   until every connection is closed or patience ends.
+//!   until every connection is closed or timeout ends.
 
 mod arena;
 mod budget;

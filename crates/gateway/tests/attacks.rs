@@ -15,7 +15,7 @@ use lagometer_protocol::{
 use tungstenite::Message;
 
 /// Longer than anything here takes on a machine that is busy with others.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// AUTH of player "test" with the token "test".
 const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
@@ -62,8 +62,8 @@ struct Peer {
 impl Peer {
     fn connect(at: SocketAddr) -> Self {
         let stream = TcpStream::connect(at).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
         Self {
             stream,
             decoder: FrameDecoder::new(FrameLimits::default()),
@@ -143,7 +143,7 @@ fn bomb(count: usize, message: &[u8]) -> Vec<u8> {
 
 fn get(server: &Server, path: &str) -> String {
     let mut web = TcpStream::connect(server.web().unwrap()).unwrap();
-    web.set_read_timeout(Some(PATIENCE)).unwrap();
+    web.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(web, "GET {path} HTTP/1.1\r\nHost: gateway\r\n\r\n").unwrap();
     let mut page = String::new();
     web.read_to_string(&mut page).unwrap();
@@ -284,7 +284,7 @@ fn a_flood_of_empty_websocket_messages_and_pings_leaves_a_thread_to_others() {
             let is_over = &is_over;
             scope.spawn(move || {
                 let stream = TcpStream::connect(ws).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_read_timeout(Some(TIMEOUT)).unwrap();
                 let (mut socket, _) = tungstenite::client("ws://localhost/", stream).unwrap();
                 // Until the players have been answered; never more than that.
                 for _ in 0..3_000_000 {

@@ -15,7 +15,7 @@ use lagometer_transport::kcp::{AddressProof, Config, Engine, Prover};
 use lagometer_units::Time;
 
 /// For what must happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
 const FORGED: u32 = 100_000;
 
@@ -56,7 +56,7 @@ fn events(server: &Server, name: &str) -> u64 {
 /// What the metrics tell under a name and a label; they may be refused to who
 /// asks too often.
 fn counted(server: &Server, name: &str, label: &str) -> u64 {
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     loop {
         if let Some(count) = scrape(server, name, label) {
             return count;
@@ -67,7 +67,7 @@ fn counted(server: &Server, name: &str, label: &str) -> u64 {
 
 fn scrape(server: &Server, name: &str, label: &str) -> Option<u64> {
     let mut web = TcpStream::connect(server.web().unwrap()).ok()?;
-    web.set_read_timeout(Some(PATIENCE)).unwrap();
+    web.set_read_timeout(Some(TIMEOUT)).unwrap();
     web.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
         .ok()?;
     let mut page = String::new();
@@ -128,7 +128,7 @@ impl Kcp {
 
     /// Pumps until that holds.
     fn pump_until(&mut self, mut is_so: impl FnMut(&Self) -> bool, what: &str) {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         while !is_so(self) {
             assert!(Instant::now() < give_up, "{what}");
             self.pump();
@@ -161,7 +161,7 @@ impl Kcp {
     fn hears(&mut self, server: &Server) {
         self.arrived.clear();
         let mut game = TcpStream::connect(server.servers()[0]).unwrap();
-        game.set_read_timeout(Some(PATIENCE)).unwrap();
+        game.set_read_timeout(Some(TIMEOUT)).unwrap();
         game.write_all(LOGIN).unwrap();
         let mut answer = [0; 5];
         game.read_exact(&mut answer).unwrap();
@@ -236,7 +236,7 @@ fn an_address_that_answers_nothing_is_sent_three_times_what_came_from_it_at_most
     victim.send_to(&request, gateway).unwrap();
     let (mut received, mut buffer) = (0, [0; 2048]);
     // Until the gateway would have sent more, and did not.
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     while events(&server, "held_back") == 0 {
         assert!(Instant::now() < give_up, "nothing was held back");
         while let Ok(bytes) = victim.recv(&mut buffer) {
@@ -265,7 +265,7 @@ fn segments_that_wait_for_the_first_cost_a_stranger_no_more_than_a_login_may() {
         scrape(&server, "gateway_over_budget_total", label).unwrap_or(0)
     };
     // A window of segments of which the first never comes, again and again.
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     while over() == 0 {
         assert!(Instant::now() < give_up, "everything is taken");
         for sequence in 1..32 {
@@ -286,7 +286,7 @@ fn a_datagram_longer_than_any_of_kcp_go_opens_no_conversation() {
     let mut long = first_segment(8, &[]);
     long[20..22].copy_from_slice(&payload_bytes.to_le_bytes());
     long.resize(1501, 0);
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     while events(&server, "ignored") == 0 {
         assert!(Instant::now() < give_up, "it is taken in");
         stranger.send(&long).unwrap();
@@ -306,7 +306,7 @@ fn logins_that_forged_addresses_begin_and_do_not_end_bar_no_address() {
         let half = first_segment(conversation, &LOGIN[..7]);
         forged.send_to(&half, gateway).unwrap();
     }
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     let opened = || counted(&server, "gateway_connections_opened_total", "CLIENT");
     let open = || counted(&server, "connection_num", "CLIENT");
     while opened() < 10 || open() > 0 {
@@ -338,7 +338,7 @@ fn wrong_tokens_from_forged_addresses_do_not_bar_a_name_there() {
         let login = first_segment(conversation, &wrong);
         forged.send_to(&login, gateway).unwrap();
     }
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     while counted(&server, "gateway_logins_refused_total", "") < 5 {
         assert!(Instant::now() < give_up, "they are not refused");
     }
@@ -406,7 +406,7 @@ fn a_hello_costs_the_gateway_nothing_and_a_returned_cookie_proves_the_address() 
             });
         }
     }
-    assert!(begun.elapsed() < PATIENCE);
+    assert!(begun.elapsed() < TIMEOUT);
     let mut player = Kcp::new(9, socket);
     player.log_in();
     // On a slow machine the hello is sent again, and each cookie comes back.

@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tungstenite::{Message, WebSocket};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
 
 fn start(wire: &str) -> Server {
@@ -74,7 +74,7 @@ fn converse(server: &Server, wire: &mut impl Wire) {
     let id = answer[1];
 
     let mut game = TcpStream::connect(server.servers()[0]).unwrap();
-    game.set_read_timeout(Some(PATIENCE)).unwrap();
+    game.set_read_timeout(Some(TIMEOUT)).unwrap();
     Wire::write(&mut game, LOGIN);
     let mut of_game = Arrived::default();
     assert_eq!(of_game.next(&mut game).0, 1);
@@ -126,7 +126,7 @@ impl Arrived {
 
 fn tcp(at: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
@@ -241,7 +241,7 @@ impl Wire for Kcp {
 
     fn read(&mut self) -> Vec<u8> {
         let mut message = Vec::new();
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         while self.engine.receive(&mut message).is_none() {
             assert!(Instant::now() < give_up, "nothing comes");
             self.pump();
@@ -316,7 +316,7 @@ fn a_websocket_that_only_hangs_up_has_gone_and_sent_no_bad_bytes() {
     socket.send(Message::Binary(LOGIN.to_vec().into())).unwrap();
     assert!(matches!(socket.read(), Ok(Message::Binary(_))));
     drop(socket);
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     let page = loop {
         let page = metrics(&server);
         if page.contains("connection_num{type=\"CLIENT\"} 0\n") {

@@ -79,7 +79,7 @@ pub struct Settings {
     pub pin: Pin,
     /// How long a message is waited for before it counts as lost, 1 ms to a
     /// minute.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The most messages that may be on their way at once.
@@ -126,7 +126,7 @@ impl Settings {
         if self.span < Duration::from_millis(1) || self.span > Duration::from_hours(24) {
             return refuse("--for: measure for 1 ms to 24 h, as in `--for 10s`".to_owned());
         }
-        if self.patience < Duration::from_millis(1) || self.patience > Duration::from_mins(1) {
+        if self.timeout < Duration::from_millis(1) || self.timeout > Duration::from_mins(1) {
             return refuse("--timeout: wait 1 ms to 60 s, as in `--timeout 1s`".to_owned());
         }
         let told_apart =
@@ -235,8 +235,8 @@ pub(crate) fn carry_out(
     let plan = Plan {
         outstanding: settings.outstanding,
         span,
-        patience: settings.patience,
-        silence: SILENCE.max(settings.patience * 3),
+        timeout: settings.timeout,
+        silence: SILENCE.max(settings.timeout * 3),
         cpu: spot.local,
     };
     let payload = Payload::new(fresh_key(), settings.size);

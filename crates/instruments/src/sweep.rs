@@ -137,7 +137,7 @@ const TRIAL_SIZE: usize = 1024;
 const TRIAL: Duration = Duration::from_millis(100);
 
 /// How long a message of a latency test is waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Settings {
     /// Whether all this can be measured.
@@ -331,7 +331,7 @@ fn latency(
         span,
         spin: false,
         pin: Pin::Free,
-        patience: PATIENCE,
+        timeout: TIMEOUT,
     };
     let outcome = echo::carry_out(remote, &settings, spot, span, &mut |_, _| go_on())?;
     let counts = &outcome.tally.counts;

@@ -32,7 +32,7 @@ fn settings(transport: Transport, size: usize) -> echo::Settings {
         span: Duration::from_millis(30),
         spin: false,
         pin: Pin::Free,
-        patience: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
     }
 }
 
@@ -129,7 +129,7 @@ fn what_cannot_be_measured_is_refused_with_the_mend() {
         ),
         (
             echo::Settings {
-                patience: Duration::ZERO,
+                timeout: Duration::ZERO,
                 ..udp
             },
             "--timeout",
@@ -180,7 +180,7 @@ fn over(socket: UdpSocket, plan: &Plan) -> local::Outcome {
 const PLAN: Plan = Plan {
     outstanding: 1,
     span: Duration::from_millis(600),
-    patience: Duration::from_millis(20),
+    timeout: Duration::from_millis(20),
     silence: Duration::from_millis(400),
     cpu: None,
 };
@@ -235,7 +235,7 @@ fn a_remote_end_that_never_answers_is_given_up() {
 fn a_remote_end_that_dies_ends_the_run_with_what_was_found() {
     let settings = echo::Settings {
         span: Duration::from_mins(1),
-        patience: Duration::from_millis(20),
+        timeout: Duration::from_millis(20),
         ..settings(Transport::Tcp, 8)
     };
     let secret = Secret::generate();

@@ -14,7 +14,7 @@ use serde_json::Value;
 use world_gateway::Gateway;
 
 /// How long a gateway may take on a busy machine to notice a killed world.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The world played on a gateway with a dozen players for so long, not started
 /// yet.
@@ -125,7 +125,7 @@ fn kill_in_the_middle(scenario: &str, gateway: &Gateway) {
     assert!(is_in, "nobody came in");
     let began = Instant::now();
     while gauge(gateway, "connection_num", "SERVER") > 0 {
-        assert!(began.elapsed() < PATIENCE, "its connections stand");
+        assert!(began.elapsed() < TIMEOUT, "its connections stand");
         thread::yield_now();
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 fn world(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));
@@ -151,7 +151,7 @@ fn players_that_are_killed_come_back() {
     for other in [workers[1], gateway] {
         let began = Instant::now();
         while is_running(other) {
-            assert!(began.elapsed() < PATIENCE, "{other} is left over");
+            assert!(began.elapsed() < TIMEOUT, "{other} is left over");
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -347,7 +347,7 @@ impl Running {
                 return found;
             }
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < TIMEOUT,
                 "{} of {many} {word}",
                 found.len()
             );

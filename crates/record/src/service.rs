@@ -15,7 +15,7 @@ use crate::rate::TrainArrival;
 use lagometer_units::Time;
 
 /// How long the remote end waits for the local end's socket.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest that is recorded, and the most probes: bounds of memory.
 pub(crate) const LONGEST: Duration = Duration::from_hours(24);
@@ -105,7 +105,7 @@ impl Service for RecordService {
         let noted = Arc::clone(&played);
         let worker = session.spawn("record", move |stop| {
             let socket = door
-                .admit(PATIENCE)
+                .admit(TIMEOUT)
                 .map_err(|error: NobodyCame| error.to_string())?;
             score
                 .play(&socket, clock, &noted, |_| stop.is_raised())

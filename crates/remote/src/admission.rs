@@ -40,8 +40,8 @@ const ANSWERS_PER_SECOND: f64 = 100.0;
 const MOST_ANSWERS: f64 = 20.0;
 
 /// After which time the local end says it again; doubles from time to time.
-const FIRST_PATIENCE: Duration = Duration::from_millis(200);
-const MOST_PATIENCE: Duration = Duration::from_secs(1);
+const FIRST_TIMEOUT: Duration = Duration::from_millis(200);
+const MOST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The remote end's part: watches a door.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ pub(crate) struct Knock {
     /// What is said now: the knock, then the proof.
     saying: Vec<u8>,
     due: Time,
-    patience: Duration,
+    timeout: Duration,
     is_in: bool,
 }
 
@@ -167,7 +167,7 @@ impl Knock {
             nonce,
             saying,
             due: Time::ZERO,
-            patience: FIRST_PATIENCE,
+            timeout: FIRST_TIMEOUT,
             is_in: false,
         }
     }
@@ -177,8 +177,8 @@ impl Knock {
         if self.is_in || now < self.due {
             return None;
         }
-        self.due = now + self.patience;
-        self.patience = (self.patience * 2).min(MOST_PATIENCE);
+        self.due = now + self.timeout;
+        self.timeout = (self.timeout * 2).min(MOST_TIMEOUT);
         Some(&self.saying)
     }
 
@@ -206,7 +206,7 @@ impl Knock {
             let tag = self.key.tag("proof", &[&self.nonce, cookie]);
             self.saying = [MAGIC, &self.nonce[..], cookie, &tag].concat();
             self.due = Time::ZERO;
-            self.patience = FIRST_PATIENCE;
+            self.timeout = FIRST_TIMEOUT;
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::tag::Key;
 use listener::{Listener, Post};
 
 /// How long reaching a remote end and proving each other may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the remote end may take to read what it is told.
 const READS_WITHIN: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ impl Remote {
         })?;
         let mut last = ErrorKind::NotFound.into();
         for candidate in candidates {
-            match TcpStream::connect_timeout(&candidate, PATIENCE) {
+            match TcpStream::connect_timeout(&candidate, TIMEOUT) {
                 Ok(stream) => return Self::begin(address, stream, secret),
                 Err(error) => last = error,
             }
@@ -130,10 +130,10 @@ impl Remote {
     }
 
     /// Waits until at least `probes` answers of the remote end's clock are in,
-    /// but no longer than `patience`; what is known then.
+    /// but no longer than `timeout`; what is known then.
     #[must_use]
-    pub fn offset_after(&self, probes: u64, patience: Duration) -> Option<Line> {
-        self.wire.post.offset_after(probes, patience)
+    pub fn offset_after(&self, probes: u64, timeout: Duration) -> Option<Line> {
+        self.wire.post.offset_after(probes, timeout)
     }
 
     /// Takes an exchange of time that was made elsewhere, as over the path
@@ -220,7 +220,7 @@ fn prove(
     mut stream: &TcpStream,
     secret: &Secret,
 ) -> Result<(Box<Keys>, Vec<u8>), Error> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     stream
         .set_nodelay(true)
         .and_then(|()| stream.set_write_timeout(Some(READS_WITHIN)))

@@ -19,7 +19,7 @@ use crate::tag::Key;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a connection to a TCP door may take to prove itself.
-const TCP_PATIENCE: Duration = Duration::from_secs(2);
+const TCP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connections to one TCP door that may be about to prove themselves, at once.
 const UNPROVEN: usize = 64;
@@ -75,7 +75,7 @@ impl UdpDoor {
         self.port
     }
 
-    /// Waits, no longer than `patience`, until the local end has proved itself
+    /// Waits, no longer than `timeout`, until the local end has proved itself
     /// here. The socket is then connected to its address: the system passes
     /// nobody else's datagrams on. Options that are to hold for the socket may
     /// be set before, through [`socket`](Self::socket).
@@ -85,9 +85,9 @@ impl UdpDoor {
     /// # Errors
     ///
     /// [`NobodyCame`].
-    pub fn admit(self, patience: Duration) -> Result<UdpSocket, NobodyCame> {
+    pub fn admit(self, timeout: Duration) -> Result<UdpSocket, NobodyCame> {
         let mut gate = gate(&self.session, self.port);
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         self.socket.set_read_timeout(Some(LOOK))?;
         let mut datagram = [0; PROOF_BYTES + KNOCK_BYTES];
         loop {
@@ -158,7 +158,7 @@ impl TcpDoor {
         &self.listener
     }
 
-    /// Waits, no longer than `patience`, for the next connection that has
+    /// Waits, no longer than `timeout`, for the next connection that has
     /// proved itself. Others are closed when their time is over or their place
     /// is wanted; those that are under way stay for the next call.
     ///
@@ -167,8 +167,8 @@ impl TcpDoor {
     /// # Errors
     ///
     /// [`NobodyCame`].
-    pub fn admit(&self, patience: Duration) -> Result<TcpStream, NobodyCame> {
-        let deadline = Instant::now() + patience;
+    pub fn admit(&self, timeout: Duration) -> Result<TcpStream, NobodyCame> {
+        let deadline = Instant::now() + timeout;
         let mut unproven = self.unproven.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             still_waiting(self.session.stop(), deadline)?;
@@ -242,7 +242,7 @@ impl Unproven {
             gate,
             received: Vec::new(),
             is_challenged: false,
-            deadline: Instant::now() + TCP_PATIENCE,
+            deadline: Instant::now() + TCP_TIMEOUT,
         })
     }
 
@@ -321,11 +321,11 @@ pub(crate) fn knock_udp(
     socket: &UdpSocket,
     key: Key,
     clock: Clock,
-    patience: Duration,
+    timeout: Duration,
     is_told: impl Fn() -> bool,
 ) -> io::Result<()> {
     let mut knock = Knock::new(key, unforeseeable());
-    let deadline = clock.now() + patience;
+    let deadline = clock.now() + timeout;
     let mut datagram = [0; ANSWER_BYTES + 1];
     loop {
         let now = clock.now();
@@ -362,10 +362,10 @@ pub(crate) fn knock_tcp(
     stream: &TcpStream,
     key: Key,
     clock: Clock,
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<()> {
     let mut knock = Knock::new(key, unforeseeable());
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     for _ in 0..2 {
         if let Some(message) = knock.poll(clock.now()) {
             let mut stream = stream;

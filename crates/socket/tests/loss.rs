@@ -13,7 +13,7 @@ use lagometer_units::Time;
 use serde_json::Map;
 
 /// UDT's timer may have to help several times over.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 const MESSAGES: u32 = 60;
 
@@ -122,7 +122,7 @@ fn arrivals(name: &str) -> Vec<u32> {
     let mut arrived = Vec::new();
     while arrived.len() < MESSAGES as usize {
         let elapsed = origin.elapsed();
-        assert!(elapsed < PATIENCE, "{name}: {} arrived", arrived.len());
+        assert!(elapsed < TIMEOUT, "{name}: {} arrived", arrived.len());
         let now = Time::ZERO + elapsed;
         client.turn(now);
         server.turn(now);

@@ -10,7 +10,7 @@ use lagometer_units::Time;
 use serde_json::{Map, json};
 
 /// Long enough for a handshake on a machine that is busy otherwise.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Both sides of a lane, played by turns on one thread.
 struct Lane {
@@ -47,7 +47,7 @@ impl Lane {
     fn play_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
         while !done(self) {
             let now = self.now();
-            assert!(now < Time::ZERO + PATIENCE, "it takes too long");
+            assert!(now < Time::ZERO + TIMEOUT, "it takes too long");
             self.client.turn(now);
             self.server.turn(now);
             self.client.wait(Duration::from_micros(200));
@@ -237,7 +237,7 @@ fn a_peer_that_leaves_is_noticed_and_what_it_said_is_kept() {
     lane.server = Lane::open(&preset("udp"), 32).server;
     let client = &mut lane.client;
     let began = Instant::now();
-    while client.state() == State::Ready && began.elapsed() < PATIENCE {
+    while client.state() == State::Ready && began.elapsed() < TIMEOUT {
         client.wait(Duration::from_millis(1));
         client.turn(now);
     }

@@ -31,9 +31,9 @@ fn pair(local: &str, offload: Offload) -> (Socket, Socket) {
 fn read(receiver: &mut Socket, count: usize) -> Vec<(Vec<u8>, SocketAddr)> {
     let mut incoming = Incoming::new(16);
     let mut came = Vec::new();
-    let patience = Instant::now() + Duration::from_secs(20);
+    let timeout = Instant::now() + Duration::from_secs(20);
     while came.len() < count {
-        assert!(Instant::now() < patience, "only {} came", came.len());
+        assert!(Instant::now() < timeout, "only {} came", came.len());
         receiver
             .wait_readable(Some(Duration::from_millis(100)))
             .unwrap();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lagometer_udt::{Error, Kind, Library, Mode, Options, Order, Poll, RateControl, Socket, State};
 
 /// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn udp() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
@@ -22,7 +22,7 @@ fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = attempt() {
             return value;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+        assert!(begun.elapsed() < TIMEOUT, "{what}: not in {TIMEOUT:?}");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -77,7 +77,7 @@ fn carries_messages(options: &Options) {
     }
     let statistics = pair.client.statistics().unwrap();
     assert!(statistics.sent_packets >= 50, "{statistics:?}");
-    assert!(statistics.round_trip < PATIENCE, "{statistics:?}");
+    assert!(statistics.round_trip < TIMEOUT, "{statistics:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long a connection, and an answer, is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longer answers are cut off.
 const MOST_BYTES: u64 = 4 << 20;
@@ -17,9 +17,9 @@ const MOST_BYTES: u64 = 4 << 20;
 ///
 /// The system's: nobody listens there, or it does not answer within seconds.
 pub fn fetch(metrics: SocketAddr) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&metrics, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&metrics, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     write!(
         stream,
         "GET /metrics HTTP/1.0\r\nHost: {metrics}\r\nAccept: text/plain\r\n\r\n"

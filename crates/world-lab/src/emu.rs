@@ -31,7 +31,7 @@ use crate::{PlayerTransport, player_link};
 
 /// How long a view may take to become right beyond what a calm road takes:
 /// several of a kernel's longest waits before it sends again.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why a world could not be played over real sockets.
 #[derive(Debug, ThisError)]
@@ -200,8 +200,8 @@ impl Roads for Emulator {
         network.begin(links).map_err(io::Error::other)
     }
 
-    fn patience(&self) -> Duration {
-        PATIENCE
+    fn timeout(&self) -> Duration {
+        TIMEOUT
     }
 }
 

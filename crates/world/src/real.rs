@@ -76,8 +76,8 @@ pub trait Roads {
     /// The system's.
     fn begin_weather(&mut self) -> io::Result<()>;
 
-    /// See [`Wires::patience`].
-    fn patience(&self) -> Duration;
+    /// See [`Wires::timeout`].
+    fn timeout(&self) -> Duration;
 }
 
 /// Plays `scenario` on the gateway at `venue`, in real time: see [`play_on`](crate::play_on).
@@ -192,7 +192,7 @@ impl Roads for Plain {
         Ok(())
     }
 
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         Duration::ZERO
     }
 }
@@ -328,7 +328,7 @@ impl Wires for Sockets<'_> {
         watch.finish(self.measured_from)
     }
 
-    fn patience(&self) -> Duration {
-        self.roads.patience()
+    fn timeout(&self) -> Duration {
+        self.roads.timeout()
     }
 }

@@ -28,9 +28,9 @@ pub use peer::Peer;
 use tally::Tally;
 
 /// How long the gateway may take to give the world to the server.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often views are compared again while there is patience for it.
+/// How often views are compared again while there is timeout for it.
 const COMPARE_AGAIN: Duration = Duration::from_millis(500);
 
 /// How often the others are listened to once there is nothing else to do.
@@ -167,7 +167,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             if all_ready {
                 return Ok(());
             }
-            if self.now().since(began) > PATIENCE {
+            if self.now().since(began) > TIMEOUT {
                 let grid = match self.scenario.space {
                     Some(_) => ", or it was started without `-scc`",
                     None => "",
@@ -236,8 +236,8 @@ impl<'a, W: Wires> Stage<'a, W> {
             }
         }
         let mut until = self.now() + self.scenario.settles_within();
-        let give_up = until + self.wires.patience();
-        let settled_by = give_up + PATIENCE;
+        let give_up = until + self.wires.timeout();
+        let settled_by = give_up + TIMEOUT;
         loop {
             self.run_until(until)?;
             let settled = self.settled_at.min(settled_by);

@@ -158,11 +158,11 @@ impl View {
         known.map(|entry| (entry.id, entry.seen()))
     }
 
-    /// Entities known for longer than `patience` without a state of theirs.
+    /// Entities known for longer than `timeout` without a state of theirs.
     #[must_use]
-    pub fn missing(&self, now: Time, patience: Duration) -> usize {
+    pub fn missing(&self, now: Time, timeout: Duration) -> usize {
         let since = self.awaited.values();
-        since.filter(|&&since| now.since(since) > patience).count()
+        since.filter(|&&since| now.since(since) > timeout).count()
     }
 
     /// The entry of an entity that is known, at the latest from now on.
@@ -381,10 +381,10 @@ mod tests {
                 let seen = plain.known.contains_key(&entity);
                 prop_assert_eq!(view.seen(entity).is_some(), seen);
                 prop_assert_eq!(view.tier(entity), plain.tiers.get(&entity).copied());
-                let patience = Duration::from_millis(5);
+                let timeout = Duration::from_millis(5);
                 let unplaced = plain.known.values().filter(|seen| seen.place.is_none());
-                let missing = unplaced.filter(|seen| now.since(seen.since) > patience).count();
-                prop_assert_eq!(view.missing(now, patience), missing);
+                let missing = unplaced.filter(|seen| now.since(seen.since) > timeout).count();
+                prop_assert_eq!(view.missing(now, timeout), missing);
             }
         }
     }

@@ -138,7 +138,7 @@ pub trait Wires {
 
     /// How much longer than on a calm road it may take until what was sent has
     /// arrived: lost packets are sent again, links are down for a while.
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         Duration::ZERO
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum Side {
 /// second the router may be away for 200 ms before a host loses one.
 const QUEUE_PACKETS: usize = 4096;
 /// How long the system may take to notice that a device is on.
-const ROUTE_PATIENCE: Duration = Duration::from_secs(5);
+const ROUTE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Host {
     /// Makes lane number `lane`'s TUN device in this host, which is `side`'s,
@@ -92,7 +92,7 @@ impl Host {
     /// its own time.
     pub(crate) fn await_routes(&self, side: Side, lane: u8) -> Result<(), Error> {
         self.run(move || {
-            let deadline = Instant::now() + ROUTE_PATIENCE;
+            let deadline = Instant::now() + ROUTE_TIMEOUT;
             for (_, peer) in ends(side, lane) {
                 let family = match peer {
                     IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

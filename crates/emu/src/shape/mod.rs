@@ -39,7 +39,7 @@ pub struct Shape<'a> {
     /// The command for the server host, run by `sh -c`.
     pub remote: Option<&'a OsStr>,
     /// How long the command waits for the far one to listen on any port.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// What came of it.
@@ -151,9 +151,9 @@ impl Shape<'_> {
             .map_err(|source| cannot_start(program, source))
     }
 
-    /// Waits until the far command listens, ends, or patience does.
+    /// Waits until the far command listens, ends, or timeout does.
     fn await_listener(&self, remote: &mut Process, network: &Network) -> Result<(), Error> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         while Instant::now() < deadline {
             let has_ended = remote
                 .ended()

@@ -8,7 +8,7 @@ use lagometer_link::{Link, Profile, Regime};
 use lagometer_units::Time;
 
 /// Nothing in these tests takes this long unless it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A link that behaves as `ways`, the text of a profile without its summary.
 pub(crate) fn link(ways: &str) -> Link {
@@ -50,7 +50,7 @@ pub(crate) fn udp(host: &Host, address: impl Into<IpAddr>) -> UdpSocket {
         .run(move || UdpSocket::bind(address))
         .expect("the host works")
         .expect("its address is there");
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     socket
 }
 

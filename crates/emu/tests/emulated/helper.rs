@@ -60,7 +60,7 @@ fn shape(arguments: &[OsString]) -> i32 {
         settings: Settings::default(),
         command,
         remote: Some(remote.as_os_str()).filter(|remote| !remote.is_empty()),
-        patience: Duration::from_secs(2),
+        timeout: Duration::from_secs(2),
     };
     match shape.run() {
         Ok(shaped) => {

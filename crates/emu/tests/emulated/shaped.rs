@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::bench::PATIENCE;
+use crate::bench::TIMEOUT;
 use crate::helper;
 
 pub(crate) fn tests() -> Vec<Trial> {
@@ -62,7 +62,7 @@ fn mark(nth: u32) -> String {
 }
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
         thread::sleep(Duration::from_millis(10));

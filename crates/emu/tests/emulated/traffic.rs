@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lagometer_emu::{LaneAddresses, Settings};
 use libtest_mimic::Trial;
 
-use crate::bench::{PATIENCE, devices, link, listener, network, network_with, udp_pair};
+use crate::bench::{TIMEOUT, devices, link, listener, network, network_with, udp_pair};
 
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
@@ -96,7 +96,7 @@ fn tcp_carries_a_megabyte() {
             });
             let stream = network.local().run(move || TcpStream::connect(address));
             let mut stream = stream.unwrap().unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
             let mut bytes = Vec::new();
             stream.read_to_end(&mut bytes).unwrap();
             sender.join().unwrap();
@@ -197,7 +197,7 @@ fn refused_aloud() {
         local.send(&vec![0; 1400 - headers]).unwrap();
         // The host is told, asynchronously, and from then on cuts packets to
         // what fits or refuses them itself.
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match local.send(&vec![7; 1400 - headers]) {
                 Ok(_) => {}

@@ -31,7 +31,7 @@ use super::shared::Shared;
 use families::{Families, Kind};
 
 /// How long a loop may take to tell its numbers.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The least time between two questions: each wakes every loop.
 const ASKED_EVERY: Duration = Duration::from_millis(5);
@@ -125,7 +125,7 @@ impl Metrics {
             .iter()
             .map(|(_, report)| report.ask())
             .collect();
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         let answers = self
             .reports
             .iter()

@@ -23,7 +23,7 @@ use super::sentinels::{self, Sentinels};
 
 /// After so long without an answer the gateway is taken to have stopped:
 /// long, for the machine may be busy with something else.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Attackers at once.
 const ATTACKERS: usize = 24;
@@ -53,7 +53,7 @@ impl Polite {
         peer.say(login(name));
         let began = monotonic();
         while peer.id == 0 {
-            assert!(monotonic().since(began) < PATIENCE, "{name} is not let in");
+            assert!(monotonic().since(began) < TIMEOUT, "{name} is not let in");
             for message in peer.hear() {
                 if message.msg_type == 1 && message.stub_id == 3 {
                     peer.id = AuthResultMessage::decode(&*message.msg_body)
@@ -115,7 +115,7 @@ impl Wire {
             return Some(Self::Kcp(Box::new((engine, socket))));
         }
         let stream = TcpStream::connect(at).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
         if wire == "tcp" {
             stream.set_nonblocking(true).ok()?;
             return Some(Self::Tcp(stream));
@@ -244,7 +244,7 @@ impl Siege {
         let began = monotonic();
         while !self.sentinels.are_served(self.alone) {
             assert!(
-                monotonic().since(began) < PATIENCE,
+                monotonic().since(began) < TIMEOUT,
                 "the well-behaved are not served"
             );
             let ids = [self.readers[0].id, self.readers[1].id];

@@ -87,12 +87,12 @@ impl Flights {
         Arrival::Awaited(sent)
     }
 
-    /// Gives up what was sent at least `patience` before `now`; how many.
+    /// Gives up what was sent at least `timeout` before `now`; how many.
     #[inline]
-    pub fn give_up(&mut self, now: Time, patience: Duration) -> u64 {
+    pub fn give_up(&mut self, now: Time, timeout: Duration) -> u64 {
         let mut given_up = 0;
         while let Some(Some(sent)) = self.sent.front() {
-            if now < *sent + patience {
+            if now < *sent + timeout {
                 break;
             }
             self.sent.pop_front();
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PATIENCE: Duration = Duration::from_secs(1);
+    const TIMEOUT: Duration = Duration::from_secs(1);
 
     #[test]
     fn echoes_are_told_from_strays() {
@@ -130,8 +130,8 @@ mod tests {
         assert_eq!(flights.arrived(3), Arrival::Unsent);
         assert_eq!(flights.arrived(0), Arrival::Awaited(Time::ZERO));
         assert_eq!((flights.oldest(), flights.flying()), (2, 1));
-        assert_eq!(flights.give_up(Time::from_millis(1001), PATIENCE), 0);
-        assert_eq!(flights.give_up(Time::from_millis(1002), PATIENCE), 1);
+        assert_eq!(flights.give_up(Time::from_millis(1001), TIMEOUT), 0);
+        assert_eq!(flights.give_up(Time::from_millis(1002), TIMEOUT), 1);
         assert_eq!(flights.arrived(2), Arrival::Late);
         assert_eq!(flights.next(), Some(3));
     }
@@ -165,7 +165,7 @@ mod tests {
                 } else if matches!(flights.arrived(number), Arrival::Awaited(_)) {
                     settled += 1;
                 }
-                settled += flights.give_up(now, PATIENCE);
+                settled += flights.give_up(now, TIMEOUT);
                 prop_assert_eq!(sent - settled, flights.flying() as u64);
             }
         }

@@ -28,7 +28,7 @@ pub struct Plan {
     /// How long messages are sent.
     pub span: Duration,
     /// How long a message is waited for before it counts as lost.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// How long nothing at all may come before the remote end counts as gone.
     pub silence: Duration,
     /// The processor to run on.
@@ -153,14 +153,14 @@ fn watch(
         if !progress(now - began, pulse.echoed.load(Ordering::Relaxed)) {
             return Some(Ended::Stopped);
         }
-        if now - began >= plan.span + plan.patience + LOOK {
+        if now - began >= plan.span + plan.timeout + LOOK {
             return Some(Ended::OnTime);
         }
         if now - last_arrival >= plan.silence {
             let silent = (now - last_arrival).as_secs_f64();
             return Some(Ended::Gone(format!("nothing came back for {silent:.1} s")));
         }
-        if now - last_nudge >= plan.patience {
+        if now - last_nudge >= plan.timeout {
             last_nudge = now;
             payload.write(pulse.oldest.load(Ordering::Relaxed), &mut message);
             nudge(&message);
@@ -209,7 +209,7 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
                 refused_since = None;
                 // An echo that took longer than it may is late, even where
                 // nothing has woken this loop in between.
-                give_up(&mut flights, &mut tally, now, plan.patience);
+                give_up(&mut flights, &mut tally, now, plan.timeout);
                 arrival = Some((now, checked.map(|number| flights.arrived(number))));
             }
             Err(error) => {
@@ -230,12 +230,12 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
                         break;
                     }
                 }
-                give_up(&mut flights, &mut tally, now, plan.patience);
+                give_up(&mut flights, &mut tally, now, plan.timeout);
             }
         }
     }
     // What is still on its way counts if it had its time.
-    give_up(&mut flights, &mut tally, clock(), plan.patience);
+    give_up(&mut flights, &mut tally, clock(), plan.timeout);
     let measured = clock().min(end).max(tally.last_echo());
     Outcome {
         tally,
@@ -256,8 +256,8 @@ fn enter(tally: &mut Tally, now: Time, arrival: Result<Arrival, Corrupt>) {
 
 /// Counts what has had its time as lost.
 #[inline]
-fn give_up(flights: &mut Flights, tally: &mut Tally, now: Time, patience: Duration) {
-    for _ in 0..flights.give_up(now, patience) {
+fn give_up(flights: &mut Flights, tally: &mut Tally, now: Time, timeout: Duration) {
+    for _ in 0..flights.give_up(now, timeout) {
         tally.lost();
     }
 }

@@ -17,7 +17,7 @@ use crate::wire::{Datagrams, Messages, Unblock, Waiting};
 pub const SERVICE: &str = "echo";
 
 /// How long the local end may take to come through the door.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the local end asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Service for EchoService {
                 let port = door.port();
                 let worker = session.spawn("echo-far", move |stop| {
                     pin(request.cpu);
-                    let Ok(socket) = door.admit(PATIENCE) else {
+                    let Ok(socket) = door.admit(TIMEOUT) else {
                         return;
                     };
                     if unblock.udp(&socket).is_ok()
@@ -75,7 +75,7 @@ impl Service for EchoService {
                 let port = door.port();
                 let worker = session.spawn("echo-far", move |stop| {
                     pin(request.cpu);
-                    let Ok(stream) = door.admit(PATIENCE) else {
+                    let Ok(stream) = door.admit(TIMEOUT) else {
                         return;
                     };
                     if unblock.tcp(&stream).is_ok()

@@ -161,10 +161,10 @@ pub(super) fn receive(
 
 /// Pumps until messages can be sent.
 fn shake_hands(pump: &mut impl Mover, clock: Clock, signal: &Signal) -> Result<(), Failed> {
-    let patience = clock.now() + HANDSHAKE;
+    let timeout = clock.now() + HANDSHAKE;
     while !pump.is_ready() {
         let now = clock.now();
-        if now >= patience || signal.order() == Order::Stop {
+        if now >= timeout || signal.order() == Order::Stop {
             return Err(Failed::NoAnswer);
         }
         let came = pump.take_in(now, &mut drop)?;

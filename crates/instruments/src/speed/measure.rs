@@ -29,9 +29,9 @@ const LOOK: Duration = Duration::from_millis(10);
 const CATCH_UP: Duration = Duration::from_millis(500);
 /// How long nothing may arrive, once nothing more is offered, until the rest
 /// is given up.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// The same of a transport that promises nothing.
-const PATIENCE_UNRELIABLE: Duration = Duration::from_millis(300);
+const TIMEOUT_UNRELIABLE: Duration = Duration::from_millis(300);
 
 /// What is told while a lane is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -219,10 +219,10 @@ impl Watch<'_> {
     /// Waits until all that was taken has arrived, or nothing arrives any
     /// more.
     fn drain(&self, sent: &Gauge, receiver: &mut Receiver, sender: &Handle<'_>) {
-        let patience = if self.lane.is_reliable() {
-            PATIENCE
+        let timeout = if self.lane.is_reliable() {
+            TIMEOUT
         } else {
-            PATIENCE_UNRELIABLE
+            TIMEOUT_UNRELIABLE
         };
         let began = Instant::now();
         let mut last = (receiver.look().counts.bytes, began);
@@ -235,7 +235,7 @@ impl Watch<'_> {
             // The sender's last word may come after the order to stop offering.
             let settled = began.elapsed() >= 2 * LOOK;
             let whole = bytes >= sent.read().counts.bytes && settled;
-            let given_up = last.1.elapsed() >= patience || receiver.is_gone;
+            let given_up = last.1.elapsed() >= timeout || receiver.is_gone;
             if whole || given_up || sender.is_finished() {
                 return;
             }
@@ -322,7 +322,7 @@ fn fill(lane: &mut Lane, plan: &Plan, terms: &Terms, outcome: Outcome) {
             Some(format!(
                 "{missing} bytes of a reliable transport had not arrived {} s after the last \
                  that did",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             ))
         } else {
             None

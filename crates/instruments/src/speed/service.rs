@@ -21,7 +21,7 @@ use crate::clock::Clock;
 pub(super) const SERVICE: &str = "speed";
 
 /// How long the local end may take to come through the door.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the local end asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl Service for SpeedService {
                 let door = session.tcp()?;
                 let port = door.port();
                 let worker = session.spawn("speed-far", move |stop| {
-                    let stream = door.admit(PATIENCE).map_err(|_| Failed::NoAnswer);
+                    let stream = door.admit(TIMEOUT).map_err(|_| Failed::NoAnswer);
                     receive(stream.map(End::Stream), stop)
                 })?;
                 (port, worker)
@@ -91,7 +91,7 @@ impl Service for SpeedService {
                 let port = door.port();
                 let worker = session.spawn("speed-far", move |stop| {
                     let end =
-                        door.admit(PATIENCE)
+                        door.admit(TIMEOUT)
                             .map_err(|_| Failed::NoAnswer)
                             .and_then(|socket| {
                                 let socket =
@@ -107,7 +107,7 @@ impl Service for SpeedService {
                 let port = door.port();
                 let worker = session.spawn("speed-far", move |stop| {
                     let end =
-                        door.admit(PATIENCE)
+                        door.admit(TIMEOUT)
                             .map_err(|_| Failed::NoAnswer)
                             .and_then(|socket| {
                                 let places = Places {

@@ -85,7 +85,7 @@ pub(super) fn send(
         calls += 1;
         let bytes = match stream.write_vectored(&pieces) {
             Ok(bytes) => bytes,
-            Err(why) if is_patience(&why) => 0,
+            Err(why) if is_timeout(&why) => 0,
             Err(why) => return Err(why.into()),
         };
         left -= bytes;
@@ -135,7 +135,7 @@ pub(super) fn receive(
         let bytes = match stream.read(&mut memory) {
             Ok(0) => break,
             Ok(bytes) => bytes,
-            Err(why) if is_patience(&why) => continue,
+            Err(why) if is_timeout(&why) => continue,
             Err(why) => return Err(why.into()),
         };
         if payload.check_stream(position, &memory[..bytes]) {
@@ -176,7 +176,7 @@ fn rest(wait: Duration) {
 }
 
 /// Whether a call only took as long as it may.
-fn is_patience(why: &io::Error) -> bool {
+fn is_timeout(why: &io::Error) -> bool {
     matches!(
         why.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted

@@ -21,7 +21,7 @@ use crate::wire::Unblock;
 pub const SERVICE: &str = "sink";
 
 /// How long the local end may take to come through the door.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where nothing has come for so long, nothing more is on its way.
 const QUIET: Duration = Duration::from_millis(60);
@@ -103,7 +103,7 @@ fn udp(
         // Where a processor is not to be had it runs anywhere.
         let _ = pin_this_thread(request.cpu);
         let payload = Payload::with_rotation(request.key, request.size, request.rotation);
-        let socket = door.admit(PATIENCE).ok()?;
+        let socket = door.admit(TIMEOUT).ok()?;
         unblock.udp(&socket).ok()?;
         if request.batched {
             receive::batches(socket, payload, stop, &arrivals).ok()
@@ -120,7 +120,7 @@ fn tcp(request: Request, session: &Session, unblock: Unblock) -> Result<Started,
     let worker = session.spawn("sink-far", move |_| {
         let _ = pin_this_thread(request.cpu);
         let payload = Payload::with_rotation(request.key, request.size, request.rotation);
-        let stream = door.admit(PATIENCE).ok()?;
+        let stream = door.admit(TIMEOUT).ok()?;
         unblock.tcp(&stream).ok()?;
         let found = receive::stream(&stream, payload);
         // Tells the local end, which waits for it, that all has been read.

@@ -18,7 +18,7 @@ use crate::runner::LaneRun;
 use crate::workload::{Misdeliveries, RemoteArrival};
 
 /// How long the remote end may take to open its side.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A lane whose remote side waits and whose local side begins.
 pub(super) struct OpenLane {
@@ -91,10 +91,10 @@ pub(super) fn open(
 /// Waits until the remote end has opened its side. Where that takes it a while,
 /// as on a long or lossy path, it first says how the lane stands.
 fn await_opened(job: &RemoteJob) -> Result<(), Error> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
-        let patience = until.saturating_duration_since(Instant::now());
-        match job.next_event(patience).map(serde_json::from_value) {
+        let timeout = until.saturating_duration_since(Instant::now());
+        match job.next_event(timeout).map(serde_json::from_value) {
             Some(Ok(News::Opened(Ok(())))) => return Ok(()),
             Some(Ok(News::Opened(Err(why)))) => {
                 return Err(Error::Refused {

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::workload::{Misdeliveries, PacedEcho, RemoteArrival};
 
 /// How long the remote end waits for the local end's socket.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often the local end is told how the lane stands.
 const TELL_EVERY: Duration = Duration::from_millis(200);
@@ -222,7 +222,7 @@ fn open_side(
     session: &Session,
     seed: u64,
 ) -> Result<lagometer_socket::BoxedSide, String> {
-    let socket = door.admit(PATIENCE).map_err(|error| error.to_string())?;
+    let socket = door.admit(TIMEOUT).map_err(|error| error.to_string())?;
     let open = || -> io::Result<_> {
         let opening = Opening {
             local: socket.peer_addr()?,

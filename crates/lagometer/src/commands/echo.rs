@@ -69,7 +69,7 @@ fn settings(arguments: &EchoArguments) -> Settings {
         span: arguments.duration.duration(),
         spin: arguments.spin,
         pin: arguments.pin,
-        patience: arguments.timeout.duration(),
+        timeout: arguments.timeout.duration(),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::cli::ShapeArguments;
 use crate::failure::Failure;
 
 /// How long the command waits for the far one to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs the command behind the link; its exit code is the program's.
 pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
         },
         command: &arguments.command,
         remote: arguments.remote.as_deref(),
-        patience: PATIENCE,
+        timeout: TIMEOUT,
     };
     let shaped = shape.run().map_err(failure)?;
     if let Some(status) = shaped.remote_ended {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::{ALONE, PATIENCE, file, lane, permitted, play, run, said};
+use crate::{ALONE, TIMEOUT, file, lane, permitted, play, run, said};
 
 #[test]
 fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
@@ -120,7 +120,7 @@ fn a_remote_end_that_falls_silent_for_good_ends_the_run() {
     );
     let began = Instant::now();
     let document = play(&[&experiment]);
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < TIMEOUT);
     for name in ["kcp", "udp", "tcp-cubic"] {
         let messages = &lane(&document, name)["messages"];
         assert_eq!(messages["intended"], 40, "{name}");

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Nothing here takes this long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(100);
+const TIMEOUT: Duration = Duration::from_secs(100);
 
 fn lagometer(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{PATIENCE, lagometer, permitted, run, said};
+use crate::{TIMEOUT, lagometer, permitted, run, said};
 
 #[test]
 fn an_interrupted_run_keeps_and_marks_what_it_has() {
@@ -106,7 +106,7 @@ fn nothing_is_left_behind_by_a_run_that_is_killed() {
     let hosts = await_hosts(&child);
     signal(&child, "KILL");
     wait(&mut child);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while namespaces("/proc").intersection(&hosts).next().is_some() {
         assert!(Instant::now() < deadline, "a host outlives its process");
         thread::sleep(Duration::from_millis(10));
@@ -164,7 +164,7 @@ fn start(arguments: &[&str], json: &Path) -> Child {
 /// Waits until the run's hosts are there and play; returns their namespaces.
 fn await_hosts(child: &Child) -> BTreeSet<PathBuf> {
     let own = fs::read_link("/proc/self/ns/net").unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         assert!(Instant::now() < deadline, "there are no hosts");
         thread::sleep(Duration::from_millis(20));
@@ -207,7 +207,7 @@ fn signal(child: &Child, name: &str) {
 
 /// Waits for the end of a run that is to end.
 fn wait(child: &mut Child) -> std::process::ExitStatus {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;

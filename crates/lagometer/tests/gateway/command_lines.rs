@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::running::{Gateway, PATIENCE, Talker, lagometer};
+use super::running::{Gateway, TIMEOUT, Talker, lagometer};
 
 /// The command lines of channeld's deployment files and pages: where each
 /// stands, and the words after the program's name. `${workspaceFolder}` is what
@@ -346,7 +346,7 @@ fn a_reader_of_the_log_that_goes_away_or_stands_still_harms_nobody() {
         // An answer, though thousands of lines before it could not be written.
         talker.send(0, 5, b"");
         talker.until(5);
-        assert_eq!(gateway.get("/readyz").0, 200, "within {PATIENCE:?}");
+        assert_eq!(gateway.get("/readyz").0, 200, "within {TIMEOUT:?}");
         drop(Talker::let_in(gateway.clients));
     }
 }

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use running::{Gateway, PATIENCE, Talker, lagometer};
+use running::{Gateway, TIMEOUT, Talker, lagometer};
 
 /// Creates GLOBAL; a new list takes the old one's place, so nothing grows.
 const CREATE_GLOBAL: &[u8] = b"\x08\x01\x2a\x02\x08\x01";
@@ -172,7 +172,7 @@ fn one_who_stops_reading_harms_only_itself() {
         client.until(6);
     }
     let text = "x".repeat(30_000);
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + TIMEOUT;
     let closed = "gateway_slow_readers_closed_total{connType=\"CLIENT\"}";
     let mut rounds = 0;
     while gateway.metric(closed) == 0.0 {

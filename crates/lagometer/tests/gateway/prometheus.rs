@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::running::{Gateway, PATIENCE, Talker};
+use crate::running::{Gateway, TIMEOUT, Talker};
 use crate::{CREATE_GLOBAL, SUBSCRIBE, update};
 
 struct Prometheus {
@@ -92,7 +92,7 @@ impl Prometheus {
 
     /// Waits until each of `waiting` has data, while `meanwhile` goes on.
     fn answers(&self, mut waiting: Vec<(String, String)>, mut meanwhile: impl FnMut()) {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         while !waiting.is_empty() {
             assert!(Instant::now() < give_up, "no data for {waiting:#?}");
             meanwhile();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet};
 
 /// How long anything may take before the test fails: far longer than it does.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The binary under test.
 pub(crate) fn lagometer() -> Command {
@@ -101,7 +101,7 @@ impl Gateway {
 
     /// Waits until something holds.
     pub(crate) fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         while !holds(self) {
             assert!(Instant::now() < give_up, "never: {what}");
             std::thread::sleep(Duration::from_millis(20));
@@ -168,7 +168,7 @@ impl Talker {
 
     /// The next message; none once the gateway has closed.
     pub(crate) fn next(&mut self) -> Option<Arrived> {
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut buffer = vec![0; 64 << 10];
         while self.arrived.is_empty() {
             let bytes = match self.stream.read(&mut buffer) {

@@ -10,7 +10,7 @@ const GRID: &str = r#"{"Config": {"WorldOffsetX": -15000, "WorldOffsetZ": -15000
   "ServerCols": 3, "ServerRows": 3, "ServerInterestBorderSize": 0}}"#;
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A gateway in a process of its own. It ends with this.
 pub(crate) struct Gateway {
@@ -76,7 +76,7 @@ impl Place {
             .unwrap();
         let began = Instant::now();
         while TcpStream::connect(clients).is_err() || TcpStream::connect(servers).is_err() {
-            assert!(began.elapsed() < PATIENCE, "the gateway does not listen");
+            assert!(began.elapsed() < TIMEOUT, "the gateway does not listen");
             std::thread::sleep(Duration::from_millis(10));
         }
         child

@@ -16,7 +16,7 @@ use crate::session::door_key;
 use crate::tag::Key;
 
 /// How long getting into a door may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Events that are kept until somebody fetches them.
 const MOST_EVENTS: usize = 4096;
@@ -100,11 +100,11 @@ impl RemoteJob {
     }
 
     /// The next thing the job says of its own accord, if it comes within
-    /// `patience`.
+    /// `timeout`.
     #[must_use]
-    pub fn next_event(&self, patience: Duration) -> Option<Value> {
+    pub fn next_event(&self, timeout: Duration) -> Option<Value> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.recv_timeout(patience).ok()
+        events.recv_timeout(timeout).ok()
     }
 
     /// A UDP socket that the job's door at `port` has let in. It is connected
@@ -134,7 +134,7 @@ impl RemoteJob {
         let is_told = || self.wire.post.is_admitted(self.job, port);
         socket
             .connect(self.door(port))
-            .and_then(|()| knock_udp(socket, self.key(port), self.wire.clock, PATIENCE, is_told))
+            .and_then(|()| knock_udp(socket, self.key(port), self.wire.clock, TIMEOUT, is_told))
             .map_err(|error| self.not_admitted(port, &error))
     }
 
@@ -144,7 +144,7 @@ impl RemoteJob {
     ///
     /// [`Error::NotAdmitted`] where no way leads to that port.
     pub fn tcp(&self, port: u16) -> Result<TcpStream, Error> {
-        let stream = TcpStream::connect_timeout(&self.door(port), PATIENCE)
+        let stream = TcpStream::connect_timeout(&self.door(port), TIMEOUT)
             .map_err(|error| self.not_admitted(port, &error))?;
         self.admit_tcp(&stream, port)?;
         Ok(stream)
@@ -157,7 +157,7 @@ impl RemoteJob {
     ///
     /// [`Error::NotAdmitted`] where it is not.
     pub fn admit_tcp(&self, stream: &TcpStream, port: u16) -> Result<(), Error> {
-        knock_tcp(stream, self.key(port), self.wire.clock, PATIENCE)
+        knock_tcp(stream, self.key(port), self.wire.clock, TIMEOUT)
             .map_err(|error| self.not_admitted(port, &error))
     }
 

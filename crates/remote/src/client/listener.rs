@@ -81,11 +81,11 @@ impl Post {
         self.clocks().line()
     }
 
-    pub(super) fn offset_after(&self, probes: u64, patience: Duration) -> Option<Line> {
+    pub(super) fn offset_after(&self, probes: u64, timeout: Duration) -> Option<Line> {
         let clocks = self.clocks();
         let (clocks, _) = self
             .changed
-            .wait_timeout_while(clocks, patience, |clocks| clocks.probes() < probes)
+            .wait_timeout_while(clocks, timeout, |clocks| clocks.probes() < probes)
             .unwrap_or_else(PoisonError::into_inner);
         clocks.line()
     }

@@ -44,7 +44,7 @@ pub struct Settings {
 
 impl Settings {
     /// Settings for a game with this congestion control: no delay, quick
-    /// acknowledgements, and half a minute of patience.
+    /// acknowledgements, and half a minute of timeout.
     #[must_use]
     pub fn with(congestion_control: &str) -> Self {
         Self {

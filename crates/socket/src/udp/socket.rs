@@ -17,7 +17,7 @@ use super::sys::{self, Transmission};
 
 /// Times in a row that the kernel may report an absent peer in place of
 /// taking the same datagram.
-const PATIENCE: u32 = 2;
+const TIMEOUT: u32 = 2;
 
 /// How a socket is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl Socket {
     ///
     /// What the system says, when the socket itself does not work.
     pub fn receive(&mut self, incoming: &mut Incoming) -> io::Result<usize> {
-        for _ in 0..=PATIENCE {
+        for _ in 0..=TIMEOUT {
             self.counters.receive_calls += 1;
             match self.receive_once(incoming) {
                 Ok(reads) => {
@@ -298,7 +298,7 @@ impl Socket {
             (Obstacle::Unreachable, _) => {
                 self.counters.unreachable += 1;
                 self.complaints += 1;
-                if self.complaints >= PATIENCE {
+                if self.complaints >= TIMEOUT {
                     self.complaints = 0;
                     self.give_up_first(outgoing);
                 }

@@ -20,7 +20,7 @@ use crate::PlayerTransport;
 
 /// How long a view may take to become right beyond what a calm road takes:
 /// several of a transport's longest waits before it sends again.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The least time between two deadlines of one end.
 const FINEST: Duration = Duration::from_micros(1);
@@ -506,8 +506,8 @@ impl Wires for SimWires<'_> {
         })
     }
 
-    fn patience(&self) -> Duration {
-        PATIENCE
+    fn timeout(&self) -> Duration {
+        TIMEOUT
     }
 }
 

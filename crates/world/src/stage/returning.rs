@@ -15,7 +15,7 @@ use lagometer_client::Settings;
 use lagometer_units::Time;
 
 use super::agenda::Duty;
-use super::{PATIENCE, Peer, Stage};
+use super::{Peer, Stage, TIMEOUT};
 use crate::player::{ASK_AGAIN_AFTER, Player};
 use crate::server::Server;
 use crate::wires::{End, PeerId, PlayError, Wires};
@@ -95,7 +95,7 @@ impl<W: Wires> Stage<'_, W> {
                     self.agenda.add(now + frame, Duty::ServerFrame(number));
                 }
             }
-            Err(_) if now.since(since) < PATIENCE => {
+            Err(_) if now.since(since) < TIMEOUT => {
                 self.agenda.add(now + RETURN_AFTER, Duty::Revive(number));
             }
             Err(_) => return Err(PlayError::ServerLost(reason)),

@@ -60,7 +60,7 @@ pub(super) fn play(
         servers,
         workers,
         server_workers,
-        patience: cluster.wait.0,
+        timeout: cluster.wait.0,
     })
     .map_err(|error| not_shared(error, scenario))?;
     let with_players = workers;
@@ -150,7 +150,7 @@ fn tell_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
                 "lagometer: worker {worker} is gone, and its {what} with it: process {process} \
                  takes its place"
             ),
-            // It is tried again, as long as there is patience.
+            // It is tried again, as long as there is timeout.
             Err(failure) => note!("lagometer: worker {worker} is gone: {failure}"),
         },
         (Event::Back { .. }, _) => note!("lagometer: worker {worker}: its {are_back}"),

@@ -13,7 +13,7 @@ use lagometer_world::real::Venue;
 use crate::failure::Failure;
 
 /// How long a gateway may take until it listens.
-const GATEWAY_PATIENCE: Duration = Duration::from_secs(10);
+const GATEWAY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often it is tried whether it does.
 const POLL: Duration = Duration::from_millis(10);
@@ -82,7 +82,7 @@ impl OwnGateway {
                     "no gateway of our own: it ended at once with {status}"
                 )));
             }
-            if began.elapsed() > GATEWAY_PATIENCE {
+            if began.elapsed() > GATEWAY_TIMEOUT {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Failure::Environment(format!(
