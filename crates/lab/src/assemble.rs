@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Audit, Disturbed, Document, Host, Lane, MessageRecord, Parity, SCHEMA, SeedRun as SeedRecords,
-    Warning, Wire, figures,
+    Audit, Disturbed, Document, Host, Lane, MessageRecord, SCHEMA, SeedRun as SeedRecords,
+    TransportProperties, Warning, Wire, figures,
 };
 use lagometer_units::Time;
 
@@ -215,7 +215,7 @@ fn assemble_lane(
     Lane {
         settings: lane.transport.settings_json(),
         library: lane.transport.library(),
-        parity: Some(parity(lane)),
+        parity: Some(properties(lane)),
         failure: runs.iter().find_map(|(_, run)| run.failure()),
         wire: Some(wire(&outcomes, payload_bytes)).filter(|wire| wire.packets > 0),
         cpu_ns_per_message: per_message(&cost.cpu, messages),
@@ -275,9 +275,9 @@ fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
     }
 }
 
-fn parity(lane: &RunnableLane) -> Parity {
-    let parity = lane.transport.parity();
-    Parity {
+fn properties(lane: &RunnableLane) -> TransportProperties {
+    let parity = lane.transport.properties();
+    TransportProperties {
         reliable: parity.reliable,
         ordered: parity.ordered,
         encrypted: parity.encrypted,

@@ -1,6 +1,6 @@
 //! Which transports can be played in which testbed, and as what.
 
-use lagometer_transport::{BadSetting, Parity, Spec};
+use lagometer_transport::{BadSetting, Spec, TransportProperties};
 use serde_json::{Map, Value};
 
 /// Where lanes run.
@@ -103,11 +103,11 @@ impl Playable {
 
     /// What is promised and what it costs.
     #[must_use]
-    pub fn parity(&self) -> Parity {
+    pub fn properties(&self) -> TransportProperties {
         match self {
-            Self::Virtual(spec) => spec.parity(),
+            Self::Virtual(spec) => spec.properties(),
             #[cfg(target_os = "linux")]
-            Self::Sockets(spec) => spec.parity(),
+            Self::Sockets(spec) => spec.properties(),
         }
     }
 

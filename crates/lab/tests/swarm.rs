@@ -75,7 +75,7 @@ fn play_one(seed: u64) -> Vec<String> {
                 continue;
             }
         };
-        let promised = lane.transport.parity();
+        let promised = lane.transport.properties();
         let wrong = outcome.misdeliveries;
         if wrong.damaged > 0 || wrong.duplicated > 0 {
             say(format!("{wrong:?}"));

@@ -6,8 +6,8 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 
 use lagometer_transport::{
-    BadSetting, BadSpec, BoxedEndpoint, Carrier, Parity, Spec, presets as endpoint_presets,
-    with_overrides,
+    BadSetting, BadSpec, BoxedEndpoint, Carrier, Spec, TransportProperties,
+    presets as endpoint_presets, with_overrides,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -112,8 +112,8 @@ impl SocketSpec {
 
     /// What is promised and what it costs.
     #[must_use]
-    pub fn parity(&self) -> Parity {
-        self.0.parity()
+    pub fn properties(&self) -> TransportProperties {
+        self.0.properties()
     }
 
     /// The largest message that is taken, in bytes.
@@ -166,7 +166,7 @@ trait AnySocketTransport: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn library(&self) -> String;
     fn available(&self) -> Result<(), Unavailable>;
-    fn parity(&self) -> Parity;
+    fn properties(&self) -> TransportProperties;
     fn largest_message_bytes(&self) -> usize;
     fn is_carried_by_udp(&self) -> bool;
     fn settings(&self) -> Value;
@@ -188,8 +188,8 @@ impl<T: SocketTransport> AnySocketTransport for T {
         SocketTransport::available(self)
     }
 
-    fn parity(&self) -> Parity {
-        SocketTransport::parity(self)
+    fn properties(&self) -> TransportProperties {
+        SocketTransport::properties(self)
     }
 
     fn largest_message_bytes(&self) -> usize {
@@ -234,8 +234,8 @@ impl AnySocketTransport for OverUdp {
         Ok(())
     }
 
-    fn parity(&self) -> Parity {
-        self.0.parity()
+    fn properties(&self) -> TransportProperties {
+        self.0.properties()
     }
 
     fn largest_message_bytes(&self) -> usize {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
 
-use lagometer_transport::{BadSetting, Parity};
+use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -55,7 +55,7 @@ pub trait SocketTransport:
     fn available(&self) -> Result<(), Unavailable>;
 
     /// What is promised and what it costs.
-    fn parity(&self) -> Parity;
+    fn properties(&self) -> TransportProperties;
 
     /// The largest message that is taken, in bytes.
     fn largest_message_bytes(&self) -> usize;

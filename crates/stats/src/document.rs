@@ -28,8 +28,8 @@ pub use bulk::{Bulk, BulkSample};
 pub use echo::{Echo, EchoCounts};
 pub use imported::{ClockSpan, ImportedStatistics, ShareOver};
 pub use lane::{
-    CensoredQuantiles, Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Parity, Population,
-    Quantiles, Timeline, WITHIN_LIMITS_MS, Wire,
+    CensoredQuantiles, Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Population,
+    Quantiles, Timeline, TransportProperties, WITHIN_LIMITS_MS, Wire,
 };
 pub use placement::{Placement, PlacementTrial};
 pub use read::BadDocument;

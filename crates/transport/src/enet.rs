@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use self::host::Enet;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
 
 /// How ENet is used. Rates are bytes per second as in ENet's own interface,
 /// and 0 is no limit.
@@ -229,7 +229,7 @@ impl Transport for Settings {
         Carrier::Udp
     }
 
-    fn parity(&self) -> Parity {
+    fn properties(&self) -> TransportProperties {
         let up = Self::window_bytes(self.client_out_bytes_per_s, self.server_in_bytes_per_s);
         let down = Self::window_bytes(self.server_out_bytes_per_s, self.client_in_bytes_per_s);
         let throttle = if self.throttle_deceleration == 0 {
@@ -238,7 +238,7 @@ impl Transport for Settings {
             "RTT throttle"
         };
         let reliable = self.packets == Packets::Reliable;
-        Parity {
+        TransportProperties {
             reliable,
             ordered: self.packets != Packets::Unsequenced,
             encrypted: false,
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_tutorial_bandwidths_leave_eight_messages_in_flight() {
-        let parity = Settings::TUTORIAL.parity();
+        let parity = Settings::TUTORIAL.properties();
         assert!(
             parity
                 .congestion_control

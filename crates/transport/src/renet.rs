@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use self::endpoint::{ENVELOPE_BYTES, Renet};
 use crate::integrity::Integrity;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
 
 /// How renet is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,14 +129,14 @@ impl Transport for Settings {
         Carrier::Udp
     }
 
-    fn parity(&self) -> Parity {
+    fn properties(&self) -> TransportProperties {
         let reliable = self.channel == Channel::ReliableOrdered;
         // Kind, packet number, channel, count and length; a reliable message
         // has its number as well. Numbers grow with the connection; these
         // are their sizes after the first few minutes.
         let packet_bytes = 1 + 4 + 1 + 2 + 2 + if reliable { 2 } else { 0 };
         let below_bytes = ENVELOPE_BYTES as u32 + self.carrier().header_bytes();
-        Parity {
+        TransportProperties {
             reliable,
             ordered: reliable,
             encrypted: false,

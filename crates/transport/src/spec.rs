@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::catalogue::presets;
 use crate::settings::with_overrides;
-use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Parity, Transport};
+use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Transport, TransportProperties};
 
 /// A transport with its settings, checked.
 #[derive(Clone)]
@@ -96,8 +96,8 @@ impl Spec {
 
     /// What is promised and what it costs.
     #[must_use]
-    pub fn parity(&self) -> Parity {
-        self.0.parity()
+    pub fn properties(&self) -> TransportProperties {
+        self.0.properties()
     }
 
     /// What carries the datagrams.
@@ -164,7 +164,7 @@ impl PartialEq for Spec {
 trait AnyTransport: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn library(&self) -> &'static str;
-    fn parity(&self) -> Parity;
+    fn properties(&self) -> TransportProperties;
     fn carrier(&self) -> Carrier;
     fn largest_message_bytes(&self) -> usize;
     fn dead_link_after(&self) -> Option<Duration>;
@@ -182,8 +182,8 @@ impl<T: Transport> AnyTransport for T {
         T::LIBRARY
     }
 
-    fn parity(&self) -> Parity {
-        Transport::parity(self)
+    fn properties(&self) -> TransportProperties {
+        Transport::properties(self)
     }
 
     fn carrier(&self) -> Carrier {

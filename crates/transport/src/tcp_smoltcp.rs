@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 pub use self::connection::Connection;
 use self::endpoint::Tcp;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
 
 /// An IPv4 header and a TCP header, both without options.
 const HEADER_BYTES: u32 = 40;
@@ -126,8 +126,8 @@ impl Transport for Settings {
         Carrier::Ip
     }
 
-    fn parity(&self) -> Parity {
-        Parity {
+    fn properties(&self) -> TransportProperties {
+        TransportProperties {
             reliable: true,
             ordered: true,
             encrypted: false,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::{Carrier, Pair, Parity};
+use crate::{Carrier, Pair, TransportProperties};
 
 /// A transport's settings, from which everything else about it follows.
 ///
@@ -34,7 +34,7 @@ pub trait Transport: Clone + Debug + DeserializeOwned + Serialize + Send + Sync 
     fn carrier(&self) -> Carrier;
 
     /// What is promised and what it costs.
-    fn parity(&self) -> Parity;
+    fn properties(&self) -> TransportProperties;
 
     /// The largest message that is taken, in bytes. A larger one is
     /// [`Refused::TooLarge`](crate::Refused::TooLarge).

@@ -19,7 +19,8 @@ use crate::integrity::{CHECK_BYTES, Integrity};
 use crate::replay_window::ReplayWindow;
 use crate::transport::within;
 use crate::{
-    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Parity, Refused, State, Transport,
+    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
+    TransportProperties,
 };
 
 /// Checksum and sequence number.
@@ -60,8 +61,8 @@ impl Transport for Settings {
         Carrier::Udp
     }
 
-    fn parity(&self) -> Parity {
-        Parity {
+    fn properties(&self) -> TransportProperties {
+        TransportProperties {
             reliable: false,
             ordered: false,
             encrypted: false,

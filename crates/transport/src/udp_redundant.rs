@@ -29,7 +29,8 @@ use crate::integrity::{CHECK_BYTES, Integrity};
 use crate::replay_window::ReplayWindow;
 use crate::transport::within;
 use crate::{
-    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Parity, Refused, State, Transport,
+    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
+    TransportProperties,
 };
 
 /// Checksum and the number of the newest message.
@@ -88,8 +89,8 @@ impl Transport for Settings {
     }
 
     /// The header is that of the message itself; its repetitions come on top.
-    fn parity(&self) -> Parity {
-        Parity {
+    fn properties(&self) -> TransportProperties {
+        TransportProperties {
             reliable: false,
             ordered: false,
             encrypted: false,

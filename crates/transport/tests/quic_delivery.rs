@@ -269,7 +269,7 @@ fn header_bytes_are_as_stated() {
         }
         let before = wire.passed.len();
         wire.send(CLIENT, &numbered(100, 500)).unwrap();
-        let stated = settings.parity().header_bytes as usize;
+        let stated = settings.properties().header_bytes as usize;
         let measured = 28 + wire.passed[before].size - 500;
         assert!(measured.abs_diff(stated) <= 1, "{carriage:?}");
     }

@@ -183,7 +183,7 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
 
 #[test]
 fn header_bytes_and_mtu_are_as_stated() {
-    let parity = Settings::RELIABLE.parity();
+    let parity = Settings::RELIABLE.properties();
     let mut wire = connected(&Settings::RELIABLE, Weather::CALM, 11);
     wire.run_for(Duration::from_secs(1));
     let before = wire.passed.len();

@@ -1,7 +1,7 @@
 //! Which transport a lane measures.
 
 use lagometer_socket::{SocketSpec, presets as socket_presets};
-use lagometer_stats::{Lane, Parity, figures};
+use lagometer_stats::{Lane, TransportProperties, figures};
 use lagometer_transport::{BadSpec, Spec, presets};
 use lagometer_units::Size;
 use serde_json::{Map, Value, json};
@@ -157,7 +157,7 @@ impl LanePlan {
             Carriage::Tcp { .. } | Carriage::Sided(_) => 0,
             Carriage::Endpoint(spec) => {
                 let of_lower = spec.carrier().header_bytes();
-                u64::from(spec.parity().header_bytes.saturating_sub(of_lower))
+                u64::from(spec.properties().header_bytes.saturating_sub(of_lower))
             }
         }
     }
@@ -188,7 +188,7 @@ impl LanePlan {
                 "tcp",
                 "the kernel".to_owned(),
                 json!({ "congestion_control": congestion, "no_delay": true }),
-                Parity {
+                TransportProperties {
                     reliable: true,
                     ordered: true,
                     encrypted: false,
@@ -204,13 +204,13 @@ impl LanePlan {
                 spec.transport(),
                 spec.library().to_owned(),
                 spec.settings_json(),
-                told(spec.parity()),
+                told(spec.properties()),
             ),
             Carriage::Sided(spec) => (
                 spec.transport(),
                 spec.library(),
                 spec.settings_json(),
-                told(spec.parity()),
+                told(spec.properties()),
             ),
         };
         Lane {
@@ -225,18 +225,18 @@ impl LanePlan {
 impl Carriage {
     /// What the transport promises, and its largest message; nothing for the
     /// kernel's TCP, which carries a stream.
-    fn measures(&self) -> Option<(lagometer_transport::Parity, usize)> {
+    fn measures(&self) -> Option<(lagometer_transport::TransportProperties, usize)> {
         match self {
             Self::Tcp { .. } => None,
-            Self::Endpoint(spec) => Some((spec.parity(), spec.largest_message_bytes())),
-            Self::Sided(spec) => Some((spec.parity(), spec.largest_message_bytes())),
+            Self::Endpoint(spec) => Some((spec.properties(), spec.largest_message_bytes())),
+            Self::Sided(spec) => Some((spec.properties(), spec.largest_message_bytes())),
         }
     }
 }
 
 /// What a transport promises, as the document has it.
-fn told(parity: lagometer_transport::Parity) -> Parity {
-    Parity {
+fn told(parity: lagometer_transport::TransportProperties) -> TransportProperties {
+    TransportProperties {
         reliable: parity.reliable,
         ordered: parity.ordered,
         encrypted: parity.encrypted,

@@ -146,7 +146,7 @@ fn play_seed(
                 workload: lane.workload,
                 ..resolved.plan.clone()
             };
-            let quiet = (!lane.transport.parity().reliable).then_some(quiet);
+            let quiet = (!lane.transport.properties().reliable).then_some(quiet);
             if opened.is_err() {
                 stage.give_up();
             }

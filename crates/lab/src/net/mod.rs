@@ -116,7 +116,7 @@ fn play_seed(
                     return None;
                 };
                 let plan = lane::plan(lane, &resolved.plan, seed);
-                let quiet = (!lane.transport.parity().reliable).then_some(QUIET);
+                let quiet = (!lane.transport.properties().reliable).then_some(QUIET);
                 Some(scope.spawn(move || {
                     guarded(stage, || {
                         play_client(side, &plan, stage, quiet, || clock.now())

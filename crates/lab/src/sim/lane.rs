@@ -51,7 +51,7 @@ impl SimLane {
         Self {
             now: Time::ZERO,
             carrier: spec.carrier(),
-            reliable: spec.parity().reliable,
+            reliable: spec.properties().reliable,
             link,
             in_flight: InFlight::default(),
             client: Host::new(pair.client, tick, Duration::ZERO),

@@ -1,7 +1,7 @@
 //! The parity table: what each transport promises and what that costs, so that
 //! no lane is silently advantaged.
 
-use lagometer_stats::{Document, Parity};
+use lagometer_stats::{Document, TransportProperties};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -21,7 +21,7 @@ pub(crate) fn render(
     out: &mut String,
 ) {
     // Lanes on the same terms share a row.
-    let mut terms: Vec<(&Parity, Vec<String>)> = Vec::new();
+    let mut terms: Vec<(&TransportProperties, Vec<String>)> = Vec::new();
     for lane in ranking::in_order(document, limit_ms) {
         let Some(parity) = &lane.parity else { continue };
         let name = fit(&printable(&lane.lane), 24);
@@ -68,7 +68,7 @@ pub(crate) fn render(
 }
 
 /// `RO·`: a letter for each promise made, a dot for each that is not.
-fn promises(parity: &Parity) -> String {
+fn promises(parity: &TransportProperties) -> String {
     [
         (parity.reliable, 'R'),
         (parity.ordered, 'O'),

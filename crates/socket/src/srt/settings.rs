@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use lagometer_transport::{BadSetting, Parity};
+use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::Span;
 use serde::{Deserialize, Serialize};
 
@@ -75,9 +75,9 @@ impl SocketTransport for Settings {
         })
     }
 
-    fn parity(&self) -> Parity {
+    fn properties(&self) -> TransportProperties {
         let timed = !self.latency.duration().is_zero();
-        Parity {
+        TransportProperties {
             reliable: !timed,
             ordered: true,
             encrypted: false,

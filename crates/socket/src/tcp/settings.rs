@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use lagometer_transport::{BadSetting, Parity};
+use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
@@ -113,8 +113,8 @@ impl SocketTransport for Settings {
         })
     }
 
-    fn parity(&self) -> Parity {
-        Parity {
+    fn properties(&self) -> TransportProperties {
+        TransportProperties {
             reliable: true,
             ordered: true,
             encrypted: false,

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use lagometer_transport::{BadSetting, Parity};
+use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
@@ -216,8 +216,8 @@ impl SocketTransport for Settings {
         })
     }
 
-    fn parity(&self) -> Parity {
-        Parity {
+    fn properties(&self) -> TransportProperties {
+        TransportProperties {
             reliable: true,
             ordered: self.ordered || self.stream,
             encrypted: false,

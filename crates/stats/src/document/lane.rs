@@ -20,7 +20,7 @@ pub struct Lane {
     pub library: String,
     /// What the transport promises and what it costs, for a fair reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parity: Option<Parity>,
+    pub parity: Option<TransportProperties>,
     /// Why the lane could not be measured or ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -103,7 +103,7 @@ pub const WITHIN_LIMITS_MS: [u32; 8] = [50, 100, 150, 200, 300, 500, 1000, 2000]
 /// What a transport promises and what it costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Parity {
+pub struct TransportProperties {
     /// Whether every message arrives while the connection lives.
     pub reliable: bool,
     /// Whether messages arrive in the order sent.

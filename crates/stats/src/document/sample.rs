@@ -6,9 +6,9 @@ use lagometer_units::Time;
 
 use super::{
     Audit, AuditFigures, AuditSpread, BudgetResult, Cell, DirectionWeather, Disturbance, Document,
-    Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles, Parity,
-    Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, Warning, WayAudit, Weather, Wire, World,
-    WorldMoment, WorldProcess, WorldRoad, WorldTier, WorldWay,
+    Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles,
+    Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, TransportProperties, Warning, WayAudit,
+    Weather, Wire, World, WorldMoment, WorldProcess, WorldRoad, WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -32,7 +32,7 @@ pub(crate) fn sample_document() -> Document {
             overhead: Some(1.25),
         };
         let mut lane = figures(&[run], &[]).into_lane(name, name);
-        lane.parity = Some(Parity {
+        lane.parity = Some(TransportProperties {
             reliable,
             ordered: reliable,
             encrypted: false,

@@ -13,7 +13,7 @@ use super::settings::{Settings, Side};
 use super::wire::HEADER_BYTES;
 use crate::seed::derive;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Parity, Transport};
+use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Transport, TransportProperties};
 
 /// A timer faster than this would be all that a run does.
 const LEAST_TIMER: Span = Span(Duration::from_micros(100));
@@ -59,10 +59,10 @@ impl Transport for Settings {
         Carrier::Udp
     }
 
-    fn parity(&self) -> Parity {
+    fn properties(&self) -> TransportProperties {
         let carried = Carrier::Udp.header_bytes();
         let framing_bytes = if self.stream { LENGTH_BYTES } else { 0 };
-        Parity {
+        TransportProperties {
             reliable: true,
             ordered: true,
             encrypted: false,

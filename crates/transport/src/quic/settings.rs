@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::QuicEndpoint;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
 
 /// Everything that can be chosen about a QUIC connection. Both ends use the
 /// same. The presets have the library's own values where nothing else is
@@ -220,7 +220,7 @@ impl Transport for Settings {
     /// frame's own header as it is after the first hundred messages, and the
     /// 16 bytes of the authentication tag; an acknowledgement travelling
     /// along comes on top.
-    fn parity(&self) -> Parity {
+    fn properties(&self) -> TransportProperties {
         // Flags, connection ID, packet number; the tag.
         let packet = 1 + 8 + 1 + 16;
         let frame = match self.carriage {
@@ -243,7 +243,7 @@ impl Transport for Settings {
                 ),
             },
         );
-        Parity {
+        TransportProperties {
             reliable: self.carriage != Carriage::Datagram,
             ordered: self.carriage == Carriage::OneStream,
             encrypted: true,

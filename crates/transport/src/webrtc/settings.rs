@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::WebRtcEndpoint;
 use super::wiring::Side;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Parity, Transport};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
 
 /// Everything that can be chosen about a data channel. Both ends use the
 /// same. The presets have the library's own values where nothing else is
@@ -90,12 +90,12 @@ impl Transport for Settings {
         Carrier::Udp
     }
 
-    fn parity(&self) -> Parity {
+    fn properties(&self) -> TransportProperties {
         // DTLS 1.2: record header, explicit nonce, tag (RFC 6347, RFC 5288).
         let dtls = 13 + 8 + 16;
         // SCTP: common header, header of a DATA chunk (RFC 9260).
         let sctp = 12 + 16;
-        Parity {
+        TransportProperties {
             reliable: self.max_retransmits.is_none(),
             ordered: self.ordered,
             encrypted: true,

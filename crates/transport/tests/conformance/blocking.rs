@@ -32,7 +32,7 @@ pub(crate) fn is_told_where_it_happens(spec: &Spec) {
         "before the hole: {blocked:?}"
     );
     let waited = blocked.iter().filter(|blocked| !blocked.is_zero()).count();
-    if spec.parity().reliable && spec.parity().ordered {
+    if spec.properties().reliable && spec.properties().ordered {
         assert!(waited < 38, "{waited} waited: {blocked:?}");
         assert!(waited > 0 || holds_back_after_a_loss(spec), "{blocked:?}");
         let longest = blocked.iter().max().expect("some arrived");

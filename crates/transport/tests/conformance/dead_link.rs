@@ -67,7 +67,7 @@ pub(crate) fn an_outage_is_not_one(spec: &Spec) {
         {
             break;
         }
-        network.run_for(Duration::from_millis(if spec.parity().reliable {
+        network.run_for(Duration::from_millis(if spec.properties().reliable {
             100
         } else {
             2
@@ -76,7 +76,7 @@ pub(crate) fn an_outage_is_not_one(spec: &Spec) {
     for side in Side::BOTH {
         assert_eq!(network.state(side), State::Ready, "{side:?}");
         let numbers = network.numbers_at(side);
-        if spec.parity().reliable {
+        if spec.properties().reliable {
             assert!(numbers.iter().copied().eq(0..number), "{numbers:?}");
         } else {
             assert!(numbers.len() >= 70, "{} of {number}", numbers.len());

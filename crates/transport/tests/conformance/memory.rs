@@ -35,7 +35,7 @@ pub(crate) fn is_bounded_when_the_peer_stops_reading(spec: &Spec) {
         "{} messages were held for a reader that was away",
         numbers.len()
     );
-    if spec.parity().reliable {
+    if spec.properties().reliable {
         let taken = taken.expect("a reliable transport cannot take what it cannot deliver");
         let is_prefix = numbers.iter().copied().eq(0..numbers.len() as u32);
         assert!(is_prefix, "a message is missing");
@@ -64,7 +64,7 @@ pub(crate) fn is_bounded_when_nothing_gets_through(spec: &Spec) {
     let mut network = Network::connected(spec, Road::CLEAN, 42);
     network.road = Road::CUT;
     let taken = flood(&mut network);
-    if spec.parity().reliable {
+    if spec.properties().reliable {
         assert!(taken.is_some(), "64 MiB were taken and nothing was sent");
     }
 }

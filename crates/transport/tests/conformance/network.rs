@@ -116,7 +116,7 @@ impl Network {
             datagrams: 0,
             pair: spec.pair(seed, start),
             carrier: spec.carrier(),
-            is_ordered: spec.parity().ordered,
+            is_ordered: spec.properties().ordered,
             repeats_bytes: repeats_bytes(spec),
             dice: Dice::new(seed),
             flying: BTreeMap::new(),

@@ -24,7 +24,7 @@ const MESSAGE_BYTES: usize = 100;
 pub(crate) fn of_the_header_is_true(spec: &Spec) {
     let mut network = Network::connected(spec, Road::CLEAN, 81);
     let carrier_bytes = spec.carrier().header_bytes() as usize;
-    let said = spec.parity().header_bytes as usize;
+    let said = spec.properties().header_bytes as usize;
     let mut header = usize::MAX;
     for number in 0..20 {
         network.run_for(Duration::from_millis(300));
@@ -57,6 +57,6 @@ pub(crate) fn of_the_mtu_is_true(spec: &Spec) {
     network.run_for(Duration::from_secs(5));
     let most = network.sizes.iter().max().expect("much was sent");
     let most = *most as u32 + spec.carrier().header_bytes();
-    let said = spec.parity().mtu_bytes;
+    let said = spec.properties().mtu_bytes;
     assert!(most <= said, "a packet of {most} bytes, more than {said}");
 }

@@ -17,7 +17,7 @@ const UNRELIABLE_SHARE: f64 = 0.6;
 pub(crate) fn are_kept_on_a_bad_network(spec: &Spec) {
     for seed in 0..4 {
         for numbers in play(spec, Road::BAD, seed) {
-            if spec.parity().reliable {
+            if spec.properties().reliable {
                 assert!(numbers.into_iter().eq(0..MESSAGES), "seed {seed}: lost");
             } else {
                 let share = numbers.len() as f64 / f64::from(MESSAGES);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lagometer_stats::{
     BudgetResult, DirectionWeather, Disturbed, Document, Host, Lane, MessageRecord, Milliseconds,
-    Noise, NoiseQuantiles, Parity, SCHEMA, SeedRun, Warning, Wire, figures, verdict,
+    Noise, NoiseQuantiles, SCHEMA, SeedRun, TransportProperties, Warning, Wire, figures, verdict,
 };
 use lagometer_units::Time;
 use serde_json::json;
@@ -402,7 +402,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
     rule.library.clone_into(&mut lane.library);
     lane.settings =
         json!({ "rto_ms": rule.rto_ms, "backoff": rule.backoff, "window": rule.window });
-    lane.parity = Some(Parity {
+    lane.parity = Some(TransportProperties {
         reliable: rule.reliable,
         ordered: rule.ordered,
         encrypted: rule.encrypted,

@@ -3,7 +3,7 @@
 
 /// What a transport promises and what it costs, with the settings it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parity {
+pub struct TransportProperties {
     /// Whether every message arrives while the connection lives.
     pub reliable: bool,
     /// Whether messages arrive in the order sent.
