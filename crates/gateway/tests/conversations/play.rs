@@ -485,9 +485,10 @@ impl<'s> Play<'s> {
         Ok(any)
     }
 
-    /// Whether the well-behaved are promised anything: servers are trusted.
+    /// Whether the well-behaved are promised anything: servers are trusted, and
+    /// so is whoever loads files that let clients do more.
     fn is_promised(&self) -> bool {
-        !self.stage.hostile_servers
+        !self.stage.hostile_servers && self.stage.files.is_none()
     }
 
     /// Whether nobody but the sentinels may write to their channel.
@@ -511,10 +512,11 @@ impl<'s> Play<'s> {
         for side in &self.sides {
             side.check_invariants().map_err(broken)?;
         }
-        if let Some((owner, Peer::Client)) = self.channels.global_owner() {
+        let may_clients_own = self.stage.files.is_some_and(|files| files.dev);
+        if !may_clients_own && let Some((owner, Peer::Client)) = self.channels.global_owner() {
             return Err(format!("GLOBAL is owned by a client, {owner}"));
         }
-        let limits = self.stage.connections().slow_readers;
+        let limits = self.stage.slow_readers();
         let limit = limits.close_at_bytes.max(limits.server_close_at_bytes);
         for peer in &self.peers {
             let waiting = self.sides[peer.side].waiting(peer.key);

@@ -76,6 +76,8 @@ impl Sentinels {
         let forward = ServerForward::parse(&message.msg_body).ok()?;
         let is_readers = message.msg_type == SAYS
             && message.channel_id == CHANNEL
+            // One that was not let in has no number; to 0 is to the server itself.
+            && forward.client_conn_id != 0
             && readers.contains(&forward.client_conn_id);
         is_readers.then(|| MessagePack {
             broadcast: 1,
