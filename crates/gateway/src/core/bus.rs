@@ -310,7 +310,7 @@ pub enum CloseReason {
     /// It sent too many messages that its state does not allow.
     #[error("too many messages that its state does not allow")]
     TooManyRefused,
-    /// It sent more messages in a second than is allowed.
+    /// Its driver found more messages in a second than is allowed.
     #[error("more messages than allowed")]
     TooFast,
     /// It asked for more than a budget allows.

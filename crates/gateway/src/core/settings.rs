@@ -34,8 +34,6 @@ pub struct ConnectionSettings {
     pub schema: Schema,
     /// What is expected of clients; absent, nothing is.
     pub anti_ddos: Option<AntiDdos>,
-    /// The most messages one client may send in a second.
-    pub max_messages_per_second: Option<u32>,
     /// How long a client that was let in may say nothing.
     pub silent_at_most: Option<Duration>,
     /// What is put up with of slow readers.
@@ -188,7 +186,6 @@ impl Default for ConnectionSettings {
             frames: FrameLimits::default(),
             schema: Schema::bundled(),
             anti_ddos: None,
-            max_messages_per_second: None,
             silent_at_most: None,
             slow_readers: SlowReaders::default(),
             logins: LoginLimits::default(),

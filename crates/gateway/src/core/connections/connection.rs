@@ -64,8 +64,6 @@ pub(super) struct Connection {
     pub(super) read_control: ReadControl,
     /// A server for which much waits: who caused what.
     pub(super) backlog: Option<Box<Backlog>>,
-    /// The second the count of messages is for, and the count.
-    pub(super) rate: (u64, u32),
     pub(super) recorder: Option<Box<Recorder>>,
     /// Once it is let in, what it sends is kept.
     pub(super) is_to_be_recorded: bool,
@@ -131,7 +129,6 @@ impl Connection {
             pause: None,
             read_control: ReadControl::Resume,
             backlog: None,
-            rate: (0, 0),
             recorder: None,
             is_to_be_recorded: false,
         }

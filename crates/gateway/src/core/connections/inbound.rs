@@ -227,18 +227,6 @@ impl ConnectionSide {
                 return Err(self.exceeded(now, key, Budget::LoginMessages));
             }
         }
-        if let Some(most) = self.settings.max_messages_per_second
-            && is_client
-        {
-            let second = now.as_millis() / 1000;
-            if connection.rate.0 != second {
-                connection.rate = (second, 0);
-            }
-            connection.rate.1 += 1;
-            if connection.rate.1 > most {
-                return Err(CloseReason::TooFast);
-            }
-        }
         let machine = fsm(&self.settings, connection.peer);
         let counters = &mut self.counters.peers[connection.peer.index()];
         if !machine.allows(connection.state, message.msg_type) {

@@ -373,7 +373,6 @@ impl FileConfig {
                 max_refused: self.auth.max_refused,
             }),
             // Too fast a client is read more slowly by the loops.
-            max_messages_per_second: None,
             silent_at_most: limits.silent_at_most.map(Span::duration),
             before_login: LoginBudget {
                 bytes: limits.login_bytes.bytes() as usize,
