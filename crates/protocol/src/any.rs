@@ -1,7 +1,7 @@
 //! `google.protobuf.Any`, read in place.
 
 use crate::wire::{
-    Reader, WireError, WireType, encoded_len_varint, put_bytes_field, put_key, put_varint,
+    Reader, Value, WireError, WireType, encoded_len_varint, put_bytes_field, put_key, put_varint,
 };
 
 const TYPE_URL: u32 = 1;
@@ -58,9 +58,9 @@ impl<'a> AnyView<'a> {
     pub(crate) fn merge(&mut self, bytes: &'a [u8]) -> Result<(), WireError> {
         let mut reader = Reader::new(bytes);
         while let Some(field) = reader.next_field()? {
-            match field.number {
-                TYPE_URL => self.type_url = field.string()?,
-                VALUE => self.value = field.bytes()?,
+            match (field.number, field.value) {
+                (TYPE_URL, Value::Bytes(_)) => self.type_url = field.string()?,
+                (VALUE, Value::Bytes(value)) => self.value = value,
                 _ => {}
             }
         }

@@ -19,6 +19,7 @@ use crate::messages::channeldpb::{
     UpdateSpatialInterestMessage,
 };
 use crate::packet::MessagePack;
+use crate::schema::Schema;
 
 /// Why a body was not decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +36,20 @@ pub enum BodyError {
         /// What the decoder said.
         source: prost::DecodeError,
     },
+}
+
+/// Decodes a body. One that the library refuses may hold a field whose wire type
+/// is not the one its type has, which protobuf has count as not known: it is read
+/// again without such.
+fn decode<M: Message + Default>(full_name: &str, body: &[u8]) -> Result<M, prost::DecodeError> {
+    M::decode(body).or_else(|error| {
+        let data_type = Schema::bundled().find(full_name);
+        let fitting = data_type.and_then(|data_type| data_type.without_misfits(body).ok());
+        match fitting {
+            Some(fitting) if fitting.len() < body.len() => M::decode(&*fitting),
+            _ => Err(error),
+        }
+    })
 }
 
 macro_rules! bodies {
@@ -61,7 +76,10 @@ macro_rules! bodies {
                     .and_then(|number| MessageType::try_from(number).ok())
                     .ok_or(BodyError::UnknownType(message.msg_type))?;
                 match msg_type {
-                    $(MessageType::$msg_type => $body::decode(message.body)
+                    $(MessageType::$msg_type => decode::<$body>(
+                            concat!("channeldpb.", stringify!($body)),
+                            message.body,
+                        )
                         .map(Self::$msg_type)
                         .map_err(|source| BodyError::Malformed { msg_type, source }),)*
                     _ => Err(BodyError::UnknownType(message.msg_type)),
@@ -214,6 +232,27 @@ mod tests {
                 ..
             })
         ));
+    }
+
+    #[test]
+    fn a_field_of_another_wire_type_counts_as_not_known() {
+        let body = [
+            &b"\x0a\x03pit"[..],
+            b"\x0d\x01\x02\x03\x04",
+            b"\x10\x05",
+            b"\x12\x02lt",
+        ]
+        .concat();
+        let message = MessagePack {
+            msg_type: MessageType::Auth as u32,
+            body: &body,
+            ..MessagePack::default()
+        };
+        let expected = ToGateway::Auth(AuthMessage {
+            player_identifier_token: "pit".into(),
+            login_token: "lt".into(),
+        });
+        assert_eq!(ToGateway::decode(&message), Ok(expected));
     }
 
     #[test]

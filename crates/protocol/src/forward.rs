@@ -1,7 +1,7 @@
 //! Forwarded user-space messages, read and written in place.
 
 use crate::messages::channeldpb;
-use crate::wire::{Reader, WireError, put_bytes_field, put_uint32_field};
+use crate::wire::{Reader, Value, WireError, put_bytes_field, put_uint32_field};
 
 const CLIENT_CONN_ID: u32 = 1;
 const PAYLOAD: u32 = 2;
@@ -28,9 +28,9 @@ impl<'a> ServerForward<'a> {
         let mut forward = Self::default();
         let mut reader = Reader::new(body);
         while let Some(field) = reader.next_field()? {
-            match field.number {
-                CLIENT_CONN_ID => forward.client_conn_id = field.uint32()?,
-                PAYLOAD => forward.payload = field.bytes()?,
+            match (field.number, field.value) {
+                (CLIENT_CONN_ID, Value::Varint(id)) => forward.client_conn_id = id as u32,
+                (PAYLOAD, Value::Bytes(payload)) => forward.payload = payload,
                 _ => {}
             }
         }
@@ -70,7 +70,7 @@ mod tests {
     use prost::Message;
 
     use super::*;
-    use crate::samples::{mutated, varied_u32};
+    use crate::samples::{mutated, read_by_library, varied_u32};
 
     fn owned_forward() -> impl Strategy<Value = channeldpb::ServerForwardMessage> {
         let payload = proptest::collection::vec(any::<u8>(), 0..200);
@@ -92,7 +92,10 @@ mod tests {
 
         #[test]
         fn read_as_the_library_reads(bytes in mutated(owned_forward().prop_map(|owned| owned.encode_to_vec()))) {
-            let theirs = channeldpb::ServerForwardMessage::decode(&*bytes).ok();
+            let theirs = read_by_library::<channeldpb::ServerForwardMessage>(
+                "channeldpb.ServerForwardMessage",
+                &bytes,
+            );
             let ours = ServerForward::parse(&bytes).ok().map(Into::into);
             prop_assert_eq!(ours, theirs);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::schema::DataType;
 use crate::schema::layout::{Kind, Layouts, Shape};
 use crate::wire::{
-    Reader, WireError, WireType, close_length, open_length, put_bytes_field, put_key,
+    Reader, Value, WireError, WireType, close_length, open_length, put_bytes_field, put_key,
 };
 
 /// A set of field paths, made ready for one type of data.
@@ -115,7 +115,7 @@ fn keep(
             continue;
         };
         let within = wanted[position].1;
-        let Some(known) = layout.field(field.number) else {
+        let Some(known) = layout.known(&field) else {
             continue;
         };
         match known.shape {
@@ -163,7 +163,11 @@ fn keep_entry(
     while let Some(field) = reader.next_field()? {
         match field.number {
             1 => out.extend_from_slice(field.raw),
-            2 => keep(within, layouts, inner, removed, field.bytes()?, &mut value)?,
+            2 => {
+                if let Value::Bytes(message) = field.value {
+                    keep(within, layouts, inner, removed, message, &mut value)?;
+                }
+            }
             _ => {}
         }
     }

@@ -20,8 +20,8 @@
 //!   whose value says `removed` is deleted where the rules or
 //!   [`MergeOptions::remove_entries`] ask for it;
 //! - of a oneof the member that was given last;
-//! - fields that the type does not know are kept as they came, one after the
-//!   other.
+//! - fields that the type does not know, and those whose wire type is not the one
+//!   that the type says, are kept as they came, one after the other.
 //!
 //! Lists are cut and entries removed in the fields of the channel data itself;
 //! within its messages protobuf's own rules hold. Data of a type that is not

@@ -3,6 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use prost::Message;
+
+use crate::schema::Schema;
 
 /// Numbers of every encoded length, small ones and zero among them.
 pub(crate) fn varied_u32() -> impl Strategy<Value = u32> {
@@ -11,6 +14,15 @@ pub(crate) fn varied_u32() -> impl Strategy<Value = u32> {
         2 => 1u32..200,
         1 => (0u32..32, any::<u32>()).prop_map(|(bits, value)| value >> bits),
     ]
+}
+
+/// What the library reads, of the type of that full name, in bytes without the
+/// fields whose wire type does not fit: those the library refuses where protobuf
+/// has them unknown.
+pub(crate) fn read_by_library<M: Message + Default>(full_name: &str, bytes: &[u8]) -> Option<M> {
+    let data_type = Schema::bundled().find(full_name).expect("a bundled type");
+    let fitting = data_type.without_misfits(bytes).ok()?;
+    M::decode(&*fitting).ok()
 }
 
 /// What `valid` draws, and the same with bytes changed, cut out, put in, or

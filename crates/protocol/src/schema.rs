@@ -31,6 +31,7 @@
 
 pub(crate) mod layout;
 mod load;
+mod misfits;
 pub mod rules;
 
 use std::borrow::Cow;
@@ -40,7 +41,7 @@ use std::sync::{Arc, LazyLock};
 
 use thiserror::Error;
 
-use crate::wire::{Reader, WireError};
+use crate::wire::{Field, Reader, WireError};
 use layout::{Kind, Layout, Layouts, Shape};
 use rules::Rule;
 
@@ -189,6 +190,21 @@ impl DataType {
         crate::merge::check(&self.layouts, self.index, encoded)
     }
 
+    /// A message of the type without the fields whose wire type is not the one
+    /// their type has, in it and in all messages within it.
+    ///
+    /// Protobuf has such a field count as one that is not known; libraries that
+    /// refuse it can read what is left.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] when the bytes are no message at all.
+    pub fn without_misfits(&self, encoded: &[u8]) -> Result<Vec<u8>, WireError> {
+        let mut kept = Vec::with_capacity(encoded.len());
+        misfits::leave_out(&self.layouts, self.index, encoded, 0, &mut kept)?;
+        Ok(kept)
+    }
+
     /// An update without the fields that are never merged, which subscribers
     /// are not to see again either. Nothing is copied when there are none.
     ///
@@ -200,9 +216,9 @@ impl DataType {
         if !layout.has_skipped {
             return Ok(Cow::Borrowed(update));
         }
-        let is_skipped = |number| {
+        let is_skipped = |field: &Field<'_>| {
             layout
-                .field(number)
+                .known(field)
                 .is_some_and(|field| field.rule == Rule::Skip)
         };
         let mut kept = Vec::new();
@@ -210,7 +226,7 @@ impl DataType {
         let mut reader = Reader::new(update);
         let mut offset = 0;
         while let Some(field) = reader.next_field()? {
-            if is_skipped(field.number) {
+            if is_skipped(&field) {
                 if !any_skipped {
                     any_skipped = true;
                     kept.extend_from_slice(&update[..offset]);

@@ -4,8 +4,8 @@ use crate::any::{self, AnyView};
 use crate::messages::channeldpb::{self, MessageType};
 use crate::packet::MessagePack;
 use crate::wire::{
-    Reader, WireError, WireType, encoded_len_varint, put_bytes_field, put_key, put_uint32_field,
-    put_varint,
+    Reader, Value, WireError, WireType, encoded_len_varint, put_bytes_field, put_key,
+    put_uint32_field, put_varint,
 };
 
 const DATA: u32 = 1;
@@ -32,9 +32,9 @@ impl<'a> ChannelDataUpdate<'a> {
         let mut update = Self::default();
         let mut reader = Reader::new(body);
         while let Some(field) = reader.next_field()? {
-            match field.number {
-                DATA => update.data.get_or_insert_default().merge(field.bytes()?)?,
-                CONTEXT_CONN_ID => update.context_conn_id = field.uint32()?,
+            match (field.number, field.value) {
+                (DATA, Value::Bytes(data)) => update.data.get_or_insert_default().merge(data)?,
+                (CONTEXT_CONN_ID, Value::Varint(id)) => update.context_conn_id = id as u32,
                 _ => {}
             }
         }
@@ -117,7 +117,7 @@ mod tests {
     use prost::Message;
 
     use super::*;
-    use crate::samples::{mutated, varied_u32};
+    use crate::samples::{mutated, read_by_library, varied_u32};
 
     fn owned_update() -> impl Strategy<Value = channeldpb::ChannelDataUpdateMessage> {
         let value = proptest::collection::vec(any::<u8>(), 0..200);
@@ -141,7 +141,10 @@ mod tests {
 
         #[test]
         fn read_as_the_library_reads(bytes in mutated(owned_update().prop_map(|owned| owned.encode_to_vec()))) {
-            let theirs = channeldpb::ChannelDataUpdateMessage::decode(&*bytes).ok();
+            let theirs = read_by_library::<channeldpb::ChannelDataUpdateMessage>(
+                "channeldpb.ChannelDataUpdateMessage",
+                &bytes,
+            );
             let ours = ChannelDataUpdate::parse(&bytes).ok().map(Into::into);
             prop_assert_eq!(ours, theirs);
         }

@@ -136,6 +136,42 @@ proptest! {
     }
 
     #[test]
+    fn fields_of_another_wire_type_are_kept_like_those_that_are_not_known(
+        name in proptest::sample::select(&TYPES[..]),
+        seed: u64,
+        count in 1usize..6,
+        context in context(),
+    ) {
+        let mut source = Source::new(!seed);
+        let (mut misfit, mut unknown) = (state(name), state(name));
+        let mut expected = DynamicMessage::new(descriptor(name));
+        let limits = MergeLimits::default();
+        let mut deltas = [(); 2].map(|()| Delta::new(SCHEMA.find(name), limits));
+        for update in updates(name, seed, count) {
+            let update = update.encode_to_vec();
+            let [with_misfits, with_unknown] =
+                reference::with_misfits(&descriptor(name), &update, &mut source);
+            misfit.merge(&with_misfits, &context).unwrap();
+            unknown.merge(&with_unknown, &context).unwrap();
+            reference::merge(&mut expected, &decoded(name, &update), &context);
+            let taken = deltas[0].merge(&with_misfits, &context).unwrap();
+            prop_assert_eq!(taken, deltas[1].merge(&with_unknown, &context).unwrap());
+        }
+        let as_unknown = |bytes: &[u8]| reference::misfits_as_unknown(&descriptor(name), bytes);
+        let merged = as_unknown(&misfit.to_bytes());
+        prop_assert_eq!(&merged, &unknown.to_bytes());
+        let known = reference::without_twins(&descriptor(name), &merged);
+        prop_assert!(decoded(name, &known) == expected, "{}", text(&expected));
+        prop_assert_eq!(as_unknown(&deltas[0].to_bytes()), deltas[1].to_bytes());
+        // And what it holds is taken in again.
+        let mut loaded = state(name);
+        loaded.load(&misfit.to_bytes()).unwrap();
+        prop_assert_eq!(loaded.to_bytes(), misfit.to_bytes());
+        let without = SCHEMA.find(name).unwrap().without_misfits(&misfit.to_bytes()).unwrap();
+        prop_assert_eq!(without, known);
+    }
+
+    #[test]
     fn a_delta_does_what_its_updates_do(
         name in proptest::sample::select(&TYPES[..]),
         seed: u64,
@@ -345,9 +381,12 @@ proptest! {
         }
         let accepted = state.merge(&broken, &context).is_ok();
         if accepted {
-            // What is taken must be a message that others can read.
-            prop_assert!(DynamicMessage::decode(descriptor(name), &*broken).is_ok());
-            prop_assert!(DynamicMessage::decode(descriptor(name), &*state.to_bytes()).is_ok());
+            // What is taken must be a message that others can read. The library
+            // refuses fields of another wire type, which protobuf has unknown.
+            for taken in [broken.clone(), state.to_bytes()] {
+                let fitting = SCHEMA.find(name).unwrap().without_misfits(&taken).unwrap();
+                prop_assert!(DynamicMessage::decode(descriptor(name), &*fitting).is_ok());
+            }
         } else {
             prop_assert_eq!(state.to_bytes(), before);
         }

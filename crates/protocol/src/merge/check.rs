@@ -20,7 +20,8 @@ fn check_message(
     let layout = layouts.message(index);
     let mut reader = Reader::new(encoded);
     while let Some(field) = reader.next_field()? {
-        if let Some(known) = layout.field(field.number) {
+        // What does not fit its type is no field that is known: it is kept.
+        if let Some(known) = layout.known(&field) {
             check_field(layouts, known, &field, depth)?;
         }
     }
@@ -45,8 +46,10 @@ fn check_field(
             let mut reader = Reader::new(field.bytes()?);
             while let Some(field) = reader.next_field()? {
                 match field.number {
-                    1 => check_scalar(key, &field)?,
-                    2 => check_kind(layouts, value, &field, depth + 1)?,
+                    1 if key.fits(&field.value) => check_scalar(key, &field)?,
+                    2 if value.fits(&field.value) => {
+                        check_kind(layouts, value, &field, depth + 1)?;
+                    }
                     _ => {}
                 }
             }

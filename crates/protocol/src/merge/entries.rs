@@ -189,7 +189,7 @@ fn is_removal(
     };
     match value {
         EntryValue::Message(encoded) if granted => Ok(matches!(
-            wire::find(encoded, &[removed])?,
+            wire::find(encoded, &[removed], wire::WireType::Varint)?,
             Some(wire::Value::Varint(bits)) if bits != 0
         )),
         _ => Ok(false),

@@ -21,7 +21,7 @@ pub(super) fn merge_message(
     let mut reader = Reader::new(encoded);
     while let Some(field) = reader.next_field()? {
         let layout = layouts.message(index);
-        let Some(known) = layout.field(field.number) else {
+        let Some(known) = layout.known(&field) else {
             node.keep_unknown(field.raw);
             continue;
         };
@@ -143,7 +143,9 @@ impl<'a> Entry<'a> {
         let mut reader = Reader::new(encoded);
         while let Some(field) = reader.next_field()? {
             match (field.number, value, &mut entry.value) {
-                (1, _, _) => entry.key = Key::read(key, &field)?,
+                (1, _, _) if key.fits(&field.value) => entry.key = Key::read(key, &field)?,
+                // What does not fit is dropped, as all in entries that is not known.
+                (2, ..) if !value.fits(&field.value) => {}
                 (2, Kind::Scalar(scalar), _) => {
                     entry.value = EntryValue::Scalar(Value::scalar(scalar, &field)?);
                 }
@@ -166,7 +168,7 @@ pub(super) fn entry_key(key: Scalar, encoded: &[u8]) -> Result<Key, WireError> {
     let mut found = Key::default_of(key);
     let mut reader = Reader::new(encoded);
     while let Some(field) = reader.next_field()? {
-        if field.number == 1 {
+        if field.number == 1 && key.fits(&field.value) {
             found = Key::read(key, &field)?;
         }
     }

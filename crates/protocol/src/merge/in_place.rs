@@ -39,7 +39,7 @@ fn assign_fields(
         fields += 1;
         let (Some(slot), Some(known)) = (
             slots.find(|slot| slot.number >= field.number),
-            layout.field(field.number),
+            layout.known(&field),
         ) else {
             return Ok(None);
         };

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::schema::layout::{Kind, Layout, Shape};
 use crate::schema::rules::Rule;
-use crate::wire::{self, Field, WireError};
+use crate::wire::{self, Field, WireError, WireType};
 
 use super::fields::append_elements;
 use super::node::{Node, Value};
@@ -96,7 +96,7 @@ fn time_ms(element: &Value, time_field: u32) -> i64 {
     let Value::Bytes(encoded) = element else {
         return 0;
     };
-    match wire::find(encoded, &[time_field]) {
+    match wire::find(encoded, &[time_field], WireType::Varint) {
         Ok(Some(wire::Value::Varint(bits))) => bits.cast_signed(),
         _ => 0,
     }

@@ -20,7 +20,7 @@ pub(super) fn switches(
     let layout = layouts.message(index);
     let mut reader = Reader::new(encoded);
     while let Some(field) = reader.next_field()? {
-        let Some(known) = layout.field(field.number) else {
+        let Some(known) = layout.known(&field) else {
             continue;
         };
         let Some(inner) = known.shape.message() else {

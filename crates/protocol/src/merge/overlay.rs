@@ -71,7 +71,7 @@ fn lay(
         let are_plain = [&of_old, &of_new]
             .into_iter()
             .flatten()
-            .all(|field| is_plain(known, field));
+            .all(|field| layout.known(field).is_some() && is_plain(known, field));
         if !are_plain {
             return Ok(false);
         }

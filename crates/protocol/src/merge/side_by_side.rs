@@ -8,7 +8,7 @@
 use crate::schema::DataType;
 use crate::schema::layout::Shape;
 use crate::schema::rules::Rule;
-use crate::wire::{self, Reader, WireError};
+use crate::wire::{self, Reader, WireError, WireType};
 
 use super::fields::{Entry, EntryValue};
 use super::window::{Piece, WindowBytes, oneof_field};
@@ -58,7 +58,7 @@ fn note_pieces(
     let layout = data_type.layout();
     let mut reader = Reader::new(update);
     while let Some(field) = reader.next_field()? {
-        let Some(known) = layout.field(field.number) else {
+        let Some(known) = layout.known(&field) else {
             return Ok(false);
         };
         if known.rule == Rule::Skip {
@@ -76,7 +76,8 @@ fn note_pieces(
         let entry = Entry::read(key, value, field.bytes()?)?;
         // What is removed may be in other maps too, and the order counts.
         if let (Some(removed), EntryValue::Message(encoded)) = (removed, &entry.value)
-            && let Some(wire::Value::Varint(1..)) = wire::find(encoded, &[removed])?
+            && let Some(wire::Value::Varint(1..)) =
+                wire::find(encoded, &[removed], WireType::Varint)?
         {
             return Ok(false);
         }

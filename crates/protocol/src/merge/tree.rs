@@ -66,7 +66,7 @@ impl Tree {
         let mut root = Node::default();
         let mut reader = Reader::new(data);
         while let Some(field) = reader.next_field()? {
-            let Some(known) = layout.field(field.number) else {
+            let Some(known) = layout.known(&field) else {
                 root.keep_unknown(field.raw);
                 continue;
             };
@@ -107,7 +107,7 @@ impl Tree {
         let mut entries = EntryWork::default();
         let mut reader = Reader::new(update);
         while let Some(field) = reader.next_field()? {
-            let Some(known) = layout.field(field.number) else {
+            let Some(known) = layout.known(&field) else {
                 self.root.keep_unknown(field.raw);
                 continue;
             };
@@ -155,7 +155,7 @@ impl Tree {
         let options = self.options(context);
         let mut reader = Reader::new(update);
         while let Some(field) = reader.next_field()? {
-            if let Some(known) = layout.field(field.number)
+            if let Some(known) = layout.known(&field)
                 && tombstones.are_disturbed_by(known, &field, options)?
             {
                 return Ok(true);

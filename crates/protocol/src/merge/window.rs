@@ -246,7 +246,7 @@ impl Window {
         let mut pieces = Vec::new();
         let mut reader = Reader::new(update);
         while let Some(field) = reader.next_field()? {
-            let piece = match layout.field(field.number) {
+            let piece = match layout.known(&field) {
                 None => Piece::field(UNKNOWN),
                 Some(known) if known.rule == Rule::Skip => continue,
                 Some(known) => match known.shape {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
 
+use crate::wire::{Field, Value};
+
 use super::SchemaError;
 use super::rules::{self, Rule};
 
@@ -206,6 +208,14 @@ impl Layout {
         })
     }
 
+    /// The field that is given on the wire. `None` also where its wire type is not
+    /// the one its type has: to protobuf that is a field that is not known.
+    #[inline]
+    pub(crate) fn known(&self, field: &Field<'_>) -> Option<&FieldLayout> {
+        self.field(field.number)
+            .filter(|known| known.fits(&field.value))
+    }
+
     #[inline]
     pub(crate) fn field(&self, number: u32) -> Option<&FieldLayout> {
         match self.dense.get(number as usize) {
@@ -217,6 +227,34 @@ impl Layout {
                 .ok()
                 .map(|index| &self.fields[index]),
         }
+    }
+}
+
+impl FieldLayout {
+    /// Whether a value on the wire is one of the field's.
+    #[inline]
+    fn fits(&self, value: &Value<'_>) -> bool {
+        match (self.shape, value) {
+            (Shape::Map { .. }, value) => matches!(value, Value::Bytes(_)),
+            (Shape::Single { kind, .. } | Shape::List { kind, .. }, _) if kind.fits(value) => true,
+            (Shape::List { kind, .. }, Value::Bytes(_)) => kind.is_packable(),
+            _ => false,
+        }
+    }
+}
+
+impl Kind {
+    /// Whether a value on the wire is one of the kind.
+    #[inline]
+    pub(crate) fn fits(self, value: &Value<'_>) -> bool {
+        match self {
+            Self::Message(_) => matches!(value, Value::Bytes(_)),
+            Self::Scalar(scalar) => scalar.fits(value),
+        }
+    }
+
+    fn is_packable(self) -> bool {
+        matches!(self, Self::Scalar(scalar) if scalar.is_packable())
     }
 }
 
@@ -235,6 +273,19 @@ impl Shape {
 }
 
 impl Scalar {
+    /// Whether a value on the wire is one of the type.
+    #[inline]
+    pub(crate) fn fits(self, value: &Value<'_>) -> bool {
+        match self {
+            Self::String | Self::Bytes => matches!(value, Value::Bytes(_)),
+            Self::Fixed32 => matches!(value, Value::Fixed32(_)),
+            Self::Fixed64 => matches!(value, Value::Fixed64(_)),
+            Self::Bool | Self::Int32 | Self::Uint32 | Self::Int64 => {
+                matches!(value, Value::Varint(_))
+            }
+        }
+    }
+
     /// Whether a list of them may be packed into one field.
     pub(crate) fn is_packable(self) -> bool {
         !matches!(self, Self::String | Self::Bytes)

@@ -68,6 +68,21 @@ pub enum Value<'a> {
     Fixed32(u32),
 }
 
+impl Value<'_> {
+    /// How the value is laid out.
+    #[must_use]
+    #[inline]
+    pub fn wire_type(&self) -> WireType {
+        match self {
+            Self::Varint(_) => WireType::Varint,
+            Self::Fixed64(_) => WireType::Fixed64,
+            Self::Bytes(_) => WireType::Bytes,
+            Self::Group => WireType::Group,
+            Self::Fixed32(_) => WireType::Fixed32,
+        }
+    }
+}
+
 impl<'a> Field<'a> {
     /// The value of a `uint32` field; more than 32 bits are cut off, as
     /// everywhere in protobuf.

@@ -1,6 +1,10 @@
 //! Merging as a reference: decoded messages, the protobuf library's own
 //! merge, and the rules written down plainly.
 
+mod misfits;
+
+pub(crate) use misfits::{misfits_as_unknown, with_misfits, without_twins};
+
 use lagometer_protocol::merge::{MergeContext, MergeOptions};
 use prost::Message;
 use prost_reflect::{

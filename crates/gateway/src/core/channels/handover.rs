@@ -11,7 +11,7 @@ use lagometer_protocol::messages::channeldpb::{
 use lagometer_protocol::messages::unrealpb::{
     SpatialChannelData, SpatialEntityState, UnrealObjectRef,
 };
-use lagometer_protocol::wire::{Value, find};
+use lagometer_protocol::wire::{Value, WireType, find};
 use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN};
 use lagometer_units::Time;
 use prost::Message;
@@ -358,7 +358,7 @@ fn moved(
     let mut components = [None; 2];
     for (component, number) in components.iter_mut().zip(GROUND) {
         let path: Vec<u32> = path.iter().copied().chain([number]).collect();
-        if let Some(Value::Fixed32(bits)) = find(value, &path)? {
+        if let Some(Value::Fixed32(bits)) = find(value, &path, WireType::Fixed32)? {
             *component = Some(f64::from(f32::from_bits(bits)));
         }
     }
