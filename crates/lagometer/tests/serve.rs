@@ -162,7 +162,7 @@ fn garbage_and_forged_packets_get_nothing_and_hurt_nobody() {
         if index % 3 == 0 && datagram.len() > 8 {
             datagram[..8].copy_from_slice(b"LAGODATA");
         }
-        let _ = stranger.send_to(&datagram, job.door(port));
+        let _ = stranger.send_to(&datagram, job.data_listener(port));
     }
     for index in 0..50_usize {
         let mut stream = TcpStream::connect(serve.address).unwrap();

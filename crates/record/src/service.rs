@@ -98,13 +98,13 @@ impl Service for RecordService {
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
         let request: Request = understand("the request", request)?;
         let score = request.score()?;
-        let door = session.udp()?;
-        let port = door.port();
+        let data_listener = session.udp()?;
+        let port = data_listener.port();
         let clock = session.clock();
         let played = Arc::new(Mutex::new(Played::default()));
         let noted = Arc::clone(&played);
         let worker = session.spawn("record", move |stop| {
-            let socket = door
+            let socket = data_listener
                 .admit(TIMEOUT)
                 .map_err(|error: NobodyCame| error.to_string())?;
             score

@@ -2,17 +2,17 @@
 //! it.
 //!
 //! ```text
-//! near -> far   knock      magic, nonce, tag, padding        80 bytes
+//! near -> far   hello      magic, nonce, tag, padding        80 bytes
 //! far -> near   challenge  magic, nonce, cookie              40 bytes
 //! near -> far   proof      magic, nonce, cookie, tag         72 bytes
 //! far -> near   welcome    magic, tag                        40 bytes
 //! ```
 //!
-//! The tags are made with a key that only the two ends of one conversation
+//! The tags are made with a key that only the two ends of one control connection
 //! hold, so whoever else sends something is not answered at all. The cookie
 //! is a tag over the address that knocked: only who receives at that address
-//! can send it back, so a knock that was overheard and sent again in another's
-//! name leads to no more than one answer, shorter than the knock. The remote end
+//! can send it back, so a hello that was overheard and sent again in another's
+//! name leads to no more than one answer, shorter than the hello. The remote end
 //! remembers nothing of an address until it has proved itself.
 //!
 //! The same four messages open a data connection over TCP.
@@ -27,14 +27,14 @@ use crate::tag::{Key, TAG_BYTES};
 const MAGIC: &[u8; 8] = b"LAGODATA";
 const NONCE_BYTES: usize = 16;
 const COOKIE_BYTES: usize = 16;
-/// The length of a knock.
-pub(crate) const KNOCK_BYTES: usize = 80;
+/// The length of a hello.
+pub(crate) const HELLO_BYTES: usize = 80;
 /// The length of a challenge and of a welcome.
 pub(crate) const ANSWER_BYTES: usize = MAGIC.len() + NONCE_BYTES + COOKIE_BYTES;
 /// The length of a proof.
 pub(crate) const PROOF_BYTES: usize = MAGIC.len() + NONCE_BYTES + COOKIE_BYTES + TAG_BYTES;
 
-/// Answers a second to knocks that are ours, on one door.
+/// Answers a second to hellos that are ours, on one data listener.
 const ANSWERS_PER_SECOND: f64 = 100.0;
 /// Answers that may be saved up.
 const MOST_ANSWERS: f64 = 20.0;
@@ -43,7 +43,7 @@ const MOST_ANSWERS: f64 = 20.0;
 const FIRST_TIMEOUT: Duration = Duration::from_millis(200);
 const MOST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The remote end's part: watches a door.
+/// The remote end's part: watches a data listener.
 #[derive(Debug)]
 pub(crate) struct Gate {
     key: Key,
@@ -52,7 +52,7 @@ pub(crate) struct Gate {
     counted_at: Time,
 }
 
-/// What a datagram at the door means.
+/// What a datagram at the data listener means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Knocking {
     /// Nothing: not a word.
@@ -64,7 +64,7 @@ pub(crate) enum Knocking {
 }
 
 impl Gate {
-    /// Watches a door whose key is `key`; `cookies` are bytes that nobody
+    /// Watches a data listener whose key is `key`; `cookies` are bytes that nobody
     /// else knows.
     pub(crate) fn new(key: Key, cookies: &[u8; 32]) -> Self {
         Self {
@@ -78,14 +78,14 @@ impl Gate {
     /// What `datagram`, which came from `from`, means.
     pub(crate) fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Knocking {
         match datagram.len() {
-            KNOCK_BYTES => self.knock(now, from, datagram),
+            HELLO_BYTES => self.hello(now, from, datagram),
             PROOF_BYTES => self.proof(from, datagram),
             _ => Knocking::Nothing,
         }
     }
 
-    fn knock(&mut self, now: Time, from: SocketAddr, knock: &[u8]) -> Knocking {
-        let Some((magic, nonce, rest)) = split(knock) else {
+    fn hello(&mut self, now: Time, from: SocketAddr, hello: &[u8]) -> Knocking {
+        let Some((magic, nonce, rest)) = split(hello) else {
             return Knocking::Nothing;
         };
         if magic != MAGIC || !self.key.accepts("knock", &[nonce], &rest[..TAG_BYTES]) {
@@ -144,24 +144,24 @@ fn split(datagram: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((magic, nonce, rest))
 }
 
-/// The local end's part: knocks until it is let in.
+/// The local end's part: hellos until it is let in.
 #[derive(Debug)]
-pub(crate) struct Knock {
+pub(crate) struct Hello {
     key: Key,
     nonce: [u8; NONCE_BYTES],
-    /// What is said now: the knock, then the proof.
+    /// What is said now: the hello, then the proof.
     saying: Vec<u8>,
     due: Time,
     timeout: Duration,
     is_in: bool,
 }
 
-impl Knock {
-    /// Begins to knock at a door whose key is `key`.
+impl Hello {
+    /// Begins to hello at a data listener whose key is `key`.
     pub(crate) fn new(key: Key, nonce: [u8; NONCE_BYTES]) -> Self {
         let tag = key.tag("knock", &[&nonce]);
         let mut saying = [&MAGIC[..], &nonce, &tag].concat();
-        saying.resize(KNOCK_BYTES, 0);
+        saying.resize(HELLO_BYTES, 0);
         Self {
             key,
             nonce,
@@ -187,7 +187,7 @@ impl Knock {
         self.due
     }
 
-    /// Whether the door is open.
+    /// Whether the data listener is open.
     pub(crate) fn is_in(&self) -> bool {
         self.is_in
     }
@@ -201,7 +201,7 @@ impl Knock {
         if self.key.accepts("welcome", &[&self.nonce], rest) {
             self.is_in = true;
         } else if let Some(cookie) = rest.strip_prefix(&self.nonce)
-            && self.saying.len() == KNOCK_BYTES
+            && self.saying.len() == HELLO_BYTES
         {
             let tag = self.key.tag("proof", &[&self.nonce, cookie]);
             self.saying = [MAGIC, &self.nonce[..], cookie, &tag].concat();
@@ -216,9 +216,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ends() -> (Gate, Knock) {
+    fn ends() -> (Gate, Hello) {
         let key = Key::new(b"the door's key");
-        (Gate::new(key.clone(), &[3; 32]), Knock::new(key, [4; 16]))
+        (Gate::new(key.clone(), &[3; 32]), Hello::new(key, [4; 16]))
     }
 
     fn address(port: u16) -> SocketAddr {
@@ -227,29 +227,29 @@ mod tests {
 
     #[test]
     fn a_holder_of_the_key_is_let_in_and_never_sent_more_than_it_sent() {
-        let (mut gate, mut knock) = ends();
-        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+        let (mut gate, mut hello) = ends();
+        let said = hello.poll(Time::ZERO).unwrap().to_vec();
         let Knocking::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
             panic!("a knock is answered");
         };
         assert!(challenge.len() <= said.len());
-        knock.handle(&challenge);
-        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+        hello.handle(&challenge);
+        let said = hello.poll(Time::ZERO).unwrap().to_vec();
         let Knocking::Proved(welcome) = gate.handle(Time::ZERO, address(1), &said) else {
             panic!("a proof opens");
         };
         assert!(welcome.len() <= said.len());
-        knock.handle(&welcome);
-        assert!(knock.is_in());
-        assert_eq!(knock.poll(Time::from_secs(9)), None);
+        hello.handle(&welcome);
+        assert!(hello.is_in());
+        assert_eq!(hello.poll(Time::from_secs(9)), None);
     }
 
     #[test]
     fn what_is_lost_is_said_again_later_and_later() {
-        let (_, mut knock) = ends();
+        let (_, mut hello) = ends();
         let mut sent = Vec::new();
         for millis in 0..4000 {
-            if knock.poll(Time::from_millis(millis)).is_some() {
+            if hello.poll(Time::from_millis(millis)).is_some() {
                 sent.push(millis);
             }
         }
@@ -258,13 +258,13 @@ mod tests {
 
     #[test]
     fn a_proof_is_worth_nothing_at_another_address_or_door() {
-        let (mut gate, mut knock) = ends();
-        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+        let (mut gate, mut hello) = ends();
+        let said = hello.poll(Time::ZERO).unwrap().to_vec();
         let Knocking::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
             panic!("a knock is answered");
         };
-        knock.handle(&challenge);
-        let proof = knock.poll(Time::ZERO).unwrap().to_vec();
+        hello.handle(&challenge);
+        let proof = hello.poll(Time::ZERO).unwrap().to_vec();
         assert_eq!(
             gate.handle(Time::ZERO, address(2), &proof),
             Knocking::Nothing
@@ -277,9 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn overheard_knocks_sent_again_and_again_are_answered_a_few_times() {
-        let (mut gate, mut knock) = ends();
-        let said = knock.poll(Time::ZERO).unwrap().to_vec();
+    fn overheard_hellos_sent_again_and_again_are_answered_a_few_times() {
+        let (mut gate, mut hello) = ends();
+        let said = hello.poll(Time::ZERO).unwrap().to_vec();
         let answers = (0..10_000_u64)
             .map(|index| gate.handle(Time::from_micros(index * 100), address(9), &said))
             .filter(|knocking| matches!(knocking, Knocking::Challenge(_)))
@@ -291,18 +291,18 @@ mod tests {
         #[test]
         fn garbage_is_never_answered(
             bytes in proptest::collection::vec(any::<u8>(), 0..120),
-            length in prop_oneof![Just(KNOCK_BYTES), Just(PROOF_BYTES), 0_usize..120],
+            length in prop_oneof![Just(HELLO_BYTES), Just(PROOF_BYTES), 0_usize..120],
             with_magic: bool,
         ) {
-            let (mut gate, mut knock) = ends();
+            let (mut gate, mut hello) = ends();
             let mut bytes = bytes;
             bytes.resize(length, 0);
             if with_magic && length >= MAGIC.len() {
                 bytes[..MAGIC.len()].copy_from_slice(MAGIC);
             }
             prop_assert_eq!(gate.handle(Time::ZERO, address(1), &bytes), Knocking::Nothing);
-            knock.handle(&bytes);
-            prop_assert!(!knock.is_in());
+            hello.handle(&bytes);
+            prop_assert!(!hello.is_in());
         }
     }
 }

@@ -35,7 +35,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the remote end may take to read what it is told.
 const READS_WITHIN: Duration = Duration::from_secs(5);
 
-/// A conversation with a remote end. Dropped, it ends, and with it every job.
+/// A control connection with a remote end. Dropped, it ends, and with it every job.
 #[derive(Debug)]
 pub struct Remote {
     wire: Arc<Wire>,
@@ -44,12 +44,12 @@ pub struct Remote {
     own: Option<Server>,
 }
 
-/// What the conversation's threads and jobs share.
+/// What the control connection's threads and jobs share.
 #[derive(Debug)]
 struct Wire {
     stream: TcpStream,
     sealer: Mutex<Sealer>,
-    /// Lets this end's sockets into the remote end's doors.
+    /// Lets this end's sockets into the remote end's data listeners.
     data: Key,
     host: IpAddr,
     clock: Clock,
@@ -120,7 +120,7 @@ impl Remote {
     }
 
     /// How far the remote end's clock is ahead, as far as is known by now. It is
-    /// asked for its time as long as the conversation lasts.
+    /// asked for its time as long as the control connection lasts.
     ///
     /// The first answers come within milliseconds of the beginning; `None`
     /// until then.
@@ -154,7 +154,7 @@ impl Remote {
         self.own.is_some()
     }
 
-    /// Why the conversation has ended, if it has.
+    /// Why the control connection has ended, if it has.
     #[must_use]
     pub fn gone(&self) -> Option<String> {
         self.wire.post.gone()
@@ -190,7 +190,7 @@ impl Drop for Remote {
     fn drop(&mut self) {
         let _ = self.wire.stream.shutdown(Shutdown::Both);
         if let Some(listener) = self.listener.take() {
-            // It has told every job that the conversation is over.
+            // It has told every job that the control connection is over.
             let _ = listener.join();
         }
     }
@@ -250,8 +250,8 @@ fn prove(
         match handshake.handle(&buffer[..length]) {
             ClientStep::Wait => {}
             ClientStep::Done(keys) => return Ok((keys, handshake.into_rest())),
-            ClientStep::Stranger => {
-                return Err(Error::Stranger {
+            ClientStep::UnknownProtocol => {
+                return Err(Error::UnknownProtocol {
                     address: address.to_owned(),
                 });
             }

@@ -1,4 +1,4 @@
-//! The sockets that carry what is measured: each is a door that opens to one
+//! The sockets that carry what is measured: each is a data listener that opens to one
 //! who holds its key.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::admission::{ANSWER_BYTES, Gate, KNOCK_BYTES, Knock, Knocking, PROOF_BYTES};
+use crate::admission::{ANSWER_BYTES, Gate, HELLO_BYTES, Hello, Knocking, PROOF_BYTES};
 use crate::clock::Clock;
 use crate::places::Places;
 use crate::randomness::unforeseeable;
 use crate::session::{Session, Stop};
 use crate::tag::Key;
 
-/// How often whoever waits at a door looks whether it is still to wait.
+/// How often whoever waits at a data listener looks whether it is still to wait.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a connection to a TCP door may take to prove itself.
+/// How long a connection to a TCP data listener may take to prove itself.
 const TCP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Connections to one TCP door that may be about to prove themselves, at once.
+/// Connections to one TCP data listener that may be about to prove themselves, at once.
 const UNPROVEN: usize = 64;
 
-/// Datagrams of strangers that are thrown away when a door opens; more than a
+/// Datagrams of unauthenticated peers that are thrown away when a data listener opens; more than a
 /// socket's buffer holds.
 const MOST_STRANGERS: usize = 100_000;
 
-/// Why nobody came through a door.
+/// Why nobody came through a data listener.
 #[derive(Debug, Error)]
 pub enum NobodyCame {
     /// The job ended first.
@@ -44,7 +44,7 @@ pub enum NobodyCame {
 
 /// A UDP socket of the remote end that serves nobody yet.
 #[derive(Debug)]
-pub struct UdpDoor {
+pub struct UdpDataListener {
     socket: UdpSocket,
     port: u16,
     session: Session,
@@ -52,7 +52,7 @@ pub struct UdpDoor {
 
 /// A TCP listener of the remote end.
 #[derive(Debug)]
-pub struct TcpDoor {
+pub struct TcpDataListener {
     listener: TcpListener,
     port: u16,
     session: Session,
@@ -60,7 +60,7 @@ pub struct TcpDoor {
     unproven: Mutex<Places<Unproven>>,
 }
 
-impl UdpDoor {
+impl UdpDataListener {
     pub(crate) fn new(socket: UdpSocket, session: &Session) -> io::Result<Self> {
         Ok(Self {
             port: socket.local_addr()?.port(),
@@ -89,7 +89,7 @@ impl UdpDoor {
         let mut gate = gate(&self.session, self.port);
         let deadline = Instant::now() + timeout;
         self.socket.set_read_timeout(Some(LOOK))?;
-        let mut datagram = [0; PROOF_BYTES + KNOCK_BYTES];
+        let mut datagram = [0; PROOF_BYTES + HELLO_BYTES];
         loop {
             still_waiting(self.session.stop(), deadline)?;
             let (length, from) = match self.socket.recv_from(&mut datagram) {
@@ -101,7 +101,7 @@ impl UdpDoor {
             };
             match gate.handle(self.session.clock().now(), from, &datagram[..length]) {
                 Knocking::Nothing => {}
-                // A full buffer loses it; the local end knocks again.
+                // A full buffer loses it; the local end hellos again.
                 Knocking::Challenge(answer) => drop(self.socket.send_to(&answer, from)),
                 Knocking::Proved(welcome) => {
                     self.socket.connect(from)?;
@@ -135,7 +135,7 @@ impl UdpDoor {
     }
 }
 
-impl TcpDoor {
+impl TcpDataListener {
     pub(crate) fn new(listener: TcpListener, session: &Session) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -213,7 +213,7 @@ impl TcpDoor {
     }
 }
 
-/// A connection to a TCP door that has not proved itself yet.
+/// A connection to a TCP data listener that has not proved itself yet.
 #[derive(Debug)]
 struct Unproven {
     stream: TcpStream,
@@ -221,12 +221,12 @@ struct Unproven {
     gate: Gate,
     /// What it has said of the message that is waited for.
     received: Vec<u8>,
-    /// Whether that is the proof, and no longer the knock.
+    /// Whether that is the proof, and no longer the hello.
     is_challenged: bool,
     deadline: Instant,
 }
 
-/// How far a connection to a TCP door has come.
+/// How far a connection to a TCP data listener has come.
 enum Going {
     OnItsWay,
     Gone,
@@ -282,9 +282,9 @@ impl Unproven {
         let wanted = if self.is_challenged {
             PROOF_BYTES
         } else {
-            KNOCK_BYTES
+            HELLO_BYTES
         };
-        let mut buffer = [0; KNOCK_BYTES + PROOF_BYTES];
+        let mut buffer = [0; HELLO_BYTES + PROOF_BYTES];
         while self.received.len() < wanted {
             let room = wanted - self.received.len();
             match (&self.stream).read(&mut buffer[..room]) {
@@ -313,18 +313,18 @@ fn still_waiting(stop: &Stop, deadline: Instant) -> Result<(), NobodyCame> {
     Ok(())
 }
 
-/// Gets `socket`, which is connected to the remote end's door, let in.
+/// Gets `socket`, which is connected to the remote end's data listener, let in.
 ///
-/// `is_told` says whether the remote end has said over the conversation that it
+/// `is_told` says whether the remote end has said over the control connection that it
 /// let it in. The socket's timeout is none afterwards.
-pub(crate) fn knock_udp(
+pub(crate) fn hello_udp(
     socket: &UdpSocket,
     key: Key,
     clock: Clock,
     timeout: Duration,
     is_told: impl Fn() -> bool,
 ) -> io::Result<()> {
-    let mut knock = Knock::new(key, unforeseeable());
+    let mut hello = Hello::new(key, unforeseeable());
     let deadline = clock.now() + timeout;
     let mut datagram = [0; ANSWER_BYTES + 1];
     loop {
@@ -335,47 +335,47 @@ pub(crate) fn knock_udp(
         if now >= deadline {
             return Err(ErrorKind::TimedOut.into());
         }
-        if let Some(message) = knock.poll(now) {
+        if let Some(message) = hello.poll(now) {
             match socket.send(message) {
                 // An earlier one met no listener; this one may.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 sent => drop(sent?),
             }
         }
-        let wait = knock.deadline().since(now).min(LOOK);
+        let wait = hello.deadline().since(now).min(LOOK);
         socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))))?;
         match socket.recv(&mut datagram) {
-            Ok(length) => knock.handle(&datagram[..length]),
+            Ok(length) => hello.handle(&datagram[..length]),
             Err(error) if is_nothing_yet(&error) => {}
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(error),
         }
-        if knock.is_in() {
+        if hello.is_in() {
             break;
         }
     }
     socket.set_read_timeout(None)
 }
 
-/// Gets `stream`, which is connected to the remote end's door, let in.
-pub(crate) fn knock_tcp(
+/// Gets `stream`, which is connected to the remote end's data listener, let in.
+pub(crate) fn hello_tcp(
     stream: &TcpStream,
     key: Key,
     clock: Clock,
     timeout: Duration,
 ) -> io::Result<()> {
-    let mut knock = Knock::new(key, unforeseeable());
+    let mut hello = Hello::new(key, unforeseeable());
     let deadline = Instant::now() + timeout;
     for _ in 0..2 {
-        if let Some(message) = knock.poll(clock.now()) {
+        if let Some(message) = hello.poll(clock.now()) {
             let mut stream = stream;
             stream.write_all(message)?;
         }
         let mut answer = [0; ANSWER_BYTES];
         read_until(stream, &mut answer, deadline)?;
-        knock.handle(&answer);
+        hello.handle(&answer);
     }
-    if !knock.is_in() {
+    if !hello.is_in() {
         return Err(ErrorKind::PermissionDenied.into());
     }
     stream.set_read_timeout(None)

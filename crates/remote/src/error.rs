@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// Somebody else is there.
     #[error("what answers at `{address}` is no Lagometer; does `lagometer serve` run there?")]
-    Stranger {
+    UnknownProtocol {
         /// What was asked for.
         address: String,
     },
@@ -57,7 +57,7 @@ pub enum Error {
         /// Why it does not want to.
         why: String,
     },
-    /// The conversation broke.
+    /// The control connection broke.
     #[error("the remote end is gone: {why}")]
     Gone {
         /// How that was noticed.

@@ -85,7 +85,7 @@ impl Opener {
     ///
     /// # Errors
     ///
-    /// [`BadFrame`]; the conversation is then to be ended.
+    /// [`BadFrame`]; the control connection is then to be ended.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, BadFrame> {
         let Some((length, rest)) = self.input.split_first_chunk::<4>() else {
             return Ok(None);

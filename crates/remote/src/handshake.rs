@@ -1,4 +1,4 @@
-//! The first words of a control conversation: versions, then nonces, then
+//! The first words of a control connection: versions, then nonces, then
 //! proofs.
 //!
 //! ```text
@@ -174,7 +174,10 @@ mod tests {
             ServerStep::OtherVersion(200)
         ));
         let answer = server.output();
-        assert!(matches!(client.handle(&answer), ClientStep::Stranger));
+        assert!(matches!(
+            client.handle(&answer),
+            ClientStep::UnknownProtocol
+        ));
 
         let (mut client, mut server) = ends(RIGHT, WRONG);
         let mut hello = client.start();

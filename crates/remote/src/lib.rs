@@ -1,8 +1,8 @@
-//! The remote end of every measurement, and the road to it.
+//! The remote end of every measurement: control connection, services, data sockets.
 //!
 //! A *remote end* is a server that plays the other part of what the local end
 //! measures: it echoes, receives, sends, answers. The local end reaches it over
-//! one control conversation on TCP in which both prove that they know the same
+//! one control connection on TCP in which both prove that they know the same
 //! [`Secret`]; only then does the remote end work for it. What is measured then
 //! passes over sockets of its own, which serve nobody but the address that has
 //! proved itself on them.
@@ -66,7 +66,7 @@ mod tag;
 
 pub use client::{Remote, RemoteJob};
 pub use clock::Clock;
-pub use data::{NobodyCame, TcpDoor, UdpDoor};
+pub use data::{NobodyCame, TcpDataListener, UdpDataListener};
 pub use error::Error;
 pub use message::VERSION;
 pub use offset::{Line, Offset, OffsetEstimator, Probe};
@@ -75,5 +75,5 @@ pub use server::{Event, Limits, Server, ServerSettings};
 pub use service::{Accepted, Job, Refusal, Registry, Service, understand};
 pub use session::{Session, Stop, Worker};
 
-/// The port of the control conversation where none is said.
+/// The port of the control connection where none is said.
 pub const DEFAULT_PORT: u16 = 7711;

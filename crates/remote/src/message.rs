@@ -8,7 +8,7 @@ use serde_json::Value;
 /// different versions refuse each other.
 pub const VERSION: u16 = 1;
 
-/// Numbers the jobs of one conversation; the local end chooses.
+/// Numbers the jobs of one control connection; the local end chooses.
 pub(crate) type JobNumber = u32;
 
 /// What the local end says.

@@ -1,7 +1,7 @@
 //! The one place that draws from the operating system's randomness.
 //!
 //! Everything that is measured follows from a seed. What is drawn here must
-//! follow from nothing: nonces and secrets that a stranger could foresee would
+//! follow from nothing: nonces and secrets that an unauthenticated peer could foresee would
 //! let the stranger in. No result depends on it.
 
 use ring::rand::{SecureRandom as _, SystemRandom};

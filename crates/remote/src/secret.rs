@@ -10,7 +10,7 @@ use crate::tag::Key;
 /// What both ends know and nobody else does.
 ///
 /// It is text, so that it can be passed from one screen to another; blanks
-/// around it are not part of it. Whoever listens to a conversation can try
+/// around it are not part of it. Whoever listens to a control connection can try
 /// out secrets at leisure, so a short or guessable one is as good as none:
 /// prefer one that [`Secret::generate`] made.
 #[derive(Clone, PartialEq, Eq)]

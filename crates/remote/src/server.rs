@@ -1,6 +1,6 @@
-//! The remote end: a listener, and a thread for every conversation.
+//! The remote end: a listener, and a thread for every control connection.
 
-mod conversation;
+mod control_connection;
 mod event;
 mod limits;
 
@@ -27,7 +27,7 @@ use crate::error::{Doing, Error};
 use crate::places::Places;
 use crate::secret::Secret;
 use crate::service::Registry;
-use conversation::Conversation;
+use control_connection::ControlConnection;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -35,7 +35,7 @@ const BACKLOG: i32 = 1024;
 /// How long accepting pauses where the system has no more to give.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A conversation needs little.
+/// A control connection needs little.
 const STACK_BYTES: usize = 512 << 10;
 
 /// How a remote end is set up.
@@ -54,7 +54,7 @@ pub struct ServerSettings {
     pub on_event: Box<dyn Fn(&Event<'_>) + Send + Sync>,
 }
 
-/// A remote end that serves. Dropped, it ends every job and every conversation
+/// A remote end that serves. Dropped, it ends every job and every control connection
 /// and waits until all have ended.
 #[derive(Debug)]
 pub struct Server {
@@ -65,7 +65,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all conversations share.
+/// What all control connections share.
 struct House {
     settings: ServerSettings,
     clock: Clock,
@@ -122,7 +122,7 @@ impl Server {
         self.address
     }
 
-    /// How many conversations have proved themselves and are under way.
+    /// How many control connections have proved themselves and are under way.
     #[must_use]
     pub fn sessions(&self) -> usize {
         self.house.sessions.load(Ordering::Relaxed)
@@ -177,12 +177,12 @@ impl House {
             let _ = stream.shutdown(Shutdown::Both);
         }
         for thread in threads {
-            // A service that panics takes its own conversation with it alone.
+            // A service that panics takes its own control connection with it alone.
             let _ = thread.join();
         }
     }
 
-    /// Starts the conversation with whoever has come.
+    /// Starts the control connection with whoever has come.
     fn welcome(
         self: &Arc<Self>,
         stream: TcpStream,
@@ -197,7 +197,7 @@ impl House {
         }
         self.connections().insert(number, Arc::clone(&stream));
         self.pending.fetch_add(1, Ordering::Relaxed);
-        let conversation = Conversation::new(Arc::clone(self), stream, peer, number);
+        let conversation = ControlConnection::new(Arc::clone(self), stream, peer, number);
         thread::Builder::new()
             .name("remote-session".to_owned())
             .stack_size(STACK_BYTES)

@@ -17,7 +17,7 @@ pub trait Service: Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// Begins a job. Sockets and threads for it come from `session`; what
-    /// takes long belongs on one of those threads, since the conversation
+    /// takes long belongs on one of those threads, since the control connection
     /// waits for this to return.
     ///
     /// # Errors
@@ -26,10 +26,10 @@ pub trait Service: Send + Sync + 'static {
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal>;
 }
 
-/// A job under way. It lives as long as the local end's conversation, unless
+/// A job under way. It lives as long as the local end's control connection, unless
 /// that ends it before; dropping it ends what it does.
 ///
-/// None of these may take longer than a few seconds: the conversation waits,
+/// None of these may take longer than a few seconds: the control connection waits,
 /// and with it the probes by which the local end knows that the remote end lives.
 pub trait Job: Send + 'static {
     /// Answers something the local end asks while the job is under way.

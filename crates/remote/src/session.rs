@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::clock::Clock;
-use crate::data::{TcpDoor, UdpDoor};
+use crate::data::{TcpDataListener, UdpDataListener};
 use crate::message::{FromServer, JobNumber};
 use crate::service::Refusal;
 use crate::tag::Key;
@@ -90,11 +90,11 @@ impl<T> Drop for Worker<T> {
     }
 }
 
-/// Says something to the local end of a conversation.
+/// Says something to the local end of a control connection.
 pub(crate) type Voice = Arc<dyn Fn(&FromServer) + Send + Sync>;
 
 /// The place where a job lives: made by the remote end for one job of one
-/// conversation. Clones are of the same job.
+/// control connection. Clones are of the same job.
 #[derive(Clone)]
 pub struct Session {
     pub(crate) job: JobNumber,
@@ -108,7 +108,7 @@ pub struct Session {
     pub(crate) sockets: SocketCount,
 }
 
-/// Counts a job's sockets against what all jobs and one conversation may have.
+/// Counts a job's sockets against what all jobs and one control connection may have.
 #[derive(Clone, Debug)]
 pub(crate) struct SocketCount {
     mine: Arc<AtomicUsize>,
@@ -178,12 +178,12 @@ impl Session {
     /// # Errors
     ///
     /// [`Refusal`] where there are too many already, or the system gives none.
-    pub fn udp(&self) -> Result<UdpDoor, Refusal> {
+    pub fn udp(&self) -> Result<UdpDataListener, Refusal> {
         self.sockets.one_more()?;
         let socket = self
             .bound(UdpSocket::bind)
             .map_err(|error| no_socket(&error))?;
-        UdpDoor::new(socket, self).map_err(|error| no_socket(&error))
+        UdpDataListener::new(socket, self).map_err(|error| no_socket(&error))
     }
 
     /// Opens a TCP listener for what is measured, at a port of its own.
@@ -191,12 +191,12 @@ impl Session {
     /// # Errors
     ///
     /// [`Refusal`] where there are too many already, or the system gives none.
-    pub fn tcp(&self) -> Result<TcpDoor, Refusal> {
+    pub fn tcp(&self) -> Result<TcpDataListener, Refusal> {
         self.sockets.one_more()?;
         let listener = self
             .bound(TcpListener::bind)
             .map_err(|error| no_socket(&error))?;
-        TcpDoor::new(listener, self).map_err(|error| no_socket(&error))
+        TcpDataListener::new(listener, self).map_err(|error| no_socket(&error))
     }
 
     /// Binds to a port that is free among those that data sockets may have.
@@ -245,7 +245,7 @@ impl Session {
         });
     }
 
-    /// The key of the door at `port`.
+    /// The key of the data listener at `port`.
     pub(crate) fn door_key(&self, port: u16) -> Key {
         door_key(&self.data, self.job, port)
     }
@@ -258,7 +258,7 @@ impl Session {
     }
 }
 
-/// The key of a job's door at `port`, the same at both ends.
+/// The key of a job's data listener at `port`, the same at both ends.
 pub(crate) fn door_key(data: &Key, job: JobNumber, port: u16) -> Key {
     data.derive("door", &[&job.to_be_bytes(), &port.to_be_bytes()])
 }

@@ -55,11 +55,11 @@ impl Service for EchoService {
         let ending = unblock.clone();
         let (port, worker) = match request.transport {
             Transport::Udp => {
-                let door = session.udp()?;
-                let port = door.port();
+                let data_listener = session.udp()?;
+                let port = data_listener.port();
                 let worker = session.spawn("echo-far", move |stop| {
                     pin(request.cpu);
-                    let Ok(socket) = door.admit(TIMEOUT) else {
+                    let Ok(socket) = data_listener.admit(TIMEOUT) else {
                         return;
                     };
                     if unblock.udp(&socket).is_ok()
@@ -71,11 +71,11 @@ impl Service for EchoService {
                 (port, worker)
             }
             Transport::Tcp => {
-                let door = session.tcp()?;
-                let port = door.port();
+                let data_listener = session.tcp()?;
+                let port = data_listener.port();
                 let worker = session.spawn("echo-far", move |stop| {
                     pin(request.cpu);
-                    let Ok(stream) = door.admit(TIMEOUT) else {
+                    let Ok(stream) = data_listener.admit(TIMEOUT) else {
                         return;
                     };
                     if unblock.tcp(&stream).is_ok()

@@ -74,7 +74,7 @@ pub(super) fn join(
     let port = job.port("port")?;
     match carriage {
         Carriage::Tcp { congestion } => {
-            let stream = connect(job.door(port), congestion.as_deref())?;
+            let stream = connect(job.data_listener(port), congestion.as_deref())?;
             job.admit_tcp(&stream, port)?;
             Ok(End::Stream(stream))
         }

@@ -78,45 +78,44 @@ impl Service for SpeedService {
         };
         let (port, worker) = match lane.carriage {
             Carriage::Tcp { .. } => {
-                let door = session.tcp()?;
-                let port = door.port();
+                let data_listener = session.tcp()?;
+                let port = data_listener.port();
                 let worker = session.spawn("speed-far", move |stop| {
-                    let stream = door.admit(TIMEOUT).map_err(|_| Failed::NoAnswer);
+                    let stream = data_listener.admit(TIMEOUT).map_err(|_| Failed::NoAnswer);
                     receive(stream.map(End::Stream), stop)
                 })?;
                 (port, worker)
             }
             Carriage::Endpoint(spec) => {
-                let door = session.udp()?;
-                let port = door.port();
+                let data_listener = session.udp()?;
+                let port = data_listener.port();
                 let worker = session.spawn("speed-far", move |stop| {
-                    let end =
-                        door.admit(TIMEOUT)
-                            .map_err(|_| Failed::NoAnswer)
-                            .and_then(|socket| {
-                                let socket =
-                                    Socket::from_std(socket, &options(request.way.into()))?;
-                                Ok(End::datagrams(socket, spec, request.seed))
-                            });
+                    let end = data_listener
+                        .admit(TIMEOUT)
+                        .map_err(|_| Failed::NoAnswer)
+                        .and_then(|socket| {
+                            let socket = Socket::from_std(socket, &options(request.way.into()))?;
+                            Ok(End::datagrams(socket, spec, request.seed))
+                        });
                     receive(end, stop)
                 })?;
                 (port, worker)
             }
             Carriage::Sided(spec) => {
-                let door = session.udp()?;
-                let port = door.port();
+                let data_listener = session.udp()?;
+                let port = data_listener.port();
                 let worker = session.spawn("speed-far", move |stop| {
-                    let end =
-                        door.admit(TIMEOUT)
-                            .map_err(|_| Failed::NoAnswer)
-                            .and_then(|socket| {
-                                let places = Places {
-                                    local: socket.peer_addr()?,
-                                    remote: socket.local_addr()?,
-                                    seed: request.seed,
-                                };
-                                Ok(End::Sided { spec, places })
-                            });
+                    let end = data_listener
+                        .admit(TIMEOUT)
+                        .map_err(|_| Failed::NoAnswer)
+                        .and_then(|socket| {
+                            let places = Places {
+                                local: socket.peer_addr()?,
+                                remote: socket.local_addr()?,
+                                seed: request.seed,
+                            };
+                            Ok(End::Sided { spec, places })
+                        });
                     receive(end, stop)
                 })?;
                 (port, worker)

@@ -97,13 +97,13 @@ fn udp(
     unblock: Unblock,
     arrivals: Arc<AtomicU64>,
 ) -> Result<Started, Refusal> {
-    let door = session.udp()?;
-    let port = door.port();
+    let data_listener = session.udp()?;
+    let port = data_listener.port();
     let worker = session.spawn("sink-far", move |stop| {
         // Where a processor is not to be had it runs anywhere.
         let _ = pin_this_thread(request.cpu);
         let payload = Payload::with_rotation(request.key, request.size, request.rotation);
-        let socket = door.admit(TIMEOUT).ok()?;
+        let socket = data_listener.admit(TIMEOUT).ok()?;
         unblock.udp(&socket).ok()?;
         if request.batched {
             receive::batches(socket, payload, stop, &arrivals).ok()
@@ -115,12 +115,12 @@ fn udp(
 }
 
 fn tcp(request: Request, session: &Session, unblock: Unblock) -> Result<Started, Refusal> {
-    let door = session.tcp()?;
-    let port = door.port();
+    let data_listener = session.tcp()?;
+    let port = data_listener.port();
     let worker = session.spawn("sink-far", move |_| {
         let _ = pin_this_thread(request.cpu);
         let payload = Payload::with_rotation(request.key, request.size, request.rotation);
-        let stream = door.admit(TIMEOUT).ok()?;
+        let stream = data_listener.admit(TIMEOUT).ok()?;
         unblock.tcp(&stream).ok()?;
         let found = receive::stream(&stream, payload);
         // Tells the local end, which waits for it, that all has been read.

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_remote::{Accepted, Job, Refusal, Service, Session, UdpDoor, Worker, understand};
+use lagometer_remote::{
+    Accepted, Job, Refusal, Service, Session, UdpDataListener, Worker, understand,
+};
 use lagometer_socket::{Counters, Opening, SocketSpec};
 use lagometer_transport::{Closed, State};
 use lagometer_units::Time;
@@ -109,12 +111,12 @@ impl Service for LaneService {
         let request: Request = understand("the request", request)?;
         let spec = spec_of(&request.transport, &request.settings)?;
         let plan = plan(&request)?;
-        let door = session.udp()?;
-        let port = door.port();
+        let data_listener = session.udp()?;
+        let port = data_listener.port();
         let stage = Arc::new(LaneStage::default());
         let (of_worker, for_worker) = (Arc::clone(&stage), session.clone());
         let worker = session.spawn("lane", move |_| {
-            let opened = open_side(door, &spec, &for_worker, plan.seed);
+            let opened = open_side(data_listener, &spec, &for_worker, plan.seed);
             let news = News::Opened(opened.as_ref().map(|_| ()).map_err(Clone::clone));
             for_worker.tell(&json!(news));
             let side = opened.ok()?;
@@ -217,12 +219,14 @@ fn plan(request: &Request) -> Result<Plan, Refusal> {
 /// Waits until the local end has proved itself at the door, and opens the side
 /// at the very same port, for that address alone.
 fn open_side(
-    door: UdpDoor,
+    data_listener: UdpDataListener,
     spec: &SocketSpec,
     session: &Session,
     seed: u64,
 ) -> Result<lagometer_socket::BoxedSide, String> {
-    let socket = door.admit(TIMEOUT).map_err(|error| error.to_string())?;
+    let socket = data_listener
+        .admit(TIMEOUT)
+        .map_err(|error| error.to_string())?;
     let open = || -> io::Result<_> {
         let opening = Opening {
             local: socket.peer_addr()?,

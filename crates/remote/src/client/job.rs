@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::Wire;
 use super::listener::Mailbox;
-use crate::data::{knock_tcp, knock_udp};
+use crate::data::{hello_tcp, hello_udp};
 use crate::error::{Doing, Error};
 use crate::message::{FromClient, FromServer, JobNumber};
 use crate::session::door_key;
 use crate::tag::Key;
 
-/// How long getting into a door may take.
+/// How long getting into a data listener may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Events that are kept until somebody fetches them.
@@ -107,15 +107,15 @@ impl RemoteJob {
         events.recv_timeout(timeout).ok()
     }
 
-    /// A UDP socket that the job's door at `port` has let in. It is connected
+    /// A UDP socket that the job's data listener at `port` has let in. It is connected
     /// to it.
     ///
     /// # Errors
     ///
     /// [`Error::NotAdmitted`] where no way leads to that port.
     pub fn udp(&self, port: u16) -> Result<UdpSocket, Error> {
-        let door = self.door(port);
-        let any = match door {
+        let data_listener = self.data_listener(port);
+        let any = match data_listener {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
         };
@@ -124,7 +124,7 @@ impl RemoteJob {
         Ok(socket)
     }
 
-    /// Connects `socket`, which is bound already, to the job's door at `port`
+    /// Connects `socket`, which is bound already, to the job's data listener at `port`
     /// and gets it let in. It must block; its read timeout is none afterwards.
     ///
     /// # Errors
@@ -133,37 +133,37 @@ impl RemoteJob {
     pub fn admit_udp(&self, socket: &UdpSocket, port: u16) -> Result<(), Error> {
         let is_told = || self.wire.post.is_admitted(self.job, port);
         socket
-            .connect(self.door(port))
-            .and_then(|()| knock_udp(socket, self.key(port), self.wire.clock, TIMEOUT, is_told))
+            .connect(self.data_listener(port))
+            .and_then(|()| hello_udp(socket, self.key(port), self.wire.clock, TIMEOUT, is_told))
             .map_err(|error| self.not_admitted(port, &error))
     }
 
-    /// A TCP connection that the job's door at `port` has let in.
+    /// A TCP connection that the job's data listener at `port` has let in.
     ///
     /// # Errors
     ///
     /// [`Error::NotAdmitted`] where no way leads to that port.
     pub fn tcp(&self, port: u16) -> Result<TcpStream, Error> {
-        let stream = TcpStream::connect_timeout(&self.door(port), TIMEOUT)
+        let stream = TcpStream::connect_timeout(&self.data_listener(port), TIMEOUT)
             .map_err(|error| self.not_admitted(port, &error))?;
         self.admit_tcp(&stream, port)?;
         Ok(stream)
     }
 
-    /// Gets `stream`, which is connected to the job's door at `port`, let in.
+    /// Gets `stream`, which is connected to the job's data listener at `port`, let in.
     /// It must block; its read timeout is none afterwards.
     ///
     /// # Errors
     ///
     /// [`Error::NotAdmitted`] where it is not.
     pub fn admit_tcp(&self, stream: &TcpStream, port: u16) -> Result<(), Error> {
-        knock_tcp(stream, self.key(port), self.wire.clock, TIMEOUT)
+        hello_tcp(stream, self.key(port), self.wire.clock, TIMEOUT)
             .map_err(|error| self.not_admitted(port, &error))
     }
 
-    /// The address of the job's door at `port`.
+    /// The address of the job's data listener at `port`.
     #[must_use]
-    pub fn door(&self, port: u16) -> SocketAddr {
+    pub fn data_listener(&self, port: u16) -> SocketAddr {
         SocketAddr::new(self.wire.host, port)
     }
 
@@ -182,7 +182,7 @@ impl RemoteJob {
     }
 
     /// Says something that is answered, and waits for the answer as long as
-    /// the conversation lasts.
+    /// the control connection lasts.
     fn converse(&self, message: &FromClient) -> Result<Value, Error> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         self.wire.say(message)?;
@@ -210,7 +210,7 @@ impl RemoteJob {
 impl Drop for RemoteJob {
     fn drop(&mut self) {
         self.wire.post.strike(self.job);
-        // Where the conversation is over, so is the job.
+        // Where the control connection is over, so is the job.
         let _ = self.wire.say(&FromClient::Abandon { job: self.job });
     }
 }

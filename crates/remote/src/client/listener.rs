@@ -126,7 +126,7 @@ impl Post {
     }
 }
 
-/// Listens until the conversation ends.
+/// Listens until the control connection ends.
 pub(super) struct Listener {
     wire: Arc<Wire>,
     stream: TcpStream,

@@ -26,7 +26,7 @@ pub(crate) enum ClientStep {
     /// Both ends have proved themselves.
     Done(Box<Keys>),
     /// What answers speaks another protocol.
-    Stranger,
+    UnknownProtocol,
     /// It speaks this version.
     OtherVersion(u16),
     /// It has another secret, or is an impostor.
@@ -36,7 +36,7 @@ pub(crate) enum ClientStep {
 }
 
 impl ClientHandshake {
-    /// A new conversation; `nonce` must be one nobody can foresee.
+    /// A new control connection; `nonce` must be one nobody can foresee.
     pub(crate) fn new(secret: Key, nonce: Nonce) -> Self {
         let mut hello = MAGIC.to_vec();
         hello.extend(VERSION.to_be_bytes());
@@ -90,7 +90,7 @@ impl ClientHandshake {
     fn handle_hello(&mut self) -> ClientStep {
         let seen = self.input.len().min(MAGIC.len());
         if self.input[..seen] != MAGIC[..seen] {
-            return ClientStep::Stranger;
+            return ClientStep::UnknownProtocol;
         }
         let Some(answer) = take(&mut self.input, SERVER_HELLO_BYTES) else {
             return ClientStep::Wait;
@@ -98,10 +98,10 @@ impl ClientHandshake {
         match (version_of(&answer), answer[MAGIC.len() + 2]) {
             (Some(VERSION), STATUS_WELCOME) => {}
             (Some(VERSION), STATUS_BUSY) => return ClientStep::Busy,
-            (Some(VERSION) | None, _) => return ClientStep::Stranger,
+            (Some(VERSION) | None, _) => return ClientStep::UnknownProtocol,
             (Some(theirs), STATUS_OTHER_VERSION) => return ClientStep::OtherVersion(theirs),
             // It is of another version and yet it goes on: it is not ours.
-            (Some(_), _) => return ClientStep::Stranger,
+            (Some(_), _) => return ClientStep::UnknownProtocol,
         }
         let proof = self.secret.tag("near", &[&self.hello, &answer]);
         self.output.extend(proof);

@@ -28,7 +28,7 @@ pub(crate) enum ServerStep {
     /// Both ends have proved themselves.
     Done(Box<Keys>),
     /// Whoever is there speaks another protocol: not a word to them.
-    Stranger,
+    UnknownProtocol,
     /// Whoever is there speaks this version, and is told.
     OtherVersion(u16),
     /// Whoever is there does not know the secret, and is told.
@@ -38,7 +38,7 @@ pub(crate) enum ServerStep {
 }
 
 impl ServerHandshake {
-    /// A new conversation; `nonce` must be one nobody can foresee. Without
+    /// A new control connection; `nonce` must be one nobody can foresee. Without
     /// room whoever comes is told that the remote end is busy.
     pub(crate) fn new(secret: Key, nonce: Nonce, has_room: bool) -> Self {
         Self {
@@ -63,10 +63,10 @@ impl ServerHandshake {
     }
 
     /// Takes what has arrived. Once it has answered other than
-    /// [`ServerStep::Wait`], everything more is from a stranger.
+    /// [`ServerStep::Wait`], everything more is from an unauthenticated peer.
     pub(crate) fn handle(&mut self, bytes: &[u8]) -> ServerStep {
         if self.over {
-            return ServerStep::Stranger;
+            return ServerStep::UnknownProtocol;
         }
         self.input.extend_from_slice(bytes);
         let step = match &self.hellos {
@@ -80,7 +80,7 @@ impl ServerHandshake {
     fn handle_hello(&mut self) -> ServerStep {
         let seen = self.input.len().min(MAGIC.len());
         if self.input[..seen] != MAGIC[..seen] {
-            return ServerStep::Stranger;
+            return ServerStep::UnknownProtocol;
         }
         let Some(hello) = take(&mut self.input, CLIENT_HELLO_BYTES) else {
             return ServerStep::Wait;
@@ -89,7 +89,7 @@ impl ServerHandshake {
             Some(VERSION) if self.has_room => (STATUS_WELCOME, ServerStep::Wait),
             Some(VERSION) => (STATUS_BUSY, ServerStep::Busy),
             Some(theirs) => (STATUS_OTHER_VERSION, ServerStep::OtherVersion(theirs)),
-            None => return ServerStep::Stranger,
+            None => return ServerStep::UnknownProtocol,
         };
         let mut answer = MAGIC.to_vec();
         answer.extend(VERSION.to_be_bytes());

@@ -12,14 +12,14 @@ pub struct Limits {
     pub pending: usize,
     /// How long a connection may take to prove itself.
     pub proof_within: Duration,
-    /// How long a conversation may be silent; the local end asks for the time
+    /// How long a control connection may be silent; the local end asks for the time
     /// twice a second, so a silent one is gone.
     pub silence: Duration,
-    /// Jobs of one conversation, at once.
+    /// Jobs of one control connection, at once.
     pub jobs_per_session: usize,
-    /// Data sockets of one conversation, at once.
+    /// Data sockets of one control connection, at once.
     pub sockets_per_session: usize,
-    /// Data sockets of all conversations, at once.
+    /// Data sockets of all control connections, at once.
     pub sockets: usize,
 }
 

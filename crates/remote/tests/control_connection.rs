@@ -34,10 +34,10 @@ impl Service for Echo {
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
         let (port, worker) = match request["over"].as_str() {
             Some("udp") => {
-                let door = session.udp()?;
-                let port = door.port();
+                let data_listener = session.udp()?;
+                let port = data_listener.port();
                 let worker = session.spawn("echo", move |stop| {
-                    let Ok(socket) = door.admit(LONG) else {
+                    let Ok(socket) = data_listener.admit(LONG) else {
                         return 0;
                     };
                     socket
@@ -56,10 +56,10 @@ impl Service for Echo {
                 (port, worker)
             }
             Some("tcp") => {
-                let door = session.tcp()?;
-                let port = door.port();
+                let data_listener = session.tcp()?;
+                let port = data_listener.port();
                 let worker = session.spawn("echo", move |_| {
-                    let Ok(mut stream) = door.admit(LONG) else {
+                    let Ok(mut stream) = data_listener.admit(LONG) else {
                         return 0;
                     };
                     let mut byte = [0];
@@ -182,7 +182,7 @@ fn a_connection_is_let_in_and_a_stranger_is_not() {
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "tcp" })).unwrap();
     let port = job.port("port").unwrap();
-    let mut stranger = TcpStream::connect(job.door(port)).unwrap();
+    let mut stranger = TcpStream::connect(job.data_listener(port)).unwrap();
     stranger.set_read_timeout(Some(LONG)).unwrap();
     stranger.write_all(&[7; 80]).unwrap();
     let heard = stranger.read(&mut [0; 10]);
@@ -207,12 +207,16 @@ fn strangers_at_a_udp_door_get_no_answer_and_do_not_get_in() {
         if length >= 8 {
             datagram[..8].copy_from_slice(b"LAGODATA");
         }
-        stranger.send_to(&datagram, job.door(port)).unwrap();
+        stranger
+            .send_to(&datagram, job.data_listener(port))
+            .unwrap();
     }
     let socket = job.udp(port).unwrap();
-    // It sends again when the door is open for somebody else; the system no
+    // It sends again when the data listener is open for somebody else; the system no
     // longer passes it on, and on loopback says so to nobody.
-    stranger.send_to(b"me too", job.door(port)).unwrap();
+    stranger
+        .send_to(b"me too", job.data_listener(port))
+        .unwrap();
     socket.set_read_timeout(Some(LONG)).unwrap();
     let mut buffer = [0; 100];
     socket.send(b"mine").unwrap();
@@ -249,7 +253,10 @@ fn a_stranger_at_the_port_is_told_from_a_remote_end() {
             .unwrap();
     });
     let found = Remote::connect(&address.to_string(), &Secret::generate());
-    assert!(matches!(found, Err(Error::Stranger { .. })), "{found:?}");
+    assert!(
+        matches!(found, Err(Error::UnknownProtocol { .. })),
+        "{found:?}"
+    );
     web.join().unwrap();
     let nobody = Remote::connect(&address.to_string(), &Secret::generate());
     assert!(
@@ -353,7 +360,7 @@ fn mute_connections_to_a_tcp_door_keep_nobody_out() {
     let port = job.port("port").unwrap();
     // One after the other they would take more than a minute.
     let mute: Vec<TcpStream> = (0..40)
-        .map(|_| TcpStream::connect(job.door(port)).unwrap())
+        .map(|_| TcpStream::connect(job.data_listener(port)).unwrap())
         .collect();
     let mut stream = job.tcp(port).unwrap();
     stream.write_all(b"x").unwrap();

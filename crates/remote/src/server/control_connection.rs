@@ -1,4 +1,4 @@
-//! One conversation: proofs first, then jobs until it ends.
+//! One control connection: proofs first, then jobs until it ends.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -27,7 +27,7 @@ const READS_WITHIN: Duration = Duration::from_secs(5);
 const WITHOUT_A_WORD: &str = "it left without a word";
 
 /// A connection and what the remote end holds for it.
-pub(super) struct Conversation {
+pub(super) struct ControlConnection {
     house: Arc<House>,
     stream: Arc<TcpStream>,
     peer: SocketAddr,
@@ -35,7 +35,7 @@ pub(super) struct Conversation {
     is_pending: bool,
 }
 
-/// What a conversation holds once both ends have proved themselves.
+/// What a control connection holds once both ends have proved themselves.
 struct Talk {
     keys: Box<Keys>,
     opener: Opener,
@@ -53,7 +53,7 @@ struct Running {
     began: Instant,
 }
 
-impl Conversation {
+impl ControlConnection {
     pub(super) fn new(
         house: Arc<House>,
         stream: Arc<TcpStream>,
@@ -74,7 +74,7 @@ impl Conversation {
         let (keys, rest) = match self.prove() {
             Ok(proved) => proved,
             Err(why) => {
-                // Who only knocks, as health checks do, is not worth a word.
+                // Who only hellos, as health checks do, is not worth a word.
                 if why != WITHOUT_A_WORD {
                     self.house.tell(&Event::TurnedAway {
                         peer: self.peer,
@@ -148,7 +148,7 @@ impl Conversation {
                     }
                     return Ok((keys, handshake.into_rest()));
                 }
-                ServerStep::Stranger => return Err("it speaks another protocol".to_owned()),
+                ServerStep::UnknownProtocol => return Err("it speaks another protocol".to_owned()),
                 ServerStep::OtherVersion(version) => {
                     return Err(format!("it speaks version {version}"));
                 }
@@ -158,7 +158,7 @@ impl Conversation {
         }
     }
 
-    /// Does what it is asked until the conversation ends, and says how it
+    /// Does what it is asked until the control connection ends, and says how it
     /// ended.
     fn talk(&self, keys: Box<Keys>, rest: Vec<u8>) -> String {
         let mut talk = Talk {
@@ -342,7 +342,7 @@ impl Conversation {
     }
 }
 
-impl Drop for Conversation {
+impl Drop for ControlConnection {
     fn drop(&mut self) {
         if self.is_pending {
             self.house.is_pending_no_more(self.number);
