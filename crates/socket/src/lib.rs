@@ -1,7 +1,7 @@
 //! Transports over real sockets: the drivers that run an endpoint over UDP,
 //! and the transports that own their sockets.
 //!
-//! A [`Side`] is one side of one lane's connection, sockets included. It
+//! A [`SocketConnection`] is one side of one lane's connection, sockets included. It
 //! lives on one thread, whose owner has the clock:
 //!
 //! ```text
@@ -16,15 +16,15 @@
 //!
 //! [`SocketSpec`] is any transport that can run like this, with its settings,
 //! found by a name: an [`Endpoint`](lagometer_transport::Endpoint) of the
-//! crate `transport` over a UDP socket ([`EndpointSide`]), or one of this
+//! crate `transport` over a UDP socket ([`EndpointConnection`]), or one of this
 //! crate's own [`presets`], which own their sockets. It makes a client's side
 //! and a server's side separately, on two threads or on two machines; what
 //! both must know follows from the seed of the [`Opening`].
 //!
 //! # Map
 //!
-//! - `side`: the one trait, and what a side counts
-//! - `endpoint_side`: an endpoint over a connected UDP socket
+//! - `connection`: the one trait, and what a side counts
+//! - `endpoint_connection`: an endpoint over a connected UDP socket
 //! - `tcp`: the kernel's own TCP
 //! - [`udt`]: UDT, where the feature of that name brings it
 //! - [`srt`]: SRT, where the feature of that name brings it
@@ -41,10 +41,10 @@
 #![cfg(target_os = "linux")]
 
 mod catalogue;
-mod endpoint_side;
+mod connection;
+mod endpoint_connection;
 mod framing;
 mod mid_page_buffer;
-mod side;
 mod sleep;
 mod spec;
 pub mod srt;
@@ -55,9 +55,9 @@ pub mod udp;
 pub mod udt;
 
 pub use catalogue::{SocketPreset, presets};
-pub use endpoint_side::EndpointSide;
+pub use connection::{BoxedConnection, Counters, SocketConnection};
+pub use endpoint_connection::EndpointConnection;
 pub use mid_page_buffer::MidPageBuffer;
-pub use side::{BoxedSide, Counters, Side};
 pub use spec::{BadSocketSpec, SocketSpec};
 pub use thread::{be_punctual, used_cpu};
 pub use transport::{Opening, SocketTransport, Unavailable};

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::catalogue::presets;
-use crate::endpoint_side::EndpointSide;
-use crate::side::BoxedSide;
+use crate::connection::BoxedConnection;
+use crate::endpoint_connection::EndpointConnection;
 use crate::transport::{Opening, SocketTransport, Unavailable};
 use crate::udp::{Options, Socket};
 
@@ -140,7 +140,7 @@ impl SocketSpec {
     /// # Errors
     ///
     /// What the system says.
-    pub fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    pub fn client(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         self.0.client(opening)
     }
 
@@ -150,7 +150,7 @@ impl SocketSpec {
     /// # Errors
     ///
     /// What the system says.
-    pub fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    pub fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         self.0.server(opening)
     }
 }
@@ -171,8 +171,8 @@ trait AnySocketTransport: fmt::Debug + Send + Sync {
     fn is_carried_by_udp(&self) -> bool;
     fn settings(&self) -> Value;
     fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting>;
-    fn client(&self, opening: &Opening) -> io::Result<BoxedSide>;
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide>;
+    fn client(&self, opening: &Opening) -> io::Result<BoxedConnection>;
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection>;
 }
 
 impl<T: SocketTransport> AnySocketTransport for T {
@@ -208,11 +208,11 @@ impl<T: SocketTransport> AnySocketTransport for T {
         SocketSpec::new(with_overrides(self, overrides)?)
     }
 
-    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    fn client(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         SocketTransport::client(self, opening)
     }
 
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         SocketTransport::server(self, opening)
     }
 }
@@ -255,14 +255,14 @@ impl AnySocketTransport for OverUdp {
         Ok(SocketSpec(Arc::new(Self(settings))))
     }
 
-    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    fn client(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         let socket = UdpSocket::bind(opening.local)?;
         socket.connect(opening.remote)?;
         let endpoint = self.0.client(opening.seed, opening.now);
         over(socket, endpoint)
     }
 
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         let socket = UdpSocket::bind(opening.remote)?;
         socket.connect(opening.local)?;
         let endpoint = self.0.server(opening.seed, opening.now);
@@ -270,7 +270,7 @@ impl AnySocketTransport for OverUdp {
     }
 }
 
-fn over(socket: UdpSocket, endpoint: BoxedEndpoint) -> io::Result<BoxedSide> {
+fn over(socket: UdpSocket, endpoint: BoxedEndpoint) -> io::Result<BoxedConnection> {
     let socket = Socket::from_std(socket, &Options::default())?;
-    Ok(Box::new(EndpointSide::new(socket, endpoint)))
+    Ok(Box::new(EndpointConnection::new(socket, endpoint)))
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::side::BoxedSide;
+use crate::connection::BoxedConnection;
 
 /// Where a lane's two sides are, and what they share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,14 +70,14 @@ pub trait SocketTransport:
     /// # Errors
     ///
     /// What the system says.
-    fn client(&self, opening: &Opening) -> io::Result<BoxedSide>;
+    fn client(&self, opening: &Opening) -> io::Result<BoxedConnection>;
 
     /// Makes the side that waits for the connection, from this one client.
     ///
     /// # Errors
     ///
     /// What the system says.
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide>;
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection>;
 }
 
 /// What a transport needs and this machine lacks.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lagometer_socket::{BoxedSide, Opening, SocketSpec};
+use lagometer_socket::{BoxedConnection, Opening, SocketSpec};
 use lagometer_transport::{Refused, State};
 use lagometer_units::Time;
 use serde_json::Map;
@@ -140,7 +140,7 @@ fn arrivals(name: &str) -> Vec<u32> {
     arrived
 }
 
-fn send(name: &str, client: &mut BoxedSide, now: Time, number: u32) -> bool {
+fn send(name: &str, client: &mut BoxedConnection, now: Time, number: u32) -> bool {
     let mut message = vec![0; 300];
     message[..4].copy_from_slice(&number.to_le_bytes());
     match client.send(now, &message) {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use lagometer_socket::BoxedSide;
+use lagometer_socket::BoxedConnection;
 use lagometer_transport::{Closed, Message, Refused, State};
 use lagometer_units::Time;
 
@@ -14,12 +14,12 @@ const SLEEP: Duration = Duration::from_millis(20);
 
 /// A side and what it was handed since it last moved.
 pub(super) struct Sided {
-    side: BoxedSide,
+    side: BoxedConnection,
     handed: Drained,
 }
 
 impl Sided {
-    pub(super) fn new(side: BoxedSide) -> Self {
+    pub(super) fn new(side: BoxedConnection) -> Self {
         Self {
             side,
             handed: Drained::default(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use lagometer_emu::{Error, LaneAudit};
-use lagometer_socket::{BoxedSide, Opening};
+use lagometer_socket::{BoxedConnection, Opening};
 use lagometer_units::Time;
 
 use super::road::{Ends, Road};
@@ -16,8 +16,8 @@ use crate::runner::LaneRun;
 
 /// Both sides of a lane, in their hosts.
 pub(super) struct OpenLane {
-    pub(super) client: BoxedSide,
-    pub(super) server: BoxedSide,
+    pub(super) client: BoxedConnection,
+    pub(super) server: BoxedConnection,
 }
 
 /// What a thread leaves: its outcome, or the words of its panic; nothing if

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_socket::{Counters, Side, be_punctual, used_cpu};
+use lagometer_socket::{Counters, SocketConnection, be_punctual, used_cpu};
 use lagometer_units::Time;
 
 use super::pace::Pace;
@@ -39,7 +39,7 @@ pub struct ClientOutcome {
 /// goes on when neither side hears anything more; nothing where messages are
 /// waited for until the grace period is over.
 pub fn play_client(
-    mut side: impl AsMut<dyn Side>,
+    mut side: impl AsMut<dyn SocketConnection>,
     plan: &Plan,
     stage: &LaneStage,
     quiet: Option<Duration>,
@@ -89,7 +89,7 @@ pub fn play_client(
 
 /// Makes the connection and keeps it until measuring starts.
 fn connect(
-    side: &mut dyn Side,
+    side: &mut dyn SocketConnection,
     stage: &LaneStage,
     pace: &Pace,
     outcome: &mut ClientOutcome,
@@ -113,7 +113,7 @@ fn connect(
 /// Sends and takes until the lane is over, and says how it ended; nothing if
 /// it was stopped.
 fn measure(
-    side: &mut dyn Side,
+    side: &mut dyn SocketConnection,
     echo: &mut EchoClient,
     plan: &Plan,
     stage: &LaneStage,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lagometer_socket::Side;
+use lagometer_socket::SocketConnection;
 use lagometer_units::Time;
 
 /// The longest a thread sleeps: within it it hears what its testbed has to
@@ -29,7 +29,12 @@ impl Pace {
 
     /// Sleeps until the side has something to do, or `application`'s time has
     /// come, or the next tick; or for [`LONGEST_WAIT`].
-    pub(super) fn wait(&self, now: Time, side: &mut dyn Side, application: Option<Time>) {
+    pub(super) fn wait(
+        &self,
+        now: Time,
+        side: &mut dyn SocketConnection,
+        application: Option<Time>,
+    ) {
         if let Some(rest) = self.until_tick(now) {
             // A tick heeds nothing that comes between.
             std::thread::sleep(rest);

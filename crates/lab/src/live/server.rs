@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_socket::{Counters, Side, be_punctual, used_cpu};
+use lagometer_socket::{Counters, SocketConnection, be_punctual, used_cpu};
 use lagometer_units::Time;
 
 use super::pace::Pace;
@@ -24,7 +24,7 @@ pub struct ServerOutcome {
 /// Plays a lane's remote end on the calling thread until the lane is over: sends
 /// every message back.
 pub fn play_server(
-    mut side: impl AsMut<dyn Side>,
+    mut side: impl AsMut<dyn SocketConnection>,
     plan: &Plan,
     stage: &LaneStage,
     now: impl Fn() -> Time,

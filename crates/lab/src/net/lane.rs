@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
-use lagometer_socket::{BoxedSide, Opening};
+use lagometer_socket::{BoxedConnection, Opening};
 use lagometer_units::Time;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A lane whose remote side waits and whose local side begins.
 pub(super) struct OpenLane {
     pub(super) job: RemoteJob,
-    pub(super) side: BoxedSide,
+    pub(super) side: BoxedConnection,
 }
 
 /// What the client's thread leaves: its outcome, or the words of its panic;

@@ -223,7 +223,7 @@ fn open_side(
     spec: &SocketSpec,
     session: &Session,
     seed: u64,
-) -> Result<lagometer_socket::BoxedSide, String> {
+) -> Result<lagometer_socket::BoxedConnection, String> {
     let socket = data_listener
         .admit(TIMEOUT)
         .map_err(|error| error.to_string())?;

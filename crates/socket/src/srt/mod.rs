@@ -4,10 +4,10 @@
 //! are known all the same, and whoever asks for one is told what to install.
 //!
 //! - `settings`: what can be chosen
-//! - `side`: the connection behind [`Side`](crate::Side)
+//! - `connection`: the connection behind [`SocketConnection`](crate::Side)
 
-mod settings;
 #[cfg(feature = "srt")]
-mod side;
+mod connection;
+mod settings;
 
 pub use settings::Settings;

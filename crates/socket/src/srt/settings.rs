@@ -7,7 +7,7 @@ use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::side::BoxedSide;
+use crate::connection::BoxedConnection;
 use crate::transport::{Opening, SocketTransport, Unavailable};
 
 /// How SRT is used.
@@ -98,25 +98,25 @@ impl SocketTransport for Settings {
     }
 
     #[cfg(feature = "srt")]
-    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::SrtSide::connect(self, opening.local, opening.remote)?;
+    fn client(&self, opening: &Opening) -> io::Result<BoxedConnection> {
+        let side = super::connection::SrtConnection::connect(self, opening.local, opening.remote)?;
         Ok(Box::new(side))
     }
 
     #[cfg(feature = "srt")]
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::SrtSide::listen(self, opening.remote)?;
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
+        let side = super::connection::SrtConnection::listen(self, opening.remote)?;
         Ok(Box::new(side))
     }
 
     #[cfg(not(feature = "srt"))]
-    fn client(&self, _opening: &Opening) -> io::Result<BoxedSide> {
+    fn client(&self, _opening: &Opening) -> io::Result<BoxedConnection> {
         self.available().map_err(io::Error::other)?;
         Err(io::ErrorKind::Unsupported.into())
     }
 
     #[cfg(not(feature = "srt"))]
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         self.client(opening)
     }
 }

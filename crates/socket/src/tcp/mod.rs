@@ -2,11 +2,11 @@
 //!
 //! - `gather`: reading in large pieces
 //! - `settings`: what can be chosen, and what the kernel offers
-//! - `side`: the connection behind [`Side`](crate::Side)
+//! - `connection`: the connection behind [`SocketConnection`](crate::Side)
 
+mod connection;
 mod gather;
 mod settings;
-mod side;
 
 pub use gather::gather;
 pub use settings::Settings;

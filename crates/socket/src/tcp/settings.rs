@@ -8,9 +8,9 @@ use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-use super::side::TcpSide;
+use super::connection::TcpConnection;
+use crate::connection::BoxedConnection;
 use crate::framing::LENGTH_BYTES;
-use crate::side::BoxedSide;
 use crate::transport::{Opening, SocketTransport, Unavailable};
 
 /// How the kernel's TCP is used.
@@ -138,16 +138,16 @@ impl SocketTransport for Settings {
         false
     }
 
-    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        Ok(Box::new(TcpSide::connect(
+    fn client(&self, opening: &Opening) -> io::Result<BoxedConnection> {
+        Ok(Box::new(TcpConnection::connect(
             self,
             opening.local,
             opening.remote,
         )?))
     }
 
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        Ok(Box::new(TcpSide::listen(
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
+        Ok(Box::new(TcpConnection::listen(
             self,
             opening.remote,
             opening.local.ip(),

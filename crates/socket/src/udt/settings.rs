@@ -8,8 +8,8 @@ use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::connection::BoxedConnection;
 use crate::framing::LENGTH_BYTES;
-use crate::side::BoxedSide;
 use crate::transport::{Opening, SocketTransport, Unavailable};
 
 /// How UDT is used.
@@ -244,25 +244,25 @@ impl SocketTransport for Settings {
     }
 
     #[cfg(feature = "udt")]
-    fn client(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::UdtSide::connect(self, opening.local, opening.remote)?;
+    fn client(&self, opening: &Opening) -> io::Result<BoxedConnection> {
+        let side = super::connection::UdtConnection::connect(self, opening.local, opening.remote)?;
         Ok(Box::new(side))
     }
 
     #[cfg(feature = "udt")]
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
-        let side = super::side::UdtSide::listen(self, opening.remote)?;
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
+        let side = super::connection::UdtConnection::listen(self, opening.remote)?;
         Ok(Box::new(side))
     }
 
     #[cfg(not(feature = "udt"))]
-    fn client(&self, _opening: &Opening) -> io::Result<BoxedSide> {
+    fn client(&self, _opening: &Opening) -> io::Result<BoxedConnection> {
         self.available().map_err(io::Error::other)?;
         Err(io::ErrorKind::Unsupported.into())
     }
 
     #[cfg(not(feature = "udt"))]
-    fn server(&self, opening: &Opening) -> io::Result<BoxedSide> {
+    fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         self.client(opening)
     }
 }

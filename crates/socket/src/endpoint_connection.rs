@@ -6,13 +6,13 @@ use std::time::Duration;
 use lagometer_transport::{BoxedEndpoint, Closed, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 
-use crate::side::{Counters, Side};
+use crate::connection::{Counters, SocketConnection};
 use crate::udp::{Incoming, Outgoing, Socket};
 
 /// One side of a lane whose transport is an
 /// [`Endpoint`](lagometer_transport::Endpoint): the driver that gives it a
 /// socket.
-pub struct EndpointSide {
+pub struct EndpointConnection {
     socket: Socket,
     endpoint: BoxedEndpoint,
     /// When the endpoint wants to be told, as it last said.
@@ -32,7 +32,7 @@ const CALLS_AT_ONCE: usize = 8;
 /// Datagrams that are handed to the kernel together.
 const SENDS: usize = 32;
 
-impl EndpointSide {
+impl EndpointConnection {
     /// Drives `endpoint` over `socket`, which is connected to its peer.
     #[must_use]
     pub fn new(socket: Socket, mut endpoint: BoxedEndpoint) -> Self {
@@ -76,7 +76,7 @@ impl EndpointSide {
     }
 }
 
-impl Messenger for EndpointSide {
+impl Messenger for EndpointConnection {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
         self.endpoint.send(now, message)
     }
@@ -93,7 +93,7 @@ impl Messenger for EndpointSide {
     }
 }
 
-impl Side for EndpointSide {
+impl SocketConnection for EndpointConnection {
     fn turn(&mut self, now: Time) {
         if self.failure.is_some() {
             return;

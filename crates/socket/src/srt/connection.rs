@@ -11,11 +11,11 @@ use lagometer_transport::{Closed, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 
 use super::settings::Settings;
-use crate::side::{Counters, Side};
+use crate::connection::{Counters, SocketConnection};
 
 /// One side of a lane over SRT.
 #[derive(Debug)]
-pub(super) struct SrtSide {
+pub(super) struct SrtConnection {
     stage: Stage,
     /// Kept while the connection lives: it answers a client again to whom its
     /// first answer was lost.
@@ -44,7 +44,7 @@ const READS_AT_ONCE: usize = 64;
 /// Messages that wait to be taken out at most, before reading stops.
 const INCOMING_AT_MOST: usize = 1024;
 
-impl SrtSide {
+impl SrtConnection {
     /// Waits for one connection at `remote`.
     pub(super) fn listen(settings: &Settings, remote: SocketAddr) -> io::Result<Self> {
         let socket = bound(settings, remote)?;
@@ -114,7 +114,7 @@ impl SrtSide {
     }
 }
 
-impl Messenger for SrtSide {
+impl Messenger for SrtConnection {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = Socket::LARGEST_MESSAGE_BYTES;
         // SRT has no empty messages.
@@ -155,7 +155,7 @@ impl Messenger for SrtSide {
     }
 }
 
-impl Side for SrtSide {
+impl SocketConnection for SrtConnection {
     fn turn(&mut self, _now: Time) {
         self.progress();
         self.take_in();

@@ -12,13 +12,13 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::settings::Settings;
+use crate::connection::{Counters, SocketConnection};
 use crate::framing::{Cutter, LENGTH_BYTES, write};
-use crate::side::{Counters, Side};
 use crate::sleep;
 
 /// One side of a lane over the kernel's TCP.
 #[derive(Debug)]
-pub(super) struct TcpSide {
+pub(super) struct TcpConnection {
     settings: Settings,
     stage: Stage,
     /// What the kernel has had no room for yet, whole messages and the rest
@@ -43,7 +43,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// this side.
 const READS_AT_ONCE: usize = 16;
 
-impl TcpSide {
+impl TcpConnection {
     /// Waits at `remote` for one connection from `client`; others are closed.
     pub(super) fn listen(
         settings: &Settings,
@@ -169,7 +169,7 @@ impl TcpSide {
     }
 }
 
-impl Messenger for TcpSide {
+impl Messenger for TcpConnection {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = self.settings.max_message.bytes() as usize;
         if message.len() > limit_bytes {
@@ -212,7 +212,7 @@ impl Messenger for TcpSide {
     }
 }
 
-impl Side for TcpSide {
+impl SocketConnection for TcpConnection {
     fn turn(&mut self, _now: Time) {
         if self.state() == State::Connecting {
             self.progress();

@@ -13,13 +13,13 @@ use lagometer_units::Time;
 
 use super::inbox::Inbox;
 use super::settings::{Settings, Waiting};
+use crate::connection::{Counters, SocketConnection};
 use crate::framing::{Cutter, write};
-use crate::side::{Counters, Side};
 use crate::sleep;
 
 /// One side of a lane over UDT.
 #[derive(Debug)]
-pub(super) struct UdtSide {
+pub(super) struct UdtConnection {
     settings: Settings,
     stage: Stage,
     /// Kept while the connection lives: it answers a client again to whom its
@@ -75,7 +75,7 @@ const PIECE_BYTES: usize = 100_000;
 /// Messages that wait to be taken out at most, before reading stops.
 const INCOMING_AT_MOST: usize = 1024;
 
-impl UdtSide {
+impl UdtConnection {
     /// Waits for one connection at `remote`.
     pub(super) fn listen(settings: &Settings, remote: SocketAddr) -> io::Result<Self> {
         let socket = bound(settings, remote)?;
@@ -251,7 +251,7 @@ impl UdtSide {
     }
 }
 
-impl Messenger for UdtSide {
+impl Messenger for UdtConnection {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = self.settings.max_message.bytes() as usize;
         if message.len() > limit_bytes {
@@ -312,7 +312,7 @@ impl Messenger for UdtSide {
     }
 }
 
-impl Side for UdtSide {
+impl SocketConnection for UdtConnection {
     fn turn(&mut self, now: Time) {
         self.progress(now);
         self.take_in();

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process;
 use std::time::{Duration, Instant};
 
-use lagometer_socket::{BoxedSide, Opening, SocketSpec};
+use lagometer_socket::{BoxedConnection, Opening, SocketSpec};
 use lagometer_transport::{Closed, Refused, State};
 use lagometer_units::Time;
 use serde_json::{Map, json};
@@ -15,8 +15,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Both sides of a lane, played by turns on one thread.
 struct Lane {
     origin: Instant,
-    client: BoxedSide,
-    server: BoxedSide,
+    client: BoxedConnection,
+    server: BoxedConnection,
 }
 
 impl Lane {

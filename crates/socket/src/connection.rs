@@ -10,7 +10,7 @@ use lagometer_units::Time;
 /// It is used by one thread at a time, whose owner has the clock. Time never
 /// runs backwards between two calls. What goes wrong with a socket ends as
 /// [`State::Closed`](lagometer_transport::State::Closed).
-pub trait Side: Messenger + Send {
+pub trait SocketConnection: Messenger + Send {
     /// Does all the I/O there is to do at `now`: takes in what has come,
     /// attends to deadlines, and puts on the wire what waits to leave, which
     /// messages do that were sent since the last turn. It never sleeps.
@@ -33,7 +33,7 @@ pub trait Side: Messenger + Send {
 }
 
 /// A side that may move to the thread that plays it.
-pub type BoxedSide = Box<dyn Side>;
+pub type BoxedConnection = Box<dyn SocketConnection>;
 
 /// What a side has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
