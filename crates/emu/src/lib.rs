@@ -23,7 +23,7 @@
 //! - `router`: the thread that holds packets and releases them
 //! - `audit`, `capture`: what it did
 //! - `network`: all of it together
-//! - `relay`, `dress`: the road without hosts, for UDP alone
+//! - `relay`, `encapsulation`: the road without hosts, for UDP alone
 //! - `shape`: foreign programs in the hosts
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
 
@@ -33,7 +33,7 @@ mod address;
 mod audit;
 mod capture;
 mod clock;
-mod dress;
+mod encapsulation;
 mod error;
 mod host;
 mod ip;

@@ -7,7 +7,7 @@ use lagometer_link::Link;
 use lagometer_units::Time;
 
 use crate::address::{LaneAddresses, MAX_LANES};
-use crate::audit::{Audit, Band, Books, Circumstances};
+use crate::audit::{Audit, AuditCounters, Band, Circumstances};
 use crate::capture::{Log, LogSummary};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -219,8 +219,8 @@ impl Network {
     pub fn begin(&mut self, links: Vec<Link>) -> Result<(), Error> {
         assert_eq!(links.len(), self.lanes.len(), "a link for each lane");
         self.counted_before = self.counters()?;
-        let books = Books::new(self.lanes.len(), self.clock.now());
-        self.router.begin(links, books)?;
+        let audit_counters = AuditCounters::new(self.lanes.len(), self.clock.now());
+        self.router.begin(links, audit_counters)?;
         Ok(())
     }
 
@@ -285,7 +285,7 @@ impl Network {
     }
 }
 
-/// Stops `router` and has the audit made of its books.
+/// Stops `router` and has the audit made of its counters.
 pub(crate) fn finish(
     router: Router,
     waiting: Waiting,
@@ -302,12 +302,12 @@ pub(crate) fn finish(
         lanes,
     };
     let finished = router.stop()?;
-    let books = finished.outcome.map_err(|source| Error::System {
+    let audit_counters = finished.outcome.map_err(|source| Error::System {
         doing: "routing packets".to_owned(),
         source,
     })?;
     Ok(Outcome {
-        audit: books.audit(&circumstances, band),
+        audit: audit_counters.audit(&circumstances, band),
         log: finished.log,
     })
 }

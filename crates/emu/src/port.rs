@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, read, readv, write, writev};
 
-use crate::dress::{self, Dress};
+use crate::encapsulation::{self, Encapsulation};
 use crate::ip::Version;
 use crate::sys::packet;
 
@@ -21,7 +21,7 @@ pub(crate) enum Port {
     Ethernet(OwnedFd, Frames),
     /// A UDP socket of the relay, connected to one side of the lane, and the
     /// headers of datagrams from there.
-    Relay(OwnedFd, Dress),
+    Relay(OwnedFd, Encapsulation),
 }
 
 /// What frames to one host start with.
@@ -44,14 +44,16 @@ impl Port {
                 )
                 .map(|length| length.saturating_sub(FRAME_HEADER_BYTES))
             }
-            Self::Relay(socket, dress) => match packet.get_mut(dress::HEADER_BYTES..) {
-                Some(room) => read(socket, room).map(|length| {
-                    let length = length + dress::HEADER_BYTES;
-                    dress.put_on(&mut packet[..length]);
-                    length
-                }),
-                None => Ok(0),
-            },
+            Self::Relay(socket, encapsulation) => {
+                match packet.get_mut(encapsulation::HEADER_BYTES..) {
+                    Some(room) => read(socket, room).map(|length| {
+                        let length = length + encapsulation::HEADER_BYTES;
+                        encapsulation.encapsulate(&mut packet[..length]);
+                        length
+                    }),
+                    None => Ok(0),
+                }
+            }
         };
         match taken {
             Ok(length) => Ok(Some(length)),
@@ -71,10 +73,12 @@ impl Port {
                 &[IoSlice::new(&frames.around(packet)), IoSlice::new(packet)],
             )?,
             // What a host's kernel would drop is dropped.
-            Self::Relay(socket, _) => match dress::taken_off(packet).map(|it| write(socket, it)) {
-                None | Some(Err(Errno::CONNREFUSED)) => 0,
-                Some(outcome) => outcome?,
-            },
+            Self::Relay(socket, _) => {
+                match encapsulation::taken_off(packet).map(|it| write(socket, it)) {
+                    None | Some(Err(Errno::CONNREFUSED)) => 0,
+                    Some(outcome) => outcome?,
+                }
+            }
         };
         Ok(())
     }

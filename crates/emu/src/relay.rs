@@ -12,9 +12,9 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use lagometer_link::Link;
 
 use crate::address::{LaneAddresses, MAX_LANES};
-use crate::audit::{Band, Books};
+use crate::audit::{AuditCounters, Band};
 use crate::clock::Clock;
-use crate::dress::Dress;
+use crate::encapsulation::Encapsulation;
 use crate::error::{Doing, Error};
 use crate::netlink::DeviceCounters;
 use crate::network::{LaneSetup, Outcome, Settings, finish};
@@ -114,8 +114,8 @@ impl Relay {
     /// If there are not as many links as lanes.
     pub fn begin(&mut self, links: Vec<Link>) -> Result<(), Error> {
         assert_eq!(links.len(), self.lanes.len(), "a link for each lane");
-        let books = Books::new(self.lanes.len(), self.clock.now());
-        self.router.begin(links, books)?;
+        let audit_counters = AuditCounters::new(self.lanes.len(), self.clock.now());
+        self.router.begin(links, audit_counters)?;
         Ok(())
     }
 
@@ -144,7 +144,7 @@ fn ports(lane: u8) -> io::Result<[Port; 2]> {
         let socket = UdpSocket::bind(own)?;
         socket.connect(side)?;
         socket.set_nonblocking(true)?;
-        Ok::<_, io::Error>(Port::Relay(socket.into(), Dress::new(from, to)))
+        Ok::<_, io::Error>(Port::Relay(socket.into(), Encapsulation::new(from, to)))
     };
     Ok([
         facing(at.for_local, at.local, inside.local_v4, inside.remote_v4)?,

@@ -6,7 +6,7 @@
 //! run in which it is more than its [`Band`] permits is not valid.
 
 mod band;
-mod book;
+mod counters;
 mod flow;
 mod spread;
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use band::Band;
-pub(crate) use book::{Books, Circumstances, WayBook};
+pub(crate) use counters::{AuditCounters, Circumstances, DirectionCounters};
 pub use spread::Spread;
 
 /// What the emulated network did, against what it was asked to do.

@@ -15,7 +15,7 @@ use super::hold::{Held, Hold, Slot};
 use super::lane::{Lane, Outcome};
 use super::too_big;
 use super::wait::{Waiter, Waiting};
-use crate::audit::Books;
+use crate::audit::AuditCounters;
 use crate::capture::Log;
 use crate::clock::Clock;
 use crate::port::Port;
@@ -23,11 +23,11 @@ use crate::port::Port;
 /// What the loop is told to do.
 #[derive(Debug)]
 pub(super) enum Command {
-    /// Go on with these links and books, and send the old books back.
+    /// Go on with these links and counters, and send the old counters back.
     Begin {
         links: Vec<Link>,
-        books: Box<Books>,
-        old_books: Sender<Box<Books>>,
+        audit_counters: Box<AuditCounters>,
+        old_books: Sender<Box<AuditCounters>>,
     },
     /// Come to an end.
     Stop,
@@ -43,12 +43,12 @@ pub(super) struct Engine {
     /// For each lane the client host's port and the server host's.
     pub(super) ports: Vec<[Port; 2]>,
     pub(super) hold: Hold,
-    pub(super) books: Box<Books>,
+    pub(super) audit_counters: Box<AuditCounters>,
     pub(super) log: Option<Log>,
     pub(super) commands: Receiver<Command>,
     /// Readable when there are commands.
     pub(super) bell: Arc<OwnedFd>,
-    /// What the thread had used of a core when the books began.
+    /// What the thread had used of a core when the counters began.
     pub(super) used_before: Duration,
 }
 
@@ -67,7 +67,7 @@ impl Engine {
         let outcome = self.route_until_told();
         self.close_books();
         Finished {
-            outcome: outcome.map(|()| self.books),
+            outcome: outcome.map(|()| self.audit_counters),
             log: self.log.map(Log::finish),
         }
     }
@@ -85,7 +85,9 @@ impl Engine {
             let any = waiter.wait(sleep_until.map_or(Duration::ZERO, |until| until.since(now)))?;
             after = self.clock.now();
             match sleep_until {
-                Some(until) if !any || after > until => self.books.woke(after.since(until)),
+                Some(until) if !any || after > until => {
+                    self.audit_counters.woke(after.since(until))
+                }
                 // Woken by a file: when it became ready is not known.
                 Some(_) => {}
                 None => self.note_absence(now, after),
@@ -123,7 +125,7 @@ impl Engine {
             let before = now;
             now = self.clock.now();
             self.note_absence(before, now);
-            self.books.released(&held, at, now, was_taken);
+            self.audit_counters.released(&held, at, now, was_taken);
             self.hold.give_back(held.slot);
         }
         Ok(now)
@@ -152,7 +154,7 @@ impl Engine {
 
     /// Asks the lane's link about a packet and does what it says.
     fn route(&mut self, lane: usize, direction: Direction, now: Time, slot: Slot, length: usize) {
-        let book = &mut self.books.lanes[lane][direction.index()];
+        let book = &mut self.audit_counters.lanes[lane][direction.index()];
         let packet = &mut self.hold.buffer(&slot)[..length];
         let outcome = self.lanes[lane].consider(direction, now, packet, self.mtu, book);
         let Outcome::Fated(fate) = outcome else {
@@ -180,7 +182,7 @@ impl Engine {
                             self.damage(&second, length, arrival);
                             self.hold.hold(arrival.at, held(second, arrival, true));
                         }
-                        None => self.books.lanes[lane][direction.index()].found_no_room(),
+                        None => self.audit_counters.lanes[lane][direction.index()].found_no_room(),
                     }
                 }
                 self.damage(&slot, length, first);
@@ -218,7 +220,7 @@ impl Engine {
             .take(&mut packet)?
             .is_some()
         {
-            self.books.lanes[lane][direction.index()].found_no_room();
+            self.audit_counters.lanes[lane][direction.index()].found_no_room();
         }
         Ok(())
     }
@@ -232,18 +234,18 @@ impl Engine {
                 Command::Stop => return Ok(true),
                 Command::Begin {
                     links,
-                    mut books,
+                    mut audit_counters,
                     old_books,
                 } => {
                     // Not when they were made: what came in between is in the
                     // old ones.
-                    books.begin(self.clock.now());
+                    audit_counters.begin(self.clock.now());
                     for (lane, link) in self.lanes.iter_mut().zip(links) {
                         lane.set_link(link);
                     }
                     self.close_books();
-                    self.used_before += self.books.router_used;
-                    let old = std::mem::replace(&mut self.books, books);
+                    self.used_before += self.audit_counters.router_used;
+                    let old = std::mem::replace(&mut self.audit_counters, audit_counters);
                     // Whoever gave the command may have lost interest.
                     let _ = old_books.send(old);
                 }
@@ -254,16 +256,16 @@ impl Engine {
 
     /// Writes down what is only asked for at the end.
     fn close_books(&mut self) {
-        self.books.router_used = self.used();
-        for (books, ports) in self.books.lanes.iter_mut().zip(&self.ports) {
-            for (book, port) in books.iter_mut().zip(ports) {
+        self.audit_counters.router_used = self.used();
+        for (audit_counters, ports) in self.audit_counters.lanes.iter_mut().zip(&self.ports) {
+            for (book, port) in audit_counters.iter_mut().zip(ports) {
                 // A port that cannot say has no way to lose any.
                 book.lost_at_port = port.lost().unwrap_or(0);
             }
         }
     }
 
-    /// How much of a core's time the thread has used since the books began.
+    /// How much of a core's time the thread has used since the counters began.
     fn used(&self) -> Duration {
         let used = clock_gettime(ClockId::ThreadCPUTime);
         let used = Duration::new(used.tv_sec as u64, used.tv_nsec as u32);
@@ -273,7 +275,7 @@ impl Engine {
     fn note_absence(&mut self, from: Time, to: Time) {
         let lasted = to.since(from);
         if lasted > LONG_PASS {
-            self.books.was_away(lasted);
+            self.audit_counters.was_away(lasted);
         }
     }
 }

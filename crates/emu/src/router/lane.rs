@@ -4,7 +4,7 @@ use lagometer_link::{Direction, Fate, Link};
 use lagometer_units::Time;
 
 use crate::address::LaneAddresses;
-use crate::audit::WayBook;
+use crate::audit::DirectionCounters;
 use crate::ip::Header;
 
 /// A lane's addresses and its own state of the link.
@@ -41,7 +41,7 @@ impl Lane {
         now: Time,
         packet: &[u8],
         mtu: usize,
-        book: &mut WayBook,
+        book: &mut DirectionCounters,
     ) -> Outcome {
         let Some(header) = Header::read(packet).filter(|_| packet.len() <= mtu) else {
             book.malformed += 1;
@@ -73,7 +73,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::audit::Books;
+    use crate::audit::AuditCounters;
     use lagometer_link::{Profile, Regime};
 
     fn packet(source: [u8; 4], destination: [u8; 4], length: u16) -> Vec<u8> {
@@ -91,8 +91,8 @@ mod tests {
         let profile = Profile::from_text("test", text).unwrap();
         let link = Link::new(&profile, 1, Regime::Time, Time::ZERO);
         let mut lane = Lane::new(LaneAddresses::of(3), link);
-        let mut books = Books::new(1, Time::ZERO);
-        let book = &mut books.lanes[0][0];
+        let mut audit_counters = AuditCounters::new(1, Time::ZERO);
+        let book = &mut audit_counters.lanes[0][0];
         let (local, remote) = ([10, 77, 3, 1], [10, 77, 3, 2]);
         let mut consider =
             |direction, packet: &[u8]| lane.consider(direction, Time::ZERO, packet, 1500, book);
@@ -109,7 +109,7 @@ mod tests {
         ] {
             assert_eq!(consider(direction, &stranger), Outcome::LeftOut);
         }
-        let book = &books.lanes[0][0];
+        let book = &audit_counters.lanes[0][0];
         assert_eq!((book.strangers, book.malformed), (3, 2));
     }
 
@@ -120,8 +120,8 @@ mod tests {
         let profile = Profile::from_text("narrow", text).unwrap();
         let link = Link::new(&profile, 1, Regime::Time, Time::ZERO);
         let mut lane = Lane::new(LaneAddresses::of(3), link);
-        let mut books = Books::new(1, Time::ZERO);
-        let book = &mut books.lanes[0][0];
+        let mut audit_counters = AuditCounters::new(1, Time::ZERO);
+        let book = &mut audit_counters.lanes[0][0];
         let packet = packet([10, 77, 3, 1], [10, 77, 3, 2], 1250);
         for _ in 0..3 {
             lane.consider(Direction::Up, Time::ZERO, &packet, 1500, book);

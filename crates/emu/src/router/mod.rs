@@ -19,7 +19,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::CpuSet;
 
 use crate::address::LaneAddresses;
-use crate::audit::Books;
+use crate::audit::AuditCounters;
 use crate::capture::{Log, LogSummary};
 use crate::clock::Clock;
 use crate::error::{Doing, Error};
@@ -53,7 +53,7 @@ pub(crate) struct Router {
 /// What a router leaves.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    pub(crate) outcome: io::Result<Box<Books>>,
+    pub(crate) outcome: io::Result<Box<AuditCounters>>,
     pub(crate) log: Option<LogSummary>,
 }
 
@@ -84,7 +84,7 @@ impl Router {
                 .map(|(link, number)| Lane::new(LaneAddresses::of(number), link))
                 .collect(),
             hold: Hold::new(manner.capacity, manner.mtu + EXCESS_BYTES),
-            books: Box::new(Books::new(ports.len(), clock.now())),
+            audit_counters: Box::new(AuditCounters::new(ports.len(), clock.now())),
             ports,
             log,
             commands: received,
@@ -112,12 +112,16 @@ impl Router {
         })
     }
 
-    /// Goes on with other links and empty books; returns the old books.
-    pub(crate) fn begin(&self, links: Vec<Link>, books: Books) -> Result<Box<Books>, Error> {
+    /// Goes on with other links and empty counters; returns the old counters.
+    pub(crate) fn begin(
+        &self,
+        links: Vec<Link>,
+        audit_counters: AuditCounters,
+    ) -> Result<Box<AuditCounters>, Error> {
         let (old_books, answer) = mpsc::channel();
         self.command(Command::Begin {
             links,
-            books: Box::new(books),
+            audit_counters: Box::new(audit_counters),
             old_books,
         })?;
         answer.recv().map_err(|_| Error::ThreadGone("router"))

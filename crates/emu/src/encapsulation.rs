@@ -12,12 +12,12 @@ const PORT: u16 = 7000;
 
 /// The headers that datagrams from one side have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dress {
+pub(crate) struct Encapsulation {
     from: Ipv4Addr,
     to: Ipv4Addr,
 }
 
-impl Dress {
+impl Encapsulation {
     /// Headers of datagrams from `from` to `to`.
     pub(crate) const fn new(from: Ipv4Addr, to: Ipv4Addr) -> Self {
         Self { from, to }
@@ -25,7 +25,7 @@ impl Dress {
 
     /// Writes the headers in front of the datagram that lies in `packet` from
     /// [`HEADER_BYTES`] on.
-    pub(crate) fn put_on(self, packet: &mut [u8]) {
+    pub(crate) fn encapsulate(self, packet: &mut [u8]) {
         let length = packet.len() as u16;
         let udp_length = (packet.len() - V4_HEADER_BYTES) as u16;
         let (ip, udp) = packet.split_at_mut(V4_HEADER_BYTES);
@@ -89,7 +89,7 @@ mod tests {
         ) {
             let mut packet = vec![0xee; HEADER_BYTES];
             packet.extend(&datagram);
-            Dress::new(FROM, TO).put_on(&mut packet);
+            Encapsulation::new(FROM, TO).encapsulate(&mut packet);
             let header = Header::read(&packet).unwrap();
             prop_assert_eq!((header.source, header.destination), (FROM.into(), TO.into()));
             prop_assert_eq!(taken_off(&packet), Some(&datagram[..]));

@@ -1,4 +1,4 @@
-//! The router's books: what came, what the link said, what was done.
+//! The router's counters: what came, what the link said, what was done.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::router::hold::Held;
 
 /// Everything the router writes down, from an instant on.
 #[derive(Clone, Debug)]
-pub(crate) struct Books {
+pub(crate) struct AuditCounters {
     /// What is written down here began then; packets that came before are
     /// not in it.
     pub(crate) began: Time,
-    pub(crate) lanes: Vec<[WayBook; 2]>,
+    pub(crate) lanes: Vec<[DirectionCounters; 2]>,
     release_error: Durations,
     wake_late: Durations,
     longest_absence: Duration,
@@ -27,7 +27,7 @@ pub(crate) struct Books {
 
 /// One direction of one lane.
 #[derive(Clone, Debug)]
-pub(crate) struct WayBook {
+pub(crate) struct DirectionCounters {
     packets: u64,
     bytes: u64,
     delivered: u64,
@@ -50,7 +50,7 @@ pub(crate) struct WayBook {
     realised_flow: Flow,
 }
 
-/// What is known of a finished run beside the books.
+/// What is known of a finished run beside the counters.
 #[derive(Clone, Debug)]
 pub(crate) struct Circumstances {
     pub(crate) ended: Time,
@@ -62,14 +62,14 @@ pub(crate) struct Circumstances {
     pub(crate) lanes: Vec<(String, [DeviceCounters; 2])>,
 }
 
-impl Books {
-    /// Empty books of `lanes` lanes that begin now.
+impl AuditCounters {
+    /// Empty counters of `lanes` lanes that begin now.
     pub(crate) fn new(lanes: usize, began: Time) -> Self {
         let fine = || Durations::new(Duration::from_nanos(100));
         Self {
             began,
             lanes: (0..lanes)
-                .map(|_| [WayBook::new(), WayBook::new()])
+                .map(|_| [DirectionCounters::new(), DirectionCounters::new()])
                 .collect(),
             release_error: fine(),
             wake_late: fine(),
@@ -105,7 +105,7 @@ impl Books {
         self.longest_absence = self.longest_absence.max(absence);
     }
 
-    /// What the books say, held against `band`.
+    /// What the counters say, held against `band`.
     pub(crate) fn audit(&self, circumstances: &Circumstances, band: Band) -> Audit {
         let seconds = circumstances.ended.since(self.began).as_secs_f64();
         let lanes: Vec<LaneAudit> = self
@@ -151,8 +151,8 @@ impl Books {
                 .sum::<f64>();
             if packets > 0.0 { lost / packets } else { 0.0 }
         };
-        let mut asked_delay = WayBook::delays();
-        let mut realised_delay = WayBook::delays();
+        let mut asked_delay = DirectionCounters::delays();
+        let mut realised_delay = DirectionCounters::delays();
         for way in self.lanes.iter().flatten() {
             asked_delay.add(&way.asked_delay);
             realised_delay.add(&way.realised_delay);
@@ -173,7 +173,7 @@ impl Books {
     }
 }
 
-impl WayBook {
+impl DirectionCounters {
     fn new() -> Self {
         Self {
             packets: 0,
