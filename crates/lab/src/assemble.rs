@@ -354,7 +354,7 @@ fn lane_warnings(lane: &Lane, runs: &[(u64, &LaneRun)]) -> Vec<Warning> {
     warnings
 }
 
-/// Every stretch of bad weather of one seed, both directions together.
+/// Every stretch of impairment of one seed, both directions together.
 fn disturbances(resolved: &Resolved, seed: u64) -> Vec<Disturbed> {
     let link = link(resolved, seed);
     let until = Time::ZERO + resolved.plan.duration + resolved.plan.grace;
@@ -370,7 +370,7 @@ fn disturbances(resolved: &Resolved, seed: u64) -> Vec<Disturbed> {
     disturbed
 }
 
-/// A link as every lane has it, whose weather starts when measuring does.
+/// A link as every lane has it, whose impairments start when measuring does.
 fn link(resolved: &Resolved, seed: u64) -> Link {
     Link::new(&resolved.profile, seed, resolved.regime, Time::ZERO)
 }

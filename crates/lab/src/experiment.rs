@@ -46,10 +46,10 @@ pub struct Experiment {
     /// How long the last echoes are waited for.
     #[serde(default = "one_minute")]
     pub grace: Span,
-    /// The seed of the weather and of all that is drawn.
+    /// The seed of the impairments and of all that is drawn.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// What the weather is keyed by.
+    /// What the impairments are keyed by.
     #[serde(default)]
     pub regime: RegimeName,
     /// What the endpoints do.
@@ -73,11 +73,11 @@ pub enum Workload {
     PacedEcho(PacedEcho),
 }
 
-/// What the weather is keyed by.
+/// What the impairments are keyed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RegimeName {
-    /// The same weather at the same time for every lane.
+    /// The same impairments at the same time for every lane.
     #[default]
     Time,
     /// The same fate for the n-th packet of every lane.

@@ -15,25 +15,25 @@ pub struct Plan {
     pub duration: Duration,
     /// How long the last echoes are waited for.
     pub grace: Duration,
-    /// The seed of the weather and of all that is drawn.
+    /// The seed of the impairments and of all that is drawn.
     pub seed: u64,
-    /// How long after the weather has begun the first message is due, in
+    /// How long after the impairments have begun the first message is due, in
     /// virtual time. Zero but where the luck of single packets is varied under
-    /// one and the same weather: packets that leave in other milliseconds meet
+    /// one and the same impairments: packets that leave in other milliseconds meet
     /// other coins.
     pub offset: Duration,
 }
 
 impl Plan {
     /// Time before measuring in which every lane makes its connection, over a
-    /// link that has its delay and rate but no weather yet.
+    /// link that has its delay and rate but no impairments yet.
     ///
     /// It is the same for every lane and longer than any handshake takes on a
     /// calm link, so how long a handshake takes, and which other lanes run,
     /// change nothing of what is measured.
     pub const LEAD_IN: Duration = Duration::from_secs(10);
 
-    /// When measuring starts: the instant at which the weather begins, and the
+    /// When measuring starts: the instant at which the impairments begin, and the
     /// first message's intended time where there is no offset.
     #[must_use]
     pub fn measuring_starts(&self) -> Time {

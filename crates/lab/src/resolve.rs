@@ -21,7 +21,7 @@ pub struct Resolved {
     pub network: String,
     /// How the network behaves.
     pub profile: Profile,
-    /// What its weather is keyed by.
+    /// What its impairments are keyed by.
     pub regime: Regime,
     /// What is played.
     pub plan: Plan,

@@ -12,7 +12,7 @@ const SAMPLES_AT_MOST: u32 = 2000;
 /// The finest step of a series.
 const FINEST_STEP: Duration = Duration::from_millis(50);
 
-/// What both directions did within `duration` of the weather's start.
+/// What both directions did within `duration` of the impairments' start.
 pub(crate) fn of(link: &Link, duration: Duration) -> Weather {
     Weather {
         up: direction(link, Direction::Up, duration),

@@ -102,7 +102,7 @@ pub(crate) struct RunArguments {
     /// A game tick at which alone the endpoints are pumped, as in `16ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) tick: Option<Span>,
-    /// The seed of the weather and of all that is drawn
+    /// The seed of the network conditions and of all that is drawn
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Play so many seeds, from the first on, and give every figure's spread
@@ -166,7 +166,7 @@ pub(crate) struct ShapeArguments {
     /// standard error
     #[arg(long = "far", value_name = "COMMAND")]
     pub(crate) remote: Option<OsString>,
-    /// The seed of the weather
+    /// The seed of the network conditions
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Write every packet and its fate here, for Wireshark
@@ -197,7 +197,7 @@ pub(crate) struct AgreeArguments {
     /// How long to play over real sockets
     #[arg(long = "for", value_name = "TIME", default_value = "60 s")]
     pub(crate) duration: Span,
-    /// The seed of the weather and of all that is drawn
+    /// The seed of the network conditions and of all that is drawn
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Write both result documents into this folder

@@ -1,10 +1,10 @@
-//! Spells of bad weather: outages, stalls and loss bursts as intervals that
+//! Spells of impairment: outages, stalls and loss bursts as intervals that
 //! are a function of seed and time alone, produced one after the other and
 //! never stored.
 
 use crate::keyed::Stream;
 
-/// A stretch of weather time in nanoseconds; `end` is the first instant after
+/// A stretch of impairment time in nanoseconds; `end` is the first instant after
 /// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval {

@@ -23,20 +23,20 @@
 //! # Ok::<(), lagometer_units::BadInput>(())
 //! ```
 //!
-//! # The same weather for every lane
+//! # The same impairments for every lane
 //!
 //! The state of the link (outage, stall, burst, jitter level, handover, rate)
 //! is a function of the seed and the time alone. What is left to chance for a
 //! single packet is decided by a coin with a name: a hash of the seed, the
 //! direction, what the coin is for, and which packet it is (see [`Regime`]).
 //! Nothing is ever drawn in the order in which packets arrive, so no lane's
-//! traffic changes another lane's weather.
+//! traffic changes another lane's impairments.
 //!
 //! # Map
 //!
 //! - `keyed`: the hash; `interval`, `wander`, `normal`: processes in time
 //! - `profile`, `trace`: what people write and record, read and checked
-//! - `weather`: the state of a direction at an instant; `jitter`, `playback`
+//! - `impairments`: the state of a direction at an instant; `jitter`, `playback`
 //! - `service`: rate, queue and stalls
 //! - `regime`, `oneway`, `link`: a packet's way through all of it
 //! - `fate`, `tally`, `truth`: what is reported
@@ -45,6 +45,7 @@
 pub mod catalogue;
 mod direction;
 mod fate;
+mod impairments;
 mod interval;
 mod jitter;
 mod keyed;
@@ -59,7 +60,6 @@ mod tally;
 pub mod trace;
 mod truth;
 mod wander;
-mod weather;
 
 pub use direction::Direction;
 pub use fate::{Arrival, Damage, Fate, Reason};

@@ -15,7 +15,7 @@ use crate::truth::{self, Conditions, Disturbance};
 /// The road between two endpoints. It is told when a packet enters and says
 /// what becomes of it; the packet itself stays with the caller.
 ///
-/// The future weather is known, since it is a function of the seed and the
+/// The future impairments are known, since it is a function of the seed and the
 /// time, so a packet's whole fate is known when it enters: there are no
 /// deadlines to keep. Two links made from the same arguments give the same
 /// fates to the same packets, on every machine.
@@ -29,15 +29,15 @@ pub struct Link {
 impl Link {
     /// A link that behaves as `profile` says, with the dice of `seed`.
     ///
-    /// Until `weather_starts` the link is calm: base delay, rate and queue,
+    /// Until `impairments_starts` the link is calm: base delay, rate and queue,
     /// nothing else (of a recording: its least delay and highest rate, of a
     /// Mahimahi trace its mean rate). Handshakes belong there, so that they do
     /// not shift what the measured traffic meets.
     #[must_use]
-    pub fn new(profile: &Profile, seed: u64, regime: Regime, weather_starts: Time) -> Self {
+    pub fn new(profile: &Profile, seed: u64, regime: Regime, impairments_starts: Time) -> Self {
         let way = |direction| {
             let plan = profile.plan(direction);
-            OneWay::new(plan, seed, direction, regime, weather_starts.as_nanos())
+            OneWay::new(plan, seed, direction, regime, impairments_starts.as_nanos())
         };
         Self {
             profile: profile.clone(),
@@ -83,8 +83,8 @@ impl Link {
     }
 
     /// The disturbances of `direction` that start before `until`, in the order
-    /// of their starts; all in weather time, of which zero is the instant at
-    /// which the weather starts. A function of profile and seed alone.
+    /// of their starts; all in impairment time, of which zero is the instant at
+    /// which the impairments start. A function of profile and seed alone.
     #[must_use]
     pub fn truth(&self, direction: Direction, until: Time) -> Vec<Disturbance> {
         let plan = self.profile.plan(direction);
@@ -92,7 +92,7 @@ impl Link {
     }
 
     /// What a lone small packet meets that enters `direction` at `from`, and
-    /// at every `step` after, before `until`; all in weather time. A function
+    /// at every `step` after, before `until`; all in impairment time. A function
     /// of profile and seed alone. A zero step is taken as a nanosecond.
     #[must_use]
     pub fn conditions(

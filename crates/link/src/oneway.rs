@@ -10,6 +10,7 @@ use lagometer_units::Time;
 
 use crate::Direction;
 use crate::fate::{Arrival, Damage, Fate, Reason};
+use crate::impairments::{self, Impairments};
 use crate::interval::Cursor;
 use crate::keyed::{Purpose, Stream};
 use crate::profile::plan::Plan;
@@ -17,15 +18,14 @@ use crate::profile::written::Oversize;
 use crate::regime::{Entry, Regime, Turnstile};
 use crate::service::{Queue, Service};
 use crate::tally::{Amount, Tally};
-use crate::weather::{self, Weather};
 
 #[derive(Clone, Debug)]
 pub(crate) struct OneWay {
-    weather_starts: u64,
+    impairments_starts: u64,
     latest_offer: u64,
     turnstile: Turnstile,
     coins: Coins,
-    weather: Weather,
+    impairments: Impairments,
     service: Service,
     calm_delay_ns: u64,
     may_reorder: bool,
@@ -57,11 +57,11 @@ impl OneWay {
         seed: u64,
         direction: Direction,
         regime: Regime,
-        weather_starts: u64,
+        impairments_starts: u64,
     ) -> Self {
-        let coin = |purpose| Stream::new(seed, weather::scope(direction, false), purpose);
+        let coin = |purpose| Stream::new(seed, impairments::scope(direction, false), purpose);
         Self {
-            weather_starts,
+            impairments_starts,
             latest_offer: 0,
             turnstile: Turnstile::new(regime),
             coins: Coins {
@@ -72,11 +72,11 @@ impl OneWay {
                 corruption: coin(Purpose::Corruption),
                 corruption_of_copy: coin(Purpose::CorruptionOfCopy),
             },
-            weather: Weather::new(plan, seed, direction),
+            impairments: Impairments::new(plan, seed, direction),
             service: Service {
-                capacity: weather::capacity(plan),
-                stalls: Cursor::new(&weather::stalls(plan, seed, direction)),
-                weather_starts,
+                capacity: impairments::capacity(plan),
+                stalls: Cursor::new(&impairments::stalls(plan, seed, direction)),
+                impairments_starts,
                 calm_rate: plan.calm_rate(),
                 limit_bytes: plan.queue_bytes,
                 queue: Queue::default(),
@@ -122,8 +122,8 @@ impl OneWay {
     }
 
     fn decide(&mut self, now: u64, bytes: u64) -> Fate {
-        let since_start = now.checked_sub(self.weather_starts);
-        let entry = since_start.map(|weather| self.turnstile.enter(weather));
+        let since_start = now.checked_sub(self.impairments_starts);
+        let entry = since_start.map(|impairments| self.turnstile.enter(impairments));
         if let Some((mtu_bytes, oversize)) = self.mtu
             && bytes > mtu_bytes
         {
@@ -138,7 +138,7 @@ impl OneWay {
         }
     }
 
-    /// Before the weather starts: base delay and rate, nothing else.
+    /// Before the impairments start: base delay and rate, nothing else.
     fn calm(&mut self, now: u64, bytes: u64) -> Fate {
         let Some(departure) = self.service.offer(now, bytes) else {
             return Fate::Dropped(Reason::QueueFull);
@@ -159,21 +159,21 @@ impl OneWay {
             slot,
             index,
         } = entry;
-        if self.weather.is_out(instant) {
+        if self.impairments.is_out(instant) {
             return Fate::Dropped(Reason::Outage);
         }
-        let base = self.weather.base(instant);
+        let base = self.impairments.base(instant);
         if self.coins.loss.heads(slot, index, base.loss) {
             return Fate::Dropped(Reason::Loss);
         }
-        let burst_loss = self.weather.burst_loss(instant);
+        let burst_loss = self.impairments.burst_loss(instant);
         if self.coins.burst_loss.heads(slot, index, burst_loss) {
             return Fate::Dropped(Reason::Burst);
         }
         let Some(departure) = self.service.offer(now, bytes) else {
             return Fate::Dropped(Reason::QueueFull);
         };
-        let jitter = self.weather.jitter(instant, slot, index);
+        let jitter = self.impairments.jitter(instant, slot, index);
         let arrival = departure
             .saturating_add(base.delay_ns)
             .saturating_add(jitter);

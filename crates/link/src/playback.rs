@@ -14,7 +14,7 @@ const NANOS_PER_MICRO: u64 = 1_000;
 pub(crate) struct StepCursor {
     recording: Arc<Recording>,
     direction: Direction,
-    /// The start of the loop the cursor is in, in nanoseconds of weather time.
+    /// The start of the loop the cursor is in, in nanoseconds of impairment time.
     loop_start: u64,
     index: usize,
     /// Bits per second times nanoseconds that a whole loop carries; `None` where

@@ -1,14 +1,14 @@
-//! For whom the weather is the same: by the clock, or by the packet.
+//! For whom the impairments are the same: by the clock, or by the packet.
 
 use std::time::Duration;
 
-/// What decides which weather a packet meets, and which coin is its own.
+/// What decides which impairments a packet meets, and which coin is its own.
 ///
-/// Under both regimes the weather is a function of the seed and never of the
+/// Under both regimes the impairments are a function of the seed and never of the
 /// traffic, and what *serves* packets (rate, queue, stalls) works in real time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Regime {
-    /// The same weather at the same time for everyone. Outages, bursts,
+    /// The same impairments at the same time for everyone. Outages, bursts,
     /// correlated jitter, handovers and recordings are met at the instant a
     /// packet enters. Its coins (loss, jitter without correlation,
     /// duplication, reordering, damage) are those of the millisecond in which
@@ -17,8 +17,8 @@ pub enum Regime {
     /// coins in every lane, whatever was sent before.
     #[default]
     Time,
-    /// The same weather for the same packet. The n-th packet that a direction
-    /// is offered after the weather starts (n from 0) meets the outages,
+    /// The same impairments for the same packet. The n-th packet that a direction
+    /// is offered after the impairments start (n from 0) meets the outages,
     /// bursts, correlated jitter, handovers and recorded delay and loss of the
     /// instant n × `spacing`, and has the n-th coins, in every lane and
     /// whenever it is sent. The truth the link reports is in that nominal
@@ -31,17 +31,17 @@ pub enum Regime {
     },
 }
 
-/// Where a packet stands in the weather.
+/// Where a packet stands in the impairments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The instant whose weather it meets, in nanoseconds of weather time.
+    /// The instant whose impairments it meets, in nanoseconds of impairment time.
     pub(crate) instant: u64,
     /// The name of its coins.
     pub(crate) slot: u64,
     pub(crate) index: u64,
 }
 
-/// Gives each packet its place in the weather.
+/// Gives each packet its place in the impairments.
 #[derive(Clone, Debug)]
 pub(crate) enum Turnstile {
     Time { slot: u64, entered: u64 },
@@ -65,7 +65,7 @@ impl Turnstile {
         }
     }
 
-    /// The place of the packet that enters at `instant` of weather time.
+    /// The place of the packet that enters at `instant` of impairment time.
     #[inline]
     pub(crate) const fn enter(&mut self, instant: u64) -> Entry {
         match self {

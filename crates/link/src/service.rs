@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use crate::interval::Cursor;
 use crate::playback::{Loops, OpportunityCursor, StepCursor};
 
-/// How fast a direction serves once the weather has begun.
+/// How fast a direction serves once the impairments have begun.
 #[derive(Clone, Debug)]
 pub(crate) enum Capacity {
     /// Always the same; `None` is no limit.
@@ -25,10 +25,10 @@ pub(crate) enum Capacity {
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     pub(crate) capacity: Capacity,
-    /// When nothing is served, in weather time.
+    /// When nothing is served, in impairment time.
     pub(crate) stalls: Cursor,
-    pub(crate) weather_starts: u64,
-    /// Bits per second before the weather starts; `None` is no limit.
+    pub(crate) impairments_starts: u64,
+    /// Bits per second before the impairments start; `None` is no limit.
     pub(crate) calm_rate: Option<u64>,
     /// The bytes that may wait; `None` is no bound.
     pub(crate) limit_bytes: Option<u64>,
@@ -93,11 +93,11 @@ impl Service {
 
     /// The first instant at or after `instant` at which a bit can leave.
     fn ready(&mut self, mut instant: u64) -> u64 {
-        if instant >= self.weather_starts
+        if instant >= self.impairments_starts
             && let Capacity::Opportunities(cursor) = &mut self.capacity
         {
-            let begin = cursor.begin(instant - self.weather_starts);
-            return begin.saturating_add(self.weather_starts);
+            let begin = cursor.begin(instant - self.impairments_starts);
+            return begin.saturating_add(self.impairments_starts);
         }
         loop {
             let stretch = self.stretch(instant);
@@ -118,12 +118,12 @@ impl Service {
                 instant += loops.span;
                 work -= loops.work;
             }
-            if instant >= self.weather_starts
+            if instant >= self.impairments_starts
                 && let Capacity::Opportunities(cursor) = &mut self.capacity
             {
                 let left = work.div_ceil(WORK_PER_BYTE);
-                let departure = cursor.carry(instant - self.weather_starts, left);
-                return departure.saturating_add(self.weather_starts);
+                let departure = cursor.carry(instant - self.impairments_starts, left);
+                return departure.saturating_add(self.impairments_starts);
             }
             let stretch = self.stretch(instant);
             match stretch.bits_per_second {
@@ -148,37 +148,37 @@ impl Service {
         let Capacity::Recorded(cursor) = &self.capacity else {
             return None;
         };
-        let weather = instant.checked_sub(self.weather_starts)?;
-        let until = match self.stalls.ahead(weather) {
+        let impairments = instant.checked_sub(self.impairments_starts)?;
+        let until = match self.stalls.ahead(impairments) {
             Some(stall) => stall.start,
-            None => u64::MAX - self.weather_starts,
+            None => u64::MAX - self.impairments_starts,
         };
-        cursor.loops_within(weather, work, until.checked_sub(weather)?)
+        cursor.loops_within(impairments, work, until.checked_sub(impairments)?)
     }
 
     /// The rate at `instant`, where the capacity is not opportunities.
     fn stretch(&mut self, instant: u64) -> Stretch {
-        let Some(weather) = instant.checked_sub(self.weather_starts) else {
+        let Some(impairments) = instant.checked_sub(self.impairments_starts) else {
             return Stretch {
                 bits_per_second: self.calm_rate,
-                until: self.weather_starts,
+                until: self.impairments_starts,
             };
         };
         let mut until = u64::MAX;
-        if let Some(stall) = self.stalls.ahead(weather) {
-            if stall.start <= weather {
+        if let Some(stall) = self.stalls.ahead(impairments) {
+            if stall.start <= impairments {
                 return Stretch {
                     bits_per_second: Some(0),
-                    until: stall.end.saturating_add(self.weather_starts),
+                    until: stall.end.saturating_add(self.impairments_starts),
                 };
             }
-            until = stall.start.saturating_add(self.weather_starts);
+            until = stall.start.saturating_add(self.impairments_starts);
         }
         let bits_per_second = match &mut self.capacity {
             Capacity::Steady(rate) => *rate,
             Capacity::Recorded(cursor) => {
-                let (step, ends) = cursor.at(weather);
-                until = until.min(ends.saturating_add(self.weather_starts));
+                let (step, ends) = cursor.at(impairments);
+                until = until.min(ends.saturating_add(self.impairments_starts));
                 step.rate_bits_per_second
             }
             Capacity::Opportunities(_) => None,
@@ -226,7 +226,7 @@ mod tests {
         Service {
             capacity: Capacity::Steady(rate),
             stalls: Cursor::new(&sources),
-            weather_starts: 0,
+            impairments_starts: 0,
             calm_rate: rate,
             limit_bytes,
             queue: Queue::default(),

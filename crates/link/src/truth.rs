@@ -1,18 +1,18 @@
-//! The link's truth: what its weather is and when, without any traffic.
+//! The link's truth: what its impairments are and when, without any traffic.
 
 use std::time::Duration;
 
 use lagometer_units::Time;
 
 use crate::Direction;
+use crate::impairments::{self, Impairments};
 use crate::interval::{Cursor, Interval, Union};
 use crate::playback::StepCursor;
 use crate::profile::plan::{Plan, Played};
 use crate::trace::{Opportunities, Recording};
-use crate::weather::{self, Weather};
 
-/// A stretch of bad weather. Times are weather time: zero is the instant at
-/// which the weather starts.
+/// A stretch of impairment. Times are impairment time: zero is the instant at
+/// which the impairments start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
     /// What is wrong.
@@ -86,15 +86,15 @@ pub(crate) fn disturbances(
     for (kind, sources) in [
         (
             DisturbanceKind::Outage,
-            weather::outages(plan, seed, direction),
+            impairments::outages(plan, seed, direction),
         ),
         (
             DisturbanceKind::Stall,
-            weather::stalls(plan, seed, direction),
+            impairments::stalls(plan, seed, direction),
         ),
         (
             DisturbanceKind::Burst,
-            weather::burst(plan, seed, direction),
+            impairments::burst(plan, seed, direction),
         ),
     ] {
         add(kind, &mut Union::new(&sources));
@@ -136,8 +136,8 @@ pub(crate) fn conditions(
     direction: Direction,
     (from, until, step): (u64, u64, u64),
 ) -> Vec<(Time, Conditions)> {
-    let mut weather = Weather::new(plan, seed, direction);
-    let mut stalls = Cursor::new(&weather::stalls(plan, seed, direction));
+    let mut impairments = Impairments::new(plan, seed, direction);
+    let mut stalls = Cursor::new(&impairments::stalls(plan, seed, direction));
     let mut recorded = match &plan.played {
         Some(Played::Recorded(recording, direction)) => {
             Some(StepCursor::new(recording.clone(), *direction))
@@ -147,9 +147,9 @@ pub(crate) fn conditions(
     let mut sampled = Vec::new();
     let mut instant = from;
     while instant < until {
-        let base = weather.base(instant);
-        let outage = f64::from(u8::from(weather.is_out(instant)));
-        let passes = (1.0 - outage) * (1.0 - base.loss) * (1.0 - weather.burst_loss(instant));
+        let base = impairments.base(instant);
+        let outage = f64::from(u8::from(impairments.is_out(instant)));
+        let passes = (1.0 - outage) * (1.0 - base.loss) * (1.0 - impairments.burst_loss(instant));
         let stalled_until = stalls.holding(instant).map(|stall| stall.end);
         let (mut rate, mut ready) = (plan.calm_rate(), stalled_until.unwrap_or(instant));
         if let Some(cursor) = &mut recorded {
@@ -157,7 +157,7 @@ pub(crate) fn conditions(
             ready = first_moving(cursor.clone(), instant);
         }
         let conditions = Conditions {
-            delay: Duration::from_nanos(base.delay_ns + weather.typical_jitter(instant)),
+            delay: Duration::from_nanos(base.delay_ns + impairments.typical_jitter(instant)),
             held: Duration::from_nanos(ready - instant),
             loss: 1.0 - passes,
             rate_bits_per_second: if stalled_until.is_some() {

@@ -69,7 +69,7 @@ pub trait Roads {
     /// Where the gateway is, for whoever reads what went wrong.
     fn place(&self) -> String;
 
-    /// Everybody is in: whatever weather there is begins.
+    /// Everybody is in: whatever impairments there is begins.
     ///
     /// # Errors
     ///

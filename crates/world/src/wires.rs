@@ -114,7 +114,7 @@ pub trait Wires {
     /// not the processor's.
     fn processor_time(&self) -> Option<Duration>;
 
-    /// Everybody is in: what happens from now on is measured, and weather, if
+    /// Everybody is in: what happens from now on is measured, and impairments, if
     /// there is any, begins.
     ///
     /// # Errors

@@ -26,11 +26,11 @@ use signals::Signals;
 /// What is to run behind which link.
 #[derive(Clone, Debug)]
 pub struct Shape<'a> {
-    /// How the link behaves; its weather starts when the command does.
+    /// How the link behaves; its impairments start when the command does.
     pub profile: &'a Profile,
-    /// The seed of its weather.
+    /// The seed of its impairments.
     pub seed: u64,
-    /// For whom the weather is the same.
+    /// For whom the impairments are the same.
     pub regime: Regime,
     /// How the network is made.
     pub settings: Settings,

@@ -2,10 +2,10 @@
 //!
 //! All lanes of a seed play at the same time, each between addresses of its
 //! own and over its own link. They connect over calm links; when all stand
-//! (or the lead-in is over) the links begin anew, and with them the weather
+//! (or the lead-in is over) the links begin anew, and with them the impairments
 //! and the schedule. Lane *n* of *N* begins *n*/*N* of an interval after the
-//! first, its weather likewise, so that they do not all ask for the processor
-//! at the same instant and each meets the weather it would meet alone.
+//! first, its impairments likewise, so that they do not all ask for the processor
+//! at the same instant and each meets the impairments it would meet alone.
 
 mod audit;
 mod lane;
@@ -226,7 +226,7 @@ fn attend(
     outcome
 }
 
-/// Starts weather and schedule of every lane, the first at `first`.
+/// Starts impairments and schedule of every lane, the first at `first`.
 fn start(
     resolved: &Resolved,
     seed: u64,
@@ -247,7 +247,7 @@ fn start(
     Ok(())
 }
 
-/// A lane's link, whose weather starts at `starts`.
+/// A lane's link, whose impairments start at `starts`.
 fn link(resolved: &Resolved, seed: u64, starts: Time) -> Link {
     Link::new(&resolved.profile, seed, resolved.regime, starts)
 }

@@ -5,7 +5,7 @@
 //! at something delays nobody but itself, and what a lane costs is what its
 //! own threads used. The machine's scheduler is what lanes share, as programs
 //! on one machine do; so that they do not all ask for it at the same instant,
-//! the testbed starts each lane's schedule, and the weather of its link, a
+//! the testbed starts each lane's schedule, and the impairments of its link, a
 //! little after the one before.
 //!
 //! The threads have the clock; the applications and endpoints are handed it.

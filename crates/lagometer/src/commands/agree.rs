@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, terminal, write};
 
-/// How often virtual time plays the weather, each time with other luck of the
+/// How often virtual time plays the network conditions, each time with other luck of the
 /// single packet: enough to tell a spread.
 const LUCKS: u32 = 9;
 

@@ -196,7 +196,7 @@ impl Plan {
         })
     }
 
-    /// The delay before the weather starts: the base delay, or the least that
+    /// The delay before the impairments start: the base delay, or the least that
     /// was recorded.
     pub(crate) fn calm_delay_ns(&self) -> u64 {
         match &self.played {
@@ -210,7 +210,7 @@ impl Plan {
         }
     }
 
-    /// The rate before the weather starts: the rate, or the highest that was
+    /// The rate before the impairments start: the rate, or the highest that was
     /// recorded, or the mean of the opportunities. `None` is no limit.
     pub(crate) fn calm_rate(&self) -> Option<u64> {
         match &self.played {

@@ -171,7 +171,7 @@ pub struct Reordering {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spell {
-    /// When the first one starts, counted from the start of the weather.
+    /// When the first one starts, counted from the start of the impairments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Span>,
     /// How long after its start the next one starts. Default: there is none.

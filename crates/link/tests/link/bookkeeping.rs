@@ -25,10 +25,10 @@ proptest! {
         text in any_profile(),
         seed: u64,
         traffic in any_traffic(300),
-        weather_starts in 0..5_000_u64,
+        impairments_starts in 0..5_000_u64,
     ) {
         let profile = profile(&text);
-        let starts = Time::from_millis(weather_starts);
+        let starts = Time::from_millis(impairments_starts);
         let mut link = Link::new(&profile, seed, Regime::Time, starts);
         let mut arrivals = Vec::new();
         for &(now, bytes) in &traffic {

@@ -3,10 +3,10 @@
 mod any_profile;
 mod bookkeeping;
 mod golden;
+mod impairments;
 mod profiles;
 mod statistics;
 mod traces;
-mod weather;
 
 use lagometer_link::{Link, Profile, Regime};
 use lagometer_units::Time;
@@ -17,7 +17,7 @@ fn profile(text: &str) -> Profile {
     Profile::from_text("test", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A time-keyed link whose weather starts at once.
+/// A time-keyed link whose impairments start at once.
 fn link(text: &str, seed: u64) -> Link {
     Link::new(&profile(text), seed, Regime::Time, Time::ZERO)
 }

@@ -103,7 +103,7 @@ fn a_mahimahi_trace_passes_its_rate_besides_delay_and_queue() {
 }
 
 #[test]
-fn before_the_weather_a_recording_is_at_its_best() {
+fn before_the_impairments_a_recording_is_at_its_best() {
     let text = "summary = \"a test\"\n[both]\ntrace = \"the.trace\"\n";
     let mut read = |_: &str| Ok(RECORDING.to_owned());
     let profile = Profile::parse("test", text, &mut read).unwrap();

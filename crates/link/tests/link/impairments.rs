@@ -1,4 +1,4 @@
-//! The weather is a function of seed and time: the same for every lane,
+//! The impairments are a function of seed and time: the same for every lane,
 //! whatever it sends.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ proptest! {
     /// other milliseconds. Without a bottleneck, the common packets have the
     /// same fate to the bit; and the other direction's packets never matter.
     #[test]
-    fn traffic_does_not_change_the_weather(
+    fn traffic_does_not_change_the_impairments(
         text in any_profile(),
         seed: u64,
         common in any_traffic(150),
@@ -90,10 +90,10 @@ proptest! {
         }
     }
 
-    /// Before the weather starts there is none, and when it starts does not
+    /// Before the impairments start there is none, and when it starts does not
     /// change it.
     #[test]
-    fn weather_time_counts_from_the_start_of_the_weather(
+    fn impairments_time_counts_from_the_start_of_the_impairments(
         text in any_profile(),
         seed: u64,
         traffic in any_traffic(100),
@@ -174,7 +174,7 @@ fn what_both_says_happens_to_both_directions_at_once() {
 }
 
 #[test]
-fn another_seed_is_another_weather() {
+fn another_seed_is_another_impairments() {
     let text = "[both]\nstalls = [{ mean_gap = \"5 s\", for = \"1 s\" }]";
     let until = Time::from_secs(600);
     assert_ne!(

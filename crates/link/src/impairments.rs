@@ -1,7 +1,7 @@
-//! The weather of one direction: whether there is an outage or a burst, how
+//! The impairments of one direction: whether there is an outage or a burst, how
 //! much is lost and how long the way is, as functions of seed and instant.
 //!
-//! Instants are nanoseconds of weather time and must not decrease from call
+//! Instants are nanoseconds of impairment time and must not decrease from call
 //! to call; whoever wants to look back starts anew.
 
 use crate::Direction;
@@ -13,9 +13,9 @@ use crate::profile::plan::{HandoverPlan, Plan, Played, Shared};
 use crate::service::Capacity;
 use crate::wander::Wander;
 
-/// Where a forward traveller stands in a direction's weather.
+/// Where a forward traveller stands in a direction's impairments.
 #[derive(Clone, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct Impairments {
     delay_ns: u64,
     loss: f64,
     outages: Cursor,
@@ -39,7 +39,7 @@ pub(crate) struct Base {
     pub(crate) loss: f64,
 }
 
-impl Weather {
+impl Impairments {
     pub(crate) fn new(plan: &Plan, seed: u64, direction: Direction) -> Self {
         let own = scope(direction, false);
         let jitter = plan.jitter.as_ref().map(|(table, correlation)| {
@@ -156,7 +156,7 @@ pub(crate) fn burst(plan: &Plan, seed: u64, direction: Direction) -> Vec<Source>
     source.into_iter().collect()
 }
 
-/// A direction's capacity once the weather has begun, its stalls aside.
+/// A direction's capacity once the impairments have begun, its stalls aside.
 pub(crate) fn capacity(plan: &Plan) -> Capacity {
     match &plan.played {
         None => Capacity::Steady(plan.rate),
