@@ -230,8 +230,8 @@ impl Guest<'_> {
             match (why, cut) {
                 (Some(why), None) => {
                     cut = Some((why, now));
-                    let bell = folder.join(SHARE_OUTSIDE).join(STOP);
-                    File::create(bell).doing("asking a guest to end")?;
+                    let waker = folder.join(SHARE_OUTSIDE).join(STOP);
+                    File::create(waker).doing("asking a guest to end")?;
                 }
                 (_, Some((_, asked_at))) if now - asked_at >= FAREWELL => end_group(child),
                 _ => {}

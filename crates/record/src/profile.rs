@@ -83,7 +83,7 @@ fn write_way(text: &mut String, name: &str, way: &Way, figures: &Summary) {
 struct Jitter {
     mean: Duration,
     maximum: Duration,
-    /// The shape of a Pareto tail, or the deviation of a bell.
+    /// The shape of a Pareto tail, or the deviation of a waker.
     form: Form,
     correlation: Option<Duration>,
 }

@@ -61,7 +61,7 @@ pub struct Server {
     house: Arc<House>,
     address: SocketAddr,
     /// Closed to wake the listening thread.
-    bell: Option<OwnedFd>,
+    waker: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -92,7 +92,7 @@ impl Server {
     pub fn start(settings: ServerSettings) -> Result<Self, Error> {
         let listener = listen(settings.bind).doing("listening")?;
         let address = listener.local_addr().doing("listening")?;
-        let (ring, bell) = pipe_with(PipeFlags::CLOEXEC).doing("making a pipe")?;
+        let (ring, waker) = pipe_with(PipeFlags::CLOEXEC).doing("making a pipe")?;
         let house = Arc::new(House {
             unproven: Mutex::new(Places::new(settings.limits.pending)),
             settings,
@@ -111,7 +111,7 @@ impl Server {
         Ok(Self {
             house,
             address,
-            bell: Some(bell),
+            waker: Some(waker),
             thread: Some(thread),
         })
     }
@@ -132,7 +132,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.house.stopping.store(true, Ordering::SeqCst);
-        self.bell = None;
+        self.waker = None;
         if let Some(thread) = self.thread.take() {
             // It has told of whatever went wrong.
             let _ = thread.join();
@@ -141,7 +141,7 @@ impl Drop for Server {
 }
 
 impl House {
-    /// Accepts until the bell is gone, then sees everybody out.
+    /// Accepts until the waker is gone, then sees everybody out.
     fn receive_guests(self: Arc<Self>, listener: &TcpListener, ring: &OwnedFd) {
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
         let mut number = 0;

@@ -47,14 +47,14 @@ pub(super) struct Engine {
     pub(super) log: Option<Log>,
     pub(super) commands: Receiver<Command>,
     /// Readable when there are commands.
-    pub(super) bell: Arc<OwnedFd>,
+    pub(super) waker: Arc<OwnedFd>,
     /// What the thread had used of a core when the counters began.
     pub(super) used_before: Duration,
 }
 
-/// The number by which the bell is known to the waiter; ports are numbered
+/// The number by which the waker is known to the waiter; ports are numbered
 /// from zero.
-const BELL: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX;
 /// How many packets are taken from one port before others have their turn and
 /// what is due is released.
 const BATCH: usize = 16;
@@ -74,7 +74,7 @@ impl Engine {
 
     fn route_until_told(&mut self) -> io::Result<()> {
         let mut waiter = Waiter::new(self.ports.len() * 2 + 1)?;
-        waiter.add(&self.bell, BELL)?;
+        waiter.add(&self.waker, WAKER)?;
         for (number, port) in self.ports.iter().flatten().enumerate() {
             waiter.add(port, number as u64)?;
         }
@@ -94,7 +94,7 @@ impl Engine {
             }
             for nth in 0..waiter.ready_count() {
                 match waiter.ready(nth) {
-                    Some(BELL) => {
+                    Some(WAKER) => {
                         let is_to_stop = self.obey()?;
                         if is_to_stop {
                             return Ok(());
@@ -228,7 +228,7 @@ impl Engine {
     /// Does what it is told; whether that is to stop.
     fn obey(&mut self) -> io::Result<bool> {
         let mut count = [0; 8];
-        rustix::io::read(&self.bell, &mut count)?;
+        rustix::io::read(&self.waker, &mut count)?;
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 Command::Stop => return Ok(true),

@@ -45,7 +45,7 @@ pub(crate) struct Manner {
 #[derive(Debug)]
 pub(crate) struct Router {
     commands: Sender<Command>,
-    bell: Arc<OwnedFd>,
+    waker: Arc<OwnedFd>,
     thread: JoinHandle<Finished>,
     precedence: &'static str,
 }
@@ -72,7 +72,7 @@ impl Router {
         log: Option<Log>,
     ) -> Result<Self, Error> {
         const DOING: &str = "starting the router";
-        let bell =
+        let waker =
             Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing(DOING)?);
         let (commands, received) = mpsc::channel();
         let lanes = links.into_iter().zip(0..);
@@ -88,7 +88,7 @@ impl Router {
             ports,
             log,
             commands: received,
-            bell: Arc::clone(&bell),
+            waker: Arc::clone(&waker),
             used_before: Duration::ZERO,
         };
         let (settled, has_settled) = mpsc::channel();
@@ -106,7 +106,7 @@ impl Router {
             .doing(DOING)?;
         Ok(Self {
             commands,
-            bell,
+            waker,
             thread,
             precedence,
         })
@@ -143,7 +143,7 @@ impl Router {
         self.commands
             .send(command)
             .map_err(|_| Error::ThreadGone("router"))?;
-        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).doing("waking the router")?;
+        rustix::io::write(&self.waker, &1_u64.to_ne_bytes()).doing("waking the router")?;
         Ok(())
     }
 }

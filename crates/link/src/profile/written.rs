@@ -113,7 +113,7 @@ pub enum DistributionName {
     None,
     /// Even between zero and the maximum.
     Uniform,
-    /// The bell curve.
+    /// The waker curve.
     Normal,
     /// Lomax: Pareto's, starting at zero.
     Pareto,

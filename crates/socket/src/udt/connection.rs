@@ -333,7 +333,7 @@ impl SocketConnection for UdtConnection {
                 } else {
                     longest
                 };
-                sleep::until_ready(inbox.bell(), false, longest);
+                sleep::until_ready(inbox.waker(), false, longest);
             }
             Stage::Open(_, Source::Poll(poll)) if longest > EPOLL_STEP => {
                 // What is wrong with the socket is told by its next use.

@@ -2,7 +2,7 @@
 //!
 //! UDT has no file that `poll` could wait on, and its own epoll keeps time in
 //! steps of ten milliseconds. Its receiving call, though, wakes at once. So a
-//! thread waits there, hands on what it gets, and rings an eventfd.
+//! thread waits there, hands on what it gets, and signals an eventfd.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(super) struct Inbox {
     socket: Arc<Socket>,
     pieces: Receiver<Vec<u8>>,
-    bell: Arc<OwnedFd>,
+    waker: Arc<OwnedFd>,
     cpu_ns: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,14 +34,14 @@ impl Inbox {
     /// Begins to receive from `socket`, whose receiving waits, in pieces of at
     /// most `largest` bytes.
     pub(super) fn open(socket: Arc<Socket>, mode: Mode, largest: usize) -> io::Result<Self> {
-        let bell = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        let waker = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         let cpu_ns = Arc::new(AtomicU64::new(0));
         let (sender, pieces) = sync_channel(PIECES);
         let receiving = Receiving {
             socket: Arc::clone(&socket),
             mode,
             pieces: sender,
-            bell: Arc::clone(&bell),
+            waker: Arc::clone(&waker),
             cpu_ns: Arc::clone(&cpu_ns),
         };
         let thread = thread::Builder::new()
@@ -50,7 +50,7 @@ impl Inbox {
         Ok(Self {
             socket,
             pieces,
-            bell,
+            waker,
             cpu_ns,
             thread: Some(thread),
         })
@@ -69,16 +69,16 @@ impl Inbox {
         }
     }
 
-    /// Silences the bell, before one looks for pieces: what comes later rings
+    /// Silences the waker, before one looks for pieces: what comes later rings
     /// again.
     pub(super) fn hush(&self) {
         // That it has not rung is no failure.
-        let _ = rustix::io::read(&*self.bell, &mut [0; 8]);
+        let _ = rustix::io::read(&*self.waker, &mut [0; 8]);
     }
 
     /// What becomes readable when there is something to take.
-    pub(super) fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub(super) fn waker(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
     }
 
     /// The processor time of the thread, as of its last piece.
@@ -107,7 +107,7 @@ struct Receiving {
     socket: Arc<Socket>,
     mode: Mode,
     pieces: SyncSender<Vec<u8>>,
-    bell: Arc<OwnedFd>,
+    waker: Arc<OwnedFd>,
     cpu_ns: Arc<AtomicU64>,
 }
 
@@ -133,20 +133,20 @@ impl Receiving {
             }
             self.ring();
         }
-        // The channel ends with this; whoever sleeps on the bell should see it.
+        // The channel ends with this; whoever sleeps on the waker should see it.
         drop(self.pieces);
-        ring(&self.bell);
+        ring(&self.waker);
     }
 
     fn ring(&self) {
         let used = clock_gettime(ClockId::ThreadCPUTime);
         let used_ns = used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned();
         self.cpu_ns.store(used_ns, Ordering::Relaxed);
-        ring(&self.bell);
+        ring(&self.waker);
     }
 }
 
-fn ring(bell: &OwnedFd) {
+fn ring(waker: &OwnedFd) {
     // Its counter full, it rings already.
-    let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+    let _ = rustix::io::write(waker, &1_u64.to_ne_bytes());
 }
