@@ -12,7 +12,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::datagrams::{self, Terms};
 use super::gauge::Gauge;
-use super::lane::Carriage;
+use super::lane::LaneTransport;
 use super::pump::Pump;
 use super::sided::Sided;
 use super::signal::Signal;
@@ -66,23 +66,23 @@ pub(super) const fn options(offload: Offload) -> Options {
 
 /// The sending end, joined to a job of the remote end.
 pub(super) fn join(
-    carriage: &Carriage,
+    lane_transport: &LaneTransport,
     job: &RemoteJob,
     offload: Offload,
     seed: u64,
 ) -> Result<End, Failed> {
     let port = job.port("port")?;
-    match carriage {
-        Carriage::Tcp { congestion } => {
+    match lane_transport {
+        LaneTransport::Tcp { congestion } => {
             let stream = connect(job.data_listener(port), congestion.as_deref())?;
             job.admit_tcp(&stream, port)?;
             Ok(End::Stream(stream))
         }
-        Carriage::Endpoint(spec) => {
+        LaneTransport::Endpoint(spec) => {
             let socket = Socket::from_std(job.udp(port)?, &options(offload))?;
             Ok(End::datagrams(socket, spec.clone(), seed))
         }
-        Carriage::Sided(spec) => {
+        LaneTransport::Sided(spec) => {
             let socket = job.udp(port)?;
             let (local, remote) = (socket.local_addr()?, socket.peer_addr()?);
             Ok(End::Sided {

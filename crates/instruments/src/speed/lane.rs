@@ -20,12 +20,12 @@ const TCP_CHUNK_BYTES: usize = 128 << 10;
 #[derive(Clone, Debug)]
 pub struct LanePlan {
     name: String,
-    pub(super) carriage: Carriage,
+    pub(super) lane_transport: LaneTransport,
 }
 
 /// What carries a lane.
 #[derive(Clone, Debug)]
-pub(super) enum Carriage {
+pub(super) enum LaneTransport {
     /// The kernel's TCP, with the congestion control named or the system's.
     Tcp { congestion: Option<String> },
     /// An endpoint over UDP.
@@ -87,18 +87,18 @@ impl LanePlan {
         let is_word = |name: &str| {
             (1..16).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
         };
-        let carriage = if name == "tcp" || congestion.is_some_and(is_word) {
+        let lane_transport = if name == "tcp" || congestion.is_some_and(is_word) {
             if let Some(key) = overrides.keys().next() {
                 return Err(BadLane::Setting {
                     name: name.to_owned(),
                     why: format!("setting `{key}`: the kernel's TCP has none; write `tcp-cubic`"),
                 });
             }
-            Carriage::Tcp {
+            LaneTransport::Tcp {
                 congestion: congestion.map(str::to_owned),
             }
         } else if let Some(spec) = own_sockets(name, overrides)? {
-            Carriage::Sided(spec)
+            LaneTransport::Sided(spec)
         } else {
             let spec = Spec::resolve(name, overrides).map_err(|error| bad_spec(name, error))?;
             if spec.carrier() != lagometer_transport::Carrier::Udp {
@@ -106,11 +106,11 @@ impl LanePlan {
                     name: name.to_owned(),
                 });
             }
-            Carriage::Endpoint(spec)
+            LaneTransport::Endpoint(spec)
         };
         Ok(Self {
             name: name.to_owned(),
-            carriage,
+            lane_transport,
         })
     }
 
@@ -124,7 +124,7 @@ impl LanePlan {
     /// carries.
     #[must_use]
     pub fn chunk_bytes(&self) -> usize {
-        let Some((parity, largest)) = self.carriage.measures() else {
+        let Some((parity, largest)) = self.lane_transport.measures() else {
             return TCP_CHUNK_BYTES;
         };
         let room = parity.mtu_bytes.saturating_sub(parity.header_bytes) as usize;
@@ -137,7 +137,7 @@ impl LanePlan {
     ///
     /// [`BadLane::ChunkTooLarge`] when it takes no message of that size.
     pub fn check(&self, plan: &Plan) -> Result<(), BadLane> {
-        let Some((_, most)) = self.carriage.measures() else {
+        let Some((_, most)) = self.lane_transport.measures() else {
             return Ok(());
         };
         let most = most as u64;
@@ -153,9 +153,9 @@ impl LanePlan {
 
     /// Bytes of the transport's own in each datagram.
     pub(super) fn header_bytes(&self) -> u64 {
-        match &self.carriage {
-            Carriage::Tcp { .. } | Carriage::Sided(_) => 0,
-            Carriage::Endpoint(spec) => {
+        match &self.lane_transport {
+            LaneTransport::Tcp { .. } | LaneTransport::Sided(_) => 0,
+            LaneTransport::Endpoint(spec) => {
                 let of_lower = spec.carrier().header_bytes();
                 u64::from(spec.properties().header_bytes.saturating_sub(of_lower))
             }
@@ -164,10 +164,10 @@ impl LanePlan {
 
     /// Every setting, to be told to the remote end.
     pub(super) fn settings(&self) -> Map<String, Value> {
-        let settings = match &self.carriage {
-            Carriage::Tcp { .. } => Value::Null,
-            Carriage::Endpoint(spec) => spec.settings_json(),
-            Carriage::Sided(spec) => spec.settings_json(),
+        let settings = match &self.lane_transport {
+            LaneTransport::Tcp { .. } => Value::Null,
+            LaneTransport::Endpoint(spec) => spec.settings_json(),
+            LaneTransport::Sided(spec) => spec.settings_json(),
         };
         match settings {
             Value::Object(settings) => settings,
@@ -177,14 +177,14 @@ impl LanePlan {
 
     /// Whether everything is promised to arrive.
     pub(super) fn is_reliable(&self) -> bool {
-        let measures = self.carriage.measures();
+        let measures = self.lane_transport.measures();
         measures.is_none_or(|(parity, _)| parity.reliable)
     }
 
     /// The lane's part of the document, before anything has been found.
     pub(super) fn document(&self) -> Lane {
-        let (transport, library, settings, parity) = match &self.carriage {
-            Carriage::Tcp { congestion } => (
+        let (transport, library, settings, parity) = match &self.lane_transport {
+            LaneTransport::Tcp { congestion } => (
                 "tcp",
                 "the kernel".to_owned(),
                 json!({ "congestion_control": congestion, "no_delay": true }),
@@ -200,13 +200,13 @@ impl LanePlan {
                         .unwrap_or_else(|| "the system's default".to_owned()),
                 },
             ),
-            Carriage::Endpoint(spec) => (
+            LaneTransport::Endpoint(spec) => (
                 spec.transport(),
                 spec.library().to_owned(),
                 spec.settings_json(),
                 told(spec.properties()),
             ),
-            Carriage::Sided(spec) => (
+            LaneTransport::Sided(spec) => (
                 spec.transport(),
                 spec.library(),
                 spec.settings_json(),
@@ -222,7 +222,7 @@ impl LanePlan {
     }
 }
 
-impl Carriage {
+impl LaneTransport {
     /// What the transport promises, and its largest message; nothing for the
     /// kernel's TCP, which carries a stream.
     fn measures(&self) -> Option<(lagometer_transport::TransportProperties, usize)> {
@@ -297,9 +297,9 @@ mod tests {
 
     #[test]
     fn tcp_is_the_kernels_with_any_congestion_control() {
-        let cubic = resolve("tcp-cubic").unwrap().carriage;
+        let cubic = resolve("tcp-cubic").unwrap().lane_transport;
         assert!(
-            matches!(&cubic, Carriage::Tcp { congestion: Some(name) } if name == "cubic"),
+            matches!(&cubic, LaneTransport::Tcp { congestion: Some(name) } if name == "cubic"),
             "{cubic:?}"
         );
         let refused = resolve("tcp-../x").unwrap_err().to_string();

@@ -124,8 +124,8 @@ impl Watch<'_> {
         };
         let request = serde_json::to_value(&request).unwrap_or_default();
         let job = remote.open(SERVICE, &request)?;
-        let (carriage, seed) = (&self.lane.carriage, self.terms.seed);
-        let end = ends::join(carriage, &job, self.plan.offload, seed)?;
+        let (lane_transport, seed) = (&self.lane.lane_transport, self.terms.seed);
+        let end = ends::join(lane_transport, &job, self.plan.offload, seed)?;
         let mut receiver = Receiver {
             job,
             reading: Reading::default(),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::datagrams::Terms;
 use super::ends::{End, Places, Run, options};
 use super::gauge::{Gauge, Reading};
-use super::lane::{Carriage, LanePlan};
+use super::lane::{LanePlan, LaneTransport};
 use super::plan::{LARGEST_CHUNK, SMALLEST_CHUNK, Way};
 use super::signal::Signal;
 use super::{Ended, Failed};
@@ -76,8 +76,8 @@ impl Service for SpeedService {
                 processor: request.processor,
             })
         };
-        let (port, worker) = match lane.carriage {
-            Carriage::Tcp { .. } => {
+        let (port, worker) = match lane.lane_transport {
+            LaneTransport::Tcp { .. } => {
                 let data_listener = session.tcp()?;
                 let port = data_listener.port();
                 let worker = session.spawn("speed-far", move |stop| {
@@ -86,7 +86,7 @@ impl Service for SpeedService {
                 })?;
                 (port, worker)
             }
-            Carriage::Endpoint(spec) => {
+            LaneTransport::Endpoint(spec) => {
                 let data_listener = session.udp()?;
                 let port = data_listener.port();
                 let worker = session.spawn("speed-far", move |stop| {
@@ -101,7 +101,7 @@ impl Service for SpeedService {
                 })?;
                 (port, worker)
             }
-            Carriage::Sided(spec) => {
+            LaneTransport::Sided(spec) => {
                 let data_listener = session.udp()?;
                 let port = data_listener.port();
                 let worker = session.spawn("speed-far", move |stop| {
