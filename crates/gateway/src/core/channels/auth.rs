@@ -36,6 +36,9 @@ pub struct AuthRequest {
     pub peer: Peer,
     /// Where it comes from, if that has an address.
     pub address: Option<IpAddr>,
+    /// Whoever sent it may be elsewhere: it came over KCP from a peer that has
+    /// not shown that it receives what is sent to its address.
+    pub is_address_forgeable: bool,
     /// Who the player says it is ("PIT").
     pub player: String,
     /// What is to prove it ("LT").
@@ -116,6 +119,7 @@ impl ChannelSide {
                     ticket,
                     peer: attempt.peer,
                     address: attempt.address,
+                    is_address_forgeable: attempt.is_address_forgeable,
                     player: attempt.player.clone(),
                     login_token: attempt.login_token.clone(),
                 });

@@ -4,6 +4,11 @@
 //! makes nobody wait but himself, and what waits is bounded: of all, and of one
 //! household. A [household] is one IPv4 address or one IPv6 /64, for the latter
 //! gives whoever has it 2^64 addresses, and would give him as many turns.
+//!
+//! Logins that came over KCP from peers who may not be where they say have one
+//! turn, and one household's room, between them: whoever forges addresses would
+//! have a turn for each. Within that turn the addresses take turns, so that a
+//! flood from one that is not forged does not hold up the others there either.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,19 +23,29 @@ use crate::core::{AuthRequest, Ticket, household};
 /// number that an address happens to be.
 const AT_MOST: usize = 4096;
 
-/// Logins of one household that may wait; more fail.
+/// Logins of one household that may wait, and of all that are unproven; more
+/// fail.
 const OF_HOUSEHOLD_AT_MOST: usize = 1024;
+
+/// Logins that wait.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Waiting {
+    /// Of those who are where they say.
+    proven: Queues,
+    /// Of those who may not be: they share one turn in each round.
+    unproven: Queues,
+    /// Logins that have ever been taken in.
+    taken: u64,
+}
 
 /// Logins by household, those of one in the order they came. Servers and
 /// connections without an address are one household.
 #[derive(Debug, Default)]
-pub(in crate::server) struct Waiting {
+struct Queues {
     by_household: BTreeMap<Household, VecDeque<Entry>>,
     len: usize,
-    /// Logins that have ever been taken in.
-    taken: u64,
-    /// From where on the next turn is looked for.
-    after: Turn,
+    /// Whose turn was last in this round.
+    after: Option<Household>,
 }
 
 /// Who takes turns with others.
@@ -43,29 +58,28 @@ struct Entry {
     request: AuthRequest,
 }
 
-/// Whose turn was last.
-#[derive(Clone, Copy, Debug, Default)]
-enum Turn {
-    #[default]
-    Nobody,
-    Of(Household),
-}
-
 impl Waiting {
     /// Takes a login in. Returns one that finds no place: it, or another.
     pub(in crate::server) fn push(&mut self, request: AuthRequest) -> Option<Ticket> {
+        let is_unproven = request.is_address_forgeable;
         let of = request.address.map(household);
-        let own = self.by_household.entry(of).or_default();
-        if own.len() >= OF_HOUSEHOLD_AT_MOST {
+        if !is_unproven && self.proven.of(of) >= OF_HOUSEHOLD_AT_MOST {
             return Some(request.ticket);
         }
         self.taken += 1;
-        own.push_back(Entry {
+        let entry = Entry {
             number: self.taken,
             request,
-        });
-        self.len += 1;
-        if self.len <= AT_MOST {
+        };
+        if is_unproven {
+            self.unproven.push(of, entry);
+        } else {
+            self.proven.push(of, entry);
+        }
+        if self.unproven.len > OF_HOUSEHOLD_AT_MOST {
+            return self.unproven.drop_one();
+        }
+        if self.len() <= AT_MOST {
             return None;
         }
         self.drop_one()
@@ -76,24 +90,72 @@ impl Waiting {
         &mut self,
         wanted: impl Fn(Ticket) -> bool,
     ) -> Option<AuthRequest> {
-        loop {
-            let after = match self.after {
-                Turn::Of(last) => Bound::Excluded(last),
-                Turn::Nobody => Bound::Unbounded,
-            };
-            let next = self.by_household.range((after, Bound::Unbounded)).next();
-            let next = next.or_else(|| self.by_household.first_key_value());
-            let of = *next?.0;
-            self.after = Turn::Of(of);
-            let request = self.take_oldest(of);
-            if let Some(request) = request.filter(|request| wanted(request.ticket)) {
+        while self.len() > 0 {
+            if let Some(request) = self.next_in_turn()
+                && wanted(request.ticket)
+            {
                 return Some(request);
             }
         }
+        None
     }
 
     /// Forgets those that nobody wants any more.
     pub(in crate::server) fn retain(&mut self, wanted: impl Fn(Ticket) -> bool) {
+        self.proven.retain(&wanted);
+        self.unproven.retain(&wanted);
+    }
+
+    pub(in crate::server) fn len(&self) -> usize {
+        self.proven.len + self.unproven.len
+    }
+
+    /// One of the next household; at the end of each round one of the unproven.
+    fn next_in_turn(&mut self) -> Option<AuthRequest> {
+        if let Some(request) = self.proven.next_of_round() {
+            return Some(request);
+        }
+        self.proven.after = None;
+        let next = self.unproven.next_of_round().or_else(|| {
+            self.unproven.after = None;
+            self.unproven.next_of_round()
+        });
+        next.or_else(|| self.proven.next_of_round())
+    }
+
+    /// Drops the oldest login of the household that has most, as which the
+    /// unproven count together.
+    fn drop_one(&mut self) -> Option<Ticket> {
+        if (self.unproven.len, Reverse(self.unproven.oldest())) > self.proven.most() {
+            return self.unproven.drop_one();
+        }
+        self.proven.drop_one()
+    }
+}
+
+impl Queues {
+    /// How many logins of a household wait.
+    fn of(&self, household: Household) -> usize {
+        self.by_household.get(&household).map_or(0, VecDeque::len)
+    }
+
+    fn push(&mut self, household: Household, entry: Entry) {
+        let own = self.by_household.entry(household).or_default();
+        own.push_back(entry);
+        self.len += 1;
+    }
+
+    /// The oldest of the next household that has had no turn in this round;
+    /// none when all have.
+    fn next_of_round(&mut self) -> Option<AuthRequest> {
+        let after = self.after.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.by_household.range((after, Bound::Unbounded)).next();
+        let of = *next?.0;
+        self.after = Some(of);
+        self.take_oldest(of)
+    }
+
+    fn retain(&mut self, wanted: impl Fn(Ticket) -> bool) {
         for queue in self.by_household.values_mut() {
             queue.retain(|entry| wanted(entry.request.ticket));
         }
@@ -101,16 +163,23 @@ impl Waiting {
         self.len = self.by_household.values().map(VecDeque::len).sum();
     }
 
-    pub(in crate::server) fn len(&self) -> usize {
-        self.len
+    /// How many the household has that has most, and its oldest: of several
+    /// with as many the one whose oldest is the oldest of all is greatest.
+    fn most(&self) -> (usize, Reverse<u64>) {
+        let all = self.by_household.values().map(share);
+        all.max().unwrap_or((0, Reverse(u64::MAX)))
+    }
+
+    /// The number of the oldest of all.
+    fn oldest(&self) -> u64 {
+        let all = self.by_household.values().map(|queue| share(queue).1.0);
+        all.min().unwrap_or(u64::MAX)
     }
 
     /// Drops the oldest login of the household that has most.
     fn drop_one(&mut self) -> Option<Ticket> {
-        let (&of, _) = self.by_household.iter().max_by_key(|(_, queue)| {
-            let oldest = queue.front().map_or(u64::MAX, |entry| entry.number);
-            (queue.len(), Reverse(oldest))
-        })?;
+        let all = self.by_household.iter();
+        let (&of, _) = all.max_by_key(|(_, queue)| share(queue))?;
         self.take_oldest(of).map(|request| request.ticket)
     }
 
@@ -123,6 +192,12 @@ impl Waiting {
         self.len -= usize::from(oldest.is_some());
         oldest.map(|entry| entry.request)
     }
+}
+
+/// How many wait in a queue, and the number of the oldest.
+fn share(queue: &VecDeque<Entry>) -> (usize, Reverse<u64>) {
+    let oldest = queue.front().map_or(u64::MAX, |entry| entry.number);
+    (queue.len(), Reverse(oldest))
 }
 
 #[cfg(test)]
@@ -224,5 +299,63 @@ mod tests {
             let dropped = waiting.push(household(AT_MOST + n));
             assert_eq!(dropped, Some(oldest.ticket));
         }
+    }
+
+    /// A login over KCP from a peer that may not be there.
+    fn unproven(address: IpAddr, request: &AuthRequest) -> AuthRequest {
+        AuthRequest {
+            address: Some(address),
+            is_address_forgeable: true,
+            ..request.clone()
+        }
+    }
+
+    #[test]
+    fn logins_from_forged_addresses_have_one_turn_between_them() {
+        let requests = requests(504);
+        let mut waiting = Waiting::default();
+        for (n, request) in requests[..500].iter().enumerate() {
+            let forged = IpAddr::from([10, 1, (n >> 8) as u8, n as u8]);
+            assert_eq!(waiting.push(unproven(forged, request)), None);
+        }
+        for (n, request) in requests[500..].iter().enumerate() {
+            waiting.push(from(n as u8 % 2, request));
+        }
+        let order: Vec<bool> = (0..8)
+            .map(|_| waiting.pop(|_| true).unwrap().is_address_forgeable)
+            .collect();
+        // Two households and the forgers in turn; then the forgers are alone.
+        assert_eq!(order, [false, false, true, false, false, true, true, true]);
+    }
+
+    #[test]
+    fn forged_addresses_have_the_room_of_one_household_between_them() {
+        let requests = requests(AT_MOST);
+        let mut waiting = Waiting::default();
+        let mut failed = 0;
+        for (n, request) in requests[..2_000].iter().enumerate() {
+            let forged = IpAddr::from([10, 1, (n >> 8) as u8, n as u8]);
+            failed += usize::from(waiting.push(unproven(forged, request)).is_some());
+        }
+        assert_eq!(failed, 2_000 - OF_HOUSEHOLD_AT_MOST);
+        for request in &requests[2_000..2_000 + OF_HOUSEHOLD_AT_MOST] {
+            assert_eq!(waiting.push(from(1, request)), None);
+        }
+    }
+
+    #[test]
+    fn an_unproven_login_waits_for_no_flood_from_another_unproven_address() {
+        let requests = requests(1_101);
+        let mut waiting = Waiting::default();
+        let flood = IpAddr::from([10, 0, 0, 1]);
+        for request in &requests[..1_100] {
+            waiting.push(unproven(flood, request));
+        }
+        let honest = &requests[1_100];
+        let address = IpAddr::from([10, 0, 0, 2]);
+        let dropped = waiting.push(unproven(address, honest));
+        assert!(dropped.is_some_and(|ticket| ticket != honest.ticket));
+        let first = [(); 2].map(|()| waiting.pop(|_| true).unwrap().ticket);
+        assert!(first.contains(&honest.ticket));
     }
 }
