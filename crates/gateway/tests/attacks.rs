@@ -181,7 +181,9 @@ fn a_flood_of_logins_does_not_put_the_channel_loop_to_sleep_for_good() {
         body: b"\x0a\x04test\x12\x04test",
         ..MessagePack::default()
     };
-    let flood = frame_of(&vec![login; 2000]);
+    // Frames that may come in pieces before a login, each with more than the
+    // queues hold.
+    let flood = frame_of(&vec![login; 700]).repeat(3);
     for _ in 0..10 {
         attacker.stream.write_all(&flood).unwrap();
         // Each time somebody else comes and is answered.
@@ -267,6 +269,36 @@ fn a_connection_that_has_not_logged_in_is_closed_once_it_costs_too_much() {
         let line = format!("gateway_over_budget_total{{peer=\"client\",budget=\"{budget}\"}}");
         assert!(metric(&server, &line) >= 1.0, "{budget}");
     }
+    stop(server);
+}
+
+/// A frame that is announced and never ends was kept up to `login_bytes`, for
+/// each of as many connections as there are places before the login.
+#[test]
+fn an_unfinished_frame_before_the_login_is_no_longer_than_a_login() {
+    let server = start(THREADS);
+    let mut attacker = Peer::connect(server.clients()[0]);
+    let header = frame_header(60_000, Compression::None);
+    let _ = attacker.stream.write_all(&header);
+    let _ = attacker.stream.write_all(&[7; 20 << 10]);
+    assert!(attacker.next().is_none());
+    let line = "gateway_over_budget_total{peer=\"client\",budget=\"login_bytes\"}";
+    assert!(metric(&server, line) >= 1.0);
+    stop(server);
+
+    // A token that is allowed to be longer may come in pieces.
+    let server = start(&format!("[limits]\nlogin_token = \"40 KiB\"\n{THREADS}"));
+    let mut client = Peer::connect(server.clients()[0]);
+    let token = [&[0x0a, 4], &b"test"[..], &[0x12, 0x80, 0xc0, 0x02], &[b't'; 40 << 10]].concat();
+    let login = frame(AUTH, &token);
+    let (beginning, end) = login.split_at(login.len() - 1);
+    client.stream.write_all(beginning).unwrap();
+    // Both have been read before the last byte comes.
+    let turns = "gateway_loop_turns_total{loop=\"connections-0\"}";
+    let before = metric(&server, turns);
+    while metric(&server, turns) < before + 8.0 {}
+    client.stream.write_all(end).unwrap();
+    assert_eq!(client.next().unwrap().0, AUTH);
     stop(server);
 }
 
@@ -428,7 +460,9 @@ fn a_flood_of_logins_does_not_block_the_login_service() {
         body: b"\x0a\x04test\x12\x04test",
         ..MessagePack::default()
     };
-    let flood = frame_of(&vec![login; 2000]);
+    // Frames that may come in pieces before a login, each with more than the
+    // queues hold.
+    let flood = frame_of(&vec![login; 700]).repeat(3);
     for _ in 0..2 {
         let mut attacker = Peer::connect(server.clients()[0]);
         let _ = attacker.stream.write_all(&flood);

@@ -111,6 +111,16 @@ impl FrameDecoder {
         self.partial.is_empty() || self.partial_is_used
     }
 
+    /// Bytes kept of a frame that has not come whole.
+    #[must_use]
+    pub fn unfinished_bytes(&self) -> usize {
+        if self.partial_is_used {
+            0
+        } else {
+            self.partial.len()
+        }
+    }
+
     /// The form of header the peer writes, as far as it is known.
     #[must_use]
     pub fn form(&self) -> FrameForm {

@@ -20,6 +20,14 @@ use super::recorder::Kept;
 /// means anything, while one of snappy unpacks to half a million empty ones.
 const MESSAGES_A_FRAME: usize = 16_384;
 
+/// An unfinished frame of a connection that has not logged in may always be as
+/// long as this.
+const UNFINISHED_BYTES: usize = 16 << 10;
+
+/// What a login is packed in beside the player's name and the token: headers,
+/// keys and lengths, and what else comes in its frame.
+const LOGIN_SLACK_BYTES: usize = 1 << 10;
+
 /// What a call of [`ConnectionSide::receive_some`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
@@ -106,7 +114,8 @@ impl ConnectionSide {
     }
 
     /// Counts what a connection that has not logged in has sent, on the wire
-    /// and unpacked. Returns why it is to be closed, if it is too much.
+    /// and unpacked, and looks at what it has left unfinished: no more than a
+    /// login needs. Returns why it is to be closed, if it is too much.
     fn over_login_bytes(
         &mut self,
         now: Time,
@@ -119,7 +128,12 @@ impl ConnectionSide {
         }
         let bytes = received.taken_bytes.max(received.packet_bytes);
         connection.before_login.bytes = connection.before_login.bytes.saturating_add(bytes);
-        (connection.before_login.bytes > self.settings.before_login.bytes)
+        let logins = self.settings.logins;
+        let login_bytes = logins.player_bytes.saturating_add(logins.token_bytes);
+        let unfinished = login_bytes.saturating_add(LOGIN_SLACK_BYTES);
+        let is_over = connection.before_login.bytes > self.settings.before_login.bytes
+            || connection.decoder.unfinished_bytes() > unfinished.max(UNFINISHED_BYTES);
+        is_over
             .then(|| self.exceeded(now, key, Budget::LoginBytes))
     }
 
