@@ -402,6 +402,29 @@ fn a_client_above_its_rate_is_heard_in_full_and_more_slowly() {
     stop(server);
 }
 
+/// Neither are those of one address who send more than it may: they were
+/// disconnected, whoever of them it was that sent most.
+#[test]
+fn clients_of_an_address_above_its_rate_are_heard_in_full_and_more_slowly() {
+    let limits = "[limits]\nmessages_per_second_per_address = 500\n";
+    let server = start(&format!("{limits}{THREADS}"));
+    let mut game = Peer::game_server(server.servers()[0]);
+    let mut clients = [(); 2].map(|()| Peer::login(server.clients()[0]));
+    for _ in 0..700 {
+        for client in &mut clients {
+            client.send(USER_MESSAGE, b"more");
+        }
+    }
+    let mut heard = 0;
+    while heard < 1400 {
+        let (msg_type, _) = game.next().expect("the server was cut off");
+        heard += usize::from(msg_type == USER_MESSAGE);
+    }
+    let line = "gateway_over_budget_total{peer=\"client\",budget=\"messages\"}";
+    assert!(metric(&server, line) >= 1.0);
+    stop(server);
+}
+
 /// Connections that say nothing fill all places.
 #[test]
 fn silent_connections_keep_neither_players_nor_servers_out() {

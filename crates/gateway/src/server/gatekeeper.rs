@@ -16,7 +16,7 @@
 //!   is reserved for them.
 //!
 //! One admission control stands before all threads. It is asked once for each
-//! connection; what it counts for each message is one atomic number of the
+//! connection; what it keeps of messages is one atomic number of the
 //! connection's address. It closes nothing itself: [`Admitted::evicted`] names
 //! the connection whose place was given away, and the loop that owns it closes
 //! it.
@@ -33,6 +33,7 @@ use thiserror::Error;
 use crate::core::{Peer, household};
 
 use super::config::Limits;
+use super::pace::SharedPace;
 
 /// Servers that may be about to log in at once, however few places there are.
 const FEWEST_SERVERS: u32 = 16;
@@ -65,14 +66,14 @@ struct Places {
 }
 
 /// What is known of clients' addresses that somebody is connected from, or
-/// was in this second.
+/// was in this second, or that have sent more than is paid for.
 #[derive(Debug, Default)]
 struct OfAddress {
     connected: u32,
     second: u64,
     connects: u32,
     unauthenticated: BTreeSet<PermitId>,
-    meter: Arc<Meter>,
+    pace: Arc<SharedPace>,
 }
 
 #[derive(Debug)]
@@ -139,14 +140,11 @@ pub(super) struct Permit {
     peer: Peer,
     /// The address whose connections are counted: clients have one.
     address: Option<IpAddr>,
-    meter: Option<(Arc<Meter>, u32)>,
+    /// How fast the clients of its address are read together, and the rate.
+    pace: Option<(Arc<SharedPace>, u32)>,
     /// Its place was given to another.
     evicted: Arc<AtomicBool>,
 }
-
-/// What one address has sent in this second: the second above, messages below.
-#[derive(Debug, Default)]
-struct Meter(AtomicU64);
 
 impl AdmissionControl {
     /// `connections_at_most` is how many the system has files for.
@@ -219,7 +217,7 @@ impl AdmissionControl {
             is_limited: false,
             peer,
             address: None,
-            meter: None,
+            pace: None,
             evicted: Arc::default(),
         }
     }
@@ -247,7 +245,7 @@ impl AdmissionControl {
         }
         let address = (peer == Peer::Client).then(|| household(address));
         let mut places = lock(&self.places);
-        let meter = match address {
+        let pace = match address {
             Some(address) => Some(places.connects(limits, now, address)?),
             None => None,
         };
@@ -259,7 +257,7 @@ impl AdmissionControl {
             is_limited: true,
             peer,
             address,
-            meter: meter.zip(limits.messages_per_second_per_address),
+            pace: pace.zip(limits.messages_per_second_per_address),
             evicted: Arc::default(),
         };
         places.occupy(&permit, on_loop);
@@ -274,12 +272,14 @@ impl Places {
         limits: &Limits,
         now: Time,
         address: IpAddr,
-    ) -> Result<Arc<Meter>, Refusal> {
+    ) -> Result<Arc<SharedPace>, Refusal> {
         let second = now.as_millis() / 1000;
         if self.swept != second {
             self.swept = second;
-            self.addresses
-                .retain(|_, known| known.connected > 0 || known.second == second);
+            // Nobody outruns its rate by connecting again.
+            self.addresses.retain(|_, known| {
+                known.connected > 0 || known.second == second || known.pace.is_behind(now)
+            });
         }
         let known = self.address(address);
         if known.second != second {
@@ -298,7 +298,7 @@ impl Places {
         {
             return Err(Refusal::AddressFull);
         }
-        Ok(Arc::clone(&known.meter))
+        Ok(Arc::clone(&known.pace))
     }
 
     fn address(&mut self, address: IpAddr) -> &mut OfAddress {
@@ -438,32 +438,11 @@ impl Permit {
         }
     }
 
-    /// Whether messages of the connection are counted.
-    pub(super) fn is_metered(&self) -> bool {
-        self.meter.is_some()
-    }
-
-    /// So many messages have come. Returns whether that is too many.
-    pub(super) fn sent(&self, now: Time, messages: u64) -> bool {
-        let Some((meter, most)) = &self.meter else {
-            return false;
-        };
-        let second = now.as_millis() / 1000;
-        let add = |old: u64| {
-            let before = if old >> 32 == second {
-                old & 0xffff_ffff
-            } else {
-                0
-            };
-            second << 32 | (before + messages).min(0xffff_ffff)
-        };
-        let sent = match meter
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some(add(old)))
-        {
-            Ok(old) | Err(old) => add(old) & 0xffff_ffff,
-        };
-        sent > u64::from(*most)
+    /// So many messages have come. Returns until when the connection is not to
+    /// be read, if the clients of its address have sent too many together.
+    pub(super) fn spend(&self, now: Time, messages: usize) -> Option<Time> {
+        let (pace, per_s) = self.pace.as_ref()?;
+        pace.spend(now, messages, u64::from(*per_s))
     }
 }
 

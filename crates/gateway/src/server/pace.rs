@@ -1,4 +1,5 @@
-//! How fast one client is read: so many messages and bytes a second on average.
+//! How fast one client is read, and all clients of one address together: so many
+//! messages and bytes a second on average.
 //!
 //! Nothing is refused and nobody is hung up on. Who has sent more than its share
 //! is not read for as long as it takes to even out; what it sends meanwhile
@@ -6,6 +7,7 @@
 //! at once may be twice a second's share, so that a burst, such as the
 //! subscriptions when a level is loaded, passes unhindered.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lagometer_units::Time;
@@ -56,21 +58,53 @@ impl Pace {
         messages: usize,
         bytes: usize,
     ) -> Option<TooFast> {
-        let paid = |since: Time, count: usize, per_s: u64| {
-            let nanos = count as u128 * 1_000_000_000 / u128::from(per_s.max(1));
-            let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4));
-            since.max(now) + cost
-        };
+        let paid = |since: Time, count, per_s| since.max(now) + cost(count, per_s);
         self.messages_paid_at = paid(self.messages_paid_at, messages, rates.messages_per_s);
         self.bytes_paid_at = paid(self.bytes_paid_at, bytes, rates.bytes_per_s);
         let of_bytes = self.bytes_paid_at > self.messages_paid_at;
         let paid_at = self.bytes_paid_at.max(self.messages_paid_at);
-        let over = paid_at.since(now).checked_sub(BURST)?;
-        (!over.is_zero()).then(|| TooFast {
-            until: now + over,
-            of_bytes,
-        })
+        let until = pause_until(now, paid_at)?;
+        Some(TooFast { until, of_bytes })
     }
+}
+
+/// The same for the messages of all clients of one address, whichever threads
+/// own them.
+#[derive(Debug, Default)]
+pub(super) struct SharedPace {
+    /// Until when what they have sent is paid for, in nanoseconds.
+    paid_at_ns: AtomicU64,
+}
+
+impl SharedPace {
+    /// One of them has sent so much. Returns until when it is not to be read,
+    /// if all together have sent too much.
+    pub(super) fn spend(&self, now: Time, messages: usize, per_s: u64) -> Option<Time> {
+        let paid = |since_ns| Time::from_nanos(since_ns).max(now) + cost(messages, per_s);
+        let order = Ordering::Relaxed;
+        let before = self
+            .paid_at_ns
+            .fetch_update(order, order, |since_ns| Some(paid(since_ns).as_nanos()));
+        let (Ok(before_ns) | Err(before_ns)) = before;
+        pause_until(now, paid(before_ns))
+    }
+
+    /// Whether something is not paid for yet.
+    pub(super) fn is_behind(&self, now: Time) -> bool {
+        self.paid_at_ns.load(Ordering::Relaxed) > now.as_nanos()
+    }
+}
+
+/// How long `count` things take at a rate.
+fn cost(count: usize, per_s: u64) -> Duration {
+    let nanos = count as u128 * 1_000_000_000 / u128::from(per_s.max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
+}
+
+/// Until when nothing is to be read of whom has sent what is paid for then.
+fn pause_until(now: Time, paid_at: Time) -> Option<Time> {
+    let over = paid_at.since(now).checked_sub(BURST)?;
+    (!over.is_zero()).then(|| now + over)
 }
 
 #[cfg(test)]
@@ -105,6 +139,24 @@ mod tests {
             pace.spend(later, RATES, 1, 0).map(|it| it.until),
             Some(later + Duration::from_millis(10))
         );
+    }
+
+    #[test]
+    fn clients_of_one_address_are_read_at_its_average_together() {
+        let pace = SharedPace::default();
+        let mut free_at = [Time::ZERO; 3];
+        let mut messages = 0;
+        for ms in 0..100_000 {
+            let now = Time::from_millis(ms);
+            for free_at in &mut free_at {
+                if *free_at <= now {
+                    messages += 5;
+                    *free_at = pace.spend(now, 5, 100).unwrap_or(now);
+                }
+            }
+        }
+        assert!((10_000..10_300).contains(&messages), "{messages}");
+        assert!(pace.is_behind(Time::from_secs(100)) && !pace.is_behind(Time::from_secs(110)));
     }
 
     #[test]

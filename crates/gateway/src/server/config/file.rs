@@ -263,7 +263,8 @@ pub struct LimitsSection {
     pub connections_per_address: Option<u32>,
     /// Clients that may come from one address in a second.
     pub connects_per_second_per_address: Option<u32>,
-    /// Messages that all clients of one address may send in a second.
+    /// Messages that all clients of one address together are read in a second,
+    /// on average.
     pub messages_per_second_per_address: Option<u32>,
     /// Messages of one client that are read in a second on average, and twice as
     /// many at once. Further ones wait in its socket.

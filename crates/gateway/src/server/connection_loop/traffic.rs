@@ -130,16 +130,22 @@ impl ConnectionLoop {
         }
     }
 
-    /// Charges a connection for what was taken in of it: it is closed, or not
-    /// read for a while, where that was too much.
+    /// Charges a connection, and its address, for what was taken in of it: it is
+    /// not read for a while where that was too much, and closed where that was
+    /// too much before its login.
     fn charge(&mut self, now: Time, slot: usize, taken: TakenIn) {
         let Some(socket) = self.sockets.at(slot) else {
             return;
         };
         let key = socket.key;
-        if socket.permit.is_metered() && socket.permit.sent(now, taken.messages as u64) {
-            self.end(now, key, CloseReason::TooFast);
-        } else if socket.is_unauthenticated {
+        if let Some(until) = socket.permit.spend(now, taken.messages) {
+            self.side.over_budget(now, key, Budget::Messages);
+            self.pause(key, until);
+        }
+        let Some(socket) = self.sockets.at(slot) else {
+            return;
+        };
+        if socket.is_unauthenticated {
             if socket.login_work > self.login_work {
                 self.side.over_budget(now, key, Budget::LoginWork);
                 self.end(now, key, CloseReason::OverBudget(Budget::LoginWork));

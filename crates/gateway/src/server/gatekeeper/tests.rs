@@ -188,15 +188,25 @@ fn an_address_has_its_own_limits_and_servers_have_none() {
 }
 
 #[test]
-fn messages_are_counted_by_address_and_second() {
+fn clients_of_one_address_that_send_too_much_together_are_to_be_read_later() {
     let control = control(|limits| limits.messages_per_second_per_address = Some(10));
-    let at = Time::from_millis;
-    let one = control.admit(at(0), Peer::Client, HERE, 0).unwrap().permit;
-    let other = control.admit(at(0), Peer::Client, HERE, 0).unwrap().permit;
-    assert!(!one.sent(at(5), 6));
-    assert!(!other.sent(at(6), 4));
-    assert!(other.sent(at(7), 1));
-    assert!(!one.sent(at(1000), 10));
+    let admit = |at_ms, address| {
+        let admitted = control.admit(Time::from_millis(at_ms), Peer::Client, address, 0);
+        admitted.unwrap().permit
+    };
+    let (one, other) = (admit(0, HERE), admit(0, HERE));
+    let elsewhere = admit(0, at_address(1));
+    // Two seconds' worth at once.
+    assert_eq!(one.spend(Time::ZERO, 12), None);
+    assert_eq!(other.spend(Time::ZERO, 8), None);
+    let later = Some(Time::from_millis(100));
+    assert_eq!(other.spend(Time::ZERO, 1), later);
+    assert_eq!(elsewhere.spend(Time::ZERO, 20), None);
+    // Nor is it forgotten by hanging up.
+    drop((one, other, elsewhere));
+    let again = admit(1_900, HERE);
+    let paid_for = Some(Time::from_millis(2_000));
+    assert_eq!(again.spend(Time::from_millis(1_900), 19), paid_for);
 }
 
 #[test]
