@@ -289,7 +289,13 @@ fn an_unfinished_frame_before_the_login_is_no_longer_than_a_login() {
     // A token that is allowed to be longer may come in pieces.
     let server = start(&format!("[limits]\nlogin_token = \"40 KiB\"\n{THREADS}"));
     let mut client = Peer::connect(server.clients()[0]);
-    let token = [&[0x0a, 4], &b"test"[..], &[0x12, 0x80, 0xc0, 0x02], &[b't'; 40 << 10]].concat();
+    let token = [
+        &[0x0a, 4],
+        &b"test"[..],
+        &[0x12, 0x80, 0xc0, 0x02],
+        &[b't'; 40 << 10],
+    ]
+    .concat();
     let login = frame(AUTH, &token);
     let (beginning, end) = login.split_at(login.len() - 1);
     client.stream.write_all(beginning).unwrap();

@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lagometer_limits::Places;
 use thiserror::Error;
 
 use crate::admission::{ANSWER_BYTES, Gate, HELLO_BYTES, Hello, Knocking, PROOF_BYTES};
 use crate::clock::Clock;
-use crate::places::Places;
 use crate::randomness::unforeseeable;
 use crate::session::{Session, Stop};
 use crate::tag::Key;

@@ -56,7 +56,6 @@ mod frame;
 mod handshake;
 mod message;
 mod offset;
-mod places;
 mod randomness;
 mod secret;
 mod server;

@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use lagometer_limits::Places;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::clock::Clock;
 use crate::error::{Doing, Error};
-use crate::places::Places;
 use crate::secret::Secret;
 use crate::service::Registry;
 use control_connection::ControlConnection;

@@ -153,7 +153,7 @@ struct Ready {
 
 /// Waits until somebody has something to do, or the first of the connections
 /// has run out of time.
-fn wait(listener: &TcpListener, table: &Table<Connection>) -> io::Result<Ready> {
+fn wait(listener: &TcpListener, table: &Table) -> io::Result<Ready> {
     let mut files = vec![PollFd::new(listener, PollFlags::IN)];
     files.extend(table.iter().map(|connection| {
         let interest = if connection.is_answering() {
@@ -185,7 +185,7 @@ fn wait(listener: &TcpListener, table: &Table<Connection>) -> io::Result<Ready> 
 fn accept(
     now: Instant,
     listener: &TcpListener,
-    table: &mut Table<Connection>,
+    table: &mut Table,
     answer: &impl Fn(&str) -> Answer,
 ) {
     for _ in 0..ACCEPTED_AT_ONCE {

@@ -1,58 +1,46 @@
-//! The connections there are, oldest first, and who makes room when there are
-//! too many.
+//! The connections there are, and whose turn it is.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Instant;
+
+use lagometer_limits::Places;
 
 use crate::connection::Connection;
 
 /// Connections at once. Each is a file, and a request or an answer.
-pub(crate) const PLACES: usize = 128;
+const PLACES: usize = 128;
 
-/// Connections, oldest first, and where each comes from.
+/// Connections, oldest first. One more than there are places takes the place of
+/// the oldest of the address that has most.
 #[derive(Debug)]
-pub(crate) struct Table<C> {
-    entries: Vec<(IpAddr, C)>,
+pub(crate) struct Table {
+    places: Places<Connection>,
 }
 
-impl<C> Default for Table<C> {
+impl Default for Table {
     fn default() -> Self {
         Self {
-            entries: Vec::new(),
+            places: Places::new(PLACES),
         }
     }
 }
 
-impl<C> Table<C> {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &C> {
-        self.entries.iter().map(|(_, connection)| connection)
+impl Table {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Connection> {
+        self.places.iter()
     }
 
     /// Takes in one more, for which another may have to go.
-    pub(crate) fn insert(&mut self, address: IpAddr, connection: C) {
-        if self.entries.len() >= PLACES {
-            self.evict();
-        }
-        self.entries.push((address, connection));
+    pub(crate) fn insert(&mut self, address: IpAddr, connection: Connection) {
+        drop(self.places.take(address, connection));
     }
 
-    /// Lets the oldest connection of the address go that has most.
-    pub(crate) fn evict(&mut self) {
-        let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        for (address, _) in &self.entries {
-            *counts.entry(*address).or_default() += 1;
-        }
-        let most = counts.iter().max_by_key(|(_, count)| **count);
-        if let Some((&address, _)) = most
-            && let Some(oldest) = self.entries.iter().position(|(of, _)| *of == address)
-        {
-            self.entries.remove(oldest);
-        }
+    /// Lets the oldest connection of the address go that has most. Returns
+    /// whether there was one.
+    pub(crate) fn evict(&mut self) -> bool {
+        self.places.evict().is_some()
     }
-}
 
-impl Table<Connection> {
     /// When the first of them runs out of time.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.iter().filter_map(Connection::deadline).min()
@@ -67,30 +55,11 @@ impl Table<Connection> {
         mut advance: impl FnMut(&mut Connection) -> bool,
     ) {
         let mut at = 0;
-        self.entries.retain_mut(|(_, connection)| {
+        self.places.retain(|connection| {
             let is_ready = ready.get(at).copied().unwrap_or_default();
             at += 1;
             let is_due = connection.deadline().is_some_and(|due| due <= now);
             !(is_ready || is_due) || advance(connection)
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_address_with_most_connections_makes_room_with_its_oldest() {
-        let (rude, honest) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let mut table = Table::default();
-        table.insert(honest, usize::MAX);
-        for n in 0..10 * PLACES {
-            table.insert(rude, n);
-        }
-        assert_eq!(table.entries.len(), PLACES);
-        assert_eq!(table.entries[0], (honest, usize::MAX));
-        assert_eq!(table.entries.last(), Some(&(rude, 10 * PLACES - 1)));
-        assert_eq!(table.entries[1].1, 10 * PLACES - (PLACES - 1));
     }
 }

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use lagometer_limits::household;
 use lagometer_protocol::Compressor;
 use lagometer_units::Time;
 
@@ -34,7 +35,7 @@ use super::bus::{CloseReason, Misbehaviour, ToChannels};
 use super::by_number::ByNumber;
 use super::counters::ConnectionCounters;
 use super::events::{Event, Events};
-use super::ids::{ConnId, ConnKey, Peer, household};
+use super::ids::{ConnId, ConnKey, Peer};
 use super::settings::ConnectionSettings;
 
 pub use congestion::ReadControl;

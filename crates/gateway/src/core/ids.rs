@@ -1,19 +1,8 @@
 //! The names by which the halves of the gateway speak of things.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
 
-/// Where the connections of one household come from: one IPv4 address, or a
-/// network of IPv6 addresses (/64) of which it may use any.
-#[must_use]
-pub fn household(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
-        }
-        address @ IpAddr::V4(_) => address,
-    }
-}
+pub use lagometer_limits::household;
 
 /// A connection's number on the wire, 1 and up; servers and clients share one
 /// range.

@@ -21,16 +21,16 @@
 //! the connection whose place was given away, and the loop that owns it closes
 //! it.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lagometer_limits::{Shares, household};
 use lagometer_units::Time;
 use thiserror::Error;
 
-use crate::core::{Peer, household};
+use crate::core::Peer;
 
 use super::config::Limits;
 use super::pace::SharedPace;
@@ -55,10 +55,8 @@ struct Places {
     connected: [u32; 2],
     /// Those of them that have not logged in, by age.
     unauthenticated: [BTreeMap<PermitId, Unauthenticated>; 2],
-    /// The addresses that have unauthenticated clients: how many, and which is
-    /// the oldest. The last is the one with most, or of several with as many
-    /// the one whose oldest is the oldest.
-    shares: BTreeSet<(usize, Reverse<PermitId>, IpAddr)>,
+    /// The unauthenticated clients of each address.
+    shares: Shares<IpAddr, PermitId>,
     last_id: u64,
     /// The second that was last swept for.
     swept: u64,
@@ -72,7 +70,6 @@ struct OfAddress {
     connected: u32,
     second: u64,
     connects: u32,
-    unauthenticated: BTreeSet<PermitId>,
     pace: Arc<SharedPace>,
 }
 
@@ -324,42 +321,24 @@ impl Places {
             ),
             Peer::Server => (connected >= all, reserved.max(FEWEST_SERVERS)),
         };
-        let own = address.and_then(|address| self.addresses.get(&address));
-        let own = own.map(|known| &known.unauthenticated);
         let share = limits.unauthenticated_per_address as usize;
-        let oldest = match own {
-            Some(own) if own.len() >= share => own.first().copied(),
+        let oldest = match address {
+            Some(address) if self.shares.count(address) >= share => self.shares.oldest(address),
             _ if is_full || self.unauthenticated[peer.index()].len() >= pool as usize => {
-                Some(self.first_to_go(peer, own).ok_or(Refusal::Full)?)
+                Some(self.first_to_go(peer, address).ok_or(Refusal::Full)?)
             }
             _ => None,
         };
         Ok(oldest.and_then(|oldest| self.evict(peer, oldest)))
     }
 
-    /// The oldest unauthenticated connection of the address that has most, which
-    /// is the newcomer's `own` unless another has more. Servers, whose addresses
-    /// are not counted, go by age alone.
-    fn first_to_go(&self, peer: Peer, own: Option<&BTreeSet<PermitId>>) -> Option<PermitId> {
-        let Some(&(most, Reverse(oldest), _)) = self.shares.last().filter(|_| peer == Peer::Client)
-        else {
-            return Some(*self.unauthenticated[peer.index()].first_key_value()?.0);
-        };
-        let own = own.filter(|own| own.len() >= most);
-        Some(own.and_then(BTreeSet::first).copied().unwrap_or(oldest))
-    }
-
-    /// Changes what unauthenticated connections an address has.
-    fn change_share(&mut self, address: IpAddr, change: impl FnOnce(&mut BTreeSet<PermitId>)) {
-        let Some(known) = self.addresses.get_mut(&address) else {
-            return;
-        };
-        let entry = |of: &BTreeSet<PermitId>| Some((of.len(), Reverse(*of.first()?), address));
-        if let Some(before) = entry(&known.unauthenticated) {
-            self.shares.remove(&before);
+    /// Who of the unauthenticated makes room for one more of an address.
+    /// Servers, whose addresses are not counted, go by age alone.
+    fn first_to_go(&self, peer: Peer, address: Option<IpAddr>) -> Option<PermitId> {
+        match peer {
+            Peer::Client => self.shares.first_to_go(address),
+            Peer::Server => Some(*self.unauthenticated[peer.index()].first_key_value()?.0),
         }
-        change(&mut known.unauthenticated);
-        self.shares.extend(entry(&known.unauthenticated));
     }
 
     fn evict(&mut self, peer: Peer, permit: PermitId) -> Option<Evicted> {
@@ -384,18 +363,14 @@ impl Places {
             && let Some(known) = self.addresses.get_mut(&address)
         {
             known.connected += 1;
-            self.change_share(address, |of| {
-                of.insert(permit.id);
-            });
+            self.shares.insert(address, permit.id);
         }
     }
 
     fn leave_pool(&mut self, peer: Peer, permit: PermitId) -> Option<Unauthenticated> {
         let left = self.unauthenticated[peer.index()].remove(&permit)?;
         if let Some(address) = left.address {
-            self.change_share(address, |of| {
-                of.remove(&permit);
-            });
+            self.shares.remove(address, permit);
         }
         Some(left)
     }

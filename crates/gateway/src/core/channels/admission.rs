@@ -13,9 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use lagometer_limits::household;
 use lagometer_units::Time;
-
-use crate::core::ids::household;
 
 /// The most failures, and the most bars, that are remembered.
 const REMEMBERED: usize = 16_384;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use lagometer_limits::household;
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::messages::channeldpb::AuthResultMessage;
 use lagometer_protocol::messages::channeldpb::auth_result_message::AuthResult;
@@ -14,7 +15,7 @@ use crate::core::budget::LogLine;
 use crate::core::bus::{AuthAttempt, CloseReason, Misbehaviour, ToConnections};
 use crate::core::by_number::ByNumber;
 use crate::core::events::Event;
-use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId, household};
+use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
 use crate::core::settings::AuthPolicy;
 
 use super::ChannelSide;

@@ -133,8 +133,7 @@ impl ConnectionSide {
         let unfinished = login_bytes.saturating_add(LOGIN_SLACK_BYTES);
         let is_over = connection.before_login.bytes > self.settings.before_login.bytes
             || connection.decoder.unfinished_bytes() > unfinished.max(UNFINISHED_BYTES);
-        is_over
-            .then(|| self.exceeded(now, key, Budget::LoginBytes))
+        is_over.then(|| self.exceeded(now, key, Budget::LoginBytes))
     }
 
     /// Counts that a connection went over a budget, for which it is closed.

@@ -1,0 +1,132 @@
+//! Who holds how much of something of which there is only so much, and who has
+//! to make room.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Things held, each by one key, which is an address where peers are meant.
+/// The ids of later things are greater.
+///
+/// Every operation takes time in the logarithm of the number of things.
+#[derive(Clone, Debug)]
+pub struct Shares<K, I> {
+    of: BTreeMap<K, BTreeSet<I>>,
+    /// How many each key holds and which is its oldest. The last is the key
+    /// with most, or of several with as many the one whose oldest is oldest.
+    ranks: BTreeSet<(usize, Reverse<I>, K)>,
+}
+
+impl<K, I> Default for Shares<K, I> {
+    fn default() -> Self {
+        Self {
+            of: BTreeMap::new(),
+            ranks: BTreeSet::new(),
+        }
+    }
+}
+
+impl<K: Ord + Copy, I: Ord + Copy> Shares<K, I> {
+    /// The key holds one more.
+    pub fn insert(&mut self, key: K, id: I) {
+        self.change(key, |held| {
+            held.insert(id);
+        });
+    }
+
+    /// The key holds that one no more; nothing changes if it did not.
+    pub fn remove(&mut self, key: K, id: I) {
+        self.change(key, |held| {
+            held.remove(&id);
+        });
+    }
+
+    /// How many a key holds.
+    #[must_use]
+    pub fn count(&self, key: K) -> usize {
+        self.of.get(&key).map_or(0, BTreeSet::len)
+    }
+
+    /// The oldest that a key holds.
+    #[must_use]
+    pub fn oldest(&self, key: K) -> Option<I> {
+        self.of.get(&key)?.first().copied()
+    }
+
+    /// Which has to go so that there is room for one more: the oldest of the key
+    /// that holds most, of several with as many the one that is oldest. A
+    /// `newcomer` pays with its own unless another holds more.
+    #[must_use]
+    pub fn first_to_go(&self, newcomer: Option<K>) -> Option<I> {
+        let &(most, Reverse(oldest), _) = self.ranks.last()?;
+        let own = newcomer.filter(|&key| self.count(key) >= most);
+        own.and_then(|key| self.oldest(key)).or(Some(oldest))
+    }
+
+    /// Whether nothing is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    fn change(&mut self, key: K, change: impl FnOnce(&mut BTreeSet<I>)) {
+        let rank = |held: &BTreeSet<I>| Some((held.len(), Reverse(*held.first()?), key));
+        let held = self.of.entry(key).or_default();
+        if let Some(before) = rank(held) {
+            self.ranks.remove(&before);
+        }
+        change(held);
+        match rank(held) {
+            Some(after) => {
+                self.ranks.insert(after);
+            }
+            None => {
+                self.of.remove(&key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn who_holds_as_many_as_any_makes_room_for_itself() {
+        let mut shares = Shares::default();
+        for (key, id) in [('a', 1), ('b', 2), ('b', 3), ('a', 4)] {
+            shares.insert(key, id);
+        }
+        assert_eq!(shares.first_to_go(None), Some(1));
+        assert_eq!(shares.first_to_go(Some('b')), Some(2));
+        assert_eq!(shares.first_to_go(Some('c')), Some(1));
+        shares.insert('b', 5);
+        assert_eq!(shares.first_to_go(Some('a')), Some(2));
+    }
+
+    proptest! {
+        #[test]
+        fn the_oldest_of_who_holds_most_goes_as_a_search_through_all_finds_it(
+            steps in proptest::collection::vec((any::<bool>(), 0_u8..5), 0..200),
+        ) {
+            let mut shares = Shares::default();
+            let mut all: Vec<(u8, usize)> = Vec::new();
+            for (id, (comes, key)) in steps.into_iter().enumerate() {
+                if comes {
+                    shares.insert(key, id);
+                    all.push((key, id));
+                } else if let Some(at) = all.iter().position(|(of, _)| *of == key) {
+                    let (key, id) = all.remove(at);
+                    shares.remove(key, id);
+                }
+                let count = |key: u8| all.iter().filter(|(of, _)| *of == key).count();
+                let most = (0..5).map(count).max().unwrap_or(0);
+                let first = all.iter().find(|(key, _)| count(*key) == most);
+                prop_assert_eq!(shares.first_to_go(None), first.map(|(_, id)| *id));
+                prop_assert_eq!(shares.is_empty(), all.is_empty());
+                prop_assert_eq!(shares.count(key), count(key));
+            }
+        }
+    }
+}
