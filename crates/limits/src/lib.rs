@@ -4,11 +4,15 @@
 //! - [`Shares`] and [`Places`]: a bounded number of places, shared out by
 //!   address; who has most makes room for a newcomer with its oldest.
 //! - [`household`]: what counts as one address.
+//! - [`LineRate`], [`SharedLineRate`]: which lines of a log are written when
+//!   peers cause them without end.
 
 mod household;
+mod line_rate;
 mod places;
 mod shares;
 
 pub use household::household;
+pub use line_rate::{LineRate, SharedLineRate};
 pub use places::Places;
 pub use shares::Shares;

@@ -19,6 +19,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
+use lagometer_limits::SharedLineRate;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::warn;
 
@@ -122,6 +123,7 @@ pub fn serve(
 
 fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
     let mut table = Table::default();
+    let warnings = SharedLineRate::new(1);
     loop {
         let Ok(ready) = wait(listener, &table) else {
             thread::sleep(PAUSE);
@@ -139,7 +141,7 @@ fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
             connection.advance(now, |line| answer_line(line, &answer)) == Progress::Goes
         });
         if ready.listener {
-            accept(now, listener, &mut table, &answer);
+            accept(now, listener, &mut table, &warnings, &answer);
         }
     }
 }
@@ -186,6 +188,7 @@ fn accept(
     now: Instant,
     listener: &TcpListener,
     table: &mut Table,
+    warnings: &SharedLineRate,
     answer: &impl Fn(&str) -> Answer,
 ) {
     for _ in 0..ACCEPTED_AT_ONCE {
@@ -203,7 +206,9 @@ fn accept(
                 // It went again before it was accepted.
                 ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                 _ => {
-                    warn!(%error, "cannot accept requests for a while");
+                    if let Some(left_out) = warnings.due() {
+                        warn!(%error, left_out, "cannot accept requests for a while");
+                    }
                     // Who is there is older than who cannot come.
                     table.evict();
                     thread::sleep(PAUSE);

@@ -10,7 +10,7 @@ use crate::core::{
 
 use super::clock::Clock;
 use super::config::Config;
-use super::journal;
+use super::journal::Journal;
 use super::poller::Waker;
 use super::providers::{Authenticator, Waiting};
 use super::randomness::unforeseeable;
@@ -27,6 +27,7 @@ pub(super) struct ChannelWorker {
     waiting: Waiting,
     /// At so many of them it is looked which are wanted still.
     forget_at: usize,
+    journal: Journal,
     clock: Clock,
     /// How long the last beat took, in milliseconds.
     beat_ms: f64,
@@ -48,6 +49,7 @@ impl ChannelWorker {
             authenticator: Authenticator::new(&config.auth, waker),
             waiting: Waiting::default(),
             forget_at: FORGET_AT,
+            journal: Journal::default(),
             clock,
             beat_ms: 0.0,
         }
@@ -87,8 +89,9 @@ impl ChannelWorker {
             self.forget_at = FORGET_AT.max(2 * self.waiting.len());
         }
         while let Some(event) = self.side.poll_event() {
-            journal::write(&event);
+            self.journal.write(now, &event);
         }
+        self.journal.settle(now);
     }
 
     pub(super) fn poll_bus(&mut self) -> Option<(SideId, ToConnections)> {

@@ -24,7 +24,7 @@ use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
 use super::config::Config;
 use super::gatekeeper::PermitId;
-use super::journal;
+use super::journal::Journal;
 use super::link::Link;
 use super::listener::Listener;
 use super::pace::Rates;
@@ -75,6 +75,7 @@ pub(super) struct ConnectionLoop {
     commands: Arc<Commands>,
     report: Arc<Report>,
     recordings: Option<Sender<Recording>>,
+    journal: Journal,
     sockets: Sockets,
     listeners: Vec<Listener>,
     kcp_ports: Vec<KcpPort>,
@@ -142,6 +143,7 @@ impl ConnectionLoop {
             commands: parts.commands,
             report: parts.report,
             recordings: parts.recordings,
+            journal: Journal::default(),
             sockets: Sockets::default(),
             listeners: parts.listeners,
             kcp_ports: Vec::new(),
@@ -262,7 +264,7 @@ impl ConnectionLoop {
         self.flush(now);
         self.close_those_to_go(now);
         self.link.exchange(now, &mut self.side);
-        self.keep_log();
+        self.keep_log(now);
         self.open_client_listeners_if_owned()?;
         if self.accept_again_at.is_some_and(|at| at <= now) {
             self.accept_again_at = None;
@@ -330,10 +332,11 @@ impl ConnectionLoop {
         }
     }
 
-    fn keep_log(&mut self) {
+    fn keep_log(&mut self, now: Time) {
         while let Some(event) = self.side.poll_event() {
-            journal::write(&event);
+            self.journal.write(now, &event);
         }
+        self.journal.settle(now);
         while let Some(recording) = self.side.poll_recording() {
             if let Some(recordings) = &self.recordings {
                 // A writer that is gone has said why.

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use lagometer_limits::SharedLineRate;
 use tracing::{info, warn};
 
 use crate::core::Recording;
+
+use super::journal::LINES_PER_S;
 
 /// The most sessions of one number that may end in one millisecond.
 const SAME_NAME: u32 = 1000;
@@ -25,6 +28,10 @@ pub(super) fn start(folder: PathBuf) -> io::Result<Sender<Recording>> {
     std::thread::Builder::new()
         .name("recordings".into())
         .spawn(move || {
+            let (recorded, failed) = (
+                SharedLineRate::new(LINES_PER_S),
+                SharedLineRate::new(LINES_PER_S),
+            );
             for recording in receiver {
                 let connection = recording.id.map_or(0, |id| id.0);
                 let now = SystemTime::now()
@@ -32,8 +39,16 @@ pub(super) fn start(folder: PathBuf) -> io::Result<Sender<Recording>> {
                     .unwrap_or_default();
                 let name = format!("session_{connection}_{}", now.as_millis());
                 match write(&folder, &name, &recording.file) {
-                    Ok(path) => info!(connection, path = %path.display(), "recorded"),
-                    Err(error) => warn!(name, %error, "a recording cannot be written"),
+                    Ok(path) => {
+                        if let Some(left_out) = recorded.due() {
+                            info!(connection, path = %path.display(), left_out, "recorded");
+                        }
+                    }
+                    Err(error) => {
+                        if let Some(left_out) = failed.due() {
+                            warn!(name, %error, left_out, "a recording cannot be written");
+                        }
+                    }
                 }
             }
         })?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lagometer_units::Time;
 use rustix::io::Errno;
 use rustls::{ServerConnection, StreamOwned};
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use crate::core::{ConnKey, Peer};
 use crate::server::carrier::{Beneath, Carrier, KcpPort, Metered, SecureStream, tcp_options};
@@ -99,7 +99,7 @@ impl ConnectionLoop {
                 Ok(None) => return,
                 Err(error) => {
                     // Files or memory have run out: those inside go first.
-                    warn!(%error, "cannot accept for a while");
+                    self.journal.cannot_accept(now, &listener.name, &error);
                     self.accept_again_at = Some(now + NO_ROOM);
                     // If it cannot be unwatched, it is only told again.
                     let _ = self.watch_listeners(false);

@@ -13,7 +13,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lagometer_limits::SharedLineRate;
+
 use crate::core::{AuthRequest, AuthVerdict, Peer, Ticket};
+use crate::server::journal::LINES_PER_S;
 use crate::server::poller::Waker;
 
 /// Threads that ask.
@@ -34,6 +37,8 @@ struct Shared {
     state: Mutex<State>,
     work: Condvar,
     waker: Waker,
+    /// Of warnings, which any client that logs in may cause.
+    warnings: SharedLineRate,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +56,7 @@ impl HttpProvider {
             state: Mutex::default(),
             work: Condvar::new(),
             waker,
+            warnings: SharedLineRate::new(LINES_PER_S),
         });
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .timeout_global(Some(timeout))
@@ -121,7 +127,7 @@ impl Shared {
 /// One thread's life.
 fn run(agent: &ureq::Agent, url: &str, shared: &Shared) {
     while let Some(request) = shared.next() {
-        let verdict = ask(agent, url, &request);
+        let verdict = ask(agent, url, &request, &shared.warnings);
         let mut state = shared.lock();
         state.in_hand -= 1;
         state.verdicts.push_back((request.ticket, verdict));
@@ -131,7 +137,12 @@ fn run(agent: &ureq::Agent, url: &str, shared: &Shared) {
     }
 }
 
-fn ask(agent: &ureq::Agent, url: &str, request: &AuthRequest) -> AuthVerdict {
+fn ask(
+    agent: &ureq::Agent,
+    url: &str,
+    request: &AuthRequest,
+    warnings: &SharedLineRate,
+) -> AuthVerdict {
     let body = serde_json::json!({
         "player": request.player,
         "loginToken": request.login_token,
@@ -150,11 +161,15 @@ fn ask(agent: &ureq::Agent, url: &str, request: &AuthRequest) -> AuthVerdict {
         Ok(404) => AuthVerdict::WrongPlayer,
         Ok(401 | 403) => AuthVerdict::WrongLogin,
         Ok(status) => {
-            tracing::warn!(status, "the login service gave no verdict");
+            if let Some(left_out) = warnings.due() {
+                tracing::warn!(status, left_out, "the login service gave no verdict");
+            }
             AuthVerdict::Failed
         }
         Err(error) => {
-            tracing::warn!(%error, "the login service cannot be asked");
+            if let Some(left_out) = warnings.due() {
+                tracing::warn!(%error, left_out, "the login service cannot be asked");
+            }
             AuthVerdict::Failed
         }
     }
