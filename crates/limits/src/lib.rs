@@ -6,13 +6,16 @@
 //! - [`household`]: what counts as one address.
 //! - [`LineRate`], [`SharedLineRate`]: which lines of a log are written when
 //!   peers cause them without end.
+//! - [`SpareFiles`]: file descriptors in reserve.
 
 mod household;
 mod line_rate;
 mod places;
 mod shares;
+mod spare_files;
 
 pub use household::household;
 pub use line_rate::{LineRate, SharedLineRate};
 pub use places::Places;
 pub use shares::Shares;
+pub use spare_files::SpareFiles;

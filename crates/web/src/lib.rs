@@ -19,7 +19,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-use lagometer_limits::SharedLineRate;
+use lagometer_limits::{SharedLineRate, SpareFiles};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::warn;
 
@@ -124,11 +124,14 @@ pub fn serve(
 fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
     let mut table = Table::default();
     let warnings = SharedLineRate::new(1);
+    // Health is answered even while the process has used up its files.
+    let mut spare = SpareFiles::new(1);
     loop {
         let Ok(ready) = wait(listener, &table) else {
             thread::sleep(PAUSE);
             continue;
         };
+        spare.refill();
         let now = Instant::now();
         // Whoever asks for the same at the same time gets the same answer.
         let answers = RefCell::new(BTreeMap::new());
@@ -141,7 +144,7 @@ fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
             connection.advance(now, |line| answer_line(line, &answer)) == Progress::Goes
         });
         if ready.listener {
-            accept(now, listener, &mut table, &warnings, &answer);
+            accept(now, listener, &mut table, &mut spare, &warnings, &answer);
         }
     }
 }
@@ -188,6 +191,7 @@ fn accept(
     now: Instant,
     listener: &TcpListener,
     table: &mut Table,
+    spare: &mut SpareFiles,
     warnings: &SharedLineRate,
     answer: &impl Fn(&str) -> Answer,
 ) {
@@ -205,6 +209,7 @@ fn accept(
                 ErrorKind::WouldBlock => return,
                 // It went again before it was accepted.
                 ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                _ if spare.give_up() => {}
                 _ => {
                     if let Some(left_out) = warnings.due() {
                         warn!(%error, left_out, "cannot accept requests for a while");

@@ -35,10 +35,9 @@ impl Table {
         drop(self.places.take(address, connection));
     }
 
-    /// Lets the oldest connection of the address go that has most. Returns
-    /// whether there was one.
-    pub(crate) fn evict(&mut self) -> bool {
-        self.places.evict().is_some()
+    /// Lets the oldest connection of the address go that has most.
+    pub(crate) fn evict(&mut self) {
+        drop(self.places.evict());
     }
 
     /// When the first of them runs out of time.

@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use lagometer_limits::SpareFiles;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
@@ -48,8 +49,14 @@ const LOOK_OVER: Duration = Duration::from_millis(500);
 const CHANNELS_BUSY: Duration = Duration::from_millis(5);
 
 /// After the system had no room for another connection, how long none is
-/// accepted.
+/// accepted at that listener.
 const NO_ROOM: Duration = Duration::from_millis(100);
+
+/// How long none is where those who were evicted are still to be closed.
+const BEING_CLOSED: Duration = Duration::from_millis(5);
+
+/// Files kept back for game servers.
+const SPARE_FILES: usize = 16;
 
 /// A shorter rest is not worth two system calls: the system's timers are later
 /// than this anyway.
@@ -78,6 +85,8 @@ pub(super) struct ConnectionLoop {
     journal: Journal,
     sockets: Sockets,
     listeners: Vec<Listener>,
+    /// For game servers that come when the process has used up its files.
+    spare_files: SpareFiles,
     kcp_ports: Vec<KcpPort>,
     /// KCP conversations by when they are due.
     kcp_due: BTreeSet<(Time, usize)>,
@@ -145,6 +154,8 @@ impl ConnectionLoop {
             recordings: parts.recordings,
             journal: Journal::default(),
             sockets: Sockets::default(),
+            // Those of TCP, which take files, only the first loop has.
+            spare_files: SpareFiles::new(if parts.number == 0 { SPARE_FILES } else { 0 }),
             listeners: parts.listeners,
             kcp_ports: Vec::new(),
             kcp_due: BTreeSet::new(),
@@ -266,10 +277,7 @@ impl ConnectionLoop {
         self.link.exchange(now, &mut self.side);
         self.keep_log(now);
         self.open_client_listeners_if_owned()?;
-        if self.accept_again_at.is_some_and(|at| at <= now) {
-            self.accept_again_at = None;
-            self.watch_listeners(true)?;
-        }
+        self.wake_listeners(now)?;
         Ok(self.drained(now))
     }
 

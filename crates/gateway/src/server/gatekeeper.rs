@@ -38,6 +38,11 @@ use super::pace::SharedPace;
 /// Servers that may be about to log in at once, however few places there are.
 const FEWEST_SERVERS: u32 = 16;
 
+/// Connections that were evicted and are not closed yet, of all there are files
+/// for: so many may be open beyond the limit before clients have to wait, and as
+/// many more before servers have to. An eighth of the limit where that is less.
+const BEING_CLOSED: u32 = 128;
+
 /// Counts who is connected.
 #[derive(Debug)]
 pub(super) struct AdmissionControl {
@@ -53,6 +58,8 @@ pub(super) struct AdmissionControl {
 struct Places {
     /// Connections by kind of peer.
     connected: [u32; 2],
+    /// Connections that are not closed yet, the evicted among them.
+    open: u32,
     /// Those of them that have not logged in, by age.
     unauthenticated: [BTreeMap<PermitId, Unauthenticated>; 2],
     /// The unauthenticated clients of each address.
@@ -201,6 +208,19 @@ impl AdmissionControl {
             }
         }
         admitted
+    }
+
+    /// Whether another connection may be accepted without fear that the files
+    /// run out: those of the evicted are still open until their loop has closed
+    /// them. It is only for a moment that there is none.
+    pub(super) fn has_file_for(&self, peer: Peer) -> bool {
+        let most = self.connections_at_most;
+        let being_closed = BEING_CLOSED.min(most / 8);
+        let beyond = match peer {
+            Peer::Client => being_closed,
+            Peer::Server => 2 * being_closed,
+        };
+        lock(&self.places).open < most.saturating_add(beyond)
     }
 
     /// A permit for somebody who may not be where they say, and whom another
@@ -353,6 +373,7 @@ impl Places {
 
     fn occupy(&mut self, permit: &Permit, on_loop: usize) {
         self.connected[permit.peer.index()] += 1;
+        self.open += 1;
         let waiting = Unauthenticated {
             on_loop,
             address: permit.address,
@@ -427,6 +448,7 @@ impl Drop for Permit {
             return;
         }
         let mut places = lock(&self.control.places);
+        places.open -= 1;
         places.leave_pool(self.peer, self.id);
         if !self.is_evicted() {
             places.vacate(self.peer, self.address);

@@ -15,6 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use lagometer_transport::kcp::StreamProfile;
+use lagometer_units::Time;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use crate::core::Peer;
@@ -39,6 +40,8 @@ pub(super) struct Listener {
     pub(super) name: String,
     /// A Unix socket has none.
     pub(super) address: Option<SocketAddr>,
+    /// Nobody is accepted here until then.
+    pub(super) rests_until: Option<Time>,
     socket: Place,
     /// The file of a Unix socket, which goes with it.
     _file: Option<SocketFile>,
@@ -75,6 +78,7 @@ impl Listener {
                 wire: at.wire,
                 name: at.to_string(),
                 address: None,
+                rests_until: None,
                 socket: Place::Bound(bound_unix(path)?),
                 _file: Some(SocketFile(path.to_owned())),
             }]);
@@ -110,6 +114,7 @@ impl Listener {
             wire: at.wire,
             name: address.to_string(),
             address: Some(address),
+            rests_until: None,
             socket: Place::Bound(socket),
             _file: None,
         };

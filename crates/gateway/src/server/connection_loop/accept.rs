@@ -19,7 +19,7 @@ use crate::server::pace::Pace;
 use crate::server::poller::Interest;
 use crate::server::sockets::Socket;
 
-use super::{ConnectionLoop, KCP_PORTS, LISTENERS, LOOK_OVER, NO_ROOM};
+use super::{BEING_CLOSED, ConnectionLoop, KCP_PORTS, LISTENERS, LOOK_OVER, NO_ROOM};
 
 /// Connections accepted at one listener before others have their turn.
 const AT_ONCE: usize = 64;
@@ -71,38 +71,65 @@ impl ConnectionLoop {
         Ok(())
     }
 
-    /// Watches the listeners, or does not for a while.
-    pub(super) fn watch_listeners(&mut self, watch: bool) -> Result<(), Errno> {
-        for (index, listener) in self.listeners.iter().enumerate() {
-            if let Some(socket) = listener.tcp() {
-                let interest = if watch {
-                    Interest::Read
-                } else {
-                    Interest::Nothing
-                };
-                self.poller
-                    .change(socket, LISTENERS | index as u64, interest)?;
+    /// Accepts nobody at one listener for a while; who comes waits there. The
+    /// others, game servers' above all, have nothing to do with it.
+    fn rest_listener(&mut self, index: usize, until: Time) {
+        if let Some(listener) = self.listeners.get_mut(index)
+            && let Some(socket) = listener.tcp()
+        {
+            // If it cannot be unwatched, it is only told again.
+            let token = LISTENERS | index as u64;
+            let _ = self.poller.change(socket, token, Interest::Nothing);
+            listener.rests_until = Some(until);
+        }
+        self.note_rests();
+    }
+
+    /// Accepts again at the listeners that have rested.
+    pub(super) fn wake_listeners(&mut self, now: Time) -> Result<(), Errno> {
+        if self.accept_again_at.is_none_or(|at| now < at) {
+            return Ok(());
+        }
+        for (index, listener) in self.listeners.iter_mut().enumerate() {
+            if listener
+                .rests_until
+                .take_if(|until| *until <= now)
+                .is_some()
+                && let Some(socket) = listener.tcp()
+            {
+                let token = LISTENERS | index as u64;
+                self.poller.change(socket, token, Interest::Read)?;
             }
         }
+        self.note_rests();
         Ok(())
+    }
+
+    fn note_rests(&mut self) {
+        let rests = self.listeners.iter().filter_map(|it| it.rests_until);
+        self.accept_again_at = rests.min();
     }
 
     /// Accepts those who wait at a listener.
     pub(super) fn accept(&mut self, now: Time, index: usize) {
+        self.spare_files.refill();
         for _ in 0..AT_ONCE {
             let Some(listener) = self.listeners.get(index) else {
                 return;
             };
             let (peer, wire) = (listener.peer, listener.wire);
+            if !self.shared.gatekeeper.has_file_for(peer) {
+                self.rest_listener(index, now + BEING_CLOSED);
+                return;
+            }
             let (stream, address) = match listener.accept() {
                 Ok(Some((stream, address))) => (stream, address.ip().to_canonical()),
                 Ok(None) => return,
+                Err(_) if peer == Peer::Server && self.spare_files.give_up() => continue,
                 Err(error) => {
                     // Files or memory have run out: those inside go first.
                     self.journal.cannot_accept(now, &listener.name, &error);
-                    self.accept_again_at = Some(now + NO_ROOM);
-                    // If it cannot be unwatched, it is only told again.
-                    let _ = self.watch_listeners(false);
+                    self.rest_listener(index, now + NO_ROOM);
                     return;
                 }
             };

@@ -163,6 +163,28 @@ fn there_are_no_more_connections_than_files() {
 }
 
 #[test]
+fn the_evicted_who_are_still_open_keep_clients_waiting_and_servers_less() {
+    let mut limits = (*control(|_| {}).limits()).clone();
+    (limits.connections, limits.unauthenticated) = (100, 4);
+    let control = AdmissionControl::new(limits, 32);
+    let mut flood = Vec::new();
+    while control.has_file_for(Peer::Client) {
+        flood.push(admit(&control, Peer::Client, 1).unwrap().permit);
+    }
+    assert_eq!(flood.len(), 32 + 4);
+    for n in 0..4 {
+        assert!(control.has_file_for(Peer::Server), "{n}");
+        flood.push(admit(&control, Peer::Server, 2).unwrap().permit);
+    }
+    assert!(!control.has_file_for(Peer::Server));
+    // Their loop closes them.
+    flood.retain(|permit| !permit.is_evicted());
+    assert!(control.has_file_for(Peer::Client) && control.has_file_for(Peer::Server));
+    drop(flood);
+    assert_eq!(lock(&control.places).open, 0);
+}
+
+#[test]
 fn an_address_has_its_own_limits_and_servers_have_none() {
     let control = control(|limits| {
         limits.connections = 100;
