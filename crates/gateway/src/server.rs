@@ -40,7 +40,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -48,7 +47,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 use tracing::warn;
 
-use crate::core::{Peer, Recording, SideId};
+use crate::core::{Peer, SideId};
 
 use channel_loop::ChannelLoop;
 use channel_worker::ChannelWorker;
@@ -62,6 +61,7 @@ use listener::Listener;
 use mailbox::{Exchange, Queue};
 use metrics::Metrics;
 use poller::{Poller, Waker, waker};
+use recordings::RecordingWriter;
 use report::Report;
 use shared::Shared;
 
@@ -185,6 +185,10 @@ impl Server {
             clock,
             gatekeeper: AdmissionControl::new(config.limits.clone(), connections_at_most),
             kcp: Arc::default(),
+            recordings_left_out: recordings
+                .as_ref()
+                .map(RecordingWriter::left_out_counter)
+                .unwrap_or_default(),
             owned: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             clients: AtomicUsize::new(0),
@@ -363,7 +367,7 @@ fn links(
     Ok((links, Some(channels)))
 }
 
-fn record_to(folder: &Path) -> Result<Sender<Recording>, ServerError> {
+fn record_to(folder: &Path) -> Result<RecordingWriter, ServerError> {
     recordings::start(folder.to_owned()).map_err(|why| ServerError::Recordings {
         path: folder.display().to_string(),
         why,

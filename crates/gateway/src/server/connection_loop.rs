@@ -12,14 +12,13 @@ mod traffic;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use lagometer_limits::SpareFiles;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
-use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer, ReadControl, Recording};
+use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer, ReadControl};
 
 use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
@@ -30,6 +29,7 @@ use super::link::Link;
 use super::listener::Listener;
 use super::pace::Rates;
 use super::poller::{Events, Poller, Waker};
+use super::recordings::RecordingWriter;
 use super::report::{Numbers, Report};
 use super::shared::Shared;
 use super::sockets::Sockets;
@@ -81,7 +81,7 @@ pub(super) struct ConnectionLoop {
     link: Link,
     commands: Arc<Commands>,
     report: Arc<Report>,
-    recordings: Option<Sender<Recording>>,
+    recordings: Option<RecordingWriter>,
     journal: Journal,
     sockets: Sockets,
     listeners: Vec<Listener>,
@@ -130,7 +130,7 @@ pub(super) struct Parts {
     pub(super) link: Link,
     pub(super) commands: Arc<Commands>,
     pub(super) report: Arc<Report>,
-    pub(super) recordings: Option<Sender<Recording>>,
+    pub(super) recordings: Option<RecordingWriter>,
     /// Those of TCP only the first loop has.
     pub(super) listeners: Vec<Listener>,
 }
@@ -347,8 +347,7 @@ impl ConnectionLoop {
         self.journal.settle(now);
         while let Some(recording) = self.side.poll_recording() {
             if let Some(recordings) = &self.recordings {
-                // A writer that is gone has said why.
-                let _ = recordings.send(recording);
+                recordings.keep(recording);
             }
         }
     }

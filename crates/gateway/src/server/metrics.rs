@@ -226,6 +226,13 @@ impl Metrics {
                 self.shared.gatekeeper.evicted(peer) as f64,
             );
         }
+        families.add(
+            Kind::Counter,
+            "gateway_recordings_left_out_total",
+            "Recordings not written because the disk could not keep up",
+            &[],
+            self.shared.recordings_left_out.count() as f64,
+        );
         let draining = self.shared.draining.load(Ordering::Relaxed);
         families.add(
             Kind::Gauge,

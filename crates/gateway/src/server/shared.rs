@@ -12,6 +12,7 @@ use super::carrier::KcpCounters;
 use super::clock::Clock;
 use super::command::{Command, Commands};
 use super::gatekeeper::{AdmissionControl, Permit};
+use super::recordings::LeftOut;
 
 /// Shared by all threads of one server.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Shared {
     pub(super) gatekeeper: Arc<AdmissionControl>,
     /// What became of KCP's datagrams, in all loops.
     pub(super) kcp: Arc<KcpCounters>,
+    /// Recordings that the disk could not keep up with.
+    pub(super) recordings_left_out: LeftOut,
     /// A server has owned GLOBAL: clients may come.
     pub(super) owned: AtomicBool,
     /// The gateway is about to end.
