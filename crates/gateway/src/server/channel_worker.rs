@@ -9,7 +9,7 @@ use crate::core::{
 };
 
 use super::clock::Clock;
-use super::config::Config;
+use super::config::{AuthChoice, Config};
 use super::journal::Journal;
 use super::poller::Waker;
 use super::providers::{Authenticator, Waiting};
@@ -23,6 +23,10 @@ const FORGET_AT: usize = 64;
 pub(super) struct ChannelWorker {
     side: ChannelSide,
     authenticator: Authenticator,
+    /// What the settings ask for it.
+    auth: AuthChoice,
+    /// Earlier providers that have logins in hand still.
+    retired: Vec<Authenticator>,
     /// Logins that nobody was asked about yet.
     waiting: Waiting,
     /// At so many of them it is looked which are wanted still.
@@ -47,6 +51,8 @@ impl ChannelWorker {
                 ..config.channels.clone()
             }),
             authenticator: Authenticator::new(&config.auth, waker),
+            auth: config.auth.clone(),
+            retired: Vec::new(),
             waiting: Waiting::default(),
             forget_at: FORGET_AT,
             journal: Journal::default(),
@@ -55,10 +61,16 @@ impl ChannelWorker {
         }
     }
 
-    /// Takes other settings.
+    /// Takes other settings. Logins that the provider there was has in hand it
+    /// decides still; those that wait are for the new one.
     pub(super) fn reload(&mut self, config: &Config, waker: &Waker) {
         self.side.set_settings(config.channels.clone());
-        self.authenticator = Authenticator::new(&config.auth, waker);
+        if config.auth != self.auth {
+            let provider = Authenticator::new(&config.auth, waker);
+            self.auth = config.auth.clone();
+            self.retired
+                .push(std::mem::replace(&mut self.authenticator, provider));
+        }
     }
 
     pub(super) fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
@@ -72,9 +84,12 @@ impl ChannelWorker {
                 self.side.answer_auth(now, dropped, AuthVerdict::Failed);
             }
         }
-        while let Some((ticket, verdict)) = self.authenticator.poll() {
-            self.side.answer_auth(now, ticket, verdict);
+        for provider in self.retired.iter().chain([&self.authenticator]) {
+            while let Some((ticket, verdict)) = provider.poll() {
+                self.side.answer_auth(now, ticket, verdict);
+            }
         }
+        self.retired.retain(Authenticator::has_any_in_hand);
         while self.authenticator.is_free()
             && let Some(request) = self.waiting.pop(|ticket| self.side.wants(ticket))
         {
@@ -122,33 +137,20 @@ impl ChannelWorker {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
     use std::time::Duration;
 
     use super::*;
     use crate::core::bus::AuthAttempt;
     use crate::core::{ConnKey, Peer};
     use crate::server::config::FileConfig;
-    use crate::server::poller::{Poller, waker};
+    use crate::server::poller::{Events, Poller, waker};
     use crate::server::providers::signed_token::tests::{KEY, sign};
 
-    /// Whether a client gets in with a token that expires then, where the
-    /// gateway started while its machine's calendar was an hour slow.
-    fn gets_in(expires_at: u64) -> bool {
-        let data = tempfile::tempdir().unwrap();
-        let secret = data.path().join("key");
-        std::fs::write(&secret, KEY).unwrap();
-        let text = format!(
-            "[auth]\nprovider = \"signed-token\"\nsecret_file = \"{}\"\n",
-            secret.display()
-        );
-        let config = FileConfig::parse("test", &text).unwrap();
-        let config = config.resolve(1).unwrap();
-        let poller = Poller::new().unwrap();
-        let waker = waker(&poller, 0).unwrap();
-        let clock = Clock::started_too_early_by(Duration::from_hours(1));
-        let mut worker = ChannelWorker::new(&config, clock, &waker);
-        let claims = format!(r#"{{"sub":"eve","exp":{expires_at}}}"#);
-        let attempt = AuthAttempt {
+    /// A login of a client.
+    fn attempt(player: &str, login_token: String) -> ToChannels {
+        ToChannels::Auth(AuthAttempt {
             key: ConnKey {
                 slot: 0,
                 generation: 1,
@@ -158,16 +160,88 @@ mod tests {
             is_address_forgeable: false,
             stub_id: 0,
             broadcast: 0,
-            player: "eve".to_owned(),
-            login_token: sign(r#"{"alg":"HS256"}"#, &claims),
-        };
+            player: player.to_owned(),
+            login_token,
+        })
+    }
+
+    fn config(text: &str) -> Config {
+        let config = FileConfig::parse("test", text).unwrap();
+        config.resolve(1).unwrap()
+    }
+
+    /// Whether a client gets in with a token that expires then, where the
+    /// gateway started while its machine's calendar was an hour slow.
+    fn gets_in(expires_at: u64) -> bool {
+        let data = tempfile::tempdir().unwrap();
+        let secret = data.path().join("key");
+        std::fs::write(&secret, KEY).unwrap();
+        let config = config(&format!(
+            "[auth]\nprovider = \"signed-token\"\nsecret_file = \"{}\"\n",
+            secret.display()
+        ));
+        let poller = Poller::new().unwrap();
+        let waker = waker(&poller, 0).unwrap();
+        let clock = Clock::started_too_early_by(Duration::from_hours(1));
+        let mut worker = ChannelWorker::new(&config, clock, &waker);
+        let claims = format!(r#"{{"sub":"eve","exp":{expires_at}}}"#);
+        let login_token = sign(r#"{"alg":"HS256"}"#, &claims);
         let now = Time::from_secs(1);
-        worker.handle(now, SideId(0), ToChannels::Auth(attempt));
+        worker.handle(now, SideId(0), attempt("eve", login_token));
         worker.settle(now);
         match worker.poll_bus() {
             Some((_, ToConnections::AuthAnswer { admitted, .. })) => admitted,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn logins_that_a_provider_has_in_hand_are_decided_after_another_has_its_place() {
+        let service = TcpListener::bind("127.0.0.1:0").unwrap();
+        let config_of = |url: &str| {
+            config(&format!(
+                "[auth]\nprovider = \"http\"\nurl = \"{url}\"\ntimeout = \"1min\"\n"
+            ))
+        };
+        let first = config_of(&format!("http://{}/", service.local_addr().unwrap()));
+        let poller = Poller::new().unwrap();
+        let waker = waker(&poller, 0).unwrap();
+        let mut worker = ChannelWorker::new(&first, Clock::start(), &waker);
+        let now = Time::from_secs(1);
+        worker.handle(now, SideId(0), attempt("eve", "secret".to_owned()));
+        worker.settle(now);
+        // It is with the service when the settings change.
+        let (mut asked, _) = service.accept().unwrap();
+        worker.reload(&config_of("http://127.0.0.1:9/"), &waker);
+        assert_eq!(worker.retired.len(), 1);
+        let mut buffer = [0; 4096];
+        while !buffer.contains(&b'}') {
+            let _ = asked.read(&mut buffer).unwrap();
+        }
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        asked.write_all(answer).unwrap();
+        let patience = Some(Duration::from_secs(30));
+        poller.wait(patience, &mut Events::new()).unwrap();
+        worker.settle(now);
+        let answered = worker.poll_bus();
+        assert!(
+            matches!(
+                answered,
+                Some((_, ToConnections::AuthAnswer { admitted: true, .. }))
+            ),
+            "{answered:?}"
+        );
+        assert!(worker.retired.is_empty());
+    }
+
+    #[test]
+    fn a_provider_whose_settings_stay_stays() {
+        let poller = Poller::new().unwrap();
+        let waker = waker(&poller, 0).unwrap();
+        let same = config("[auth]\nprovider = \"http\"\nurl = \"http://127.0.0.1:9/\"\n");
+        let mut worker = ChannelWorker::new(&same, Clock::start(), &waker);
+        worker.reload(&same, &waker);
+        assert!(worker.retired.is_empty());
     }
 
     #[test]

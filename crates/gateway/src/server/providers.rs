@@ -67,6 +67,14 @@ impl Authenticator {
         }
     }
 
+    /// Whether verdicts are still to come, or to be polled.
+    pub(super) fn has_any_in_hand(&self) -> bool {
+        match self {
+            Self::Http(provider) => provider.has_any_in_hand(),
+            _ => false,
+        }
+    }
+
     /// The next verdict that has come later.
     pub(super) fn poll(&self) -> Option<(Ticket, AuthVerdict)> {
         match self {

@@ -88,6 +88,12 @@ impl HttpProvider {
         None
     }
 
+    /// Whether verdicts are still to come, or to be polled.
+    pub(super) fn has_any_in_hand(&self) -> bool {
+        let state = self.shared.lock();
+        state.in_hand > 0 || !state.verdicts.is_empty()
+    }
+
     pub(super) fn poll(&self) -> Option<(Ticket, AuthVerdict)> {
         self.shared.lock().verdicts.pop_front()
     }
