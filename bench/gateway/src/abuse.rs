@@ -22,6 +22,7 @@ mod source;
 mod storms;
 mod web;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -80,7 +81,7 @@ pub(crate) struct Plan {
     /// How long the attack lasts.
     #[arg(long = "for", default_value = "10s")]
     attack: Span,
-    /// How long after it the memory may take to be back.
+    /// How long after it the memory may take to be back; it ends as soon as it is.
     #[arg(long, default_value = "60s")]
     after: Span,
     /// The core that gateways are pinned to; left out, all.
@@ -244,6 +245,7 @@ fn attack(
     Ok(Row {
         abuse: abuse.name.to_owned(),
         faults: Vec::new(),
+        missed: BTreeSet::new(),
         notes: Vec::new(),
         void,
         seconds,

@@ -157,10 +157,13 @@ pub(crate) fn summary(runs: &[Run]) -> String {
             }
         }
     }
-    text.push_str(&row::table(runs.iter().filter_map(|run| match &run.what {
+    let abuses = runs.iter().filter_map(|run| match &run.what {
         What::Abuse(row) => Some((run.gateway.as_str(), &**row)),
         _ => None,
-    })));
+    });
+    let abuses: Vec<_> = abuses.collect();
+    text.push_str(&row::table(abuses.iter().copied()));
+    text.push_str(&row::missed(&abuses));
     for ((mode, players, gateway), mut ratios) in ratios {
         let spread = spread(&mut ratios, 2);
         let _ = writeln!(

@@ -1,6 +1,7 @@
 //! One abuse's row: figures with and without the attacker, and whether they meet
 //! the goal.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,55 @@ const GENERATOR_MS: f64 = 10.0;
 
 /// The log may grow so fast under an attack, megabytes a second.
 const LOG_MB_PER_S: f64 = 1.0;
+
+/// What a row has to meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Goal {
+    /// There was an attack to stand up to.
+    Attack,
+    /// The gateway is there at the end.
+    Alive,
+    /// The 99th percentile of ages.
+    Latency,
+    /// Nothing is lost and nobody's connection ends.
+    Delivery,
+    /// Newcomers are let in, soon.
+    Newcomers,
+    /// Questions for the health are answered well.
+    Health,
+    /// The memory is back.
+    Memory,
+    /// Little comes back before a login.
+    Reflection,
+}
+
+impl Goal {
+    const ALL: [Self; 8] = [
+        Self::Attack,
+        Self::Alive,
+        Self::Latency,
+        Self::Delivery,
+        Self::Newcomers,
+        Self::Health,
+        Self::Memory,
+        Self::Reflection,
+    ];
+
+    /// What it asks for, in words.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Attack => "there was an attack",
+            Self::Alive => "the gateway lives",
+            Self::Latency => "p99 at most doubled and below 100 ms",
+            Self::Delivery => "nothing lost, no connection ended",
+            Self::Newcomers => "newcomers let in within a second",
+            Self::Health => "health answered well",
+            Self::Memory => "memory back within 10 MB",
+            Self::Reflection => "at most three bytes back for each before a login",
+        }
+    }
+}
 
 /// How old what arrived was in one phase.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -127,6 +177,9 @@ pub(crate) struct Row {
     pub(crate) abuse: String,
     /// Why the goal was missed; met where nothing is.
     pub(crate) faults: Vec<String>,
+    /// Which parts of it were.
+    #[serde(default)]
+    pub(crate) missed: BTreeSet<Goal>,
     /// What else is to be known of the figures.
     pub(crate) notes: Vec<String>,
     /// Why there was no attack to stand up to, where there was none.
@@ -162,40 +215,54 @@ impl Row {
     /// back to the attacker is held against what it sent.
     pub(super) fn judge(&mut self, reflects: bool) {
         let mut faults = Vec::new();
-        let mut fault = |is_so: bool, what: String| {
+        let mut missed = BTreeSet::new();
+        let mut fault = |is_so: bool, goal: Goal, what: String| {
             if is_so {
                 faults.push(what);
+                missed.insert(goal);
             }
         };
         if let Some(why) = &self.void {
-            fault(true, why.clone());
+            fault(true, Goal::Attack, why.clone());
         }
         if let Some(how) = &self.ended {
-            fault(true, format!("the gateway ended: {how}"));
+            fault(true, Goal::Alive, format!("the gateway ended: {how}"));
         }
         let (quiet, attacked) = (self.quiet.p99_ms(), self.attacked.p99_ms());
         fault(
             attacked > P99_TIMES * quiet,
+            Goal::Latency,
             format!("p99 {:.1} times as long", attacked / quiet.max(0.001)),
         );
-        fault(attacked > P99_MS, format!("p99 {attacked:.0} ms"));
+        fault(
+            attacked > P99_MS,
+            Goal::Latency,
+            format!("p99 {attacked:.0} ms"),
+        );
         let lost = &self.lost;
         fault(
             lost.updates + lost.messages > 0,
+            Goal::Delivery,
             format!("lost {} states, {} messages", lost.updates, lost.messages),
         );
         fault(
             lost.connections > 0,
+            Goal::Delivery,
             format!(
                 "{} connections ended ({})",
                 lost.connections,
                 lost.why.as_deref().unwrap_or("no reason")
             ),
         );
-        fault(lost.wrong > 0, format!("{} updates wrong", lost.wrong));
+        fault(
+            lost.wrong > 0,
+            Goal::Delivery,
+            format!("{} updates wrong", lost.wrong),
+        );
         let newcomers = &self.newcomers;
         fault(
             newcomers.refused > 0,
+            Goal::Newcomers,
             format!(
                 "{} of {} newcomers not let in ({})",
                 newcomers.refused,
@@ -205,11 +272,13 @@ impl Row {
         );
         fault(
             newcomers.slow > 0,
+            Goal::Newcomers,
             format!("{} of {} logins slow", newcomers.slow, newcomers.came),
         );
         let health = &self.health;
         fault(
             health.unwell + health.unanswered > 0,
+            Goal::Health,
             format!(
                 "health: {} well, {} not, {} unanswered",
                 health.well, health.unwell, health.unanswered
@@ -218,14 +287,17 @@ impl Row {
         let more_mb = self.memory.after_mb - self.memory.before_mb;
         fault(
             more_mb > MEMORY_MB,
+            Goal::Memory,
             format!("{more_mb:.0} MB more after {:.0} s", self.memory.after_s),
         );
         let reflected = self.effort.received_bytes as f64 / self.effort.sent_bytes.max(1) as f64;
         fault(
             reflects && reflected > REFLECTION,
+            Goal::Reflection,
             format!("reflects {reflected:.1} times"),
         );
         self.faults = faults;
+        self.missed = missed;
         self.take_notes(reflects.then_some(reflected));
     }
 
@@ -331,6 +403,27 @@ pub(crate) fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a Row)>) -> Strin
     text
 }
 
+/// Which rows missed which part of the goal, a line of Markdown each; the parts
+/// that all rows met are left out.
+pub(crate) fn missed(rows: &[(&str, &Row)]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let met = rows.iter().filter(|(_, row)| row.is_met()).count();
+    let mut text = format!("\n{met} of {} rows met the goal.\n", rows.len());
+    for goal in Goal::ALL {
+        let names: Vec<String> = rows
+            .iter()
+            .filter(|(_, row)| row.missed.contains(&goal))
+            .map(|(gateway, row)| format!("`{}` ({gateway})", row.abuse))
+            .collect();
+        if !names.is_empty() {
+            let _ = writeln!(text, "- Missed: {}: {}", goal.text(), names.join(", "));
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,6 +446,7 @@ mod tests {
         Row {
             abuse: "none".into(),
             faults: Vec::new(),
+            missed: BTreeSet::new(),
             notes: Vec::new(),
             void: None,
             seconds: 5.0,
@@ -403,6 +497,23 @@ mod tests {
         assert_eq!(faults(|row| row.memory.after_mb = 10.5).len(), 1);
         assert_eq!(faults(|row| row.void = Some("nothing".into())).len(), 1);
         assert_eq!(faults(|row| row.ended = Some("signal 6".into())).len(), 1);
+    }
+
+    #[test]
+    fn rows_are_named_under_the_parts_of_the_goal_that_they_missed() {
+        let mut slow = row(30.0, 101.0);
+        slow.memory.after_mb = 11.0;
+        let mut fine = row(30.0, 31.0);
+        slow.judge(false);
+        fine.judge(false);
+        let text = missed(&[("old", &slow), ("new", &fine)]);
+        assert_eq!(
+            text,
+            "\n1 of 2 rows met the goal.\n\
+             - Missed: p99 at most doubled and below 100 ms: `none` (old)\n\
+             - Missed: memory back within 10 MB: `none` (old)\n"
+        );
+        assert_eq!(missed(&[]), "");
     }
 
     #[test]
