@@ -280,7 +280,7 @@ fn an_unfinished_frame_before_the_login_is_no_longer_than_a_login() {
     let mut attacker = Peer::connect(server.clients()[0]);
     let header = frame_header(60_000, Compression::None);
     let _ = attacker.stream.write_all(&header);
-    let _ = attacker.stream.write_all(&[7; 20 << 10]);
+    let _ = attacker.stream.write_all(&vec![7; 20 << 10]);
     assert!(attacker.next().is_none());
     let line = "gateway_over_budget_total{peer=\"client\",budget=\"login_bytes\"}";
     assert!(metric(&server, line) >= 1.0);
@@ -293,7 +293,7 @@ fn an_unfinished_frame_before_the_login_is_no_longer_than_a_login() {
         &[0x0a, 4],
         &b"test"[..],
         &[0x12, 0x80, 0xc0, 0x02],
-        &[b't'; 40 << 10],
+        &vec![b't'; 40 << 10],
     ]
     .concat();
     let login = frame(AUTH, &token);
