@@ -4,8 +4,8 @@
 //! - [`Shares`] and [`Places`]: a bounded number of places, shared out by
 //!   address; who has most makes room for a newcomer with its oldest.
 //! - [`household`]: what counts as one address.
-//! - [`LineRate`], [`SharedLineRate`]: which lines of a log are written when
-//!   peers cause them without end.
+//! - [`LineRate`]: which lines of a log are written when peers cause them without
+//!   end.
 //! - [`SpareFiles`]: file descriptors in reserve.
 
 mod household;
@@ -15,7 +15,7 @@ mod shares;
 mod spare_files;
 
 pub use household::household;
-pub use line_rate::{LineRate, SharedLineRate};
+pub use line_rate::LineRate;
 pub use places::Places;
 pub use shares::Shares;
 pub use spare_files::SpareFiles;

@@ -1,8 +1,7 @@
 //! Log lines of one kind, held to a rate: what peers can cause without end is
 //! not to become lines without end.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Decides which lines of one kind are written, and counts the others.
 ///
@@ -63,32 +62,6 @@ impl LineRate {
     }
 }
 
-/// The same for several threads, by a clock of its own.
-#[derive(Debug)]
-pub struct SharedLineRate {
-    since: Instant,
-    rate: Mutex<LineRate>,
-}
-
-impl SharedLineRate {
-    /// So many lines in each second, of all threads together.
-    #[must_use]
-    pub fn new(lines_per_s: u32) -> Self {
-        Self {
-            since: Instant::now(),
-            rate: Mutex::new(LineRate::new(lines_per_s)),
-        }
-    }
-
-    /// As [`LineRate::due`].
-    pub fn due(&self) -> Option<u64> {
-        let now = self.since.elapsed();
-        // No step under the lock can stop half-way.
-        let rate = self.rate.lock();
-        rate.unwrap_or_else(PoisonError::into_inner).due(now)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,18 +79,5 @@ mod tests {
         assert_eq!(rate.take_left_out(Duration::from_millis(2_999)), None);
         assert_eq!(rate.take_left_out(Duration::from_secs(3)), Some(497));
         assert_eq!(rate.take_left_out(Duration::from_secs(9)), None);
-    }
-
-    #[test]
-    fn threads_share_a_rate() {
-        let rate = SharedLineRate::new(5);
-        let lines: usize = std::thread::scope(|scope| {
-            let flood = || (0..1000).filter(|_| rate.due().is_some()).count();
-            let threads: Vec<_> = (0..2).map(|_| scope.spawn(flood)).collect();
-            threads.into_iter().map(|it| it.join().unwrap()).sum()
-        });
-        // However slow the machine is: five in each second that was begun.
-        let seconds = rate.since.elapsed().as_secs() as usize + 1;
-        assert!((5..=5 * seconds).contains(&lines), "{lines}");
     }
 }

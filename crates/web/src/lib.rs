@@ -19,7 +19,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-use lagometer_limits::{SharedLineRate, SpareFiles};
+use lagometer_limits::{LineRate, SpareFiles};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::warn;
 
@@ -123,7 +123,7 @@ pub fn serve(
 
 fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
     let mut table = Table::default();
-    let warnings = SharedLineRate::new(1);
+    let (started, mut warnings) = (Instant::now(), LineRate::new(1));
     // Health is answered even while the process has used up its files.
     let mut spare = SpareFiles::new(1);
     loop {
@@ -144,7 +144,15 @@ fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
             connection.advance(now, |line| answer_line(line, &answer)) == Progress::Goes
         });
         if ready.listener {
-            accept(now, listener, &mut table, &mut spare, &warnings, &answer);
+            let refused = accept(now, listener, &mut table, &mut spare, &answer);
+            if let Err(error) = refused {
+                if let Some(left_out) = warnings.due(now - started) {
+                    warn!(%error, left_out, "cannot accept requests for a while");
+                }
+                // Who is there is older than who cannot come.
+                table.evict();
+                thread::sleep(PAUSE);
+            }
         }
     }
 }
@@ -192,9 +200,8 @@ fn accept(
     listener: &TcpListener,
     table: &mut Table,
     spare: &mut SpareFiles,
-    warnings: &SharedLineRate,
     answer: &impl Fn(&str) -> Answer,
-) {
+) -> io::Result<()> {
     for _ in 0..ACCEPTED_AT_ONCE {
         match listener.accept() {
             Ok((stream, address)) => {
@@ -206,22 +213,15 @@ fn accept(
                 }
             }
             Err(error) => match error.kind() {
-                ErrorKind::WouldBlock => return,
+                ErrorKind::WouldBlock => return Ok(()),
                 // It went again before it was accepted.
                 ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                 _ if spare.give_up() => {}
-                _ => {
-                    if let Some(left_out) = warnings.due() {
-                        warn!(%error, left_out, "cannot accept requests for a while");
-                    }
-                    // Who is there is older than who cannot come.
-                    table.evict();
-                    thread::sleep(PAUSE);
-                    return;
-                }
+                _ => return Err(error),
             },
         }
     }
+    Ok(())
 }
 
 /// What a request line is answered.

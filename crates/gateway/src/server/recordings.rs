@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use lagometer_limits::SharedLineRate;
+use lagometer_limits::LineRate;
 use tracing::{info, warn};
 
 use crate::core::Recording;
@@ -130,8 +130,9 @@ impl Waiting {
 
 /// The thread's life.
 fn write_all(folder: &Path, waiting: &Waiting) {
-    let recorded = SharedLineRate::new(LINES_PER_S);
-    let failed = SharedLineRate::new(LINES_PER_S);
+    let started = Instant::now();
+    let mut recorded = LineRate::new(LINES_PER_S);
+    let mut failed = LineRate::new(LINES_PER_S);
     while let Some(recording) = waiting.next() {
         let connection = recording.id.map_or(0, |id| id.0);
         let now = SystemTime::now()
@@ -140,12 +141,12 @@ fn write_all(folder: &Path, waiting: &Waiting) {
         let name = format!("session_{connection}_{}", now.as_millis());
         match write(folder, &name, &recording.file) {
             Ok(path) => {
-                if let Some(left_out) = recorded.due() {
+                if let Some(left_out) = recorded.due(started.elapsed()) {
                     info!(connection, path = %path.display(), left_out, "recorded");
                 }
             }
             Err(error) => {
-                if let Some(left_out) = failed.due() {
+                if let Some(left_out) = failed.due(started.elapsed()) {
                     warn!(name, %error, left_out, "a recording cannot be written");
                 }
             }

@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use lagometer_limits::SharedLineRate;
+use lagometer_limits::LineRate;
 
 use crate::core::{AuthRequest, AuthVerdict, Peer, Ticket};
 use crate::server::journal::LINES_PER_S;
@@ -38,7 +38,8 @@ struct Shared {
     work: Condvar,
     waker: Waker,
     /// Of warnings, which any client that logs in may cause.
-    warnings: SharedLineRate,
+    warnings: Mutex<LineRate>,
+    started: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +57,8 @@ impl HttpProvider {
             state: Mutex::default(),
             work: Condvar::new(),
             waker,
-            warnings: SharedLineRate::new(LINES_PER_S),
+            warnings: Mutex::new(LineRate::new(LINES_PER_S)),
+            started: Instant::now(),
         });
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .timeout_global(Some(timeout))
@@ -112,6 +114,13 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a warning is to be written, and how many were not before it.
+    fn warning_is_due(&self) -> Option<u64> {
+        let warnings = self.warnings.lock();
+        let mut warnings = warnings.unwrap_or_else(PoisonError::into_inner);
+        warnings.due(self.started.elapsed())
+    }
+
     /// The next to ask about; none when the provider is no more.
     fn next(&self) -> Option<AuthRequest> {
         let mut state = self.lock();
@@ -133,7 +142,7 @@ impl Shared {
 /// One thread's life.
 fn run(agent: &ureq::Agent, url: &str, shared: &Shared) {
     while let Some(request) = shared.next() {
-        let verdict = ask(agent, url, &request, &shared.warnings);
+        let verdict = ask(agent, url, &request, shared);
         let mut state = shared.lock();
         state.in_hand -= 1;
         state.verdicts.push_back((request.ticket, verdict));
@@ -143,12 +152,7 @@ fn run(agent: &ureq::Agent, url: &str, shared: &Shared) {
     }
 }
 
-fn ask(
-    agent: &ureq::Agent,
-    url: &str,
-    request: &AuthRequest,
-    warnings: &SharedLineRate,
-) -> AuthVerdict {
+fn ask(agent: &ureq::Agent, url: &str, request: &AuthRequest, shared: &Shared) -> AuthVerdict {
     let body = serde_json::json!({
         "player": request.player,
         "loginToken": request.login_token,
@@ -167,13 +171,13 @@ fn ask(
         Ok(404) => AuthVerdict::WrongPlayer,
         Ok(401 | 403) => AuthVerdict::WrongLogin,
         Ok(status) => {
-            if let Some(left_out) = warnings.due() {
+            if let Some(left_out) = shared.warning_is_due() {
                 tracing::warn!(status, left_out, "the login service gave no verdict");
             }
             AuthVerdict::Failed
         }
         Err(error) => {
-            if let Some(left_out) = warnings.due() {
+            if let Some(left_out) = shared.warning_is_due() {
                 tracing::warn!(%error, left_out, "the login service cannot be asked");
             }
             AuthVerdict::Failed
