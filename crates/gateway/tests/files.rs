@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use socket2::{Domain, Socket, Type};
 
 /// Longer than anything here takes on a machine that is busy with others.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// AUTH of player "test" with the token "test".
 const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
@@ -27,7 +27,7 @@ fn socket() -> Socket {
 fn connect(socket: Socket, at: SocketAddr) -> TcpStream {
     socket.connect(&at.into()).unwrap();
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 

@@ -19,7 +19,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/lab/src/emu/",
     "crates/lab/src/live/",
     "crates/lab/src/net/",
-    "crates/far/",
+    "crates/remote/",
     "crates/guest/",
     "crates/cluster/",
     "crates/instruments/",
@@ -55,7 +55,7 @@ const UNSEEDED: &[&str] = &[
 /// and the one where a library insists on the system's randomness and the
 /// result is held to one size.
 const UNFORESEEABLE_PLACES: &[&str] = &[
-    "crates/far/src/randomness.rs",
+    "crates/remote/src/randomness.rs",
     "crates/gateway/src/server/randomness.rs",
     "crates/transport/src/webrtc/dtls.rs",
     "crates/gateway/src/server/carrier/kcp/cookie.rs",

@@ -220,8 +220,8 @@ mod tests {
         }
         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         asked.write_all(answer).unwrap();
-        let patience = Some(Duration::from_secs(30));
-        poller.wait(patience, &mut Events::new()).unwrap();
+        let timeout = Some(Duration::from_secs(30));
+        poller.wait(timeout, &mut Events::new()).unwrap();
         worker.settle(now);
         let answered = worker.poll_bus();
         assert!(
