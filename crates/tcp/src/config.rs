@@ -98,7 +98,7 @@ pub struct Config {
     /// Smallest and largest send buffer in bytes of memory (`tcp_wmem`).
     pub send_buffer: (u32, u32),
     /// Whether the receive buffer grows with the bandwidth-delay product
-    /// (`tcp_moderate_rcvbuf`).
+    /// (`tcp_moderate_rcvbuf`); off when the application set `SO_RCVBUF`.
     pub tune_receive_buffer: bool,
     /// Whether the send buffer grows with the congestion window; off when the
     /// application set `SO_SNDBUF`.
@@ -106,6 +106,11 @@ pub struct Config {
     /// `TCP_NOTSENT_LOWAT`: a write takes no more while so many bytes were
     /// written and not yet sent once; none in Linux's default.
     pub not_sent_low_water: Option<u32>,
+    /// Bytes that the kernel leaves for headers in every buffer it sends from
+    /// (`MAX_TCP_HEADER`), by which the send buffer is sized: 320 where the
+    /// kernel was built with wireless networks, as distributions do; 192 in a
+    /// small one.
+    pub header_room: u32,
     /// Path-MTU probing.
     pub mtu_probing: MtuProbing,
     /// Keep-alive; none in Linux's default.
@@ -155,6 +160,7 @@ impl Default for Config {
             tune_receive_buffer: true,
             tune_send_buffer: true,
             not_sent_low_water: None,
+            header_room: 320,
             mtu_probing: MtuProbing::Off,
             keep_alive: None,
             user_timeout: None,

@@ -6,25 +6,55 @@ use std::collections::VecDeque;
 use crate::Seq;
 use crate::wire::SackBlock;
 
-/// Bytes of memory a received packet costs beside its bytes: the kernel's
-/// buffer (256), the shared information at the buffer's end (320).
-const BUFFER_COST: u32 = 256;
-const SHARED_COST: u32 = 320;
-/// Packets whose memory is held together (the kernel's `MAX_SKB_FRAGS`).
-const PACKETS_TOGETHER: u32 = 17;
+/// Bytes of memory that a packet costs beside its bytes: the kernel's
+/// `sk_buff`, what its fragments share at the end of its block
+/// (`skb_shared_info`), and what is left free before a received packet.
+pub(crate) const BUFFER_COST: u32 = 256;
+pub(crate) const SHARED_COST: u32 = 320;
+const HEADROOM: u32 = 64;
 
-/// Memory that a packet with so much payload holds, headers included, in the
-/// kernel's cache lines.
-pub(crate) const fn memory_of(payload: u32) -> u32 {
-    (payload + 64 + 66).next_multiple_of(64) + SHARED_COST + BUFFER_COST
+/// What a packet costs in memory that came out of a TUN device (Linux 6.1
+/// `tun_alloc_skb`, `__alloc_skb`): its bytes lie in one block, whose size is a
+/// power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// All of it.
+    pub(crate) memory: u32,
+    /// What is free at the end of the block: smaller packets that follow are
+    /// copied there and cost nothing (`skb_try_coalesce`).
+    spare: u32,
 }
 
-/// Packets received in order and held together.
+impl Cost {
+    /// Of a packet of so many bytes, headers included.
+    pub(crate) const fn of(packet: u32) -> Self {
+        let needed = (packet + HEADROOM).next_multiple_of(64) + SHARED_COST;
+        let block = needed.next_power_of_two();
+        Self {
+            memory: block + BUFFER_COST,
+            spare: block - SHARED_COST - HEADROOM - packet,
+        }
+    }
+}
+
+/// Packets held in one block of memory.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     bytes: u32,
     memory: u32,
-    packets: u32,
+    spare: u32,
+}
+
+impl Held {
+    /// Copies bytes that follow into the rest of the block, if they fit.
+    const fn takes(&mut self, bytes: u32) -> bool {
+        let fits = bytes <= self.spare;
+        if fits {
+            self.spare -= bytes;
+            self.bytes += bytes;
+        }
+        fits
+    }
 }
 
 /// Bytes beyond a hole.
@@ -33,11 +63,14 @@ struct Island {
     seq: Seq,
     bytes: Vec<u8>,
     fin: bool,
-    memory: u32,
-    packets: u32,
+    parts: Vec<Held>,
 }
 
 impl Island {
+    fn memory(&self) -> u32 {
+        self.parts.iter().map(|part| part.memory).sum()
+    }
+
     fn end(&self) -> Seq {
         self.seq + self.bytes.len() as u32 + u32::from(self.fin)
     }
@@ -80,34 +113,37 @@ impl Received {
         self.ready.len()
     }
 
+    /// Bytes that lie in one block at the front.
+    pub(crate) fn first(&self) -> usize {
+        self.held.front().map_or(0, |held| held.bytes as usize)
+    }
+
     /// Whether nothing is out of order.
     pub(crate) fn has_no_islands(&self) -> bool {
         self.islands.is_empty()
     }
 
-    /// Appends bytes that came in order, at a cost of `memory`.
-    pub(crate) fn append(&mut self, bytes: &[u8], memory: u32) {
-        self.hold(bytes.len() as u32, memory);
-        self.memory += memory;
+    /// Appends bytes that came in order in a packet of this cost.
+    pub(crate) fn append(&mut self, bytes: &[u8], cost: Cost) {
+        self.memory += cost.memory;
+        self.hold(Held {
+            bytes: bytes.len() as u32,
+            memory: cost.memory,
+            spare: cost.spare,
+        });
         self.ready.extend(bytes);
     }
 
-    fn hold(&mut self, bytes: u32, memory: u32) {
-        match self.held.back_mut() {
-            Some(last) if last.packets < PACKETS_TOGETHER => {
-                let memory = memory.saturating_sub(BUFFER_COST);
-                last.bytes += bytes;
-                last.memory += memory;
-                last.packets += 1;
-                // The caller adds the whole of it.
-                self.memory = self.memory.saturating_sub(BUFFER_COST);
-            }
-            _ => self.held.push_back(Held {
-                bytes,
-                memory,
-                packets: 1,
-            }),
+    /// Puts a packet last among those in order (Linux 6.1 `tcp_queue_rcv`); its
+    /// memory is counted already.
+    fn hold(&mut self, packet: Held) {
+        if let Some(last) = self.held.back_mut()
+            && last.takes(packet.bytes)
+        {
+            self.memory = self.memory.saturating_sub(packet.memory);
+            return;
         }
+        self.held.push_back(packet);
     }
 
     /// Copies out what is ready, as much as fits.
@@ -135,7 +171,7 @@ impl Received {
 
     /// Takes bytes that came out of order (Linux 6.1 `tcp_data_queue_ofo`). What
     /// overlaps is kept once.
-    pub(crate) fn insert(&mut self, seq: Seq, bytes: &[u8], fin: bool) -> Placed {
+    pub(crate) fn insert(&mut self, seq: Seq, bytes: &[u8], fin: bool, cost: Cost) -> Placed {
         let end = seq + bytes.len() as u32 + u32::from(fin);
         let mut at = self
             .islands
@@ -172,13 +208,7 @@ impl Received {
         }
         let skip = (skip as usize).min(cut);
         let fresh = &bytes[skip.min(bytes.len())..cut.min(bytes.len())];
-        self.add_island(
-            at,
-            seq + skip as u32,
-            fresh,
-            fin,
-            memory_of(bytes.len() as u32),
-        );
+        self.add_island(at, seq + skip as u32, fresh, fin, cost);
         Placed {
             duplicate,
             is_new: true,
@@ -191,37 +221,44 @@ impl Received {
             && !after.end().after(end)
         {
             extend(duplicate, after.seq, after.end());
-            self.memory = self.memory.saturating_sub(after.memory);
+            self.memory = self.memory.saturating_sub(after.memory());
             self.islands.remove(at);
         }
         at
     }
 
-    fn add_island(&mut self, at: usize, seq: Seq, bytes: &[u8], fin: bool, memory: u32) {
+    fn add_island(&mut self, at: usize, seq: Seq, bytes: &[u8], fin: bool, cost: Cost) {
+        let part = Held {
+            bytes: bytes.len() as u32,
+            memory: cost.memory,
+            spare: cost.spare,
+        };
         if let Some(before) = at
             .checked_sub(1)
             .and_then(|index| self.islands.get_mut(index))
             && before.end() == seq
             && !before.fin
-            && before.packets < PACKETS_TOGETHER
         {
-            let memory = memory - BUFFER_COST;
             before.bytes.extend_from_slice(bytes);
             before.fin = fin;
-            before.memory += memory;
-            before.packets += 1;
-            self.memory += memory;
+            let is_taken = before
+                .parts
+                .last_mut()
+                .is_some_and(|last| last.takes(part.bytes));
+            if !is_taken {
+                before.parts.push(part);
+                self.memory += part.memory;
+            }
             return;
         }
-        self.memory += memory;
+        self.memory += part.memory;
         self.islands.insert(
             at,
             Island {
                 seq,
                 bytes: bytes.to_vec(),
                 fin,
-                memory,
-                packets: 1,
+                parts: vec![part],
             },
         );
     }
@@ -243,15 +280,25 @@ impl Received {
                 );
             }
             if !island.end().after(*next) {
-                self.memory = self.memory.saturating_sub(island.memory);
+                self.memory = self.memory.saturating_sub(island.memory());
                 continue;
             }
             let known = ((*next - island.seq) as usize).min(island.bytes.len());
-            self.hold((island.bytes.len() - known) as u32, island.memory);
             self.ready.extend(&island.bytes[known..]);
             *next = island.end();
-            if island.fin {
-                advanced.fin = true;
+            advanced.fin = island.fin;
+            let mut skip = known as u32;
+            for mut part in island.parts {
+                let skipped = skip.min(part.bytes);
+                skip -= skipped;
+                part.bytes -= skipped;
+                if part.bytes == 0 && skipped > 0 {
+                    self.memory = self.memory.saturating_sub(part.memory);
+                } else {
+                    self.hold(part);
+                }
+            }
+            if advanced.fin {
                 break;
             }
         }
@@ -267,7 +314,7 @@ impl Received {
         while self.memory > limit
             && let Some(last) = self.islands.pop_back()
         {
-            self.memory = self.memory.saturating_sub(last.memory);
+            self.memory = self.memory.saturating_sub(last.memory());
             dropped = true;
         }
         dropped
@@ -285,21 +332,35 @@ impl Received {
             self.held.push_back(Held {
                 bytes,
                 memory: cost,
-                packets: PACKETS_TOGETHER,
+                spare: 0,
             });
             memory += cost;
         }
         for island in &mut self.islands {
-            island.memory = packed(island.bytes.len() as u32).min(island.memory);
-            memory += island.memory;
+            let bytes = island.bytes.len() as u32;
+            let cost = packed(bytes).min(island.memory());
+            island.parts = vec![Held {
+                bytes,
+                memory: cost,
+                spare: 0,
+            }];
+            memory += cost;
         }
         self.memory = memory;
+    }
+
+    /// Drops everything in order: nobody will read it.
+    pub(crate) fn clear_ready(&mut self) {
+        self.ready.clear();
+        for held in self.held.drain(..) {
+            self.memory = self.memory.saturating_sub(held.memory);
+        }
     }
 
     /// Drops everything out of order.
     pub(crate) fn clear_islands(&mut self) {
         for island in self.islands.drain(..) {
-            self.memory = self.memory.saturating_sub(island.memory);
+            self.memory = self.memory.saturating_sub(island.memory());
         }
     }
 }
@@ -319,7 +380,7 @@ fn extend(duplicate: &mut Option<SackBlock>, start: Seq, end: Seq) {
 
 #[cfg(test)]
 mod tests {
-    use super::Received;
+    use super::{Cost, Received};
     use crate::Seq;
     use crate::wire::SackBlock;
 
@@ -332,10 +393,10 @@ mod tests {
     #[test]
     fn a_filled_hole_brings_what_lies_behind_it_and_frees_its_memory() {
         let mut received = Received::default();
-        received.insert(Seq(3), b"def", false);
-        received.insert(Seq(6), b"ghi", true);
+        received.insert(Seq(3), b"def", false, Cost::of(60));
+        received.insert(Seq(6), b"ghi", true, Cost::of(60));
         let mut next = Seq(0);
-        received.append(b"abc", 700);
+        received.append(b"abc", Cost::of(55));
         next += 3;
         assert!(received.advance(&mut next).fin);
         assert_eq!(next, Seq(10));
@@ -344,11 +405,26 @@ mod tests {
     }
 
     #[test]
+    fn small_packets_lie_in_the_block_of_the_one_before_as_far_as_it_goes() {
+        // Linux 6.1 `tcp_try_coalesce`; a block of 512 holds 75 bytes more.
+        let mut received = Received::default();
+        received.append(&[1], Cost::of(53));
+        assert_eq!(received.memory(), 768);
+        received.append(&[2; 50], Cost::of(102));
+        assert_eq!(received.memory(), 768);
+        received.append(&[3; 50], Cost::of(102));
+        assert_eq!(received.memory(), 1_536);
+        assert_eq!(Cost::of(1_500).memory, 2_304);
+        read_all(&mut received);
+        assert_eq!(received.memory(), 0);
+    }
+
+    #[test]
     fn overlaps_are_kept_once_and_reported() {
         let mut received = Received::default();
-        received.insert(Seq(10), b"aaaa", false);
-        received.insert(Seq(20), b"cccc", false);
-        let placed = received.insert(Seq(12), b"aabbbbbbcc", false);
+        received.insert(Seq(10), b"aaaa", false, Cost::of(60));
+        received.insert(Seq(20), b"cccc", false, Cost::of(60));
+        let placed = received.insert(Seq(12), b"aabbbbbbcc", false, Cost::of(60));
         assert!(placed.is_new);
         assert_eq!(
             placed.duplicate,
@@ -357,7 +433,7 @@ mod tests {
                 end: Seq(14)
             })
         );
-        let again = received.insert(Seq(12), b"aa", false);
+        let again = received.insert(Seq(12), b"aa", false, Cost::of(60));
         assert!(!again.is_new);
         let mut next = Seq(10);
         received.advance(&mut next);
@@ -369,7 +445,7 @@ mod tests {
     fn pruning_drops_the_furthest_first() {
         let mut received = Received::default();
         for i in 0..100 {
-            received.insert(Seq(10 + i * 10), b"x", false);
+            received.insert(Seq(10 + i * 10), b"x", false, Cost::of(60));
         }
         assert!(received.prune(received.memory() / 2));
         let mut next = Seq(10);

@@ -50,6 +50,9 @@ pub(crate) struct Sent {
     pub(crate) syn: bool,
     pub(crate) fin: bool,
     pub(crate) push: bool,
+    /// The last of those that left in one buffer: what is lost of a buffer is
+    /// sent again in one burst.
+    pub(crate) ends_buffer: bool,
     pub(crate) marks: Marks,
     /// When it was last sent.
     pub(crate) at: Instant,
@@ -214,6 +217,7 @@ impl SentQueue {
         first.payload = payload;
         first.fin = false;
         first.push = false;
+        first.ends_buffer = true;
         second.seq = begin;
         second.payload -= payload;
         second.syn = false;
@@ -230,6 +234,7 @@ impl SentQueue {
         first.payload += next.payload;
         first.fin |= next.fin;
         first.push |= next.push;
+        first.ends_buffer |= next.ends_buffer;
         first.overhead += next.overhead;
         if next.marks.has(Marks::EVER_RETRANSMITTED) {
             first.marks.set(Marks::EVER_RETRANSMITTED);

@@ -12,8 +12,6 @@ pub(crate) struct Piece {
     pub(crate) length: u32,
     pub(crate) push: bool,
     pub(crate) fin: bool,
-    /// Whether memory beyond the payload is charged to it.
-    pub(crate) charged: bool,
 }
 
 /// Send buffer and write queue.
@@ -73,12 +71,10 @@ impl Unsent {
             return self.pieces.pop_front();
         }
         first.length -= length;
-        let charged = std::mem::take(&mut first.charged);
         Some(Piece {
             length,
             push: false,
             fin: false,
-            charged,
         })
     }
 

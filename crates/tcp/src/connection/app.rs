@@ -1,15 +1,13 @@
 //! What the application does: write, read, close (Linux 6.1 `tcp_sendmsg`,
 //! `tcp_recvmsg`, `tcp_close`).
 
-use super::transmit::{PIECE_COST, Push};
+use super::transmit::Push;
 use super::{Connection, State};
 use crate::Instant;
 use crate::config::KeepAlive;
+use crate::received::{BUFFER_COST, SHARED_COST};
 use crate::state::CloseReason;
 use crate::unsent::Piece;
-
-/// Segments of one piece of the write queue at most.
-const PIECE_SEGMENTS: u32 = 44;
 
 impl Connection {
     /// Writes bytes; returns how many found room, 0 when there is none or the
@@ -27,7 +25,7 @@ impl Connection {
         let mut written = 0;
         while written < bytes.len() {
             let mss = self.current_mss();
-            let most = mss * self.burst_segments(mss).clamp(1, PIECE_SEGMENTS);
+            let most = self.size_goal(mss);
             let room = self.snd.unsent.last_mut().map_or(0, |piece| {
                 if piece.fin {
                     0
@@ -41,11 +39,9 @@ impl Connection {
                     self.snd.no_space = true;
                     break;
                 }
-                self.snd.unsent.push(Piece {
-                    charged: true,
-                    ..Piece::default()
-                });
-                self.snd.overhead += PIECE_COST;
+                self.snd.unsent.push(Piece::default());
+                self.snd.released = false;
+                self.snd.overhead += self.piece_cost();
                 self.restart_after_idle();
                 room = most;
             }
@@ -56,6 +52,7 @@ impl Connection {
                 piece.push = false;
             }
             self.snd.unsent.append(&bytes[written..written + length]);
+            self.set_memory_aside();
             self.snd.write += length as u32;
             written += length;
             if written < bytes.len() && self.is_full_piece(most) {
@@ -80,6 +77,37 @@ impl Connection {
         self.config
             .not_sent_low_water
             .is_none_or(|mark| factor * not_sent < u64::from(mark))
+    }
+
+    /// How much of a long write goes into one piece: whole segments, as many as
+    /// fit into the largest burst and into half of the peer's window (Linux 6.1
+    /// `tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
+    fn size_goal(&self, mss: u32) -> u32 {
+        let mut most = self.largest_burst();
+        let widest = self.snd.max_window;
+        let half = if widest > 536 { widest >> 1 } else { widest };
+        if half > 0 && most > half {
+            most = half.max(68 - self.snd.header);
+        }
+        (most - most % mss).max(mss)
+    }
+
+    /// Memory set aside for the socket and not in use (Linux 6.1
+    /// `sk_forward_alloc`).
+    pub(super) fn memory_left(&self) -> u64 {
+        let used = self.send_memory() + u64::from(self.rcv.buffer.memory());
+        self.memory_aside.saturating_sub(used)
+    }
+
+    /// Sets memory aside for what is in use now, in pages; it is kept when it is
+    /// no longer used, but for a part of very much (Linux 6.1
+    /// `__sk_mem_schedule`, `sk_mem_uncharge`).
+    pub(super) fn set_memory_aside(&mut self) {
+        let used = self.send_memory() + u64::from(self.rcv.buffer.memory());
+        self.memory_aside = self.memory_aside.max(used.next_multiple_of(4_096));
+        while self.memory_left() >= 2 << 20 {
+            self.memory_aside -= 1 << 20;
+        }
     }
 
     /// Memory that written data holds.
@@ -128,12 +156,22 @@ impl Connection {
     /// [`is_finished`](Self::is_finished) means the end of the stream.
     pub fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
         self.refresh(now);
-        let length = self.rcv.buffer.read(out);
+        // The buffer is tuned after each packet that was copied (Linux 6.1
+        // `tcp_recvmsg_locked`).
+        let mut length = 0;
+        while length < out.len() {
+            let end = out.len().min(length + self.rcv.buffer.first());
+            let copied = self.rcv.buffer.read(&mut out[length..end]);
+            if copied == 0 {
+                break;
+            }
+            length += copied;
+            self.rcv.copied += copied as u32;
+            self.tune_receive_buffer();
+        }
         if length == 0 {
             return 0;
         }
-        self.rcv.copied += length as u32;
-        self.tune_receive_buffer();
         if self.state != State::Closed && self.state != State::TimeWait {
             self.acknowledge_read();
         }
@@ -181,16 +219,19 @@ impl Connection {
     pub fn set_nodelay(&mut self, now: Instant, nodelay: bool) {
         self.refresh(now);
         self.snd.nodelay = nodelay;
+        self.snd.released |= nodelay;
         if nodelay && self.state.is_synchronized() {
             self.push_pending(Push::AsSet);
         }
     }
 
-    /// Holds partial segments back or no longer (`TCP_CORK`). Unlike Linux,
-    /// which lets go after 200 ms, a cork holds until it is taken out.
+    /// Holds partial segments back or no longer (`TCP_CORK`). What waits with
+    /// nothing in flight leaves after a retransmission timeout all the same, by
+    /// the timer of window probes.
     pub fn set_cork(&mut self, now: Instant, corked: bool) {
         self.refresh(now);
         self.snd.corked = corked;
+        self.snd.released |= !corked && self.snd.nodelay;
         if !corked && self.state.is_synchronized() {
             self.push_pending(Push::AsSet);
         }
@@ -226,6 +267,7 @@ impl Connection {
         if let Some(piece) = self.snd.unsent.last_mut() {
             piece.fin = true;
         } else {
+            self.snd.overhead += self.piece_cost();
             self.snd.unsent.push(Piece {
                 fin: true,
                 ..Piece::default()
@@ -246,12 +288,13 @@ impl Connection {
         self.orphaned = true;
         self.rcv.shut = true;
         if self.rcv.buffer.ready() > 0 && self.state != State::TimeWait {
+            self.rcv.buffer.clear_ready();
             self.abort(now);
             return;
         }
         self.finish(now);
         if self.state == State::FinWait2 {
-            self.linger(self.config.fin_timeout);
+            self.await_fin();
         }
     }
 
@@ -273,7 +316,8 @@ impl Connection {
             return;
         }
         let mss = self.snd.mss_clamp.max(self.flow.mss);
-        let each = u64::from((mss + 640).next_power_of_two() + 256);
+        let room = self.config.header_room.min(65_536) + SHARED_COST;
+        let each = u64::from((mss + room).next_power_of_two() + BUFFER_COST);
         let segments = self.flow.cwnd.max(10).max(self.rec.reordering + 1);
         let windows = u64::from(self.control.send_buffer_windows());
         let memory = windows * u64::from(segments) * each;

@@ -16,6 +16,9 @@ const DUPLICATES_AT_ONCE: u32 = 3;
 const COMPRESSED_MOST: u32 = 44;
 /// The longest a compressed acknowledgement waits (`tcp_comp_sack_delay_ns`).
 const COMPRESSED_NS: u64 = 1_000_000;
+/// By how much later it may be (`tcp_comp_sack_slack_ns`): so late it is where
+/// nothing else wakes the kernel.
+const COMPRESSED_SLACK_NS: u64 = 100_000;
 /// The smallest maximum segment size reckoned with, and the default one.
 const MIN_MSS: u32 = 88;
 const DEFAULT_MSS: u32 = 536;
@@ -134,6 +137,12 @@ impl Feedback {
         self.scheduled
     }
 
+    /// The peer has ended its stream: what we still send carries the
+    /// acknowledgements (Linux 6.1 `tcp_fin`).
+    pub(super) const fn enter_dialogue(&mut self) {
+        self.pingpong = true;
+    }
+
     /// Reading may owe an acknowledgement: what came was the end of a write.
     pub(super) const fn is_due_when_read(&self) -> bool {
         self.pushed_twice || (self.pushed && !self.pingpong)
@@ -153,7 +162,10 @@ impl Connection {
     }
 
     fn raise_quick(&mut self, most: u32) {
-        let count = (self.rcv.window / (2 * self.feedback.peer_mss.max(1))).max(2);
+        let count = match self.rcv.window / (2 * self.feedback.peer_mss.max(1)) {
+            0 => 2,
+            count => count,
+        };
         self.feedback.quick = self.feedback.quick.max(count.min(most));
     }
 
@@ -263,7 +275,7 @@ impl Connection {
         }
         // A twentieth of the round trip.
         let delay_ns = COMPRESSED_NS.min(rtt_us_x8 * (1_000 >> 3) / 20);
-        let fires = self.flow.now.as_nanos() + delay_ns;
+        let fires = self.flow.now.as_nanos() + delay_ns + COMPRESSED_SLACK_NS;
         self.feedback.compressed_timer = Some(Instant::from_nanos(fires));
     }
 
@@ -305,10 +317,14 @@ impl Connection {
         self.feedback.timer = Some(self.timer(expires - now));
     }
 
-    /// Linux 6.1 `tcp_delack_timer_handler`.
-    pub(super) fn on_feedback_timer(&mut self) {
+    /// Linux 6.1 `tcp_delack_timer_handler`. A compressed acknowledgement has the
+    /// time stamp of `before`, when anything last happened: the kernel does not
+    /// look at the clock for it (`tcp_compressed_ack_kick`).
+    pub(super) fn on_feedback_timer(&mut self, before: Instant) {
         if self.feedback.compressed > 0 {
+            let now = std::mem::replace(&mut self.flow.now, before);
             self.flush_compressed();
+            self.flow.now = now;
             return;
         }
         self.feedback.compressed_timer = None;

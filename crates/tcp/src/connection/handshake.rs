@@ -39,6 +39,8 @@ impl Connection {
     }
 
     fn open(&mut self) {
+        // The SYN has a buffer, too.
+        self.memory_aside = 4_096;
         self.state = State::SynSent;
         self.rcv.advertised_mss = self.mtu.advertised_mss();
         self.init_mtu_search();
@@ -53,6 +55,7 @@ impl Connection {
             syn: true,
             fin: false,
             push: false,
+            ends_buffer: true,
             marks: Marks::default(),
             at: self.flow.now,
             order: 0,
@@ -62,7 +65,7 @@ impl Connection {
             delivered: 0,
             is_app_limited: false,
         };
-        self.send_segment(&mut sent, true);
+        self.send_segment(&mut sent, true, false);
         self.enqueue(sent);
         let rto = self.timers.rto;
         self.arm(Waiting::Retransmission, rto);
@@ -129,6 +132,7 @@ impl Connection {
             Some(scale) if self.config.window_scaling => scale,
             _ => 0,
         };
+        self.snd.scaling = options.window_scale.is_some();
         let asks = syn.has(Flags::ECE) && syn.has(Flags::CWR);
         let grants = syn.has(Flags::ECE) && !syn.has(Flags::CWR);
         self.snd.ecn = if syn.has(Flags::ACK) {
@@ -156,9 +160,9 @@ impl Connection {
             options.sack_permitted = self.rcv.sack;
             has_timestamps = self.rcv.timestamps;
             if self.passive {
-                // Scaling is offered only to a peer who offered it; the scale
-                // of 0 it then has is told too.
-                options.window_scale = options.window_scale.filter(|_| self.rcv.scale > 0);
+                // Scaling is offered only to a peer who offered it, be its scale
+                // or ours 0.
+                options.window_scale = options.window_scale.filter(|_| self.snd.scaling);
             }
             if self.snd.ecn {
                 flags = flags.with(Flags::ECE);
@@ -322,6 +326,7 @@ impl Connection {
             self.send_reset_for(segment);
             return false;
         }
+        self.update_ts_recent(segment);
         if self.passive {
             self.flow.una = self.iss + 1;
             self.timers.waiting = None;

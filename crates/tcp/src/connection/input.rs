@@ -5,12 +5,18 @@ use super::ack::BadAck;
 use super::transmit::Push;
 use super::{Connection, State};
 use crate::Instant;
-use crate::received::memory_of;
+use crate::received::Cost;
 use crate::state::CloseReason;
 use crate::wire::{Ecn, Flags, IpHeader, SackBlock, Segment};
 
 /// Holes reported at once: as many as fit without other options.
 const MAX_SACKS: usize = 4;
+
+/// What the packet costs that brought a segment.
+fn cost_of(header: &IpHeader, segment: &Segment<'_>) -> Cost {
+    let ip = if header.source.is_ipv4() { 20 } else { 40 };
+    Cost::of(ip + 20 + segment.options_length() + segment.payload.len() as u32)
+}
 
 impl Connection {
     /// Takes a segment addressed to this connection, as
@@ -43,6 +49,11 @@ impl Connection {
 
     fn process(&mut self, header: &IpHeader, segment: &Segment<'_>, validate: bool) {
         let echo = self.echo_of(segment);
+        if validate && self.is_predicted(header, segment) {
+            self.process_predicted(header, segment, echo);
+            return;
+        }
+        let was_established = self.state == State::Established && validate;
         if validate {
             if !self.is_acceptable(segment, echo) || !segment.has(Flags::ACK) {
                 return;
@@ -65,10 +76,11 @@ impl Connection {
         if self.advance_close(segment) {
             return;
         }
-        if let Some(echo) = echo {
+        if let Some(echo) = echo.filter(|_| was_established) {
             self.measure_receive_rtt_by_echo(echo, segment.payload.len() as u32);
         }
         self.take_data(header, segment);
+        self.set_memory_aside();
         if self.state == State::Closed {
             return;
         }
@@ -77,6 +89,58 @@ impl Connection {
         if self.state != State::TimeWait {
             self.check_feedback();
         }
+    }
+
+    /// Whether a segment is what is expected next, and nothing besides (Linux 6.1
+    /// `tcp_rcv_established`, header prediction), and fits into memory that is
+    /// set aside already.
+    fn is_predicted(&self, header: &IpHeader, segment: &Segment<'_>) -> bool {
+        let options = &segment.options;
+        let is_fresh = match options.timestamps.filter(|_| self.rcv.timestamps) {
+            Some((value, _)) => value.wrapping_sub(self.rcv.ts_recent).cast_signed() >= 0,
+            None => !self.rcv.timestamps,
+        };
+        self.state == State::Established
+            && segment.flags.without(Flags::PSH) == Flags::ACK
+            && u32::from(segment.window) << self.snd.scale == self.snd.window
+            && segment.seq == self.rcv.next
+            && !segment.ack.after(self.flow.next)
+            && options.sack.is_empty()
+            && is_fresh
+            && self.rcv.buffer.has_no_islands()
+            && self.rcv.window > 0
+            && self.rcv.buffer.memory() < self.rcv.buffer_limit
+            && (segment.payload.is_empty()
+                || u64::from(cost_of(header, segment).memory) <= self.memory_left())
+    }
+
+    /// What was expected is taken without further looks: data that acknowledges
+    /// nothing new does not try to send what waits, and an acknowledgement alone
+    /// does not hurry one of ours.
+    fn process_predicted(&mut self, header: &IpHeader, segment: &Segment<'_>, echo: Option<u32>) {
+        self.update_ts_recent(segment);
+        if segment.payload.is_empty() {
+            if self.on_ack(segment, echo).is_ok() {
+                self.push_pending(Push::AsSet);
+                self.check_send_space();
+                self.rcv.last_echo = echo.unwrap_or(self.rcv.last_echo);
+            }
+            return;
+        }
+        if let Some(echo) = echo {
+            self.measure_receive_rtt_by_echo(echo, segment.payload.len() as u32);
+        }
+        self.take_data(header, segment);
+        if self.state == State::Closed {
+            return;
+        }
+        if segment.ack == self.flow.una {
+            self.snd.wl1 = segment.seq;
+        } else if self.on_ack(segment, echo).is_ok() {
+            self.push_pending(Push::AsSet);
+            self.check_send_space();
+        }
+        self.check_feedback();
     }
 
     pub(super) fn report_duplicate(&mut self, block: SackBlock) {
@@ -102,7 +166,10 @@ impl Connection {
                         self.done(CloseReason::Aborted);
                         return true;
                     }
-                    self.linger(self.config.fin_timeout);
+                    self.await_fin();
+                    // A FIN is still taken here; for anything else what remains
+                    // of the connection is enough.
+                    return !segment.has(Flags::FIN);
                 }
                 false
             }
@@ -116,6 +183,14 @@ impl Connection {
             }
             _ => false,
         }
+    }
+
+    /// Nobody reads any more, and the peer has yet to end its stream (Linux 6.1
+    /// `tcp_time_wait` with `TCP_FIN_WAIT2`): no acknowledgement is owed.
+    pub(super) fn await_fin(&mut self) {
+        self.timers.clear();
+        self.feedback.clear();
+        self.linger(self.config.fin_timeout);
     }
 
     fn enter_time_wait(&mut self) {
@@ -207,14 +282,15 @@ impl Connection {
         let kept = &fresh[..fresh.len().min(room.max(1))];
         let fin = segment.has(Flags::FIN) && kept.len() == fresh.len();
         let payload = segment.payload.len() as u32;
-        self.rcv.buffer.append(kept, memory_of(payload));
+        let cost = cost_of(header, segment);
+        self.rcv.buffer.append(kept, cost);
         self.rcv.next += kept.len() as u32;
         if payload > 0 {
             let header_length = 20 + segment.options_length();
             self.on_data(payload, header_length, segment.has(Flags::PSH));
             self.on_ecn(header.ecn);
             if payload >= 128 {
-                self.grow_window(payload);
+                self.grow_window(payload, cost);
             }
             self.events.readable = true;
         }
@@ -255,7 +331,8 @@ impl Connection {
         let room = (end - segment.seq) as usize;
         let kept = &segment.payload[..segment.payload.len().min(room)];
         let fin = segment.has(Flags::FIN) && kept.len() == segment.payload.len();
-        let placed = self.rcv.buffer.insert(segment.seq, kept, fin);
+        let cost = cost_of(header, segment);
+        let placed = self.rcv.buffer.insert(segment.seq, kept, fin, cost);
         if let Some(block) = placed.duplicate {
             self.report_duplicate(block);
         }
@@ -266,7 +343,7 @@ impl Connection {
                 end,
             });
             if placed.is_new {
-                self.grow_window(segment.payload.len() as u32);
+                self.grow_window(segment.payload.len() as u32, cost);
             }
         } else if !placed.is_new {
             self.counters.duplicates_received += 1;
@@ -317,6 +394,7 @@ impl Connection {
         match self.state {
             State::Established | State::SynReceived => {
                 self.state = State::CloseWait;
+                self.feedback.enter_dialogue();
             }
             State::FinWait1 => {
                 self.send_ack();

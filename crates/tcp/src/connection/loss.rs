@@ -3,6 +3,7 @@
 //! zero-window probes (RFC 9293, section 3.8.6.1), and giving up.
 
 use super::Connection;
+use super::retransmit::Place;
 use super::timers::{TIMEOUT_MIN_US, Waiting};
 use super::transmit::Push;
 use crate::congestion::{CongestionEvent, CongestionState};
@@ -82,7 +83,7 @@ impl Connection {
         let Some(last) = self.snd.sent.len().checked_sub(1) else {
             return false;
         };
-        if !self.send_again(last) {
+        if !self.send_again(last, Place::Alone) {
             return false;
         }
         self.rec.probe_was_retransmission = true;
@@ -311,7 +312,7 @@ impl Connection {
             let length = piece.length.min(window.cast_unsigned()).min(mss);
             if length > 0 || piece.fin {
                 piece.push = true;
-                self.send_burst(length, mss);
+                self.send_burst(length, mss, true);
                 return;
             }
         }

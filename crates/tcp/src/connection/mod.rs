@@ -62,10 +62,15 @@ struct Sender {
     wl1: Seq,
     max_window: u32,
     scale: u8,
+    /// The peer offered to scale windows.
+    scaling: bool,
     /// The end of the last segment shorter than the maximum (Minshall).
     small_end: Seq,
     nodelay: bool,
     corked: bool,
+    /// What waits is held back no more, until something new is written (Linux's
+    /// `TCP_NAGLE_PUSH`).
+    released: bool,
     fin_queued: bool,
     /// The limit and the use of memory, in bytes.
     buffer_limit: u32,
@@ -79,6 +84,8 @@ struct Sender {
     cwnd_stamp: u64,
     cwnd_usage: Seq,
     data_segments: u64,
+    /// The burst that is leaving: the departure before it, and its bytes so far.
+    burst: Option<(Instant, u32)>,
     bytes_acked: u64,
     retransmissions: u64,
     /// When the most recent packet delivered had been sent, in microseconds.
@@ -234,6 +241,8 @@ pub struct Connection {
     ts_offset: u32,
     identification: u16,
     outbox: VecDeque<Vec<u8>>,
+    /// Bytes of memory set aside for both buffers, in whole pages.
+    memory_aside: u64,
     events: Events,
     counters: Counters,
 }
@@ -294,6 +303,7 @@ impl Connection {
             ts_offset,
             identification: random.next_u32() as u16,
             outbox: VecDeque::new(),
+            memory_aside: 0,
             events: Events::default(),
             counters: Counters::default(),
             config: config.clone(),

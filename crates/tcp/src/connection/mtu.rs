@@ -3,7 +3,6 @@
 //! (RFC 4821; Linux 6.1 `tcp_mtu_probe`).
 
 use super::Connection;
-use super::transmit::PIECE_COST;
 use crate::config::{Config, MtuProbing};
 use crate::congestion::CongestionState;
 use crate::sent::{Marks, Sent};
@@ -225,16 +224,23 @@ impl Connection {
 
     fn send_mtu_probe(&mut self, size: u32) {
         let mut payload = 0;
-        let (mut push, mut overhead) = (false, 0);
+        let mut push = false;
         while payload < size
             && let Some(piece) = self.snd.unsent.first()
             && !piece.fin
-            && let Some(taken) = self.snd.unsent.take(size - payload)
         {
+            let length = piece.length;
+            let Some(taken) = self.snd.unsent.take(size - payload) else {
+                break;
+            };
+            if taken.length == length {
+                // Its buffer is let go: the bytes move into the probe's.
+                self.snd.overhead = self.snd.overhead.saturating_sub(self.piece_cost());
+            }
             payload += taken.length;
             push |= taken.push;
-            overhead += if taken.charged { PIECE_COST } else { 0 };
         }
+        self.snd.overhead += self.piece_cost();
         if payload == 0 {
             return;
         }
@@ -246,17 +252,18 @@ impl Connection {
             syn: false,
             fin: false,
             push,
+            ends_buffer: true,
             marks: Marks::default(),
             at: self.flow.now,
             order: 0,
-            overhead,
+            overhead: self.piece_cost(),
             delivered_us: None,
             first_sent_us: 0,
             delivered: 0,
             is_app_limited: false,
         };
         let prior_packets = self.flow.packets_out;
-        self.send_segment(&mut sent, true);
+        self.send_segment(&mut sent, true, false);
         self.flow.cwnd -= 1;
         self.mtu.probe = Some((self.mss_to_mtu(payload), sent.seq, sent.end));
         self.enqueue(sent);

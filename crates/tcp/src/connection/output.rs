@@ -119,9 +119,14 @@ impl Connection {
     }
 
     /// Sends a segment of the retransmission queue, the first time or again.
-    /// `is_new` tells which, for ECN.
-    pub(super) fn send_segment(&mut self, sent: &mut Sent, is_new: bool) {
-        let prior_departure = self.flow.next_departure;
+    /// `is_new` tells which, for ECN; `more` follow in the same burst, which
+    /// leaves as one.
+    pub(super) fn send_segment(&mut self, sent: &mut Sent, is_new: bool, more: bool) {
+        let (prior, bytes) = self
+            .snd
+            .burst
+            .take()
+            .unwrap_or((self.flow.next_departure, 0));
         self.stamp();
         sent.at = self.flow.next_departure;
         let (flags, options, window, ecn) = if sent.syn {
@@ -140,12 +145,16 @@ impl Connection {
         if flags.contains(Flags::ACK) {
             self.feedback.sent();
         }
-        if sent.payload > 0 || sent.fin {
+        if sent.payload > 0 {
             self.data_sent(in_flight);
         }
         self.emit(sent.seq, flags, window, options, sent.payload, ecn);
         self.rcv.duplicate = None;
-        self.pace(sent.payload, prior_departure);
+        if more {
+            self.snd.burst = Some((prior, bytes + sent.payload));
+        } else {
+            self.pace(bytes + sent.payload, prior);
+        }
         self.note_sent(sent);
     }
 

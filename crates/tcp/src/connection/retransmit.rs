@@ -5,6 +5,17 @@ use super::Connection;
 use super::timers::Waiting;
 use crate::sent::Marks;
 
+/// Where a segment stands that is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// By itself.
+    Alone,
+    /// In a burst, with more to follow.
+    Within,
+    /// At the end of a burst, which hurries.
+    Last,
+}
+
 impl Connection {
     /// Marks a segment lost, unless it was acknowledged (Linux 6.1
     /// `tcp_mark_skb_lost`).
@@ -68,7 +79,7 @@ impl Connection {
 
     /// Sends a segment again without counting it as a retransmission in flight;
     /// false when the peer's window does not allow it.
-    pub(super) fn send_again(&mut self, index: usize) -> bool {
+    pub(super) fn send_again(&mut self, index: usize, place: Place) -> bool {
         self.mtu.abandon_probe();
         self.trim_acknowledged(index);
         let mss = self.current_mss();
@@ -95,10 +106,19 @@ impl Connection {
         let Some(mut sent) = self.snd.sent.get(index).copied() else {
             return false;
         };
-        self.send_segment(&mut sent, false);
+        let push = sent.push;
+        sent.push |= place == Place::Last;
+        self.send_segment(&mut sent, false, place == Place::Within);
+        sent.push = push;
+        if place != Place::Within && !sent.ends_buffer {
+            // The rest of its buffer gets one of its own.
+            sent.ends_buffer = true;
+            sent.overhead += self.piece_cost();
+            self.snd.overhead += self.piece_cost();
+        }
         sent.marks.set(Marks::EVER_RETRANSMITTED);
-        if let Some(place) = self.snd.sent.get_mut(index) {
-            *place = sent;
+        if let Some(kept) = self.snd.sent.get_mut(index) {
+            *kept = sent;
         }
         self.snd.sent.stamped(index);
         self.snd.retransmissions += 1;
@@ -147,7 +167,11 @@ impl Connection {
 
     /// Retransmits a segment (Linux 6.1 `tcp_retransmit_skb`).
     pub(super) fn retransmit(&mut self, index: usize) -> bool {
-        let is_sent = self.send_again(index);
+        self.retransmit_at(index, Place::Alone)
+    }
+
+    fn retransmit_at(&mut self, index: usize, place: Place) -> bool {
+        let is_sent = self.send_again(index, place);
         if is_sent && let Some(sent) = self.snd.sent.get_mut(index) {
             if !sent.marks.has(Marks::RETRANSMITTED) {
                 sent.marks.set(Marks::RETRANSMITTED);
@@ -161,6 +185,25 @@ impl Connection {
         is_sent
     }
 
+    /// How many segments from `index` on leave in one burst: those of one buffer
+    /// that are lost, as far as the window and the pacing rate allow.
+    fn lost_together(&self, index: usize) -> u32 {
+        let room = self.flow.cwnd.saturating_sub(self.flow.in_flight());
+        let most = room.min(self.burst_segments(self.current_mss())).max(1);
+        let mut count = 1;
+        let mut at = index;
+        while count < most
+            && self.snd.sent.get(at).is_some_and(|sent| !sent.ends_buffer)
+            && let Some(next) = self.snd.sent.get(at + 1)
+            && next.marks.has(Marks::LOST)
+            && !next.marks.has(Marks::SACKED | Marks::RETRANSMITTED)
+        {
+            count += 1;
+            at += 1;
+        }
+        count
+    }
+
     /// Retransmits what is marked lost, in order, as far as the congestion
     /// window allows.
     pub(super) fn retransmit_lost(&mut self) {
@@ -170,21 +213,33 @@ impl Connection {
         let mut index = self.rec.hint.map_or(0, |hint| self.snd.sent.find(hint));
         let mut has_hole = false;
         let mut rearm = false;
+        let (mut together, mut left) = (0, 0);
         while let Some(sent) = self.snd.sent.get(index) {
             if !has_hole {
                 self.rec.hint = Some(sent.seq);
             }
             let marks = sent.marks;
-            if self.is_paced()
-                || self.flow.cwnd <= self.flow.in_flight()
-                || self.flow.retransmitted_out >= self.flow.lost_out
+            if left == 0
+                && (self.is_paced()
+                    || self.flow.cwnd <= self.flow.in_flight()
+                    || self.flow.retransmitted_out >= self.flow.lost_out)
             {
                 break;
             }
             if !marks.has(Marks::LOST) {
                 has_hole |= !marks.has(Marks::SACKED | Marks::RETRANSMITTED);
             } else if !marks.has(Marks::SACKED | Marks::RETRANSMITTED) {
-                if !self.retransmit(index) {
+                if left == 0 {
+                    together = self.lost_together(index);
+                    left = together;
+                }
+                left -= 1;
+                let place = match (together, left) {
+                    (1, _) => Place::Alone,
+                    (_, 0) => Place::Last,
+                    _ => Place::Within,
+                };
+                if !self.retransmit_at(index, place) {
                     return;
                 }
                 if self.flow.in_reduction() {

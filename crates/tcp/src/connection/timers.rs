@@ -100,10 +100,11 @@ impl Connection {
 
     /// Handles every timer that has fired by `now`.
     pub fn handle_deadline(&mut self, now: Instant) {
+        let before = self.flow.now;
         self.refresh(now);
         let due = |timer: Timer| timer.fires <= now;
         if self.feedback.deadline().is_some_and(|fires| fires <= now) {
-            self.on_feedback_timer();
+            self.on_feedback_timer(before);
         }
         if self.timers.pacing.is_some_and(|fires| fires <= now) {
             self.timers.pacing = None;
@@ -156,7 +157,15 @@ impl Connection {
     }
 
     pub(super) fn arm_unpaced(&mut self, waiting: Waiting, ticks: u64) {
-        self.timers.waiting = Some((waiting, self.timer(ticks)));
+        let mut timer = self.timer(ticks);
+        // A timer that is set to the tick it waits for already stays in its
+        // bucket (Linux 6.1 `mod_timer`).
+        if let Some((_, before)) = self.timers.waiting
+            && before.expires == timer.expires
+        {
+            timer.fires = before.fires;
+        }
+        self.timers.waiting = Some((waiting, timer));
     }
 
     pub(super) fn is_waiting(&self, waiting: Waiting) -> bool {

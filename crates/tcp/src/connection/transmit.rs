@@ -6,17 +6,15 @@ use super::Connection;
 use super::mtu::Probe;
 use super::timers::Waiting;
 use crate::congestion::{CongestionEvent, CongestionState};
+use crate::received::{BUFFER_COST, SHARED_COST};
 use crate::sent::{Marks, Sent};
 use crate::state::State;
+use crate::unsent::Piece;
 
-/// The most bytes of a burst (the kernel's TSO packet).
-const BURST_BYTES: u64 = 65_536 - 321;
+/// The most bytes of a burst, its headers included (the kernel's TSO packet).
+const BURST_BYTES: u32 = 65_536;
 /// A burst of more is deferred while it would be small (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u32 = 3;
-/// Memory of a buffer beside its payload (an empty `sk_buff` with room for
-/// headers).
-pub(super) const PIECE_COST: u32 = 1_280;
-
 /// How a push is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Push {
@@ -37,15 +35,32 @@ impl Connection {
         self.flow.mss.saturating_sub(extra).max(1)
     }
 
+    /// Bytes of payload in a burst at most (Linux 6.1 `sk_gso_max_size`).
+    pub(super) const fn largest_burst(&self) -> u32 {
+        BURST_BYTES.saturating_sub(self.config.header_room.saturating_add(1))
+    }
+
+    /// Memory of a buffer beside its payload: the kernel's buffer and a block
+    /// with room for headers (Linux 6.1 `tcp_stream_alloc_skb`).
+    pub(super) const fn piece_cost(&self) -> u32 {
+        let room = if self.config.header_room < BURST_BYTES {
+            self.config.header_room
+        } else {
+            BURST_BYTES
+        };
+        (room.next_multiple_of(64) + SHARED_COST).next_power_of_two() + BUFFER_COST
+    }
+
     /// Segments of a burst at the pacing rate: about a millisecond's (Linux 6.1
     /// `tcp_tso_autosize`).
     pub(super) fn burst_segments(&self, mss: u32) -> u32 {
+        let most = u64::from(self.largest_burst());
         let mut bytes = self.flow.pacing_rate >> 10;
         let far = self.flow.min_rtt_us >> 9;
         if far < 32 {
-            bytes = bytes.saturating_add(BURST_BYTES >> far);
+            bytes = bytes.saturating_add(most >> far);
         }
-        let segments = (bytes.min(BURST_BYTES) / u64::from(mss)) as u32;
+        let segments = (bytes.min(most) / u64::from(mss)) as u32;
         segments
             .max(self.control.min_burst_segments(&self.flow))
             .min(65_535)
@@ -78,7 +93,7 @@ impl Connection {
         let burst = self.burst_segments(mss);
         let mut is_cwnd_limited = false;
         while let Some(length) = self.next_burst(mss, burst, push, &mut is_cwnd_limited) {
-            sent += self.send_burst(length, mss);
+            sent += self.send_burst(length, mss, false);
             if push == Push::One || push == Push::Probe {
                 break;
             }
@@ -139,7 +154,7 @@ impl Connection {
         }
         let hold = push == Push::AsSet;
         if segments == 1 {
-            let is_held = hold && is_last && !piece.fin && piece.length < mss;
+            let is_held = hold && !self.snd.released && is_last && !piece.fin && piece.length < mss;
             return (!is_held || !self.nagle_holds()).then_some(piece.length);
         }
         let one = push == Push::One || push == Push::Probe;
@@ -169,6 +184,7 @@ impl Connection {
         }
         let small = self.snd.small_end;
         !self.snd.nodelay
+            && !self.snd.released
             && self.flow.packets_out > 0
             && small.after(self.flow.una)
             && !small.after(self.flow.next)
@@ -229,15 +245,16 @@ impl Connection {
     }
 
     /// Sends the first `length` bytes waiting, in segments of `mss`; returns
-    /// their number.
-    pub(super) fn send_burst(&mut self, length: u32, mss: u32) -> u32 {
-        let Some(piece) = self.snd.unsent.take(length) else {
+    /// their number. The peer is to hurry, if `push`.
+    pub(super) fn send_burst(&mut self, length: u32, mss: u32, push: bool) -> u32 {
+        let Some(mut piece) = self.take_piece(length) else {
             return 0;
         };
+        piece.push |= push;
         let count = piece.length.div_ceil(mss).max(1);
         let prior_packets = self.flow.packets_out;
         let mut left = piece.length;
-        for index in 0..count {
+        for _ in 0..count {
             let payload = left.min(mss);
             left -= payload;
             let is_last = left == 0;
@@ -249,28 +266,40 @@ impl Connection {
                 payload,
                 syn: false,
                 fin,
+                // What makes a burst hurry is not remembered with it (Linux 6.1
+                // `__tcp_transmit_skb`).
                 push: is_last && (piece.push || count > 1),
+                ends_buffer: is_last,
                 marks: Marks::default(),
                 at: self.flow.now,
                 order: 0,
-                overhead: if piece.charged && index == 0 {
-                    PIECE_COST
-                } else {
-                    0
-                },
+                // The buffer is let go with its last byte.
+                overhead: if is_last { self.piece_cost() } else { 0 },
                 delivered_us: None,
                 first_sent_us: 0,
                 delivered: 0,
                 is_app_limited: false,
             };
-            self.send_segment(&mut sent, true);
+            self.send_segment(&mut sent, true, !is_last);
+            sent.push &= piece.push;
             self.enqueue(sent);
         }
         self.rearm_after_new(prior_packets);
+        self.check_send_space();
         if piece.length < count * mss {
             self.snd.small_end = self.flow.next;
         }
         count
+    }
+
+    /// Takes the first bytes waiting; what is left of their piece needs a buffer
+    /// of its own (Linux 6.1 `tso_fragment`).
+    fn take_piece(&mut self, length: u32) -> Option<Piece> {
+        if self.snd.unsent.first()?.length > length {
+            self.snd.overhead += self.piece_cost();
+            self.set_memory_aside();
+        }
+        self.snd.unsent.take(length)
     }
 
     /// A new segment left: it waits for its acknowledgement.

@@ -6,7 +6,7 @@
 //! 1).
 
 use super::Connection;
-use crate::received::memory_of;
+use crate::received::Cost;
 
 /// Room for payload in so much memory.
 const fn payload_room(memory: u32) -> u32 {
@@ -36,18 +36,30 @@ impl Connection {
     }
 
     /// The first window and its scale (Linux 6.1 `tcp_select_initial_window`).
+    /// A peer who opens with time stamps leaves less of a segment for payload
+    /// (`tcp_openreq_init_rwin`); a buffer that the application set bounds the
+    /// window for good.
     pub(super) fn init_window(&mut self) {
-        let mss = self.rcv.advertised_mss.max(1);
-        let mut room = payload_room(self.rcv.buffer_limit).min(65_535 << 14);
+        let mut mss = self.rcv.advertised_mss.max(1);
+        if self.passive && self.rcv.timestamps {
+            mss = mss.saturating_sub(12).max(1);
+        }
+        let full = payload_room(self.rcv.buffer_limit);
+        let mut clamp = 65_535 << 14;
+        if !self.config.tune_receive_buffer {
+            clamp = full;
+        }
+        let mut room = full.min(clamp);
         if room > mss {
             room -= room % mss;
         }
         self.rcv.window = room.min(65_535);
         if self.config.window_scaling {
             let most = room.max(self.config.receive_buffer.1).max(212_992);
+            let most = most.min(clamp).max(1);
             self.rcv.scale = most.ilog2().saturating_sub(15).min(14) as u8;
         }
-        self.rcv.window_clamp = 65_535 << self.rcv.scale;
+        self.rcv.window_clamp = clamp.min(65_535 << self.rcv.scale);
         self.rcv.ssthresh = self.rcv.window;
     }
 
@@ -119,12 +131,12 @@ impl Connection {
 
     /// Opens the window as packets prove to be worth their memory (Linux 6.1
     /// `tcp_grow_window`).
-    pub(super) fn grow_window(&mut self, payload: u32) {
+    pub(super) fn grow_window(&mut self, payload: u32, cost: Cost) {
         let room = self.rcv.window_clamp.min(self.free_room());
         let Some(room) = room.checked_sub(self.rcv.ssthresh).filter(|room| *room > 0) else {
             return;
         };
-        let memory = memory_of(payload);
+        let memory = cost.memory;
         let growth = if payload_room(memory) <= payload {
             2 * self.rcv.advertised_mss
         } else {
@@ -215,7 +227,7 @@ impl Connection {
         window += growth * 2;
         // Memory for a full segment with the kernel's room for headers, until
         // half of it holds one.
-        let mut memory = mss as u32 + 320 + 576;
+        let mut memory = mss as u32 + self.config.header_room + 576;
         while u64::from(payload_room(memory)) < mss {
             memory += 128;
         }

@@ -1,0 +1,95 @@
+//! Rules that came out of holding this stack against the kernel packet by
+//! packet, each with the kernel's function.
+
+mod support;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lagometer_tcp::wire::{Ecn, Flags, Segment, TcpOptions, parse_packet};
+use lagometer_tcp::{Config, Connection, Instant, Seq};
+use support::{Network, path, warm};
+
+#[test]
+fn the_first_window_of_an_answer_leaves_room_for_time_stamps() {
+    // Linux 6.1 `tcp_openreq_init_rwin`, and `tcp_connect_init` without it.
+    let network = Network::connected(1, path(10), &Config::default());
+    let windows = [0, 1].map(|from| {
+        let mut seen = network.trace.iter().filter(|seen| seen.from == from);
+        seen.next().map(|seen| seen.window)
+    });
+    assert_eq!(windows, [Some(64_240), Some(65_160)]);
+}
+
+#[test]
+fn a_scale_of_0_is_answered_with_a_scale() {
+    // Linux 6.1 `tcp_synack_options`: what counts is that scaling was offered.
+    let config = Config {
+        receive_buffer: (8_000, 8_000),
+        tune_receive_buffer: false,
+        ..Config::default()
+    };
+    let local = SocketAddr::from(([10, 0, 0, 2], 80));
+    let remote = SocketAddr::from(([10, 0, 0, 1], 40_000));
+    let answer = |window_scale| {
+        let syn = Segment {
+            source_port: remote.port(),
+            destination_port: local.port(),
+            seq: Seq(1),
+            ack: Seq(0),
+            flags: Flags::SYN,
+            window: 5_840,
+            options: TcpOptions {
+                mss: Some(1_460),
+                window_scale,
+                ..TcpOptions::default()
+            },
+            payload: &[],
+        };
+        let mut server =
+            Connection::accept(&config, local, remote, &syn, 1, Instant::from_millis(10)).unwrap();
+        let packet = server.poll_transmit().unwrap();
+        let (header, segment) = parse_packet(&packet).unwrap();
+        assert_eq!(header.ecn, Ecn::NotCapable);
+        segment.options.window_scale
+    };
+    assert_eq!(answer(Some(0)), Some(0));
+    assert_eq!(answer(None), None);
+}
+
+#[test]
+fn a_fin_is_acknowledged_late_for_an_answer_may_carry_it() {
+    // Linux 6.1 `tcp_fin`.
+    let mut network = Network::connected(1, path(10), &Config::default());
+    network.write(0, b"hello");
+    network.run(Duration::from_secs(1));
+    network.read(1);
+    network.trace.clear();
+    let now = network.now;
+    network.client(|c| c.finish(now));
+    network.run(Duration::from_millis(20));
+    let from_server =
+        |network: &Network| network.trace.iter().filter(|seen| seen.from == 1).count();
+    assert_eq!(from_server(&network), 0);
+    network.run(Duration::from_millis(200));
+    assert_eq!(from_server(&network), 1);
+}
+
+#[test]
+fn what_was_held_back_leaves_with_nodelay_although_corked() {
+    // Linux 6.1 `__tcp_sock_set_nodelay`: TCP_NAGLE_PUSH outweighs a cork until
+    // the next write.
+    let mut network = warm(&Config::default());
+    let now = network.now;
+    network.client(|c| c.set_cork(now, true));
+    network.write(0, b"held");
+    network.collect();
+    network.trace.clear();
+    network.client(|c| c.set_nodelay(now, true));
+    network.collect();
+    assert_eq!(network.data_of(0).len(), 1);
+    network.trace.clear();
+    network.write(0, b"held again");
+    network.collect();
+    assert!(network.data_of(0).is_empty());
+}
