@@ -20,6 +20,7 @@
 //! - `permission`: the right to have namespaces, or what to enable
 //! - `worker`, `host`, `netlink`, `address`: a host and its devices
 //! - `port`, `ip`: where the router meets a host
+//! - `tun`: a device without a router
 //! - `router`: the thread that holds packets and releases them
 //! - `audit`, `capture`: what it did
 //! - `network`: all of it together
@@ -45,6 +46,7 @@ mod relay;
 mod router;
 mod shape;
 mod sys;
+mod tun;
 mod worker;
 
 pub use address::{LaneAddresses, MAX_LANES};
@@ -58,3 +60,4 @@ pub use permission::{Permission, Refusal};
 pub use relay::{Relay, RelayAddresses};
 pub use router::Waiting;
 pub use shape::{Shape, ShapeError, Shaped, VARIABLES};
+pub use tun::open_tun;

@@ -1,0 +1,262 @@
+//! A host of the guest: a network namespace, and what is needed to be its
+//! network and its application.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, setns, unshare};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::sys::{tcp_info, tick_clock};
+use crate::trace::EndSettings;
+
+/// What every namespace is set to, so that nothing depends on the guest's
+/// memory or on conversations before.
+const SYSCTLS: [(&str, &str); 4] = [
+    ("tcp_rmem", "4096 131072 6291456"),
+    ("tcp_wmem", "4096 16384 4194304"),
+    ("tcp_no_metrics_save", "1"),
+    ("tcp_fastopen", "0"),
+];
+/// Packets that may wait to be read.
+const QUEUE: usize = 20_000;
+/// The port on which one end listens.
+const PORT: u16 = 7_000;
+/// TCP's state `ESTABLISHED`, as `TCP_INFO` tells it.
+const ESTABLISHED: u8 = 1;
+
+/// The guest's monotonic clock, in nanoseconds. Reading it takes 256.
+pub(crate) fn clock() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+/// A tick, and when on the monotonic clock it began.
+pub(crate) fn jiffies() -> io::Result<(u64, u64)> {
+    let alarm = Alarm::new()?;
+    let mut at = clock() / 1_000_000 * 1_000_000 + 500_000;
+    let mut before = None;
+    loop {
+        at += 1_000_000;
+        alarm.set(at)?;
+        let mut events = [PollFd::new(alarm.fd(), PollFlags::IN)];
+        poll(&mut events, None)?;
+        let ticks = tick_clock() * 10;
+        if before.is_some_and(|before| before != ticks) {
+            return Ok((ticks, at - 500_000));
+        }
+        before = Some(ticks);
+    }
+}
+
+/// Wakes whoever polls it at an instant.
+pub(crate) struct Alarm(OwnedFd);
+
+impl Alarm {
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        Ok(Self(timerfd_create(TimerfdClockId::Monotonic, flags)?))
+    }
+
+    pub(crate) fn set(&self, at: u64) -> io::Result<()> {
+        let at = Duration::from_nanos(at.max(1));
+        let value = Timespec {
+            tv_sec: at.as_secs().cast_signed(),
+            tv_nsec: i64::from(at.subsec_nanos()),
+        };
+        let none = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let setting = Itimerspec {
+            it_interval: none,
+            it_value: value,
+        };
+        timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &setting)?;
+        Ok(())
+    }
+
+    pub(crate) const fn fd(&self) -> &OwnedFd {
+        &self.0
+    }
+}
+
+/// A network namespace.
+pub(crate) struct Namespace(File);
+
+impl Namespace {
+    pub(crate) fn new() -> io::Result<Self> {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        for (name, value) in SYSCTLS {
+            let path = format!("/proc/sys/net/ipv4/{name}");
+            fs::write(&path, value)
+                .map_err(|why| io::Error::new(why.kind(), format!("writing {path}: {why}")))?;
+        }
+        Ok(Self(File::open("/proc/thread-self/ns/net")?))
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        Ok(setns(&self.0, CloneFlags::CLONE_NEWNET)?)
+    }
+}
+
+/// A host in a conversation.
+pub(crate) struct Host {
+    pub(crate) device: OwnedFd,
+    /// Which listens, or is connected.
+    socket: Socket,
+    is_listening: bool,
+    is_closed: bool,
+}
+
+impl Host {
+    /// The host of one end: 0 is to connect, 1 listens.
+    pub(crate) fn new(
+        namespace: &Namespace,
+        end: usize,
+        settings: &EndSettings,
+    ) -> io::Result<Self> {
+        namespace.enter()?;
+        let addresses = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+        let [local, peer] = [addresses[end], addresses[1 - end]].map(IpAddr::V4);
+        let device = lagometer_emu::open_tun("tun0", local, peer, settings.mtu, QUEUE)?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_congestion(settings.control.as_bytes())?;
+        socket.set_tcp_nodelay(settings.nodelay)?;
+        if let Some(bytes) = settings.send_buffer {
+            socket.set_send_buffer_size(bytes as usize)?;
+        }
+        if let Some(bytes) = settings.receive_buffer {
+            socket.set_recv_buffer_size(bytes as usize)?;
+        }
+        if end == 1 {
+            socket.set_reuse_address(true)?;
+            socket.bind(&SocketAddr::new(local, PORT).into())?;
+            socket.listen(1)?;
+        }
+        Ok(Self {
+            device,
+            socket,
+            is_listening: end == 1,
+            is_closed: false,
+        })
+    }
+
+    /// Connects, which is not done when this returns.
+    pub(crate) fn connect(&self) -> io::Result<()> {
+        let peer = SocketAddr::from(([10, 77, 0, 2], PORT));
+        match self.socket.connect(&peer.into()) {
+            Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the connection stands; takes it if it waits to be accepted.
+    pub(crate) fn is_connected(&mut self) -> bool {
+        if self.is_listening {
+            let Ok((socket, _)) = self.socket.accept() else {
+                return false;
+            };
+            if socket.set_nonblocking(true).is_err() {
+                return false;
+            }
+            self.socket = socket;
+            self.is_listening = false;
+        }
+        tcp_info(self.socket.as_fd()).is_ok_and(|info| info.tcpi_state == ESTABLISHED)
+    }
+
+    /// Whether a poll says so now.
+    pub(crate) fn is_ready(&self, flags: PollFlags) -> bool {
+        let mut events = [PollFd::new(&self.socket, flags)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let more = flags | PollFlags::ERR | PollFlags::HUP;
+        poll(&mut events, Some(&now)).is_ok() && events[0].revents().intersects(more)
+    }
+
+    pub(crate) const fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Writes as much as finds room.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.socket.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            other => other,
+        }
+    }
+
+    pub(crate) fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.socket.read(bytes)
+    }
+
+    /// The next packet from the kernel.
+    pub(crate) fn packet<'a>(&self, room: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+        match rustix::io::read(&self.device, &mut *room) {
+            Ok(length) => Ok(Some(&room[..length])),
+            Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Closes the connection, as `close(2)` does.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        // A socket that was never used takes its place.
+        self.socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        self.is_listening = false;
+        self.is_closed = true;
+        Ok(())
+    }
+
+    /// Hands the kernel a packet.
+    pub(crate) fn deliver(&self, packet: &[u8]) -> io::Result<()> {
+        rustix::io::write(&self.device, packet)?;
+        Ok(())
+    }
+
+    /// What `TCP_INFO` says.
+    pub(crate) fn state(&self) -> Option<String> {
+        if self.is_listening || self.is_closed {
+            return None;
+        }
+        let info = tcp_info(self.socket.as_fd()).ok()?;
+        Some(format!(
+            "state={} ca={} cwnd={} ssthresh={} srtt={} rttvar={} rto={} ato={} backoff={} \
+             out={} sacked={} lost={} retrans={} total_retrans={} reordering={} snd_mss={} \
+             rcv_mss={} rcv_ssthresh={} rcv_rtt={} rcv_space={} probes={}",
+            info.tcpi_state,
+            info.tcpi_ca_state,
+            info.tcpi_snd_cwnd,
+            info.tcpi_snd_ssthresh,
+            info.tcpi_rtt,
+            info.tcpi_rttvar,
+            info.tcpi_rto,
+            info.tcpi_ato,
+            info.tcpi_backoff,
+            info.tcpi_unacked,
+            info.tcpi_sacked,
+            info.tcpi_lost,
+            info.tcpi_retrans,
+            info.tcpi_total_retrans,
+            info.tcpi_reordering,
+            info.tcpi_snd_mss,
+            info.tcpi_rcv_mss,
+            info.tcpi_rcv_ssthresh,
+            info.tcpi_rcv_rtt,
+            info.tcpi_rcv_space,
+            info.tcpi_probes,
+        ))
+    }
+}

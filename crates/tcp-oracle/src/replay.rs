@@ -1,0 +1,433 @@
+//! Lets `lagometer-tcp` live through what a kernel's end of a conversation lived
+//! through, and compares what it sends.
+//!
+//! Each end is played by itself: it receives what the kernel's end received and
+//! does what the application did, at the same times and in the same order. So a
+//! difference is this end's own, and ends that send the same in all their
+//! circumstances send the same to each other.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lagometer_tcp::congestion::Algorithm;
+use lagometer_tcp::wire::{Ecn, Flags, IpHeader, Segment, parse_packet};
+use lagometer_tcp::{Config, Connection, Instant, Seq, State};
+
+use crate::trace::{EndSettings, Happened, Line, Packet, Shift, Trace, spoken};
+
+/// By how much a packet's time may differ, in nanoseconds. Every look at the
+/// clock takes 256 ns in a guest, and the kernel takes one with each burst.
+pub const TOLERANCE_NS: u64 = 20_000;
+/// The guest's clock moves in such steps, and one is what it takes to read it.
+const CLOCK_STEP_NS: u64 = 256;
+/// Lines before a difference that are shown.
+const SHOWN: usize = 14;
+
+/// Where an end first did something else than the kernel's.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// 0 for the end that connects.
+    pub end: usize,
+    /// In a few words, for counting.
+    pub kind: String,
+    /// All that helps to find out why.
+    pub text: String,
+}
+
+/// Compares both ends.
+#[must_use]
+pub fn compare(trace: &Trace) -> Vec<Difference> {
+    let seeds: u64 = if trace.ends[0].control == "bbr" {
+        60
+    } else {
+        1
+    };
+    (0..2)
+        .filter_map(|end| {
+            // The phase in which BBR begins to probe is random: any will do.
+            let mut best: Option<(usize, Difference)> = None;
+            for seed in 1..=seeds {
+                let mut replay = Replay::new(trace, end, seed);
+                match replay.run() {
+                    Ok(()) => return None,
+                    Err(difference) => {
+                        let reached = replay.reached;
+                        if best.as_ref().is_none_or(|(other, _)| reached > *other) {
+                            best = Some((reached, difference));
+                        }
+                    }
+                }
+            }
+            best.map(|(_, difference)| difference)
+        })
+        .collect()
+}
+
+fn config(settings: &EndSettings) -> Config {
+    let mut config = Config {
+        congestion: match settings.control.as_str() {
+            "bbr" => Algorithm::Bbr,
+            "reno" => Algorithm::Reno,
+            _ => Algorithm::Cubic,
+        },
+        mtu: settings.mtu as u32,
+        nodelay: settings.nodelay,
+        // The guest's kernel has no wireless networks.
+        header_room: 192,
+        ..Config::default()
+    };
+    // The kernel doubles what is asked for, and has least values.
+    if let Some(bytes) = settings.send_buffer {
+        config.send_buffer.0 = (2 * bytes).max(4_608);
+        config.tune_send_buffer = false;
+    }
+    if let Some(bytes) = settings.receive_buffer {
+        config.receive_buffer.0 = (2 * bytes).max(2_304);
+        config.tune_receive_buffer = false;
+    }
+    config
+}
+
+struct Replay<'a> {
+    trace: &'a Trace,
+    end: usize,
+    seed: u64,
+    connection: Option<Connection>,
+    /// By how much the connection's own numbers are beyond the kernel's.
+    shift: Option<Shift>,
+    /// Sent and not yet compared.
+    sent: std::collections::VecDeque<(u64, Packet)>,
+    first_seq: Seq,
+    written: u64,
+    /// The line reached.
+    reached: usize,
+    offset: u64,
+}
+
+impl<'a> Replay<'a> {
+    fn new(trace: &'a Trace, end: usize, seed: u64) -> Self {
+        // Ticks of the connection are the kernel's.
+        let (jiffies, at) = trace.jiffies;
+        let offset = jiffies * 1_000_000 - at / 1_000_000 * 1_000_000;
+        Self {
+            trace,
+            end,
+            seed,
+            connection: None,
+            shift: None,
+            sent: std::collections::VecDeque::new(),
+            first_seq: Seq(0),
+            written: 0,
+            reached: 0,
+            offset,
+        }
+    }
+
+    const fn instant(&self, at: u64) -> Instant {
+        Instant::from_nanos(at + self.offset)
+    }
+
+    fn run(&mut self) -> Result<(), Difference> {
+        let trace = self.trace;
+        for (index, line) in trace.lines.iter().enumerate() {
+            if line.end != self.end {
+                continue;
+            }
+            self.reached = index;
+            match &line.what {
+                Happened::State(_) => {}
+                Happened::Out(packet) => self.expect(line.at, packet)?,
+                _ => {
+                    self.pass(line.at.saturating_sub(CLOCK_STEP_NS))?;
+                    self.check_nothing_left()?;
+                    self.happen(line)?;
+                    self.collect(line.at)?;
+                }
+            }
+        }
+        self.check_nothing_left()
+    }
+
+    /// Everything that was sent the kernel has sent, too.
+    fn check_nothing_left(&self) -> Result<(), Difference> {
+        if let Some((_, packet)) = self.sent.front() {
+            let text = format!("sent what the kernel did not: {packet:?}");
+            return Err(self.difference("an extra packet", &text));
+        }
+        Ok(())
+    }
+
+    /// Time passes: timers fire.
+    fn pass(&mut self, until: u64) -> Result<(), Difference> {
+        while let Some(deadline) = self.connection.as_ref().and_then(Connection::next_deadline)
+            && deadline <= self.instant(until)
+        {
+            let at = deadline.as_nanos() - self.offset;
+            // The clock stands at a step.
+            let at = at.next_multiple_of(CLOCK_STEP_NS);
+            let now = self.instant(at);
+            if let Some(connection) = &mut self.connection {
+                connection.handle_deadline(now);
+            }
+            self.collect(at)?;
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, line: &Line) -> Result<(), Difference> {
+        let at = match line.what {
+            // The kernel looks at the clock once more.
+            Happened::In(_) => line.at,
+            _ => line.at + CLOCK_STEP_NS,
+        };
+        let now = self.instant(at);
+        if let Happened::In(packet) = &line.what {
+            self.receive(now, packet);
+            return Ok(());
+        }
+        if line.what == Happened::Connect {
+            let [local, remote] = addresses(self.end);
+            let config = config(&self.trace.ends[self.end]);
+            let connection = Connection::connect(&config, local, remote, self.seed, now);
+            self.connection = Some(connection);
+            return Ok(());
+        }
+        let Some(connection) = &mut self.connection else {
+            return Err(self.difference("no connection", "there is no connection"));
+        };
+        match line.what {
+            Happened::Write(of, taken) => {
+                let bytes: Vec<u8> = (0..u64::from(of))
+                    .map(|place| spoken(self.end, self.written + place))
+                    .collect();
+                let written = connection.write(now, &bytes) as u32;
+                if written != taken {
+                    let text = format!("of {of} bytes {written} were taken, in the kernel {taken}");
+                    return Err(self.difference("a write took less or more", &text));
+                }
+                self.written += u64::from(written);
+            }
+            Happened::Read(of, taken) => {
+                let mut bytes = vec![0; of as usize];
+                let read = connection.read(now, &mut bytes) as u32;
+                if read != taken {
+                    let text = format!("of {of} bytes {read} were read, in the kernel {taken}");
+                    return Err(self.difference("a read gave less or more", &text));
+                }
+            }
+            Happened::Nodelay(is_on) => connection.set_nodelay(now, is_on),
+            Happened::Cork(is_on) => connection.set_cork(now, is_on),
+            Happened::Finish => connection.finish(now),
+            Happened::Close => connection.close(now),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Instant, packet: &Packet) {
+        let [local, remote] = addresses(self.end);
+        let header = IpHeader {
+            source: remote.ip(),
+            destination: local.ip(),
+            ecn: if packet.marked {
+                Ecn::Capable0
+            } else {
+                Ecn::NotCapable
+            },
+        };
+        let packet = packet.moved(Shift::default(), self.shift.unwrap_or_default());
+        let peer = 1 - self.end;
+        let syn = u32::from(packet.flags.contains(Flags::SYN));
+        if syn == 1 {
+            self.first_seq = packet.seq;
+        }
+        let place = u64::from(packet.seq - self.first_seq) + u64::from(syn);
+        let payload: Vec<u8> = (0..u64::from(packet.length))
+            .map(|index| spoken(peer, (place + index).wrapping_sub(1)))
+            .collect();
+        let segment = Segment {
+            source_port: remote.port(),
+            destination_port: local.port(),
+            seq: packet.seq,
+            ack: packet.ack,
+            flags: packet.flags,
+            window: packet.window,
+            options: packet.options,
+            payload: &payload,
+        };
+        if let Some(connection) = &mut self.connection {
+            connection.receive(now, &header, &segment);
+        } else {
+            let config = config(&self.trace.ends[self.end]);
+            self.connection = Connection::accept(&config, local, remote, &segment, self.seed, now);
+        }
+    }
+
+    /// Takes what the connection has to send.
+    fn collect(&mut self, at: u64) -> Result<(), Difference> {
+        while let Some(packet) = self.connection.as_mut().and_then(Connection::poll_transmit) {
+            let seen = match parse_packet(&packet) {
+                Ok((header, segment)) => {
+                    self.check_content(&segment)?;
+                    Packet::of(&header, &segment)
+                }
+                Err(error) => return Err(self.difference("no packet", &error.to_string())),
+            };
+            self.sent.push_back((at, seen));
+        }
+        Ok(())
+    }
+
+    fn check_content(&self, segment: &Segment<'_>) -> Result<(), Difference> {
+        let Some(shift) = self.shift else {
+            return Ok(());
+        };
+        let first = self.kernels_first() + shift.seq;
+        let place = u64::from(segment.seq - first).wrapping_sub(1);
+        let mut bytes = (0..).zip(segment.payload);
+        let is_right =
+            bytes.all(|(index, byte)| spoken(self.end, place.wrapping_add(index)) == *byte);
+        if is_right {
+            return Ok(());
+        }
+        Err(self.difference("other content", &format!("{segment:?}")))
+    }
+
+    /// The kernel's initial sequence number.
+    fn kernels_first(&self) -> Seq {
+        let mut lines = self.trace.lines.iter().filter(|line| line.end == self.end);
+        lines
+            .find_map(|line| match line.what {
+                Happened::Out(packet) => Some(packet.seq),
+                _ => None,
+            })
+            .unwrap_or_default()
+    }
+
+    /// The kernel sent this.
+    fn expect(&mut self, at: u64, theirs: &Packet) -> Result<(), Difference> {
+        if self.sent.is_empty() {
+            self.pass(at + TOLERANCE_NS)?;
+        }
+        let is_over = self
+            .connection
+            .as_ref()
+            .is_none_or(|connection| connection.state() == State::Closed);
+        let Some((sent_at, ours)) = self.sent.pop_front() else {
+            // A connection that is over is its host's, which answers by itself.
+            if is_over && theirs.flags.contains(Flags::RST) {
+                return Ok(());
+            }
+            return Err(self.difference("a missing packet", "sent nothing"));
+        };
+        let shift = *self.shift.get_or_insert_with(|| Shift {
+            seq: ours.seq - theirs.seq,
+            timestamp: match (ours.options.timestamps, theirs.options.timestamps) {
+                (Some((ours, _)), Some((theirs, _))) => ours.wrapping_sub(theirs),
+                _ => 0,
+            },
+        });
+        let ours = ours.moved(shift.back(), Shift::default());
+        let kind = if ours != *theirs {
+            first_field(&ours, theirs)
+        } else if sent_at.abs_diff(at) > TOLERANCE_NS {
+            "time"
+        } else {
+            return Ok(());
+        };
+        let what = Happened::Out(ours);
+        let line = Line {
+            at: sent_at,
+            end: self.end,
+            what,
+        };
+        Err(self.difference(kind, &line.to_string()))
+    }
+
+    fn difference(&self, kind: &str, ours: &str) -> Difference {
+        let lines = &self.trace.lines[..=self.reached];
+        let mut own: Vec<String> = Vec::new();
+        for line in lines.iter().rev().filter(|line| line.end == self.end) {
+            own.push(line.to_string());
+            if own.len() > SHOWN {
+                break;
+            }
+        }
+        let mut text = format!("{}, end {}: {kind}\n", self.trace.name, self.end);
+        for line in own.iter().rev() {
+            let _ = writeln!(text, "  {line}");
+        }
+        let after = self.trace.lines.iter().skip(self.reached + 1);
+        let state = after
+            .filter(|line| line.end == self.end)
+            .find_map(|line| match &line.what {
+                Happened::State(state) => Some(state.as_str()),
+                _ => None,
+            });
+        let _ = writeln!(text, "  the kernel then: {}", state.unwrap_or("unknown"));
+        let _ = writeln!(text, "  ours: {ours}");
+        if let Some(connection) = &self.connection {
+            let flow = connection.flow();
+            let _ = writeln!(
+                text,
+                "  ours is: {:?} {:?} cwnd={} ssthresh={} srtt={} out={} sacked={} lost={} retrans={} rto={:?} rcv_mem={} una={} next={} pacing={}",
+                connection.state(),
+                flow.state,
+                flow.cwnd,
+                flow.ssthresh,
+                flow.srtt_us_x8 >> 3,
+                flow.packets_out,
+                flow.sacked_out,
+                flow.lost_out,
+                flow.retransmitted_out,
+                connection.rto(),
+                connection.receive_memory(),
+                flow.una.0.wrapping_sub(self.shift.unwrap_or_default().seq),
+                flow.next.0.wrapping_sub(self.shift.unwrap_or_default().seq),
+                flow.pacing_rate,
+            );
+            let deadline = connection.next_deadline();
+            let deadline = deadline.map(|at| Duration::from_nanos(at.as_nanos() - self.offset));
+            let _ = writeln!(
+                text,
+                "  ours wakes at: {deadline:?}; {:?}",
+                connection.counters()
+            );
+        }
+        Difference {
+            end: self.end,
+            kind: kind.to_owned(),
+            text,
+        }
+    }
+}
+
+fn first_field(ours: &Packet, theirs: &Packet) -> &'static str {
+    let (a, b) = (ours, theirs);
+    if a.seq != b.seq {
+        "sequence number"
+    } else if a.length != b.length {
+        "length"
+    } else if a.flags != b.flags {
+        "flags"
+    } else if a.ack != b.ack {
+        "acknowledgement"
+    } else if a.window != b.window {
+        "window"
+    } else if a.options.sack != b.options.sack {
+        "SACK blocks"
+    } else if a.options.timestamps != b.options.timestamps {
+        "time stamps"
+    } else {
+        "other options"
+    }
+}
+
+fn addresses(end: usize) -> [SocketAddr; 2] {
+    let both = [
+        SocketAddr::from(([10, 77, 0, 1], 40_000)),
+        SocketAddr::from(([10, 77, 0, 2], 7_000)),
+    ];
+    [both[end], both[1 - end]]
+}

@@ -1,0 +1,417 @@
+//! What was seen of a conversation between two kernels, as text: one line for
+//! each thing that happened, in the order in which it did.
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+use lagometer_tcp::Seq;
+use lagometer_tcp::wire::{Ecn, Flags, IpHeader, SackBlock, SackBlocks, Segment, TcpOptions};
+
+/// What was set at one end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EndSettings {
+    /// `TCP_CONGESTION`.
+    pub(crate) control: String,
+    pub(crate) mtu: usize,
+    pub(crate) nodelay: bool,
+    /// `SO_SNDBUF` and `SO_RCVBUF`, if they were set.
+    pub(crate) send_buffer: Option<u32>,
+    pub(crate) receive_buffer: Option<u32>,
+}
+
+/// A packet, without its payload, whose bytes were looked at when it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub(crate) seq: Seq,
+    pub(crate) ack: Seq,
+    pub(crate) flags: Flags,
+    pub(crate) window: u16,
+    pub(crate) length: u32,
+    pub(crate) marked: bool,
+    pub(crate) options: TcpOptions,
+}
+
+impl Packet {
+    pub(crate) fn of(header: &IpHeader, segment: &Segment<'_>) -> Self {
+        Self {
+            seq: segment.seq,
+            ack: segment.ack,
+            flags: segment.flags,
+            window: segment.window,
+            length: segment.payload.len() as u32,
+            marked: header.ecn != Ecn::NotCapable,
+            options: segment.options,
+        }
+    }
+
+    /// The same with the sender's numbers moved on by so much, and those that
+    /// it repeats of its peer.
+    pub(crate) fn moved(mut self, own: Shift, peer: Shift) -> Self {
+        self.seq += own.seq;
+        if self.flags.contains(Flags::ACK) {
+            self.ack += peer.seq;
+        }
+        if let Some((value, echo)) = &mut self.options.timestamps {
+            *value = value.wrapping_add(own.timestamp);
+            if *echo != 0 {
+                *echo = echo.wrapping_add(peer.timestamp);
+            }
+        }
+        let blocks = self.options.sack;
+        self.options.sack = SackBlocks::default();
+        for block in blocks.as_slice() {
+            self.options.sack.push(SackBlock {
+                start: block.start + peer.seq,
+                end: block.end + peer.seq,
+            });
+        }
+        self
+    }
+}
+
+/// By how much the numbers differ that an end chooses at random.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shift {
+    pub(crate) seq: u32,
+    pub(crate) timestamp: u32,
+}
+
+impl Shift {
+    /// Back again.
+    pub(crate) const fn back(self) -> Self {
+        Self {
+            seq: self.seq.wrapping_neg(),
+            timestamp: self.timestamp.wrapping_neg(),
+        }
+    }
+}
+
+/// What happened at an end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Happened {
+    /// The application connects.
+    Connect,
+    /// A packet reached it.
+    In(Packet),
+    /// A packet left it.
+    Out(Packet),
+    /// The application wrote; how many bytes it had, and how many found room.
+    Write(u32, u32),
+    /// The application read; for how many bytes it had room, and how many came.
+    Read(u32, u32),
+    /// It set `TCP_NODELAY`.
+    Nodelay(bool),
+    /// It set `TCP_CORK`.
+    Cork(bool),
+    /// It ended its stream.
+    Finish,
+    /// It closed.
+    Close,
+    /// The kernel's state after this, as `TCP_INFO` tells it.
+    State(String),
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    /// Nanoseconds on the guest's monotonic clock.
+    pub(crate) at: u64,
+    /// 0 for the end that connects.
+    pub(crate) end: usize,
+    pub(crate) what: Happened,
+}
+
+/// A conversation as it was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub(crate) name: String,
+    /// The tick when the monotonic clock was so many nanoseconds old.
+    pub(crate) jiffies: (u64, u64),
+    pub(crate) ends: [EndSettings; 2],
+    pub(crate) lines: Vec<Line>,
+}
+
+fn or_dash(value: Option<u32>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// A number, or nothing for a dash.
+fn dashed<T: FromStr>(word: &str) -> Result<Option<T>, T::Err> {
+    if word == "-" {
+        return Ok(None);
+    }
+    word.parse().map(Some)
+}
+
+fn put_packet(out: &mut String, packet: &Packet) {
+    let options = &packet.options;
+    let _ = write!(
+        out,
+        "{} {} {:02x} {} {} {} {} {} {}",
+        packet.seq.0,
+        packet.ack.0,
+        packet.flags.0,
+        packet.window,
+        packet.length,
+        u8::from(packet.marked),
+        or_dash(options.mss.map(u32::from)),
+        or_dash(options.window_scale.map(u32::from)),
+        u8::from(options.sack_permitted),
+    );
+    match options.timestamps {
+        Some((value, echo)) => {
+            let _ = write!(out, " {value} {echo}");
+        }
+        None => out.push_str(" - -"),
+    }
+    for block in options.sack.as_slice() {
+        let _ = write!(out, " {}-{}", block.start.0, block.end.0);
+    }
+}
+
+fn packet<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Packet> {
+    let mut next = || words.next();
+    let seq = Seq(next()?.parse().ok()?);
+    let ack = Seq(next()?.parse().ok()?);
+    let flags = Flags(u8::from_str_radix(next()?, 16).ok()?);
+    let window = next()?.parse().ok()?;
+    let length = next()?.parse().ok()?;
+    let marked = next()? == "1";
+    let mut options = TcpOptions {
+        mss: dashed(next()?).ok()?,
+        window_scale: dashed(next()?).ok()?,
+        sack_permitted: next()? == "1",
+        ..TcpOptions::default()
+    };
+    options.timestamps = dashed(next()?).ok()?.zip(dashed(next()?).ok()?);
+    for word in words {
+        let (start, end) = word.split_once('-')?;
+        options.sack.push(SackBlock {
+            start: Seq(start.parse().ok()?),
+            end: Seq(end.parse().ok()?),
+        });
+    }
+    Some(Packet {
+        seq,
+        ack,
+        flags,
+        window,
+        length,
+        marked,
+        options,
+    })
+}
+
+impl Line {
+    fn put(&self, out: &mut String) {
+        let _ = write!(out, "{} {} ", self.at, self.end);
+        let _ = match &self.what {
+            Happened::Connect => write!(out, "connect"),
+            Happened::In(packet) => {
+                out.push_str("in ");
+                put_packet(out, packet);
+                Ok(())
+            }
+            Happened::Out(packet) => {
+                out.push_str("out ");
+                put_packet(out, packet);
+                Ok(())
+            }
+            Happened::Write(of, taken) => write!(out, "write {of} {taken}"),
+            Happened::Read(of, taken) => write!(out, "read {of} {taken}"),
+            Happened::Nodelay(is_on) => write!(out, "nodelay {}", u8::from(*is_on)),
+            Happened::Cork(is_on) => write!(out, "cork {}", u8::from(*is_on)),
+            Happened::Finish => write!(out, "finish"),
+            Happened::Close => write!(out, "close"),
+            Happened::State(state) => write!(out, "state {state}"),
+        };
+        out.push('\n');
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let at = words.next()?.parse().ok()?;
+        let end = words.next()?.parse().ok().filter(|end| *end < 2)?;
+        let kind = words.next()?;
+        let mut number = || words.next()?.parse::<u32>().ok();
+        let what = match kind {
+            "connect" => Happened::Connect,
+            "in" => Happened::In(packet(&mut words)?),
+            "out" => Happened::Out(packet(&mut words)?),
+            "write" => Happened::Write(number()?, number()?),
+            "read" => Happened::Read(number()?, number()?),
+            "nodelay" => Happened::Nodelay(number()? == 1),
+            "cork" => Happened::Cork(number()? == 1),
+            "finish" => Happened::Finish,
+            "close" => Happened::Close,
+            "state" => Happened::State(words.collect::<Vec<_>>().join(" ")),
+            _ => return None,
+        };
+        Some(Self { at, end, what })
+    }
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = String::new();
+        self.put(&mut out);
+        f.write_str(out.trim_end())
+    }
+}
+
+impl Trace {
+    /// Its name: class, control and seed.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = format!(
+            "conversation {} {} {}\n",
+            self.name, self.jiffies.0, self.jiffies.1
+        );
+        for end in &self.ends {
+            let _ = writeln!(
+                out,
+                "end {} {} {} {} {}",
+                end.control,
+                end.mtu,
+                u8::from(end.nodelay),
+                or_dash(end.send_buffer),
+                or_dash(end.receive_buffer)
+            );
+        }
+        for line in &self.lines {
+            line.put(&mut out);
+        }
+        out
+    }
+
+    /// All conversations of a text.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is not as [`to_text`](Self::to_text) writes it.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>, String> {
+        let mut traces: Vec<Self> = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let is_read = if let Some(rest) = line.strip_prefix("conversation ") {
+                Self::begin(rest).map(|trace| traces.push(trace))
+            } else {
+                traces.last_mut().and_then(|trace| trace.take(line))
+            };
+            is_read
+                .ok_or_else(|| format!("line {} of a trace makes no sense: {line}", number + 1))?;
+        }
+        Ok(traces)
+    }
+
+    fn begin(rest: &str) -> Option<Self> {
+        let mut words = rest.split(' ');
+        let name = words.next()?.to_owned();
+        let jiffies = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let unset = EndSettings {
+            control: String::new(),
+            mtu: 0,
+            nodelay: false,
+            send_buffer: None,
+            receive_buffer: None,
+        };
+        Some(Self {
+            name,
+            jiffies,
+            ends: [unset.clone(), unset],
+            lines: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, line: &str) -> Option<()> {
+        let Some(rest) = line.strip_prefix("end ") else {
+            self.lines.push(Line::parse(line)?);
+            return Some(());
+        };
+        let mut words = rest.split(' ');
+        let end = self.ends.iter_mut().find(|end| end.mtu == 0)?;
+        words.next()?.clone_into(&mut end.control);
+        end.mtu = words.next()?.parse().ok()?;
+        end.nodelay = words.next()? == "1";
+        end.send_buffer = dashed(words.next()?).ok()?;
+        end.receive_buffer = dashed(words.next()?).ok()?;
+        Some(())
+    }
+}
+
+/// The byte at this place of what an end says.
+#[must_use]
+pub(crate) const fn spoken(end: usize, place: u64) -> u8 {
+    (place.wrapping_mul(131) ^ (place >> 8).wrapping_mul(29) ^ (end as u64 * 0x55)) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_survives_its_text() {
+        let mut packet = Packet {
+            seq: Seq(7),
+            ack: Seq(u32::MAX),
+            flags: Flags::ACK.with(Flags::PSH),
+            window: 502,
+            length: 1448,
+            marked: false,
+            options: TcpOptions {
+                timestamps: Some((5, 6)),
+                ..TcpOptions::default()
+            },
+        };
+        packet.options.sack.push(SackBlock {
+            start: Seq(1),
+            end: Seq(2),
+        });
+        let end = EndSettings {
+            control: "cubic".to_owned(),
+            mtu: 1500,
+            nodelay: true,
+            send_buffer: None,
+            receive_buffer: Some(70_000),
+        };
+        let lines = [
+            Happened::Connect,
+            Happened::In(packet),
+            Happened::Out(packet),
+            Happened::Write(10, 5),
+            Happened::Read(10, 5),
+            Happened::Nodelay(true),
+            Happened::Cork(false),
+            Happened::Finish,
+            Happened::Close,
+            Happened::State("cwnd=10 rto=204".to_owned()),
+        ];
+        let trace = Trace {
+            name: "clean-cubic-1".to_owned(),
+            jiffies: (4_294_667_296, 12_000_000),
+            ends: [end.clone(), end],
+            lines: lines
+                .into_iter()
+                .enumerate()
+                .map(|(index, what)| Line {
+                    at: index as u64,
+                    end: index % 2,
+                    what,
+                })
+                .collect(),
+        };
+        let both = trace.to_text() + &trace.to_text();
+        assert_eq!(Trace::parse_all(&both), Ok(vec![trace.clone(), trace]));
+    }
+
+    #[test]
+    fn a_cut_line_is_named() {
+        let said = Trace::parse_all("conversation a 1 2\n5 0 write 10\n").unwrap_err();
+        assert!(said.starts_with("line 2 "), "{said}");
+    }
+}

@@ -1,0 +1,202 @@
+//! The tests and what they share.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lagometer_guest::{BOOT, Cache, Guest, INIT, Job, Kernel, Limits, Outcome, SHARE, boot, init};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tcp_oracle::{Batch, Class, Difference, Trace, compare, record};
+
+/// By which the guest is asked to play conversations.
+const DRIVE: [&str; 2] = ["guest", "drive"];
+const TRACES: &str = "traces";
+/// Conversations for a guest.
+const AT_ONCE: u64 = 100;
+const LIMITS: Limits = Limits {
+    memory_mib: 1024,
+    time: Duration::from_mins(30),
+    silence: Duration::from_mins(3),
+};
+const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
+/// Conversations of each kind that are always played.
+const FIXED: u64 = 20;
+/// Differences that are shown at length.
+const SHOWN: usize = 3;
+
+pub(crate) fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let asks = |words: [&str; 2]| arguments.starts_with(&words.map(OsString::from));
+    if asks(INIT) {
+        eprintln!("{}", init());
+        return ExitCode::FAILURE;
+    }
+    if asks(BOOT) {
+        eprintln!("{}", boot(Path::new(&arguments[2]), &arguments[3..]));
+        return ExitCode::FAILURE;
+    }
+    if asks(DRIVE) {
+        return drive(&arguments[2..]);
+    }
+    let kernel = Cache::of_user().and_then(|cache| cache.find(None));
+    let trials = match kernel {
+        Ok(kernel) => trials(&kernel),
+        Err(why) if env::var_os("LAGOMETER_REQUIRE_KERNEL").is_some() => {
+            eprintln!("LAGOMETER_REQUIRE_KERNEL is set, but {why}");
+            return ExitCode::FAILURE;
+        }
+        Err(why) => {
+            println!("skipped: {why}");
+            Vec::new()
+        }
+    };
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// How many of the fixed conversations are identical at the least: as many as
+/// are. What the others come from is in `docs/tcp.md`.
+fn least(class: Class, control: &str) -> u64 {
+    let [cubic, reno, bbr] = match class {
+        Class::Clean => [20, 20, 17],
+        Class::Rate => [15, 13, 16],
+        Class::Loss => [18, 17, 16],
+        Class::Burst => [15, 15, 14],
+        Class::Reorder => [12, 12, 9],
+        Class::Mixed => [14, 15, 13],
+    };
+    match control {
+        "cubic" => cubic,
+        "reno" => reno,
+        _ => bbr,
+    }
+}
+
+/// In a guest: plays the conversations.
+fn drive(arguments: &[OsString]) -> ExitCode {
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let Some(batch) = Batch::parse(&arguments) else {
+        println!("no such conversations: {arguments:?}");
+        return ExitCode::FAILURE;
+    };
+    let traces = Path::new(SHARE).join(TRACES);
+    match record(&batch, &traces, &mut |name| println!("{name}")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn trials(kernel: &Kernel) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for control in CONTROLS {
+        for class in Class::ALL {
+            let kernel = kernel.clone();
+            let name = format!(
+                "{control}_sends_what_the_kernel_sends_over_a_{}_path",
+                class.name()
+            );
+            trials.push(Trial::test(name, move || hold(&kernel, class, control)));
+        }
+    }
+    trials
+}
+
+/// Plays conversations of a kind and compares them.
+fn hold(kernel: &Kernel, class: Class, control: &str) -> Result<(), Failed> {
+    let (first, count, least) = match env::var("LAGOMETER_TCP_SEEDS") {
+        Ok(seeds) => {
+            let (first, last) = seeds.split_once('-').unwrap_or(("1", &seeds));
+            let (first, last): (u64, u64) = (first.parse()?, last.parse()?);
+            (first, (last + 1).saturating_sub(first), None)
+        }
+        Err(_) => (1, FIXED, Some(least(class, control))),
+    };
+    let mut different = Vec::new();
+    let mut at = first;
+    while at < first + count {
+        let seeds = (at, AT_ONCE.min(first + count - at));
+        let batch = Batch {
+            class,
+            control: control.to_owned(),
+            seeds,
+        };
+        for trace in Trace::parse_all(&traces(kernel, &batch)?)? {
+            different.extend(compare(&trace).into_iter().next());
+        }
+        at += seeds.1;
+    }
+    let same = count - different.len() as u64;
+    println!("{}", report(class, control, same, count, &different));
+    match least {
+        Some(least) if same < least => Err(format!("{same} of {count} are identical").into()),
+        _ => Ok(()),
+    }
+}
+
+fn report(class: Class, control: &str, same: u64, count: u64, all: &[Difference]) -> String {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for difference in all {
+        *kinds.entry(&difference.kind).or_default() += 1;
+    }
+    let mut text = format!(
+        "{} {control}: {same} of {count} identical; {kinds:?}",
+        class.name()
+    );
+    for difference in all.iter().take(SHOWN) {
+        text.push('\n');
+        text.push_str(&difference.text);
+    }
+    text
+}
+
+/// The traces of a batch: those kept, or from a guest.
+fn traces(kernel: &Kernel, batch: &Batch) -> Result<String, Failed> {
+    let name = batch.arguments().join("-");
+    let kept = env::var_os("LAGOMETER_TCP_TRACES").map(|folder| PathBuf::from(folder).join(name));
+    if let Some(kept) = &kept
+        && let Ok(text) = fs::read_to_string(kept)
+    {
+        return Ok(text);
+    }
+    let text = play(kernel, batch)?;
+    if let Some(kept) = &kept {
+        fs::write(kept, &text)?;
+    }
+    Ok(text)
+}
+
+fn play(kernel: &Kernel, batch: &Batch) -> Result<String, Failed> {
+    let own_program = env::current_exe()?;
+    let mut command = vec![own_program.clone().into_os_string()];
+    command.extend(DRIVE.map(OsString::from));
+    command.extend(batch.arguments().map(OsString::from));
+    let job = Job {
+        command,
+        directory: "/".into(),
+        environment: Vec::new(),
+    };
+    let guest = Guest {
+        kernel,
+        own_program: &own_program,
+        job: &job,
+        seed: 1,
+        limits: LIMITS,
+    };
+    let mut last = String::new();
+    let mut said = |_, line: &str| line.clone_into(&mut last);
+    let ended = guest.run(&mut said, &AtomicBool::new(false))?;
+    if ended.outcome != Outcome::Exited(0) {
+        return Err(format!("the guest ended with {:?}; it said: {last}", ended.outcome).into());
+    }
+    Ok(fs::read_to_string(ended.share().join(TRACES))?)
+}
