@@ -1,27 +1,44 @@
 //! Budgets in words, the same on a terminal and on the page.
 
-use lagometer_stats::BudgetResult;
+use lagometer_stats::{BudgetResult, Decision};
 
 use crate::figure::{Figure, LOST, Unit};
 use crate::written;
 
-/// Results on the same limit together: what it asked, the lanes that met it,
-/// the results that did not, in the order of the document.
-pub(crate) fn by_limit(budgets: &[BudgetResult]) -> Vec<(String, Vec<&str>, Vec<&BudgetResult>)> {
-    let mut limits: Vec<(String, Vec<&str>, Vec<&BudgetResult>)> = Vec::new();
+/// What became of one limit, in the order of the document.
+#[derive(Debug)]
+pub(crate) struct Limit<'a> {
+    /// What it asked.
+    pub(crate) asked: String,
+    /// The lanes that are known to meet it.
+    pub(crate) met: Vec<&'a str>,
+    /// The results that chance may have made.
+    pub(crate) undecided: Vec<&'a BudgetResult>,
+    /// Those of lanes that are known to miss it.
+    pub(crate) missed: Vec<&'a BudgetResult>,
+}
+
+/// Results on the same limit together.
+pub(crate) fn by_limit(budgets: &[BudgetResult]) -> Vec<Limit<'_>> {
+    let mut limits: Vec<Limit<'_>> = Vec::new();
     for budget in budgets {
         let words = asked(budget);
         let place = limits
             .iter()
-            .position(|(each, ..)| *each == words)
+            .position(|each| each.asked == words)
             .unwrap_or_else(|| {
-                limits.push((words, Vec::new(), Vec::new()));
+                limits.push(Limit {
+                    asked: words,
+                    met: Vec::new(),
+                    undecided: Vec::new(),
+                    missed: Vec::new(),
+                });
                 limits.len() - 1
             });
-        if budget.ok {
-            limits[place].1.push(&budget.lane);
-        } else {
-            limits[place].2.push(budget);
+        match budget.decision {
+            Decision::Met => limits[place].met.push(&budget.lane),
+            Decision::Undecided => limits[place].undecided.push(budget),
+            Decision::Missed => limits[place].missed.push(budget),
         }
     }
     limits
@@ -44,15 +61,21 @@ pub(crate) fn asked(budget: &BudgetResult) -> String {
     }
 }
 
-/// Who missed it and by how much: `kcp (98.20 %)`.
-pub(crate) fn missed_by(budget: &BudgetResult) -> String {
+/// Who missed it and by how much, `kcp (98.20 %)`, or what would decide it:
+/// `kcp (98.95 %, 12 more seeds)`.
+pub(crate) fn who(budget: &BudgetResult) -> String {
     let value = match (Figure::named(&budget.metric), budget.value) {
         (Some(figure), Some(value)) => with_unit(figure, value),
         (None, Some(value)) => value.to_string(),
         // More was lost than the percentile allows for.
         (_, None) => LOST.to_owned(),
     };
-    format!("{} ({value})", budget.lane)
+    match (budget.decision, budget.more_seeds) {
+        (Decision::Undecided, Some(seeds)) => {
+            format!("{} ({value}, needs some {seeds} more seeds)", budget.lane)
+        }
+        _ => format!("{} ({value})", budget.lane),
+    }
 }
 
 fn with_unit(figure: Figure, value: f64) -> String {

@@ -5,7 +5,7 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, spread};
+use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, interval};
 
 use crate::written;
 
@@ -158,14 +158,19 @@ impl Figure {
         .filter(|value| !value.is_nan())
     }
 
-    /// Half the range over the lane's seeds: the figure varied by ± this.
-    /// Infinite where some seeds lost it.
+    /// Half the figure's 95 % interval: it is known to ± this. Infinite where
+    /// the interval reaches what was lost.
     ///
-    /// None for a single seed and for figures not kept for each seed.
+    /// None where there is too little to tell by, and for facts of the run.
     pub(crate) fn spread(self, lane: &Lane) -> Option<f64> {
-        let (low, high) = spread(self.metric()?, lane)?;
-        // Where every seed lost it there is nothing that varies.
-        low.is_finite().then_some((high - low) / 2.0)
+        let (low, high) = interval(self.metric()?, lane)?;
+        // Where every draw lost it there is nothing that varies.
+        let half = low.is_finite().then_some((high - low) / 2.0)?;
+        Some(match self {
+            // Written for each seed.
+            Self::Episodes => half / lane.per_seed.len().max(1) as f64,
+            _ => half,
+        })
     }
 
     /// The value as people read it, without the unit in the heading.

@@ -17,8 +17,12 @@ use lagometer_units::{BadQuantity, Share, Span};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::document::{BudgetResult, Lane};
+use crate::difference::{Difference, beyond, interval};
+use crate::document::{BudgetResult, Decision, Lane};
 use crate::metric::{Metric, Unit, UnknownMetric};
+use crate::resample::FEWEST_SEEDS;
+use crate::student::{holm, two_sided_quantile};
+use crate::verdict::ERRING;
 
 /// A limit on one figure of some or all lanes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,6 +92,14 @@ enum Amount {
 /// message of any run.
 const ROUNDING: f64 = 1e-9;
 
+/// Standard errors by which an estimate exceeds its expectation less than once
+/// in five times.
+const FOUR_OF_FIVE: f64 = 0.842;
+
+/// A budget that a hundred times as much play would not decide is not worth
+/// waiting for.
+const MOST_TIMES: u32 = 100;
+
 impl Budget {
     /// A budget on every lane. The limit is in the metric's
     /// [unit](Metric::unit): a least share where [more is
@@ -128,14 +140,11 @@ impl Budget {
     }
 
     /// Holds the budget against a lane. A figure that the lane does not have,
-    /// or that lost messages made endless, misses it.
+    /// or that lost messages made endless, is not within the limit.
     #[must_use]
     pub fn held_against(&self, lane: &Lane) -> BudgetResult {
         let measured = lane.messages.intended > 0;
-        let value = measured
-            .then(|| self.metric.of(lane))
-            .flatten()
-            .filter(|value| value.is_finite());
+        let value = measured.then(|| self.metric.of(lane)).flatten();
         let ok = value.is_some_and(|value| {
             if self.metric.more_is_better() {
                 value >= self.limit - ROUNDING
@@ -143,29 +152,76 @@ impl Budget {
                 value <= self.limit + ROUNDING
             }
         });
+        let interval = interval(self.metric, lane);
+        let finite = |value: &f64| value.is_finite();
         BudgetResult {
             lane: lane.lane.clone(),
             metric: self.metric.to_string(),
             limit: self.limit,
-            value,
+            value: value.filter(finite),
             ok,
+            // Until chance has been asked, see `evaluate()`.
+            decision: if ok { Decision::Met } else { Decision::Missed },
+            low: interval.map(|(low, _)| low).filter(finite),
+            high: interval.map(|(_, high)| high).filter(finite),
+            more_seeds: None,
         }
     }
 }
 
 /// Holds every budget against the lanes that it concerns, lane by lane in the
-/// order of the budgets.
+/// order of the budgets, and decides what can be decided: all of them together
+/// with one chance of erring, see [`Decision`].
+///
+/// A figure that is a fact of the run, as the longest round trip or the CPU
+/// time, is met or missed as it is.
 #[must_use]
 pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
-    budgets
+    let mut results = Vec::new();
+    // Of each result that chance has a hold on, how far it is from its limit.
+    let mut doubtful = Vec::new();
+    for budget in budgets {
+        for lane in lanes.iter().filter(|lane| budget.concerns(&lane.lane)) {
+            if lane.messages.intended > 0 && budget.metric.is_estimated() {
+                doubtful.push((
+                    results.len(),
+                    lane,
+                    beyond(budget.metric, lane, budget.limit),
+                ));
+            }
+            results.push(budget.held_against(lane));
+        }
+    }
+    let p_value = |found: &Option<Difference>| found.map_or(1.0, |found| found.p_value(0.0));
+    let p_values: Vec<f64> = doubtful
         .iter()
-        .flat_map(|budget| {
-            lanes
-                .iter()
-                .filter(|lane| budget.concerns(&lane.lane))
-                .map(|lane| budget.held_against(lane))
-        })
-        .collect()
+        .map(|(_, _, found)| p_value(found))
+        .collect();
+    let sure = holm(&p_values, ERRING);
+    for ((index, lane, found), sure) in doubtful.iter().zip(sure) {
+        if !sure {
+            let result = &mut results[*index];
+            result.decision = Decision::Undecided;
+            result.more_seeds = more_seeds(lane, found.as_ref(), ERRING / p_values.len() as f64);
+        }
+    }
+    results
+}
+
+/// How many more seeds like those played would decide a budget in four runs of
+/// five; `None` where a hundred times as much would not.
+fn more_seeds(lane: &Lane, found: Option<&Difference>, chance: f64) -> Option<u32> {
+    let seeds = lane.per_seed.len().max(1) as u32;
+    let Some(found) = found else {
+        // Nothing is known yet of how it varies.
+        return Some((FEWEST_SEEDS as u32).saturating_sub(seeds).max(1));
+    };
+    let units = f64::from(found.freedom) + 1.0;
+    let decides = |times: f64| {
+        let freedom = ((units * times) as u32).saturating_sub(1).max(1);
+        found.t * times.sqrt() >= two_sided_quantile(chance, freedom) + FOUR_OF_FIVE
+    };
+    (1..=MOST_TIMES * seeds).find(|&more| decides(f64::from(seeds + more) / f64::from(seeds)))
 }
 
 /// The limits in milliseconds for which budgets ask the share delivered

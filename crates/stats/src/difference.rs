@@ -1,40 +1,61 @@
-//! Whether two lanes differ, or only seem to.
+//! What chance makes of a figure, and of the difference between two lanes.
 //!
-//! A difference is called one only where it exceeds what chance makes of it.
-//! Lanes of one run met the same weather, so their figures are compared pair
-//! by pair:
+//! Every figure is drawn anew many times from independent units of play (see
+//! [`Resamples`]); the standard deviation of the draws is the figure's standard
+//! error (B. Efron, 1979), enlarged by n/(n-1) since the draws vary around the
+//! units at hand. Intervals and p-values are those of Student's t-distribution
+//! with n-1 degrees of freedom ("The probable error of a mean", 1908), n being
+//! the number of seeds, or half the number of stretches of one run, since those
+//! are nearly independent and no more. Lanes of one run met the same weather, and so did their
+//! draws: a difference is taken draw by draw, which leaves out what the
+//! weather did to both.
 //!
-//! - played with **several seeds**, the differences seed by seed have a 95 %
-//!   confidence interval by Student's t-distribution (Student, "The probable
-//!   error of a mean", 1908);
-//! - played with **one seed**, the run's own stretches are drawn anew for both
-//!   lanes alike (see [`Resamples`](crate::Resamples)), and the interval is
-//!   the middle 95 % of the differences draw by draw (B. Efron's percentile
-//!   interval, 1979). It tells what other stretches of the same weather would
-//!   have shown, not other weather.
+//! Late messages are few and come together, so a share of them is skewed: runs
+//! with few show little variance. Whether a difference is one is therefore
+//! asked where the variance does not hang on the value: of the arcsine of a late
+//! share's root (M. S. Bartlett, "The use of transformations", 1947), of a
+//! count's root and of a delay's logarithm.
 //!
-//! Where a quantile was lost under some seed or in some draw it is infinite.
-//! It then counts as twice the longest that either lane has: so that a lane
-//! that loses it every time is worse for certain, and one that loses it now and
-//! then varies a lot.
+//! No error is taken to be smaller than the figure's resolution allows: some
+//! units that happen to agree to the message are no proof of certainty.
 //!
-//! The difference is real if the interval leaves out zero. Where lanes ran in
-//! real time, it must also exceed what the machine's late wake-ups can do.
+//! Where a quantile was lost, in the run or in some draw, it is infinite. It
+//! then counts as twice the longest that either lane has: a lane that loses it
+//! every time is worse for certain, and one that loses it now and then varies a
+//! lot.
+//!
+//! Where lanes ran in real time, a difference must also exceed what the
+//! machine's late wake-ups can do.
 
-use crate::document::{Document, Lane, Resamples};
+use crate::document::{Document, Lane, ResampleUnit, Resamples};
 use crate::metric::{Metric, Unit};
-use crate::quantiles::nearest_rank;
+use crate::student;
+
+/// How sure an interval is that stands by itself.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A quantile beyond which fewer messages lie is a matter of single ones: its
+/// draws show no more than those.
+const FEWEST_BEYOND: u64 = 10;
+
+/// Histograms keep three significant digits; what is closer is the same.
+const RESOLUTION: f64 = 1e-3;
 
 /// The difference of one figure between two lanes, first less second, with
 /// its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The mean difference, in the metric's unit.
+    /// The difference, in the metric's unit.
     pub mean: f64,
     /// Lower end of the interval.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+    /// How many standard errors it is from zero, where the variance does not
+    /// hang on the value.
+    pub t: f64,
+    /// Degrees of freedom of its error.
+    pub freedom: u32,
 }
 
 /// Which of two lanes is better by a figure.
@@ -46,56 +67,47 @@ pub enum Judgement {
     Second,
     /// There is no difference that chance or noise could not have made.
     Neither,
-    /// There is too little to tell by: one short seed, or a figure that is
-    /// missing or not kept.
+    /// There is too little to tell by: few seeds, a short run, or a figure
+    /// that is missing or not kept.
     Unknown,
 }
 
-/// The smallest and the largest value of a figure over the seeds of a lane,
-/// infinite where it was lost; `None` with fewer than two seeds or where it is
-/// not kept by seed.
+/// A figure's 95 % confidence interval, in its unit; the upper end is infinite
+/// where it reaches what was lost. `None` where there is too little to tell by
+/// or the figure is a fact of the run, as a maximum is.
 #[must_use]
-pub fn spread(metric: Metric, lane: &Lane) -> Option<(f64, f64)> {
-    let values = by_seed(metric, lane)?;
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Some((low, high))
+pub fn interval(metric: Metric, lane: &Lane) -> Option<(f64, f64)> {
+    let figure = Drawn::of(metric, lane)?;
+    let mut draws = figure.draws.clone();
+    if draws.iter().all(|draw| draw.is_finite()) && figure.value.is_finite() {
+        return Some(figure.interval(resolution(metric, lane)));
+    }
+    // A mean of infinities says nothing: the middle of the draws does.
+    draws.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| draws[((draws.len() - 1) as f64 * share).round() as usize];
+    Some((
+        at((1.0 - CONFIDENCE) / 2.0),
+        at(f64::midpoint(1.0, CONFIDENCE)),
+    ))
 }
 
 /// The difference between two lanes of one run; `None` where there is too
 /// little to tell by.
 #[must_use]
 pub fn difference(metric: Metric, first: &Lane, second: &Lane) -> Option<Difference> {
-    let seeds = |lane: &Lane| -> Vec<u64> { lane.per_seed.iter().map(|each| each.seed).collect() };
-    if !first.per_seed.is_empty() || !second.per_seed.is_empty() {
-        if seeds(first) != seeds(second) {
-            return None;
-        }
-        let (first, second) = (by_seed(metric, first)?, by_seed(metric, second)?);
-        return by_student(&paired(&first, &second));
-    }
-    let (first, second) = (first.resamples.as_ref()?, second.resamples.as_ref()?);
-    if first.blocks != second.blocks {
-        return None;
-    }
-    let name = metric.to_string();
-    let draws = |of: &Resamples| -> Option<Vec<f64>> {
-        let values = of.values.get(&name)?;
-        Some(
-            values
-                .iter()
-                .map(|value| value.unwrap_or(f64::INFINITY))
-                .collect(),
-        )
-    };
-    let (first, second) = (draws(first)?, draws(second)?);
-    if first.len() != second.len() {
-        return None;
-    }
-    by_percentile(paired(&first, &second))
+    let resolution = resolution(metric, first).max(resolution(metric, second));
+    Drawn::of(metric, first)?.less(&Drawn::of(metric, second)?, resolution)
 }
 
-/// Which of two lanes of one run is better by a figure, if either is.
+/// How far a lane's figure is from `limit`; `None` as in [`difference()`].
+pub(crate) fn beyond(metric: Metric, lane: &Lane, limit: f64) -> Option<Difference> {
+    let drawn = Drawn::of(metric, lane)?;
+    drawn.less(&Drawn::constant(limit, &drawn), resolution(metric, lane))
+}
+
+/// Which of two lanes of one run is better by a figure, if either is, for a
+/// comparison that stands by itself: with a chance of one in twenty to find a
+/// difference where there is none.
 ///
 /// `noise_ms` is what the machine alone can add to a delay, see
 /// [`noise_ms`](noise_ms()).
@@ -104,17 +116,20 @@ pub fn judge(metric: Metric, first: &Lane, second: &Lane, noise_ms: f64) -> Judg
     let Some(difference) = difference(metric, first, second) else {
         return Judgement::Unknown;
     };
-    let floor = match metric.unit() {
-        Unit::Milliseconds => noise_ms,
-        Unit::Share | Unit::Number => 0.0,
-    };
-    let real = difference.low > 0.0 || difference.high < 0.0;
-    if !real || difference.mean.abs() <= floor {
+    if difference.p_value(floor(metric, noise_ms)) > 1.0 - CONFIDENCE {
         Judgement::Neither
     } else if (difference.mean > 0.0) == metric.more_is_better() {
         Judgement::First
     } else {
         Judgement::Second
+    }
+}
+
+/// What a difference of `metric` must exceed beside chance.
+pub(crate) const fn floor(metric: Metric, noise_ms: f64) -> f64 {
+    match metric.unit() {
+        Unit::Milliseconds => noise_ms,
+        Unit::Share | Unit::Number => 0.0,
     }
 }
 
@@ -129,84 +144,184 @@ pub fn noise_ms(document: &Document) -> f64 {
     }
 }
 
-fn by_seed(metric: Metric, lane: &Lane) -> Option<Vec<f64>> {
-    if lane.per_seed.len() < 2 {
-        return None;
-    }
-    lane.per_seed
-        .iter()
-        .map(|seed| metric.of_seed(seed))
-        .collect()
-}
-
-fn paired(first: &[f64], second: &[f64]) -> Vec<f64> {
-    let values = || first.iter().chain(second);
-    let longest = values()
-        .copied()
-        .filter(|value| value.is_finite())
-        .fold(0.0, f64::max);
-    let ceiling = if longest > 0.0 { 2.0 * longest } else { 1.0 };
-    let capped = |value: f64| if value.is_finite() { value } else { ceiling };
-    first
-        .iter()
-        .zip(second)
-        .map(|(&first, &second)| capped(first) - capped(second))
-        .collect()
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn by_student(differences: &[f64]) -> Option<Difference> {
-    let freedom = differences
-        .len()
-        .checked_sub(1)
-        .filter(|&freedom| freedom > 0)?;
-    let mean = mean(differences);
-    let squares: f64 = differences.iter().map(|each| (each - mean).powi(2)).sum();
-    let error = (squares / freedom as f64 / differences.len() as f64).sqrt();
-    let half_width = student_t(freedom) * error;
-    Some(Difference {
-        mean,
-        low: mean - half_width,
-        high: mean + half_width,
-    })
-}
-
-/// The 97.5th percentile of Student's t-distribution, from the usual tables;
-/// between its rows the row above is taken, which errs on the side of chance.
-fn student_t(freedom: usize) -> f64 {
-    const FIRST_TEN: [f64; 10] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    ];
-    match freedom {
-        0 => f64::INFINITY,
-        1..=10 => FIRST_TEN[freedom - 1],
-        11..=14 => 2.201,
-        15..=19 => 2.131,
-        20..=29 => 2.086,
-        30..=59 => 2.042,
-        60..=119 => 2.000,
-        _ => 1.980,
+impl Difference {
+    /// The chance of a difference at least as large, either way, where the
+    /// true one is no larger than `floor`.
+    #[must_use]
+    pub fn p_value(&self, floor: f64) -> f64 {
+        let excess = self.mean.abs() - floor;
+        if excess <= 0.0 {
+            return 1.0;
+        }
+        student::two_sided_p(self.t * excess / self.mean.abs(), self.freedom)
     }
 }
 
-fn by_percentile(mut differences: Vec<f64>) -> Option<Difference> {
-    if differences.is_empty() {
-        return None;
+/// Where a figure's variance does not hang on its value.
+#[derive(Clone, Copy)]
+enum Scale {
+    /// Of a share of good messages: the arcsine of the root of the others.
+    Good,
+    /// Of a share of bad messages.
+    Bad,
+    /// Of a number: its root.
+    Root,
+    /// Of a delay: its logarithm.
+    Log,
+}
+
+impl Scale {
+    const fn of(metric: Metric) -> Self {
+        match metric.unit() {
+            Unit::Share if metric.more_is_better() => Self::Good,
+            Unit::Share => Self::Bad,
+            Unit::Number => Self::Root,
+            Unit::Milliseconds => Self::Log,
+        }
     }
-    let mean = mean(&differences);
-    differences.sort_unstable_by(f64::total_cmp);
-    let at = |per_mille| {
-        let rank = nearest_rank(differences.len() as u64, per_mille);
-        differences[rank.saturating_sub(1) as usize]
-    };
-    Some(Difference {
-        mean,
-        low: at(25),
-        high: at(975),
-    })
+
+    fn to(self, value: f64) -> f64 {
+        match self {
+            Self::Good => (1.0 - value).clamp(0.0, 1.0).sqrt().asin(),
+            Self::Bad => value.clamp(0.0, 1.0).sqrt().asin(),
+            Self::Root => value.max(0.0).sqrt(),
+            Self::Log => value.max(0.0).ln_1p(),
+        }
+    }
+
+    fn back(self, scaled: f64) -> f64 {
+        let angle = scaled.clamp(0.0, std::f64::consts::FRAC_PI_2);
+        match self {
+            Self::Good => 1.0 - angle.sin().powi(2),
+            Self::Bad => angle.sin().powi(2),
+            Self::Root => scaled.max(0.0).powi(2),
+            Self::Log => scaled.max(0.0).exp_m1(),
+        }
+    }
+}
+
+/// The smallest step by which the figure of all messages can differ because of
+/// one message in a unit of play.
+fn resolution(metric: Metric, lane: &Lane) -> f64 {
+    let units = lane.resamples.as_ref().map_or(1, |drawn| drawn.blocks);
+    let units = f64::from(units.max(1));
+    match metric {
+        Metric::Episodes => units.sqrt(),
+        _ => match metric.unit() {
+            Unit::Share => units.sqrt() / lane.messages.intended.max(1) as f64,
+            Unit::Milliseconds | Unit::Number => {
+                let value = metric.of(lane).filter(|value| value.is_finite());
+                value.unwrap_or_default().abs() * RESOLUTION
+            }
+        },
+    }
+}
+
+/// A figure and what became of it in every draw, with infinity where it was
+/// lost.
+struct Drawn {
+    scale: Scale,
+    value: f64,
+    draws: Vec<f64>,
+    units: u32,
+    freedom: u32,
+}
+
+impl Drawn {
+    fn of(metric: Metric, lane: &Lane) -> Option<Self> {
+        let resamples: &Resamples = lane.resamples.as_ref().filter(|drawn| drawn.suffice())?;
+        let values = resamples.values.get(&metric.to_string())?;
+        if let Metric::Rtt(statistic) = metric {
+            let beyond = u64::from(1000 - statistic.per_mille()?) * lane.messages.intended / 1000;
+            if beyond < FEWEST_BEYOND {
+                return None;
+            }
+        }
+        Some(Self {
+            scale: Scale::of(metric),
+            value: metric.of(lane)?,
+            draws: values
+                .iter()
+                .map(|value| value.unwrap_or(f64::INFINITY))
+                .collect(),
+            units: resamples.blocks,
+            freedom: match resamples.unit {
+                ResampleUnit::Seed => resamples.blocks,
+                ResampleUnit::Stretch => resamples.blocks / 2,
+            }
+            .saturating_sub(1)
+            .max(1),
+        })
+        .filter(|drawn| !drawn.draws.is_empty())
+    }
+
+    /// A figure that does not vary, in as many draws as `like`.
+    fn constant(value: f64, like: &Self) -> Self {
+        Self {
+            scale: like.scale,
+            value,
+            draws: vec![value; like.draws.len()],
+            units: like.units,
+            freedom: like.freedom,
+        }
+    }
+
+    /// The difference draw by draw; `None` where the draws are not of the same
+    /// units.
+    fn less(&self, other: &Self, resolution: f64) -> Option<Difference> {
+        if self.units != other.units || self.draws.len() != other.draws.len() {
+            return None;
+        }
+        let all = || self.draws.iter().chain(&other.draws).copied();
+        let longest = all()
+            .chain([self.value, other.value])
+            .filter(|value| value.is_finite())
+            .fold(0.0, f64::max);
+        let ceiling = if longest > 0.0 { 2.0 * longest } else { 1.0 };
+        let capped = |value: f64| if value.is_finite() { value } else { ceiling };
+        let apart = |of: &dyn Fn(f64) -> f64| {
+            let each = self.draws.iter().zip(&other.draws);
+            let draws = each.map(|(&first, &second)| of(capped(first)) - of(capped(second)));
+            (
+                of(capped(self.value)) - of(capped(other.value)),
+                self.error(draws),
+            )
+        };
+        let (mean, error) = apart(&|value| value);
+        let (scaled, scaled_error) = apart(&|value| self.scale.to(value));
+        let error = error.max(resolution).max(f64::MIN_POSITIVE);
+        let half_width = student::two_sided_quantile(1.0 - CONFIDENCE, self.freedom) * error;
+        Some(Difference {
+            mean,
+            low: mean - half_width,
+            high: mean + half_width,
+            t: (scaled.abs() / scaled_error.max(f64::MIN_POSITIVE))
+                .min(mean.abs() / resolution.max(f64::MIN_POSITIVE)),
+            freedom: self.freedom,
+        })
+    }
+
+    /// The 95 % interval of a figure that was never lost.
+    fn interval(&self, resolution: f64) -> (f64, f64) {
+        let value = self.scale.to(self.value);
+        let error = self.error(self.draws.iter().map(|&draw| self.scale.to(draw)));
+        let half_width = student::two_sided_quantile(1.0 - CONFIDENCE, self.freedom) * error;
+        let ends = [value - half_width, value + half_width].map(|end| self.scale.back(end));
+        (
+            ends[0].min(ends[1]).min((self.value - resolution).max(0.0)),
+            ends[0].max(ends[1]).max(self.value),
+        )
+    }
+
+    /// The standard error of what was drawn.
+    fn error(&self, draws: impl Iterator<Item = f64>) -> f64 {
+        let draws: Vec<f64> = draws.collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let squares: f64 = draws.iter().map(|draw| (draw - mean).powi(2)).sum();
+        let variance = squares / (draws.len() as f64 - 1.0).max(1.0);
+        let units = f64::from(self.units);
+        (variance * units / (units - 1.0).max(1.0)).sqrt()
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub use lane::{
 };
 pub use placement::{Placement, PlacementTrial};
 pub use read::BadDocument;
-pub use spread::{Resamples, SeedFigures};
+pub use spread::{ResampleUnit, Resamples, SeedFigures};
 pub use sweep::{Cell, Sweep};
 pub use weather::{DirectionWeather, Disturbance, Weather};
 pub use world::{
@@ -192,10 +192,39 @@ pub struct BudgetResult {
     pub limit: f64,
     /// What was measured, in the limit's unit. Null when there is no such
     /// number: more messages were lost than the quantile allows for, or the
-    /// lane has no such figure. The budget is then missed.
+    /// lane has no such figure.
     pub value: Option<f64>,
-    /// Whether the budget was met.
+    /// Whether what was measured is within the limit, whatever chance had to
+    /// do with it.
     pub ok: bool,
+    /// What can be said beyond chance.
+    #[serde(default)]
+    pub decision: Decision,
+    /// Lower end of the figure's own 95 % interval, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Its upper end; absent, too, where it reaches what was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// How many more seeds as long as those played would decide it in four
+    /// runs of five; absent where it is decided, or where nothing would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_seeds: Option<u32>,
+}
+
+/// What a run says of a budget beyond chance. All budgets of a run together
+/// are decided wrongly at most once in forty runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    /// The limit is kept.
+    Met,
+    /// Chance may have made it either.
+    #[default]
+    Undecided,
+    /// The limit is not kept.
+    Missed,
 }
 
 /// What a reader should know before trusting a figure.

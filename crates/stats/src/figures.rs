@@ -12,7 +12,7 @@ use crate::episodes::{Disturbed, FIXED_THRESHOLD, adaptive_threshold, episodes};
 use crate::head_of_line::head_of_line;
 use crate::quantiles::at_rank;
 use crate::record::{MessageRecord, nanos};
-use crate::resample::resamples;
+use crate::resample::{Drawn, resamples};
 use crate::timeline::timeline;
 use crate::within::within;
 
@@ -69,8 +69,8 @@ pub struct LaneFigures {
 /// never reach across seeds: each seed's are found in its own run, against
 /// three times its own median, and listed one seed after the other. The
 /// timeline is the first seed's. With several seeds every figure is also
-/// given [per seed](LaneFigures::per_seed); a single seed's uncertainty is
-/// given by [resampling](LaneFigures::resamples) instead.
+/// given [per seed](LaneFigures::per_seed). How far figures could have come out
+/// differently is told by [drawing them anew](LaneFigures::resamples).
 ///
 /// `extra_limits_ms` are further limits for [`Lane::within`], as budgets may
 /// ask for; see [`limits_ms`](crate::limits_ms).
@@ -78,16 +78,22 @@ pub struct LaneFigures {
 pub fn figures(runs: &[SeedRun<'_>], extra_limits_ms: &[u32]) -> LaneFigures {
     let sorted: Vec<Vec<MessageRecord>> = runs.iter().map(|run| in_order(run.records)).collect();
     let mut figures = LaneFigures::default();
+    let mut drawn = Vec::with_capacity(runs.len());
     for (run, records) in runs.iter().zip(&sorted) {
+        let before = figures.episodes.len();
         let seed_figures = figures.add_run(run, records, extra_limits_ms);
         figures.per_seed.push(seed_figures);
+        let own = figures.episodes[before..].iter();
+        drawn.push(Drawn {
+            records,
+            episodes_s: own.map(|episode| episode.start_s).collect(),
+            overhead: run.overhead,
+        });
     }
     if runs.len() < 2 {
         figures.forget_seeds();
     }
-    if let [records] = &sorted[..] {
-        figures.resamples = resamples(records, &figures.episodes, extra_limits_ms);
-    }
+    figures.resamples = resamples(&drawn, extra_limits_ms);
     if let Some(records) = sorted.first() {
         figures.timeline = timeline(records);
     }

@@ -113,6 +113,21 @@ impl Metric {
         matches!(self, Self::Within(_))
     }
 
+    /// Whether the figure stands for what would be found again and again, and
+    /// so varies with the luck of the run. Others are facts of the run: a
+    /// maximum, or what a processor did.
+    #[must_use]
+    pub const fn is_estimated(self) -> bool {
+        match self {
+            Self::Within(_) | Self::Lost | Self::Episodes => true,
+            Self::Rtt(statistic) => matches!(
+                statistic,
+                Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P99_9
+            ),
+            _ => false,
+        }
+    }
+
     /// The lane's value. Infinite where so many messages were lost that a
     /// quantile lies among them; `None` where the lane has no such figure.
     #[must_use]

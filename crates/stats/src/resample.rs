@@ -1,63 +1,76 @@
-//! How far the figures of a single run could have come out differently: a
-//! block bootstrap.
+//! How far the figures of a run could have come out differently: a bootstrap
+//! of independent units of play.
 //!
 //! Messages that are close in time share their weather, so they are no
-//! independent samples; blocks of several seconds nearly are. The run is cut
-//! into blocks of equal length, and as many blocks are drawn with replacement
-//! as there are, over and over; the figures of each draw show how they vary
-//! with the luck of the weather (H. R. Künsch, "The jackknife and the
-//! bootstrap for general stationary observations", 1989; blocks that do not
-//! overlap: E. Carlstein, 1986).
+//! independent samples. What is drawn anew is therefore
 //!
-//! Which blocks are drawn depends on their number alone. All lanes of a run
+//! - **whole seeds**, where at least [`FEWEST_SEEDS`] were played: their
+//!   weather has nothing to do with each other;
+//! - otherwise **stretches** of ten seconds, which nearly are independent,
+//!   where there are at least [`FEWEST_BLOCKS`] of them (H. R. Künsch, "The
+//!   jackknife and the bootstrap for general stationary observations", 1989;
+//!   blocks that do not overlap: E. Carlstein, 1986).
+//!
+//! As many units are drawn with replacement as there are, over and over, and
+//! every figure is taken of each draw exactly as it is taken of the run: over
+//! all messages drawn, lost ones being infinitely late.
+//!
+//! Which units are drawn depends on their number alone. All lanes of a run
 //! therefore draw the same stretches of the same weather, and the differences
 //! between two lanes, draw by draw, are paired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::document::{Episode, Resamples, WITHIN_LIMITS_MS};
+use crate::document::{ResampleUnit, Resamples, WITHIN_LIMITS_MS};
 use crate::metric::{Metric, Statistic};
 use crate::quantiles::{Place, in_millis, place};
 use crate::record::{MessageRecord, nanos};
 use crate::within::share;
 
-/// How often blocks are drawn: enough for the outer 2.5 % on each side to be
-/// five draws.
+/// With fewer seeds than this, seeds cannot be the units.
+pub const FEWEST_SEEDS: usize = 5;
+
+/// With fewer stretches than this nothing can be said.
+pub const FEWEST_BLOCKS: u64 = 30;
+
+/// How often units are drawn: enough for the standard error to be known to a
+/// twentieth.
 const DRAWS: usize = 200;
 
-/// Length of a block where the run is long enough, in nanoseconds.
+/// Length of a stretch in nanoseconds: shorter ones would split what one outage
+/// does, and hold too few late messages to vary as they do.
 const BLOCK: u64 = 10_000_000_000;
 
-/// The shortest block: shorter ones would split single outages.
-const SHORTEST_BLOCK: u64 = 2_000_000_000;
-
-/// With fewer blocks than this nothing can be said.
-const FEWEST_BLOCKS: u64 = 10;
-
-/// What is worked out for every draw beside the shares.
-const QUANTILES: [(Statistic, u32); 4] = [
-    (Statistic::P50, 500),
-    (Statistic::P90, 900),
-    (Statistic::P99, 990),
-    (Statistic::P99_9, 999),
+/// The quantiles that are worked out for every draw beside the shares.
+const QUANTILES: [Statistic; 4] = [
+    Statistic::P50,
+    Statistic::P90,
+    Statistic::P99,
+    Statistic::P99_9,
 ];
 
-/// The figures of every draw; `None` when the run is too short to be cut into
-/// enough blocks. `records` are in order of their intended send.
-pub(crate) fn resamples(
-    records: &[MessageRecord],
-    episodes: &[Episode],
-    extra_limits_ms: &[u32],
-) -> Option<Resamples> {
-    let blocks = Blocks::cut(records, episodes, extra_limits_ms)?;
-    let mut generator = SplitMix64(blocks.len() as u64);
+/// What one seed brings to be drawn.
+pub(crate) struct Drawn<'a> {
+    /// Its messages, in order of their intended send.
+    pub(crate) records: &'a [MessageRecord],
+    /// When its lag episodes began, in seconds.
+    pub(crate) episodes_s: Vec<f64>,
+    /// Its wire overhead, where it is known.
+    pub(crate) overhead: Option<f64>,
+}
+
+/// The figures of every draw; `None` when there are too few seeds and they are
+/// too short to be cut into enough stretches.
+pub(crate) fn resamples(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<Resamples> {
+    let units = Units::cut(runs, extra_limits_ms)?;
+    let mut generator = SplitMix64(units.len() as u64);
     let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
     for _ in 0..DRAWS {
-        let mut drawn = vec![0_u64; blocks.len()];
-        for _ in 0..blocks.len() {
-            drawn[generator.below(blocks.len() as u64) as usize] += 1;
+        let mut drawn = vec![0_u64; units.len()];
+        for _ in 0..units.len() {
+            drawn[generator.below(units.len() as u64) as usize] += 1;
         }
-        for (metric, value) in blocks.figures(&drawn) {
+        for (metric, value) in units.figures(&drawn) {
             values
                 .entry(metric.to_string())
                 .or_default()
@@ -65,113 +78,157 @@ pub(crate) fn resamples(
         }
     }
     Some(Resamples {
-        blocks: blocks.len() as u32,
-        block_s: blocks.length as f64 / 1e9,
+        unit: units.unit,
+        blocks: units.len() as u32,
+        block_s: units.length as f64 / 1e9,
         values,
     })
 }
 
-/// A run cut into blocks.
-struct Blocks {
-    /// Length of a block in nanoseconds.
+/// Seeds or stretches that are drawn.
+struct Units {
+    unit: ResampleUnit,
+    /// Length of a unit in nanoseconds; of several, the longest.
     length: u64,
-    /// Messages intended in each block.
+    /// Messages intended in each.
     intended: Vec<u64>,
-    /// Episodes that began in each block.
+    /// Episodes that began in each.
     episodes: Vec<u64>,
-    /// All round trips in ascending order, in nanoseconds, with their block.
+    /// Wire overhead of each, where it is known of all.
+    overhead: Option<Vec<f64>>,
+    /// All round trips in ascending order, in nanoseconds, with their unit.
     rtts: Vec<(u64, u32)>,
     limits_ms: BTreeSet<u32>,
 }
 
-impl Blocks {
-    fn cut(
-        records: &[MessageRecord],
-        episodes: &[Episode],
-        extra_limits_ms: &[u32],
-    ) -> Option<Self> {
-        let end = records.last()?.intended.as_nanos();
-        let length = (end / FEWEST_BLOCKS).clamp(SHORTEST_BLOCK, BLOCK);
-        // The run is as long as its messages reach; the last, partial block
-        // goes to the one before it.
-        let len = end.div_ceil(length).max(1);
-        if len < FEWEST_BLOCKS || len > u64::from(u32::MAX) {
+impl Units {
+    fn cut(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<Self> {
+        let whole: Vec<u64> = runs.iter().map(|run| length_of(run.records)).collect();
+        let longest = whole.iter().copied().max().filter(|&longest| longest > 0)?;
+        let (unit, length, counts) = if runs.len() >= FEWEST_SEEDS {
+            (ResampleUnit::Seed, longest, vec![1; runs.len()])
+        } else {
+            // What is left over at the end goes to the stretch before it.
+            let counts: Vec<u64> = whole.iter().map(|all| (all / BLOCK).max(1)).collect();
+            (ResampleUnit::Stretch, BLOCK, counts)
+        };
+        let len = counts.iter().sum::<u64>();
+        if (unit == ResampleUnit::Stretch && len < FEWEST_BLOCKS) || len > u64::from(u32::MAX) {
             return None;
         }
-        let block_at = |nanos: u64| (nanos / length).min(len - 1);
-        let mut blocks = Self {
+        let overheads: Option<Vec<f64>> = runs.iter().map(|run| run.overhead).collect();
+        let mut units = Self {
+            unit,
             length,
             intended: vec![0; len as usize],
             episodes: vec![0; len as usize],
-            rtts: Vec::with_capacity(records.len()),
+            overhead: overheads.filter(|_| unit == ResampleUnit::Seed),
+            rtts: Vec::new(),
             limits_ms: WITHIN_LIMITS_MS
                 .iter()
                 .chain(extra_limits_ms)
                 .copied()
-                .collect::<BTreeSet<u32>>(),
+                .collect(),
         };
-        for record in records {
-            let block = block_at(record.intended.as_nanos());
-            blocks.intended[block as usize] += 1;
+        let mut first = 0;
+        for (run, count) in runs.iter().zip(counts) {
+            units.add(run, first, count);
+            first += count;
+        }
+        units.rtts.sort_unstable();
+        Some(units)
+    }
+
+    /// Adds what a seed did in its `count` units, of which the first is
+    /// `first`.
+    fn add(&mut self, run: &Drawn<'_>, first: u64, count: u64) {
+        let unit_at = |nanos: u64| first + (nanos / self.length).min(count - 1);
+        for record in run.records {
+            let unit = unit_at(record.intended.as_nanos());
+            self.intended[unit as usize] += 1;
             if let Some(rtt) = record.rtt() {
-                blocks.rtts.push((nanos(rtt), block as u32));
+                self.rtts.push((nanos(rtt), unit as u32));
             }
         }
-        for episode in episodes {
-            blocks.episodes[block_at((episode.start_s * 1e9) as u64) as usize] += 1;
+        for start_s in &run.episodes_s {
+            self.episodes[unit_at((start_s * 1e9) as u64) as usize] += 1;
         }
-        blocks.rtts.sort_unstable();
-        Some(blocks)
     }
 
     fn len(&self) -> usize {
         self.intended.len()
     }
 
-    /// The figures of a draw that took block `i` `drawn[i]` times.
+    /// The figures of a draw that took unit `i` `drawn[i]` times.
     fn figures(&self, drawn: &[u64]) -> Vec<(Metric, f64)> {
         let times = |counts: &[u64]| -> u64 {
-            counts
-                .iter()
-                .zip(drawn)
-                .map(|(count, drawn)| count * drawn)
-                .sum()
+            let each = counts.iter().zip(drawn);
+            each.map(|(count, drawn)| count * drawn).sum()
         };
         let intended = times(&self.intended);
-        let mut figures = vec![(Metric::Episodes, times(&self.episodes) as f64)];
         let delivered: u64 = self
             .rtts
             .iter()
-            .map(|&(_, block)| drawn[block as usize])
+            .map(|&(_, unit)| drawn[unit as usize])
             .sum();
-        let mut ranks = QUANTILES
-            .map(|(statistic, per_mille)| {
-                (statistic, place(per_mille, delivered, intended - delivered))
-            })
+        let lost = intended - delivered;
+        let mut figures = vec![
+            (Metric::Episodes, times(&self.episodes) as f64),
+            (Metric::Lost, share(lost, intended)),
+        ];
+        figures.extend(
+            self.overhead_of(drawn)
+                .map(|overhead| (Metric::Overhead, overhead)),
+        );
+        let mut places = QUANTILES
             .into_iter()
+            .filter_map(|statistic| {
+                Some((statistic, place(statistic.per_mille()?, delivered, lost)))
+            })
             .peekable();
         let mut limits = self.limits_ms.iter().copied().peekable();
         let mut seen = 0;
-        for &(rtt, block) in &self.rtts {
+        for &(rtt, unit) in &self.rtts {
             while let Some(limit_ms) = limits.next_if(|&limit| rtt > limit_nanos(limit)) {
                 figures.push((Metric::Within(limit_ms), share(seen, intended)));
             }
-            let weight = drawn[block as usize];
+            let weight = drawn[unit as usize];
             if weight == 0 {
                 continue;
             }
             seen += weight;
             let is_reached = |place| matches!(place, Place::Rank(rank) if rank <= seen);
-            while let Some((statistic, _)) = ranks.next_if(|&(_, place)| is_reached(place)) {
+            while let Some((statistic, _)) = places.next_if(|&(_, place)| is_reached(place)) {
                 figures.push((Metric::Rtt(statistic), in_millis(rtt)));
             }
         }
         figures.extend(limits.map(|limit_ms| (Metric::Within(limit_ms), share(seen, intended))));
         // What is left lies among the lost.
-        figures.extend(ranks.map(|(statistic, _)| (Metric::Rtt(statistic), f64::INFINITY)));
-        figures.push((Metric::Lost, share(intended - delivered, intended)));
+        figures.extend(places.map(|(statistic, _)| (Metric::Rtt(statistic), f64::INFINITY)));
         figures
     }
+
+    /// The overhead of a draw: that of its seeds, by their messages.
+    fn overhead_of(&self, drawn: &[u64]) -> Option<f64> {
+        let overhead = self.overhead.as_ref()?;
+        let (mut bytes, mut messages) = (0.0, 0.0);
+        for ((overhead, &intended), &drawn) in overhead.iter().zip(&self.intended).zip(drawn) {
+            let weight = (intended * drawn) as f64;
+            bytes += overhead * weight;
+            messages += weight;
+        }
+        (messages > 0.0).then(|| bytes / messages)
+    }
+}
+
+/// How long a run is, in nanoseconds: its last message has as much time of its
+/// own as the others have on average.
+fn length_of(records: &[MessageRecord]) -> u64 {
+    let Some(last) = records.last() else {
+        return 0;
+    };
+    let (last, len) = (u128::from(last.intended.as_nanos()), records.len() as u128);
+    u64::try_from(last * len / (len - 1).max(1)).unwrap_or(u64::MAX)
 }
 
 fn limit_nanos(limit_ms: u32) -> u64 {
@@ -205,125 +262,4 @@ impl SplitMix64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::episodes::episodes;
-    use lagometer_units::Time;
-    use std::time::Duration;
-
-    /// Messages every 50 ms, with round trips by their second.
-    fn run(seconds: u64, rtt_ms: impl Fn(u64) -> u64) -> Vec<MessageRecord> {
-        (0..seconds * 20)
-            .map(|index| {
-                let intended = Time::from_millis(index * 50);
-                MessageRecord {
-                    returned: Some(intended + Duration::from_millis(rtt_ms(index / 20))),
-                    ..MessageRecord::due(intended)
-                }
-            })
-            .collect()
-    }
-
-    fn drawn(records: &[MessageRecord]) -> Option<Resamples> {
-        let episodes = episodes(records, Duration::from_millis(150), &[]);
-        resamples(records, &episodes, &[50, 120])
-    }
-
-    fn finite(drawn: &Resamples, metric: &str) -> Vec<f64> {
-        drawn.values[metric]
-            .iter()
-            .map(|value| value.unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn a_short_run_says_nothing() {
-        assert_eq!(drawn(&run(15, |_| 60)), None);
-        assert_eq!(drawn(&[]), None);
-    }
-
-    #[test]
-    fn a_run_that_never_varies_does_not_vary() {
-        let drawn = drawn(&run(600, |_| 60)).unwrap();
-        assert_eq!(drawn.blocks, 60);
-        assert!((drawn.block_s - 10.0).abs() < 1e-12);
-        for (metric, values) in &drawn.values {
-            assert_eq!(values.len(), DRAWS, "{metric}");
-            assert!(values.iter().all(|value| *value == values[0]), "{metric}");
-        }
-        assert_eq!(drawn.values["within_50ms"][0], Some(0.0));
-        assert_eq!(drawn.values["within_120ms"][0], Some(1.0));
-        assert_eq!(drawn.values["rtt_ms.p99"][0], Some(60.0));
-    }
-
-    #[test]
-    fn draws_scatter_around_the_run_they_are_drawn_from() {
-        // Every third block of ten seconds is late.
-        let drawn = drawn(&run(600, |second| {
-            if (second / 10).is_multiple_of(3) {
-                400
-            } else {
-                60
-            }
-        }))
-        .unwrap();
-        let shares = finite(&drawn, "within_150ms");
-        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-        assert!((mean - 2.0 / 3.0).abs() < 0.03, "{mean}");
-        // The deviation of a share over 60 independent blocks.
-        let variance = shares
-            .iter()
-            .map(|share| (share - mean).powi(2))
-            .sum::<f64>()
-            / shares.len() as f64;
-        let expected = (2.0 / 9.0_f64 / 60.0).sqrt();
-        assert!(
-            (variance.sqrt() / expected - 1.0).abs() < 0.25,
-            "{}",
-            variance.sqrt()
-        );
-        let episodes = finite(&drawn, "episodes");
-        let mean = episodes.iter().sum::<f64>() / episodes.len() as f64;
-        assert!((mean - 20.0).abs() < 1.5, "{mean}");
-    }
-
-    #[test]
-    fn lanes_of_one_run_draw_the_same_stretches() {
-        let late = |second: u64| (second / 10).is_multiple_of(7);
-        let one = drawn(&run(600, |second| if late(second) { 400 } else { 60 })).unwrap();
-        let other = drawn(&run(600, |second| if late(second) { 900 } else { 70 })).unwrap();
-        assert_eq!(one.values["within_150ms"], other.values["within_150ms"]);
-    }
-
-    #[test]
-    fn a_quantile_is_infinite_in_draws_that_lose_more_than_it_allows_for() {
-        // Only the first of ten stretches delivers anything.
-        let mut records = run(100, |_| 60);
-        for record in &mut records[200..] {
-            record.returned = None;
-        }
-        let drawn = resamples(&records, &[], &[]).unwrap();
-        let medians = &drawn.values["rtt_ms.p50"];
-        assert_eq!(medians.len(), DRAWS);
-        assert!(medians.iter().filter(|median| median.is_none()).count() > DRAWS / 2);
-        let shares = finite(&drawn, "within_150ms");
-        for (median, share) in medians.iter().zip(&shares) {
-            // Half of what was intended, or more, arrived.
-            assert_eq!(median.is_some(), *share >= 0.5);
-        }
-    }
-
-    #[test]
-    fn lost_messages_are_late_in_every_draw() {
-        let mut records = run(100, |_| 60);
-        for record in records.iter_mut().step_by(2) {
-            record.returned = None;
-        }
-        let drawn = resamples(&records, &[], &[]).unwrap();
-        assert!(
-            drawn.values["within_2000ms"]
-                .iter()
-                .all(|share| share.is_some_and(|share| (share - 0.5).abs() < 1e-9))
-        );
-    }
-}
+mod tests;

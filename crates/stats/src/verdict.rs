@@ -4,13 +4,23 @@
 //! Reliable lanes are ranked among themselves: by the share delivered within
 //! the budget's limit, then, where that does not tell them apart, by the
 //! slowest thousandth if it takes a tenth longer, then by the number of lag
-//! episodes; of those that remain the cheapest on the wire is named. Lanes that meet every budget
-//! come before those that do not. Unreliable lanes promise less, so they are
-//! not ranked with the others; the sentence says what the best of them loses.
+//! episodes. Lanes that no other beats are named together, with the one that
+//! put the least on the wire. Unreliable lanes promise less, so they are not
+//! ranked with the others; the sentence says what the best of them loses.
+//!
+//! No lane is said to beat another, and no budget to be met or missed, beyond
+//! what chance makes: all comparisons that the sentence may draw on, of every
+//! pair of lanes by every figure, are held to one chance of [`ERRING`]
+//! together, and so are all budgets (Holm's procedure), so that the sentence as
+//! a whole is wrong at most once in twenty runs. A budget decides between lanes
+//! only where it is decided itself.
 
-use crate::difference::{Judgement, judge, noise_ms};
-use crate::document::{Document, Lane};
+use std::collections::BTreeSet;
+
+use crate::difference::{difference, floor, noise_ms};
+use crate::document::{Decision, Document, Lane};
 use crate::metric::{Metric, Statistic};
+use crate::student::holm;
 
 mod words;
 
@@ -21,6 +31,10 @@ pub const USUAL_LIMIT_MS: u32 = 150;
 /// A delay that is longer by less than this share is no reason to pay for a
 /// costlier lane, however surely it is longer.
 const FELT: f64 = 0.1;
+
+/// The chance that any of all comparisons errs, and that any of all budgets is
+/// said to be met or missed wrongly: together, one sentence in twenty.
+pub(crate) const ERRING: f64 = 0.025;
 
 /// The limit in milliseconds by which a document's lanes are ranked: that of
 /// its first budget on the share delivered within one, or
@@ -44,17 +58,13 @@ pub fn verdict(document: &Document) -> String {
     if document.audit.as_ref().is_some_and(|audit| !audit.valid) {
         return "No verdict: the emulator's own errors are too large.".to_owned();
     }
-    let bench = Bench {
-        document,
-        share: Metric::Within(ranking_limit_ms(document)),
-        noise_ms: noise_ms(document),
-    };
     let played = |lane: &&Lane| lane.messages.intended > 0;
     let (reliable, unreliable): (Vec<&Lane>, Vec<&Lane>) = document
         .lanes
         .iter()
         .filter(played)
         .partition(|lane| is_reliable(lane));
+    let bench = Bench::of(document, &[&reliable, &unreliable]);
     let mut clauses = Vec::new();
     if let Some(ranking) = bench.rank(&reliable) {
         clauses.push(words::best(&bench, &ranking));
@@ -79,7 +89,10 @@ struct Bench<'a> {
     document: &'a Document,
     /// The share by which lanes are ranked.
     share: Metric,
-    noise_ms: f64,
+    /// Which lane beats which by which figure: metric, winner, loser.
+    beaten: BTreeSet<(Metric, &'a str, &'a str)>,
+    /// Pairs of lanes of which it can be told at all.
+    comparable: BTreeSet<(&'a str, &'a str)>,
 }
 
 /// Lanes of one kind in order of merit.
@@ -90,102 +103,152 @@ struct Ranking<'a> {
     equals: Vec<&'a Lane>,
     /// The best of the lanes that it beats, and by what.
     runner_up: Option<(&'a Lane, Metric)>,
-    /// Whether budgets were set for these lanes, and the best meets its own.
-    meets_budgets: Option<bool>,
     /// Whether there was enough to tell lanes apart by.
     told_apart: bool,
 }
 
 impl<'a> Bench<'a> {
-    fn rank(&self, lanes: &[&'a Lane]) -> Option<Ranking<'a>> {
-        let (passing, failing): (Vec<&Lane>, Vec<&Lane>) = lanes
-            .iter()
-            .partition(|lane| self.meets_budgets(lane) == Some(true));
-        let field = if passing.is_empty() {
-            lanes
-        } else {
-            &passing[..]
+    /// Compares every pair of lanes of each group by every figure.
+    fn of(document: &'a Document, groups: &[&[&'a Lane]]) -> Self {
+        let mut bench = Self {
+            document,
+            share: Metric::Within(ranking_limit_ms(document)),
+            beaten: BTreeSet::new(),
+            comparable: BTreeSet::new(),
         };
-        let first = leader(self.share, field)?;
-        if self.cannot_tell(first, field) {
+        let noise_ms = noise_ms(document);
+        let (mut claims, mut p_values) = (Vec::new(), Vec::new());
+        for lanes in groups {
+            for (index, &first) in lanes.iter().enumerate() {
+                for &second in &lanes[index + 1..] {
+                    for metric in bench.figures() {
+                        let Some(found) = difference(metric, first, second) else {
+                            continue;
+                        };
+                        bench.comparable.insert((&first.lane, &second.lane));
+                        bench.comparable.insert((&second.lane, &first.lane));
+                        p_values.push(found.p_value(floor(metric, noise_ms)));
+                        claims.push(if (found.mean > 0.0) == metric.more_is_better() {
+                            (metric, first, second)
+                        } else {
+                            (metric, second, first)
+                        });
+                    }
+                }
+            }
+        }
+        let sure = holm(&p_values, ERRING);
+        bench.beaten = claims
+            .into_iter()
+            .zip(sure)
+            .filter(|&((metric, winner, loser), sure)| sure && is_felt(metric, winner, loser))
+            .map(|((metric, winner, loser), _)| (metric, &winner.lane[..], &loser.lane[..]))
+            .collect();
+        bench
+    }
+
+    /// The figures by which lanes are ranked, the first that decides first.
+    const fn figures(&self) -> [Metric; 3] {
+        [self.share, Metric::Rtt(Statistic::P99_9), Metric::Episodes]
+    }
+
+    fn rank(&self, lanes: &[&'a Lane]) -> Option<Ranking<'a>> {
+        let field = self.field(lanes);
+        let first = leader(self.share, &field)?;
+        if self.cannot_tell(first, &field) {
             return Some(Ranking {
                 best: first,
                 equals: Vec::new(),
                 runner_up: None,
-                meets_budgets: self.meets_budgets(first),
                 told_apart: false,
             });
         }
-        let (mut equals, mut runner_up) = self.narrow(field);
+        let mut equals = self.narrow(&field);
         let best = cheapest(&equals)?;
         equals.retain(|lane| lane.lane != best.lane);
-        if equals.is_empty() && runner_up.is_none() && !passing.is_empty() {
-            // Nothing that meets the budgets comes near it; what comes next
-            // misses one.
-            runner_up = leader(self.share, &failing)
-                .filter(|lane| self.beats(self.share, best, lane))
-                .map(|lane| (lane, self.share));
-        }
+        // With a lane that the budgets left out it is compared like with any.
+        let runner_up = self.runner_up(best, lanes).filter(|_| equals.is_empty());
         Some(Ranking {
             best,
             equals,
             runner_up,
-            meets_budgets: self.meets_budgets(best),
             told_apart: true,
         })
     }
 
-    /// Narrows lanes down to those that no other beats, by one figure after
-    /// the other, and names the last lane to be beaten and by which figure.
-    fn narrow(&self, lanes: &[&'a Lane]) -> (Vec<&'a Lane>, Option<(&'a Lane, Metric)>) {
-        let mut left = lanes.to_vec();
-        let mut runner_up = None;
-        for metric in [self.share, Metric::Rtt(Statistic::P99_9), Metric::Episodes] {
-            let Some(leader_now) = leader(metric, &left) else {
-                continue;
-            };
-            let (beaten, unbeaten): (Vec<&Lane>, Vec<&Lane>) = left
-                .iter()
-                .partition(|lane| self.beats(metric, leader_now, lane));
-            left = unbeaten;
-            if let Some(nearest) = leader(metric, &beaten) {
-                runner_up = Some((nearest, metric));
-            }
+    /// The lanes that may be the best: where one is known to meet its budgets,
+    /// those that are not known to miss one.
+    fn field(&self, lanes: &[&'a Lane]) -> Vec<&'a Lane> {
+        let decided = |lane: &Lane| self.budgets_of(lane);
+        if lanes
+            .iter()
+            .any(|lane| decided(lane) == Some(Decision::Met))
+        {
+            let may = |lane: &&Lane| decided(lane) != Some(Decision::Missed);
+            lanes.iter().copied().filter(may).collect()
+        } else {
+            lanes.to_vec()
         }
-        (left, runner_up)
+    }
+
+    /// Narrows lanes down to those that no other beats, by one figure after
+    /// the other.
+    fn narrow(&self, lanes: &[&'a Lane]) -> Vec<&'a Lane> {
+        let mut left = lanes.to_vec();
+        for metric in self.figures() {
+            let unbeaten = |lane: &&Lane| !left.iter().any(|rival| self.beats(metric, rival, lane));
+            left = left.iter().copied().filter(unbeaten).collect();
+        }
+        left
+    }
+
+    /// The best of the lanes that `best` beats by the first figure by which it
+    /// beats any, of those that stand nearest to it.
+    fn runner_up(&self, best: &Lane, lanes: &[&'a Lane]) -> Option<(&'a Lane, Metric)> {
+        let by_share: Vec<&Lane> = lanes
+            .iter()
+            .copied()
+            .filter(|lane| lane.lane != best.lane)
+            .collect();
+        let next = leader(self.share, &by_share)?;
+        self.figures()
+            .into_iter()
+            .find(|&metric| self.beats(metric, best, next))
+            .map(|metric| (next, metric))
     }
 
     fn beats(&self, metric: Metric, one: &Lane, other: &Lane) -> bool {
-        judge(metric, one, other, self.noise_ms) == Judgement::First
-            && (!matches!(metric, Metric::Rtt(_)) || is_felt(metric, one, other))
+        self.beaten.contains(&(metric, &one.lane, &other.lane))
     }
 
     /// Whether there is too little to compare the leader with any other by.
     fn cannot_tell(&self, leader: &Lane, lanes: &[&Lane]) -> bool {
-        let mut others = lanes
-            .iter()
-            .filter(|lane| lane.lane != leader.lane)
-            .peekable();
-        others.peek().is_some()
-            && others
-                .all(|other| judge(self.share, leader, other, self.noise_ms) == Judgement::Unknown)
+        let others = || lanes.iter().filter(|lane| lane.lane != leader.lane);
+        others().next().is_some()
+            && !others().any(|lane| {
+                self.comparable
+                    .contains(&(&leader.lane[..], &lane.lane[..]))
+            })
     }
 
-    /// Whether the lane meets every budget set for it; `None` if none was.
-    fn meets_budgets(&self, lane: &Lane) -> Option<bool> {
-        let mut results = self
-            .document
+    /// What is decided of all budgets set for the lane together; `None` if none
+    /// was.
+    fn budgets_of(&self, lane: &Lane) -> Option<Decision> {
+        self.document
             .budgets
             .iter()
             .filter(|result| result.lane == lane.lane)
-            .peekable();
-        results.peek()?;
-        Some(results.all(|result| result.ok))
+            .map(|result| result.decision)
+            .max()
     }
 }
 
-/// Whether the longer of two delays is longer by more than [`FELT`].
+/// Whether the longer of two delays is longer by more than [`FELT`]; other
+/// figures are felt whatever they are.
 fn is_felt(metric: Metric, quick: &Lane, slow: &Lane) -> bool {
+    if !matches!(metric, Metric::Rtt(_)) {
+        return true;
+    }
     match (metric.of(quick), metric.of(slow)) {
         (Some(quick), Some(slow)) => slow > quick * (1.0 + FELT),
         _ => false,

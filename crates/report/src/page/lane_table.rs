@@ -1,13 +1,14 @@
 //! The main table: key figures of each lane, and beside them its whole
 //! distribution as one strip from fastest to slowest.
 
-use lagometer_stats::Lane;
+use lagometer_stats::{Decision, Lane};
 
 use super::markup::{esc, per_cent};
 use super::scale::tick_label;
 use super::view::View;
 use crate::figure::Figure;
 use crate::ranking::{self, Group};
+use crate::terminal::intervals_from;
 use crate::written;
 
 /// Appends the section: the table, then lanes that could not be measured.
@@ -17,11 +18,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         out,
         r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
 <p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.</p>"#,
-        if view.document.seeds.len() > 1 {
-            ", ± is half the range over the seeds and lags are counted per seed"
-        } else {
-            ""
-        },
+        intervals(view),
         view.about.limit_ms,
     );
     let figures = figures(view);
@@ -58,6 +55,18 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     *out += "</table></div>";
     failures(view, out);
     *out += "</section>\n";
+}
+
+/// What ± means, where figures have intervals.
+fn intervals(view: &View<'_>) -> String {
+    let drawn = view.lanes().find_map(|(_, lane)| lane.resamples.as_ref());
+    match drawn.filter(|drawn| drawn.suffice()) {
+        Some(drawn) => format!(
+            ", ± is half the 95 % interval, from {}",
+            intervals_from(drawn)
+        ),
+        None => String::new(),
+    }
 }
 
 fn figures(view: &View<'_>) -> Vec<Figure> {
@@ -116,7 +125,10 @@ fn cell(view: &View<'_>, group: &Group<'_>, lane: &Lane, figure: Figure, out: &m
         class += " best";
     }
     let mark = match budget {
-        Some(budget) if budget.ok => {
+        Some(budget) if budget.decision == Decision::Undecided => {
+            r#"<abbr class="budget" title="budget not decided by this run">?</abbr>"#
+        }
+        Some(budget) if budget.decision == Decision::Met => {
             class += " ok";
             r#"<abbr class="budget" title="budget met">✓</abbr>"#
         }

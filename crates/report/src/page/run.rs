@@ -157,18 +157,28 @@ fn budgets(view: &View<'_>, out: &mut String) {
         return;
     }
     *out += r#"<dl class="budgets">"#;
-    for (asked, met, missed) in budget::by_limit(budgets) {
-        let (class, outcome) = match (met.len(), missed.len()) {
-            (_, 0) => ("ok", "met by every lane".to_owned()),
-            (0, _) => ("bad", "missed by every lane".to_owned()),
-            (1, missed) => ("", format!("met by {} alone, missed by {missed}", met[0])),
-            (2..=5, missed) => ("", format!("met by {}, missed by {missed}", met.join(", "))),
-            (met, missed) => ("", format!("met by {met} lanes, missed by {missed}")),
+    for limit in budget::by_limit(budgets) {
+        let (met, open, missed) = (&limit.met, limit.undecided.len(), limit.missed.len());
+        let by = match met.as_slice() {
+            [] => "met by none".to_owned(),
+            [only] => format!("met by {only} alone"),
+            [..] if met.len() <= 5 => format!("met by {}", met.join(", ")),
+            [..] => format!("met by {} lanes", met.len()),
+        };
+        let (class, outcome) = match (met.len(), open, missed) {
+            (_, 0, 0) => ("ok", "met by every lane".to_owned()),
+            (0, 0, _) => ("bad", "missed by every lane".to_owned()),
+            (_, 0, missed) => ("", format!("{by}, missed by {missed}")),
+            (_, open, 0) => ("", format!("{by}, not decided for {open}")),
+            (_, open, missed) => (
+                "",
+                format!("{by}, missed by {missed}, not decided for {open}"),
+            ),
         };
         append!(
             out,
             r#"<div class="{class}"><dt>Budget: {}</dt><dd>{}</dd></div>"#,
-            esc(&asked),
+            esc(&limit.asked),
             esc(&outcome)
         );
     }

@@ -1,7 +1,7 @@
 //! The main table: one row for each lane, the columns a game engineer cares
 //! for first, more of them on a wider terminal.
 
-use lagometer_stats::{Document, Lane};
+use lagometer_stats::{Decision, Document, Lane, ResampleUnit, Resamples};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -9,7 +9,7 @@ use super::paint::{Paint, Style, fit, printable, wrap};
 use crate::about::About;
 use crate::figure::Figure;
 use crate::ranking::{self, Group};
-use crate::written::NOTHING;
+use crate::written::{self, NOTHING};
 
 /// Columns a lane's name may take.
 const WIDEST_NAME: usize = 24;
@@ -29,7 +29,7 @@ pub(crate) fn render(
     }
     let figures = columns_that_fit(document, &groups, about.limit_ms, room);
     grid(document, &groups, &figures).render(paint, out);
-    for note in footnotes(document, &groups, &figures) {
+    for note in footnotes(&groups, &figures) {
         for line in wrap(&note, room) {
             line_of(out, &paint.apply(Style::Dim, &line));
         }
@@ -110,7 +110,7 @@ fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
                     .map(|&figure| cell(document, group, lane, figure)),
             );
             rows.push(Row::Cells(cells));
-            if lane.per_seed.len() > 1 {
+            if figures.iter().any(|figure| figure.spread(lane).is_some()) {
                 let mut spreads = vec![Cell::default()];
                 spreads.extend(figures.iter().map(|figure| {
                     let spread = figure
@@ -146,21 +146,37 @@ fn cell(document: &Document, group: &Group<'_>, lane: &Lane, figure: Figure) -> 
         .iter()
         .find(|budget| budget.lane == lane.lane && Figure::named(&budget.metric) == Some(figure));
     let style = match budget {
-        Some(budget) if budget.ok => Style::Good,
-        Some(_) => Style::Bad,
+        Some(budget) if budget.decision == Decision::Met => Style::Good,
+        Some(budget) if budget.decision == Decision::Missed => Style::Bad,
+        Some(_) => Style::Notice,
         None if ranking::is_best(group, figure, value) => Style::Bold,
         None => Style::Plain,
     };
     Cell::new(text, style)
 }
 
-fn footnotes(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {
+/// What intervals rest on: `20 seeds of 30 s`.
+pub(crate) fn intervals_from(drawn: &Resamples) -> String {
+    let unit = match drawn.unit {
+        ResampleUnit::Seed => "seeds",
+        ResampleUnit::Stretch => "stretches",
+    };
+    format!(
+        "{} {unit} of {}",
+        drawn.blocks,
+        written::play_time(drawn.block_s)
+    )
+}
+
+fn footnotes(groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {
     let mut notes = Vec::new();
     let lanes = || groups.iter().flat_map(|group| &group.lanes);
-    if document.seeds.len() > 1 && lanes().any(|lane| lane.per_seed.len() > 1) {
+    if let Some(drawn) =
+        lanes().find_map(|lane| lane.resamples.as_ref().filter(|drawn| drawn.suffice()))
+    {
         notes.push(format!(
-            "± half the range over {} seeds; the figures above it pool them all, lags counted per seed.",
-            document.seeds.len()
+            "± half the 95 % interval, from {}",
+            intervals_from(drawn)
         ));
     }
     if figures.contains(&Figure::Episodes) {

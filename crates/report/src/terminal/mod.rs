@@ -10,6 +10,7 @@ mod comparison;
 mod echo;
 mod grid;
 mod lanes;
+pub(crate) use lanes::intervals_from;
 mod notes;
 mod paint;
 mod parity;

@@ -1,7 +1,7 @@
 //! What follows the tables: lanes that could not be measured, budgets missed,
 //! and warnings, each saying what happened, why it matters and what helps.
 
-use lagometer_stats::Document;
+use lagometer_stats::{BudgetResult, Decision, Document};
 
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
@@ -50,26 +50,46 @@ fn budgets(document: &Document, paint: Paint, room: usize, out: &mut String) {
     if document.budgets.is_empty() {
         return;
     }
-    let missed = document.budgets.iter().filter(|budget| !budget.ok).count();
+    let count = |decision: Decision| {
+        let is = |budget: &&BudgetResult| budget.decision == decision;
+        document.budgets.iter().filter(is).count()
+    };
     out.push('\n');
     let all = document.budgets.len();
-    let summary = match missed {
-        0 => format!("Budgets: all {all} met"),
-        some => format!("Budgets: {some} of {all} missed"),
+    let summary = match (count(Decision::Missed), count(Decision::Undecided)) {
+        (0, 0) => format!("Budgets: all {all} met"),
+        (missed, 0) => format!("Budgets: {missed} of {all} missed"),
+        (0, open) => format!("Budgets: {open} of {all} not decided by this run"),
+        (missed, open) => {
+            format!("Budgets: {missed} of {all} missed, {open} not decided by this run")
+        }
     };
     line_of(out, &paint.apply(Style::Bold, &summary));
-    for (asked, met, missed) in budget::by_limit(&document.budgets) {
-        if missed.is_empty() {
-            continue;
+    for limit in budget::by_limit(&document.budgets) {
+        let mut parts = Vec::new();
+        match limit.met.as_slice() {
+            [] => {}
+            lanes if lanes.len() <= 3 => parts.push(format!("met by {}", lanes.join(", "))),
+            lanes => parts.push(format!("met by {} lanes", lanes.len())),
         }
-        let missed: Vec<String> = missed.into_iter().map(budget::missed_by).collect();
-        let met = match met.as_slice() {
-            [] => String::new(),
-            lanes if lanes.len() <= 3 => format!("met by {}, ", lanes.join(", ")),
-            lanes => format!("met by {} lanes, ", lanes.len()),
+        for (results, what) in [
+            (&limit.undecided, "not decided for"),
+            (&limit.missed, "missed by"),
+        ] {
+            let who: Vec<String> = results.iter().map(|each| budget::who(each)).collect();
+            if !who.is_empty() {
+                parts.push(format!("{what} {}", who.join(", ")));
+            }
+        }
+        let (style, all_met) = match (limit.missed.is_empty(), limit.undecided.is_empty()) {
+            (true, true) => (Style::Plain, true),
+            (true, false) => (Style::Notice, false),
+            (false, _) => (Style::Bad, false),
         };
-        let text = format!("{asked}: {met}missed by {}", missed.join(", "));
-        indented(&printable(&text), Style::Bad, paint, room, out);
+        if !all_met {
+            let text = format!("{}: {}", limit.asked, parts.join("; "));
+            indented(&printable(&text), style, paint, room, out);
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use lagometer_units::Time;
 
 use super::{
-    Audit, AuditFigures, AuditSpread, BudgetResult, Cell, DirectionWeather, Disturbance, Document,
-    Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles,
+    Audit, AuditFigures, AuditSpread, BudgetResult, Cell, Decision, DirectionWeather, Disturbance,
+    Document, Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles,
     Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, TransportProperties, Warning, WayAudit,
     Weather, Wire, World, WorldMoment, WorldProcess, WorldRoad, WorldTier, WorldWay,
 };
@@ -120,6 +120,10 @@ pub(crate) fn sample_document() -> Document {
             limit: 0.99,
             value: Some(0.98),
             ok: false,
+            decision: Decision::Undecided,
+            low: Some(0.94),
+            high: Some(0.995),
+            more_seeds: Some(4),
         }],
         verdict: None,
         warnings: vec![Warning {

@@ -5,21 +5,48 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::resample::{FEWEST_BLOCKS, FEWEST_SEEDS};
+
 use super::{CensoredQuantiles, MessageCounts, Milliseconds};
 
-/// Figures of one run drawn anew many times from its own stretches: lanes of
-/// one run draw the same stretches, so the n-th values of two lanes are a
-/// pair.
+/// What is drawn anew as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ResampleUnit {
+    /// Everything that was played under one seed.
+    Seed,
+    /// Some seconds of a run.
+    #[default]
+    Stretch,
+}
+
+/// Figures of a run drawn anew many times from its own seeds or stretches:
+/// lanes of one run draw the same, so the n-th values of two lanes are a pair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Resamples {
-    /// How many stretches the run was cut into.
+    /// What was drawn.
+    #[serde(default)]
+    pub unit: ResampleUnit,
+    /// How many of them there are.
     pub blocks: u32,
-    /// Length of a stretch in seconds.
+    /// Length of one in seconds; of seeds that differ, of the longest.
     pub block_s: f64,
     /// For each metric, by its name as in a budget's result, its value in
     /// each draw; null where it was infinite, a quantile that was lost.
     pub values: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+impl Resamples {
+    /// Whether there are enough independent units to say anything by.
+    #[must_use]
+    pub const fn suffice(&self) -> bool {
+        match self.unit {
+            ResampleUnit::Seed => self.blocks as usize >= FEWEST_SEEDS,
+            ResampleUnit::Stretch => self.blocks as u64 >= FEWEST_BLOCKS,
+        }
+    }
 }
 
 /// One seed's figures for one lane.

@@ -1,7 +1,8 @@
 //! The words of a verdict: plain ones, with every figure it rests on.
 
 use super::{Bench, Ranking};
-use crate::document::Lane;
+use crate::difference::difference;
+use crate::document::{Decision, Lane};
 use crate::metric::Metric;
 
 /// What is to be said of the best reliable lane.
@@ -11,9 +12,9 @@ pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let within = within(bench);
     if !ranking.told_apart {
         return format!(
-            "{name} shows the largest share {within}, {share}, but so short a run of one seed \
-             cannot tell lanes apart: play longer, or more seeds{}",
-            standing(bench, ranking, " (")
+            "{name} shows the largest share {within}, {share}, but this run is too short to tell \
+             lanes apart: play at least five seeds{}",
+            undecided_clause(bench, &[ranking.best], "; ")
         );
     }
     if !ranking.equals.is_empty() {
@@ -21,15 +22,18 @@ pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     }
     let lead = lead(bench, ranking);
     let cost = cost(ranking.best);
-    match ranking.meets_budgets {
-        Some(false) => format!(
-            "no reliable lane meets {}; {name} comes nearest with {share} of messages \
-             {within}{lead}{cost}",
-            budgets(bench)
+    let budgets = budgets(bench);
+    match bench.budgets_of(ranking.best) {
+        Some(Decision::Missed) => format!(
+            "no reliable lane is shown to meet {budgets}; {name} comes nearest with {share} of \
+             messages {within}{lead}{cost}"
         ),
-        Some(true) => format!(
-            "{name} keeps {share} of messages {within} and meets {}{lead}{cost}",
-            budgets(bench)
+        Some(Decision::Met) => {
+            format!("{name} keeps {share} of messages {within} and meets {budgets}{lead}{cost}")
+        }
+        Some(Decision::Undecided) => format!(
+            "{name} does best: it keeps {share} of messages {within}{lead}{cost}{}",
+            undecided_clause(bench, &[ranking.best], "; ")
         ),
         None => format!("{name} does best: it keeps {share} of messages {within}{lead}{cost}"),
     }
@@ -48,8 +52,15 @@ pub(super) fn unreliable(bench: &Bench<'_>, ranking: &Ranking<'_>, count: usize)
     let kept = format!("kept {} {}", share_of(bench, ranking.best), within(bench));
     if count == 1 {
         format!("{name}, which is unreliable, {lost} and {kept}")
-    } else {
+    } else if ranking.told_apart && ranking.equals.is_empty() {
         format!("of the unreliable lanes {name} did best: it {lost} and {kept}")
+    } else if ranking.told_apart {
+        format!(
+            "of the unreliable lanes {} cannot be told apart: {name} {lost} and {kept}",
+            listed(&all(ranking))
+        )
+    } else {
+        format!("of the unreliable lanes {name} {lost} and {kept}")
     }
 }
 
@@ -69,30 +80,47 @@ pub(super) fn sentence(clauses: &[String]) -> String {
 
 /// Several lanes that nothing but their cost sets apart.
 fn several(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
-    let names = listed(ranking);
+    let lanes = all(ranking);
+    let names = listed(&lanes);
     let (name, share, within) = (
         &ranking.best.lane,
         share_of(bench, ranking.best),
         within(bench),
     );
-    let alike = match ranking.meets_budgets {
-        Some(true) => format!(
-            "{names} meet {} with no difference beyond chance between them",
-            budgets(bench)
-        ),
-        Some(false) => format!(
-            "no reliable lane meets {}; {names} come nearest, with no difference beyond chance \
-             between them",
-            budgets(bench)
-        ),
-        None => format!("{names} do best, with no difference beyond chance between them"),
+    let decided = |decision: Decision| -> Vec<&Lane> {
+        let is = |lane: &&Lane| bench.budgets_of(lane) == Some(decision);
+        lanes.iter().copied().filter(is).collect()
+    };
+    let (met, undecided) = (decided(Decision::Met), decided(Decision::Undecided));
+    let budgets = budgets(bench);
+    let alike = if met.len() == lanes.len() {
+        format!("{names} meet {budgets} and cannot be told apart by this run")
+    } else if !met.is_empty() {
+        format!(
+            "{names} cannot be told apart by this run; {} {} {budgets}{}",
+            listed(&met),
+            if met.len() == 1 { "meets" } else { "meet" },
+            undecided_clause(bench, &undecided, ", ")
+        )
+    } else if !undecided.is_empty() {
+        format!(
+            "{names} cannot be told apart by this run{}",
+            undecided_clause(bench, &undecided, "; ")
+        )
+    } else if bench.budgets_of(ranking.best).is_some() {
+        format!(
+            "no reliable lane is shown to meet {budgets}; {names} come nearest and cannot be told \
+             apart by this run"
+        )
+    } else {
+        format!("{names} do best and cannot be told apart by this run")
     };
     match Metric::Overhead.of(ranking.best) {
         Some(overhead) => format!(
-            "{alike}; {name} is the cheapest of them at {overhead:.2} times the payload on the \
-             wire and keeps {share} of messages {within}"
+            "{alike}; of them {name} put the least on the wire, {overhead:.2} times the payload, \
+             and kept {share} of messages {within}"
         ),
-        None => format!("{alike}; {name} keeps {share} of messages {within}"),
+        None => format!("{alike}; {name} kept {share} of messages {within}"),
     }
 }
 
@@ -118,20 +146,50 @@ fn lead(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
             format!(", with {ours:.0} against {theirs:.0} lag episodes for {next}, the next best")
         }
         _ => format!(
-            ", {} more than {next}, the next best at {}",
+            ", {}{} more than {next}, the next best at {}",
             points(ours - theirs),
+            difference(metric, ranking.best, runner_up).map_or_else(String::new, |found| {
+                format!(" (± {:.2})", (found.high - found.mean) * 100.0)
+            }),
             share_of(bench, runner_up)
         ),
     }
 }
 
-/// Whether the budgets are met, in brackets, where any were set.
-fn standing(bench: &Bench<'_>, ranking: &Ranking<'_>, opening: &str) -> String {
-    match ranking.meets_budgets {
-        Some(true) => format!("{opening}{} met)", budgets_bare(bench)),
-        Some(false) => format!("{opening}{} missed)", budgets_bare(bench)),
-        None => String::new(),
-    }
+/// Which budgets of these lanes this run does not decide, and what would.
+fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String {
+    let is_one_of = |name: &str| lanes.iter().any(|lane| lane.lane == name);
+    let undecided: Vec<_> = bench
+        .document
+        .budgets
+        .iter()
+        .filter(|result| result.decision == Decision::Undecided && is_one_of(&result.lane))
+        .collect();
+    let Some(first) = undecided.first() else {
+        return String::new();
+    };
+    let most = undecided
+        .iter()
+        .map(|result| result.more_seeds)
+        .try_fold(0, |most, seeds| Some(seeds?.max(most)));
+    let needs = match most {
+        Some(seeds) => format!("needs some {seeds} more seeds"),
+        None => "too close to its limit for any number of seeds".to_owned(),
+    };
+    let who = if lanes.len() == 1 {
+        first.lane.clone()
+    } else {
+        let names: Vec<&Lane> = lanes
+            .iter()
+            .copied()
+            .filter(|lane| undecided.iter().any(|result| result.lane == lane.lane))
+            .collect();
+        listed(&names)
+    };
+    format!(
+        "{opening}whether {who} meets {} is not decided by this run ({needs})",
+        budgets(bench)
+    )
 }
 
 fn cost(lane: &Lane) -> String {
@@ -150,14 +208,7 @@ fn within(bench: &Bench<'_>) -> String {
 /// `every budget`.
 fn budgets(bench: &Bench<'_>) -> String {
     match only_budget(bench) {
-        Some(_) => format!("the {}", budgets_bare(bench)),
-        None => "every budget".to_owned(),
-    }
-}
-
-fn budgets_bare(bench: &Bench<'_>) -> String {
-    match only_budget(bench) {
-        Some(limit) => format!("budget of {} {}", plain_percent(limit), within(bench)),
+        Some(limit) => format!("the budget of {} {}", plain_percent(limit), within(bench)),
         None => "every budget".to_owned(),
     }
 }
@@ -174,10 +225,16 @@ fn only_budget(bench: &Bench<'_>) -> Option<f64> {
         .then_some(first.limit)
 }
 
-/// `a, b and c`, in the document's order.
-fn listed(ranking: &Ranking<'_>) -> String {
-    let mut names: Vec<&str> = ranking.equals.iter().map(|lane| &lane.lane[..]).collect();
-    names.insert(0, &ranking.best.lane);
+/// The best lane and its equals, the best first.
+fn all<'a>(ranking: &Ranking<'a>) -> Vec<&'a Lane> {
+    std::iter::once(ranking.best)
+        .chain(ranking.equals.iter().copied())
+        .collect()
+}
+
+/// `a, b and c`.
+fn listed(lanes: &[&Lane]) -> String {
+    let names: Vec<&str> = lanes.iter().map(|lane| &lane.lane[..]).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => names.concat(),

@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use lagometer_stats::{
-    BudgetResult, DirectionWeather, Disturbed, Document, Host, Lane, MessageRecord, Milliseconds,
-    Noise, NoiseQuantiles, SCHEMA, SeedRun, TransportProperties, Warning, Wire, figures, verdict,
+    Budget, DirectionWeather, Disturbed, Document, Host, Lane, MessageRecord, Metric, Noise,
+    NoiseQuantiles, SCHEMA, SeedRun, TransportProperties, Warning, Wire, evaluate, figures,
+    verdict,
 };
 use lagometer_units::Time;
 use serde_json::json;
@@ -261,21 +262,9 @@ pub(crate) fn full() -> Document {
 
 /// Adds budgets, a verdict and a warning.
 pub(crate) fn judge(document: &mut Document) {
-    document.budgets = document
-        .lanes
-        .iter()
-        .filter(|lane| lane.messages.intended > 0)
-        .map(|lane| {
-            let value = lane.within[&Milliseconds(150)];
-            BudgetResult {
-                lane: lane.lane.clone(),
-                metric: "within_150ms".to_owned(),
-                limit: 0.99,
-                value: Some(value),
-                ok: value >= 0.99,
-            }
-        })
-        .collect();
+    let budget = Budget::new(Metric::Within(150), 0.99);
+    document.budgets = evaluate(&[budget], &document.lanes);
+    document.budgets.retain(|result| result.value.is_some());
     document.verdict = Some(verdict(document));
     if document.seeds.len() > 1 {
         return;

@@ -1,0 +1,164 @@
+use super::*;
+use crate::episodes::episodes;
+use lagometer_units::Time;
+use std::time::Duration;
+
+/// Messages every 50 ms, with round trips by their second.
+fn run(seconds: u64, rtt_ms: impl Fn(u64) -> u64) -> Vec<MessageRecord> {
+    (0..seconds * 20)
+        .map(|index| {
+            let intended = Time::from_millis(index * 50);
+            MessageRecord {
+                returned: Some(intended + Duration::from_millis(rtt_ms(index / 20))),
+                ..MessageRecord::due(intended)
+            }
+        })
+        .collect()
+}
+
+fn drawn(records: &[MessageRecord]) -> Option<Resamples> {
+    resamples(&[one(records)], &[50, 120])
+}
+
+fn one(records: &[MessageRecord]) -> Drawn<'_> {
+    let episodes = episodes(records, Duration::from_millis(150), &[]);
+    Drawn {
+        records,
+        episodes_s: episodes.iter().map(|episode| episode.start_s).collect(),
+        overhead: Some(1.5),
+    }
+}
+
+fn finite(drawn: &Resamples, metric: &str) -> Vec<f64> {
+    drawn.values[metric]
+        .iter()
+        .map(|value| value.unwrap())
+        .collect()
+}
+
+#[test]
+fn a_short_run_says_nothing() {
+    // Thirty stretches of ten seconds are the least.
+    assert_eq!(drawn(&run(299, |_| 60)), None);
+    assert_eq!(drawn(&run(300, |_| 60)).unwrap().blocks, 30);
+    assert_eq!(drawn(&[]), None);
+}
+
+#[test]
+fn a_run_that_never_varies_does_not_vary() {
+    let drawn = drawn(&run(600, |_| 60)).unwrap();
+    assert_eq!(drawn.blocks, 60);
+    assert!((drawn.block_s - 10.0).abs() < 1e-12);
+    for (metric, values) in &drawn.values {
+        assert_eq!(values.len(), DRAWS, "{metric}");
+        assert!(values.iter().all(|value| *value == values[0]), "{metric}");
+    }
+    assert_eq!(drawn.values["within_50ms"][0], Some(0.0));
+    assert_eq!(drawn.values["within_120ms"][0], Some(1.0));
+    assert_eq!(drawn.values["rtt_ms.p99"][0], Some(60.0));
+}
+
+#[test]
+fn draws_scatter_around_the_run_they_are_drawn_from() {
+    // Every third block of ten seconds is late.
+    let drawn = drawn(&run(600, |second| {
+        if (second / 10).is_multiple_of(3) {
+            400
+        } else {
+            60
+        }
+    }))
+    .unwrap();
+    let shares = finite(&drawn, "within_150ms");
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    assert!((mean - 2.0 / 3.0).abs() < 0.03, "{mean}");
+    // The deviation of a share over 60 independent blocks.
+    let variance = shares
+        .iter()
+        .map(|share| (share - mean).powi(2))
+        .sum::<f64>()
+        / shares.len() as f64;
+    let expected = (2.0 / 9.0_f64 / 60.0).sqrt();
+    assert!(
+        (variance.sqrt() / expected - 1.0).abs() < 0.25,
+        "{}",
+        variance.sqrt()
+    );
+    let episodes = finite(&drawn, "episodes");
+    let mean = episodes.iter().sum::<f64>() / episodes.len() as f64;
+    assert!((mean - 20.0).abs() < 1.5, "{mean}");
+}
+
+#[test]
+fn lanes_of_one_run_draw_the_same_stretches() {
+    let late = |second: u64| (second / 10).is_multiple_of(7);
+    let one = drawn(&run(600, |second| if late(second) { 400 } else { 60 })).unwrap();
+    let other = drawn(&run(600, |second| if late(second) { 900 } else { 70 })).unwrap();
+    assert_eq!(one.values["within_150ms"], other.values["within_150ms"]);
+}
+
+#[test]
+fn a_quantile_is_infinite_in_draws_that_lose_more_than_it_allows_for() {
+    // Only the first half of thirty stretches delivers anything.
+    let mut records = run(300, |_| 60);
+    for record in &mut records[3000..] {
+        record.returned = None;
+    }
+    let drawn = resamples(&[one(&records)], &[]).unwrap();
+    let medians = &drawn.values["rtt_ms.p50"];
+    assert_eq!(medians.len(), DRAWS);
+    let shares = finite(&drawn, "within_150ms");
+    for (median, share) in medians.iter().zip(&shares) {
+        // Half of what was intended, or more, arrived.
+        assert_eq!(median.is_some(), *share >= 0.5);
+    }
+    assert!(medians.iter().any(Option::is_none));
+    assert!(medians.iter().any(Option::is_some));
+}
+
+#[test]
+fn lost_messages_are_late_in_every_draw() {
+    let mut records = run(300, |_| 60);
+    for record in records.iter_mut().step_by(2) {
+        record.returned = None;
+    }
+    let drawn = resamples(&[one(&records)], &[]).unwrap();
+    for (metric, wanted) in [("within_2000ms", 0.5), ("lost", 0.5)] {
+        let shares = finite(&drawn, metric);
+        assert!(shares.iter().all(|share| (share - wanted).abs() < 1e-9));
+    }
+}
+
+#[test]
+fn seeds_are_drawn_whole_where_there_are_five() {
+    let runs: Vec<Vec<MessageRecord>> = (0..5)
+        .map(|seed| run(20, move |_| if seed == 0 { 400 } else { 60 }))
+        .collect();
+    let seeds: Vec<Drawn<'_>> = runs.iter().map(|records| one(records)).collect();
+    let drawn = resamples(&seeds, &[]).unwrap();
+    assert_eq!((drawn.unit, drawn.blocks), (ResampleUnit::Seed, 5));
+    assert!(drawn.suffice());
+    // Every draw has whole seeds of lateness.
+    for share in finite(&drawn, "within_150ms") {
+        assert!(
+            (share * 5.0 - (share * 5.0).round()).abs() < 1e-4,
+            "{share}"
+        );
+    }
+    assert!((finite(&drawn, "overhead")[0] - 1.5).abs() < 1e-9);
+    assert!(resamples(&seeds[..4], &[]).is_none(), "four short seeds");
+}
+
+#[test]
+fn what_is_left_over_at_the_end_belongs_to_the_stretch_before_it() {
+    // The last nine seconds, and they alone, are late.
+    let drawn = drawn(&run(309, |second| if second >= 300 { 400 } else { 60 })).unwrap();
+    assert_eq!(drawn.blocks, 30);
+    let longest = finite(&drawn, "within_150ms")
+        .into_iter()
+        .fold(0.0, f64::max);
+    assert!(
+        (longest - 1.0).abs() < 1e-9,
+        "a draw without the last stretch"
+    );
+}
