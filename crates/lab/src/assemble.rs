@@ -179,30 +179,31 @@ fn assemble_lane(
 ) -> Lane {
     let last_intended = horizon
         .map(|horizon| Time::ZERO + (horizon - CUT_MARGIN).since(resolved.plan.measuring_starts()));
-    let played: Vec<(u64, &LaneOutcome, Vec<MessageRecord>)> = runs
+    // A seed in which the lane could not play is left out with its own truth.
+    let played: Vec<(u64, &LaneOutcome, Vec<MessageRecord>, &[Disturbed])> = runs
         .iter()
-        .filter_map(|&(seed, run)| {
+        .zip(link_truths)
+        .filter_map(|(&(seed, run), disturbed)| {
             let outcome = run.outcome()?;
             let mut records = outcome.records.clone();
             if let Some(last) = last_intended {
                 records.retain(|record| record.intended <= last);
             }
-            Some((seed, outcome, records))
+            Some((seed, outcome, records, &disturbed[..]))
         })
         .collect();
     let payload_bytes = lane.workload.size.bytes();
     let seed_records: Vec<SeedRecords<'_>> = played
         .iter()
-        .zip(link_truths)
-        .map(|((seed, outcome, records), disturbed)| SeedRecords {
-            seed: *seed,
+        .map(|&(seed, outcome, ref records, disturbed)| SeedRecords {
+            seed,
             records,
             disturbed,
-            overhead: overhead(&[*outcome], payload_bytes),
+            overhead: overhead(&[outcome], payload_bytes),
         })
         .collect();
     let limits = lagometer_stats::limits_ms(&resolved.experiment.budgets);
-    let outcomes: Vec<&LaneOutcome> = played.iter().map(|(_, outcome, _)| *outcome).collect();
+    let outcomes: Vec<&LaneOutcome> = played.iter().map(|each| each.1).collect();
     let mut cost = Cost::default();
     for of_seed in outcomes.iter().filter_map(|outcome| outcome.cost.as_ref()) {
         cost += of_seed;
