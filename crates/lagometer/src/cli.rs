@@ -96,7 +96,7 @@ pub(crate) struct RunArguments {
     /// Another network: a built-in one's name, or a TOML file
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) network: Option<String>,
-    /// How long to play, as in `10min`
+    /// How long to play under each seed, as in `10min`
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<Span>,
     /// A game tick at which alone the endpoints are pumped, as in `16ms`
@@ -105,9 +105,11 @@ pub(crate) struct RunArguments {
     /// The seed of the network conditions and of all that is drawn
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Play so many seeds, from the first on, and give every figure's spread
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) seeds: u32,
+    /// Play so many seeds, from the first on. In virtual time by default ten
+    /// minutes of play for each lane: 20 seeds of 30 s, or of `--for` as many
+    /// as fit; otherwise one
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: Option<u32>,
     /// Threads or guests that play; as many as there are processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

@@ -28,7 +28,12 @@ fn stderr(output: &Output) -> String {
 /// The document of a short run with these further arguments.
 fn document(arguments: &[&str]) -> Value {
     let short = ["--for", "20s", "--no-html", "--json", "-"];
-    let output = run(&[&short[..], arguments].concat());
+    let one: &[&str] = if arguments.contains(&"--seeds") {
+        &[]
+    } else {
+        &["--seeds", "1"]
+    };
+    let output = run(&[&short[..], one, arguments].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("standard output is the document alone")
 }
@@ -123,6 +128,34 @@ fn several_seeds_come_with_their_figures() {
             .map(|figures| figures["seed"].as_u64().unwrap())
             .collect();
         assert_eq!(seeds, [7, 8, 9]);
+    }
+}
+
+#[test]
+fn without_a_number_of_seeds_as_many_are_played_as_tell_lanes_apart() {
+    let play = |arguments: &[&str]| -> Value {
+        let short = ["--no-html", "--json", "-", "--lanes", "udp,kcp"];
+        let output = run(&[&short[..], arguments].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("seeds (1 to "),
+            "{}",
+            stderr(&output)
+        );
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let usual = play(&[]);
+    assert_eq!(usual["seeds"].as_array().unwrap().len(), 20);
+    assert_eq!(usual["experiment"]["for"], "30 s");
+    let longer = play(&["--for", "100s"]);
+    assert_eq!(longer["seeds"].as_array().unwrap().len(), 6);
+    for document in [usual, longer] {
+        for lane in document["lanes"].as_array().unwrap() {
+            assert_eq!(lane["resamples"]["unit"], "seed");
+        }
+        // Nobody loses half of everything on a busy Wi-Fi.
+        let budgets = document["budgets"].as_array().unwrap();
+        assert!(budgets.iter().all(|budget| budget["low"].is_number()));
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{Plan, Resolved, RunContext, RunOptions, Testbed, assemble, play};
+use lagometer_units::Span;
 
 use super::emulated;
 use super::in_guests;
@@ -21,7 +22,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     check_flags(arguments)?;
     let path_name = over_net::path_name(&arguments.remote);
     let is_net = testbed(arguments) == Testbed::Net;
-    let resolved = resolved(&Ask {
+    let mut resolved = resolved(&Ask {
         experiment: &arguments.experiment,
         network: arguments
             .network
@@ -33,8 +34,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         lanes: &arguments.lanes,
         testbed: testbed(arguments),
     })?;
+    let seeds = seeds_to_play(arguments, &mut resolved);
     let options = RunOptions {
-        seeds: (0..u64::from(arguments.seeds))
+        seeds: (0..u64::from(seeds))
             .map(|offset| resolved.plan.seed.wrapping_add(offset))
             .collect(),
         threads: arguments.threads.map_or_else(processors, usize::from),
@@ -121,6 +123,34 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(arguments.assert_budgets && missed)))
 }
 
+/// How much each lane plays in virtual time where nobody says how many seeds:
+/// what is done in seconds and tells most lanes apart.
+const ENOUGH: Duration = Duration::from_mins(10);
+
+/// Into how many seeds that is cut: with fewer, all comparisons of a dozen
+/// lanes together would decide little.
+const SEEDS: u32 = 20;
+
+/// How many seeds to play: what was asked for. Where nothing was, in virtual
+/// time as many as give an answer, each [`ENOUGH`] over [`SEEDS`] long at most
+/// unless a time was asked for; elsewhere one.
+fn seeds_to_play(arguments: &RunArguments, resolved: &mut Resolved) -> u32 {
+    if let Some(seeds) = arguments.seeds {
+        return seeds;
+    }
+    if testbed(arguments) != Testbed::Sim {
+        return 1;
+    }
+    if arguments.duration.is_none() {
+        let each = resolved.plan.duration.min(ENOUGH / SEEDS);
+        resolved.plan.duration = each;
+        resolved.experiment.duration = Span(each);
+        return SEEDS;
+    }
+    let fit = ENOUGH.as_nanos() / resolved.plan.duration.as_nanos().max(1);
+    u32::try_from(fit).unwrap_or(SEEDS).clamp(1, SEEDS)
+}
+
 /// Flags that have a meaning in one testbed only.
 fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     let is_emu = arguments.testbed == cli::Testbed::Emu;
@@ -171,17 +201,22 @@ fn testbed(arguments: &RunArguments) -> Testbed {
 }
 
 fn announce(resolved: &Resolved, options: &RunOptions) {
-    let seeds = match options.seeds[..] {
-        [seed] => format!("seed {seed}"),
-        [first, .., last] => format!("seeds {first} to {last}"),
-        [] => String::new(),
-    };
-    note!(
-        "lagometer: playing {} lanes for {} over `{}`, {seeds}",
+    let (lanes, each, network) = (
         resolved.lanes.len(),
         resolved.experiment.duration,
-        resolved.network,
+        &resolved.network,
     );
+    match options.seeds[..] {
+        [first, .., last] => note!(
+            "lagometer: playing {lanes} lanes over `{network}`, {} seeds ({first} to {last}) of \
+             {each} each",
+            options.seeds.len(),
+        ),
+        [seed] => {
+            note!("lagometer: playing {lanes} lanes for {each} over `{network}`, seed {seed}");
+        }
+        [] => {}
+    }
 }
 
 /// The virtual time that all lanes of all seeds play together.
