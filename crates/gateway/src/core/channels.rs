@@ -29,6 +29,7 @@ mod outgoing;
 mod people;
 mod phase;
 mod recovery;
+mod sending;
 mod spatial;
 mod subscribe;
 mod subscription;

@@ -1,21 +1,19 @@
 //! Beats: groups are sent their windows.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lagometer_protocol::Mask;
 use lagometer_units::Time;
 
-use crate::core::bus::{Member, Recipients, ToConnections, Window};
-use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
+use crate::core::bus::ToConnections;
+use crate::core::ids::{ChannelId, ConnId, GroupId};
 
 use super::ChannelSide;
-use super::channel::Channel;
-use super::fan_out::{Grid, Start};
-use super::people::People;
+use super::fan_out::{Grid, Start, Turn};
+use super::sending::{Sending, Sent};
 use super::subscription::Place;
 use super::timers::Due;
-use super::windows::{Built, Recipe, as_one, build, masked};
+use super::windows::{Recipe, as_one};
 
 impl ChannelSide {
     /// A group's beat has come.
@@ -26,7 +24,7 @@ impl ChannelSide {
         let is_due = channel
             .fan_out
             .group(number)
-            .is_some_and(|group| group.armed == Some(due));
+            .is_some_and(|group| group.is_armed_at(due));
         if is_due {
             self.counters
                 .of_mut(channel.kind)
@@ -46,19 +44,12 @@ impl ChannelSide {
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.fan_out.forget_paused();
         }
-        let numbers: Vec<GroupId> = self.channels.get(&id).map_or(Vec::new(), |channel| {
-            channel
-                .fan_out
-                .groups
-                .iter()
-                .map(|group| group.number)
-                .collect()
-        });
+        let Some(channel) = self.channels.get(&id) else {
+            return;
+        };
+        let numbers: Vec<GroupId> = channel.fan_out.group_numbers().collect();
         // Their beats come to nothing.
-        let armed = self.channels.get(&id).map_or(0, |channel| {
-            let groups = channel.fan_out.groups.iter();
-            groups.filter(|group| group.armed.is_some()).count()
-        });
+        let armed = channel.fan_out.armed_count();
         (0..armed).for_each(|_| self.timers.note_stale());
         for number in numbers {
             self.send_group(now, id, number, None);
@@ -86,24 +77,15 @@ impl ChannelSide {
         let Some(group) = channel.fan_out.group(number) else {
             return;
         };
-        group.armed = None;
-        let mask = group.mask(recipe.data_type.as_ref()).cloned();
-        let from = std::mem::replace(&mut group.cursor, head);
-        let sides: Vec<SideId> = group.sides.iter().map(|(side, _)| *side).collect();
-        let joining = group.take_joining(beat);
-
-        let mut sending = Sending {
-            channel,
-            number,
-            recipe: &recipe,
+        let Turn {
+            from,
+            sides,
+            joining,
             mask,
-            type_url,
-            people: &self.people,
-            out: &mut self.to_connections,
-            windows: 0,
-            bytes: 0,
-            too_long: Vec::new(),
-        };
+        } = group.take_turn(head, beat, recipe.data_type.as_ref());
+
+        let out = &mut self.to_connections;
+        let mut sending = Sending::new(channel, number, &recipe, mask, type_url, &self.people, out);
         if !sides.is_empty() {
             sending.group(from, &sides);
         }
@@ -114,7 +96,11 @@ impl ChannelSide {
         for (cursor, ids) in by_cursor {
             sending.these(cursor, &ids);
         }
-        let (windows, bytes, too_long) = (sending.windows, sending.bytes, sending.too_long);
+        let Sent {
+            windows,
+            bytes,
+            too_long,
+        } = sending.into_sent();
         let oldest = channel
             .fan_out
             .since(from, None)
@@ -166,11 +152,8 @@ impl ChannelSide {
         let group = channel
             .fan_out
             .group_for(options, start, grid, &mut self.groups);
-        let number = group.number;
-        if group.sides.is_empty() {
-            group.cursor = cursor;
-        }
-        if group.cursor == cursor && group.next_beat(now) >= not_before {
+        let number = group.number();
+        if group.may_enter(cursor, now, not_before) {
             self.enter_group(id, member, number);
         } else {
             group.join_at_beat(member, cursor, not_before);
@@ -190,7 +173,7 @@ impl ChannelSide {
         };
         subscription.place = Place::Outside;
         let group = channel.fan_out.group(number)?;
-        let cursor = group.stay_away(member).unwrap_or(group.cursor);
+        let cursor = group.stay_away(member).unwrap_or(group.cursor());
         if let Place::Member { .. } = place
             && let Some(person) = self.people.any_mut(member)
         {
@@ -218,17 +201,9 @@ impl ChannelSide {
         let Some(channel) = self.channels.get_mut(&id) else {
             return;
         };
-        let head = channel.fan_out.head();
-        for group in &mut channel.fan_out.groups {
-            if group.wants_beat(head) {
-                let at = group.next_beat(now);
-                group.armed = Some(at);
-                let beat = Due::Beat {
-                    channel: id,
-                    group: group.number,
-                };
-                self.timers.add(at, beat);
-            }
+        for (group, at) in channel.fan_out.arm(now) {
+            let beat = Due::Beat { channel: id, group };
+            self.timers.add(at, beat);
         }
     }
 
@@ -250,116 +225,4 @@ impl ChannelSide {
             self.to_connections.push_back((person.side, join));
         }
     }
-}
-
-/// One group's windows on their way.
-struct Sending<'a> {
-    channel: &'a Channel,
-    number: GroupId,
-    recipe: &'a Recipe,
-    mask: Option<Mask>,
-    type_url: Arc<str>,
-    people: &'a People,
-    out: &'a mut VecDeque<(SideId, ToConnections)>,
-    windows: u64,
-    bytes: usize,
-    /// The sizes of fields that no message can hold.
-    too_long: Vec<usize>,
-}
-
-impl Sending<'_> {
-    /// To the group's members.
-    fn group(&mut self, cursor: u64, sides: &[SideId]) {
-        let windows = self.windows(cursor, None);
-        let contested = contested(&windows);
-        for &side in sides {
-            self.send(side, &Recipients::Group(self.number), &windows, &contested);
-        }
-        for &id in contested.iter() {
-            let place = self.channel.subscriptions.get(&id).map(|one| one.place);
-            if place == Some(Place::Member { group: self.number }) {
-                self.apart(cursor, id);
-            }
-        }
-    }
-
-    /// To some who join it.
-    fn these(&mut self, cursor: u64, ids: &[ConnId]) {
-        let windows = self.windows(cursor, None);
-        let contested = contested(&windows);
-        let mut sides: Vec<(SideId, Vec<Member>)> = Vec::new();
-        for &id in ids {
-            let Some((side, member)) = self.member(id) else {
-                continue;
-            };
-            match sides.iter_mut().find(|(of, _)| *of == side) {
-                Some((_, members)) => members.push(member),
-                None => sides.push((side, vec![member])),
-            }
-        }
-        for (side, members) in sides {
-            let to = Recipients::These(members.into());
-            self.send(side, &to, &windows, &contested);
-        }
-        for &id in contested.iter().filter(|id| ids.contains(id)) {
-            self.apart(cursor, id);
-        }
-    }
-
-    /// To one whose own updates cannot be cut out: merged anew without them.
-    fn apart(&mut self, cursor: u64, id: ConnId) {
-        if let Some((side, member)) = self.member(id)
-            && member.skip_self
-        {
-            let windows = self.windows(cursor, Some(id));
-            let to = Recipients::These(Arc::new([member]));
-            self.send(side, &to, &windows, &Arc::default());
-        }
-    }
-
-    fn send(&mut self, side: SideId, to: &Recipients, windows: &[Built], except: &Arc<[ConnId]>) {
-        for built in windows {
-            self.windows += 1;
-            self.bytes += built.value.len();
-            let window = Window {
-                to: to.clone(),
-                channel: self.channel.id,
-                type_url: Arc::clone(&self.type_url),
-                merge_options: self.recipe.options,
-                value: built.value.clone(),
-                own: Arc::clone(&built.own),
-                except: Arc::clone(except),
-            };
-            self.out.push_back((side, ToConnections::Window(window)));
-        }
-    }
-
-    fn windows(&mut self, cursor: u64, without: Option<ConnId>) -> Vec<Built> {
-        let updates = self.channel.fan_out.since(cursor, without);
-        let mut windows = build(&updates, self.recipe, &mut self.too_long);
-        if let Some(mask) = &self.mask {
-            for built in &mut windows {
-                *built = masked(built, mask);
-            }
-        }
-        windows.retain(|built| !built.value.is_empty());
-        windows
-    }
-
-    fn member(&self, id: ConnId) -> Option<(SideId, Member)> {
-        let subscription = self.channel.subscriptions.get(&id)?;
-        let person = self.people.get(id)?;
-        Some((person.side, subscription.member(id)))
-    }
-}
-
-/// All senders whose part of any of the windows cannot be cut out, in order.
-fn contested(windows: &[Built]) -> Arc<[ConnId]> {
-    let mut ids: Vec<ConnId> = windows
-        .iter()
-        .flat_map(|built| built.contested.iter().copied())
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids.into()
 }

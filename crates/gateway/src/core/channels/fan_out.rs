@@ -20,27 +20,21 @@
 //! merged again for everyone who joins or leaves it.
 
 mod check;
+mod group;
+mod update_log;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use lagometer_protocol::Mask;
-use lagometer_protocol::schema::DataType;
 use lagometer_units::Time;
 
-use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
+use crate::core::ids::{ConnId, GroupId};
 
-use super::phase::Phase;
 use super::subscription::SubOptions;
 use super::windows::Update;
 
-/// So many updates, or bytes of them, end a window early.
-const MAX_WAITING_UPDATES: usize = 4096;
-const MAX_WAITING_BYTES: usize = 1 << 20;
-
-/// Data whose updates are not simply merged is mostly of that kind throughout:
-/// after so many more it is tried again.
-const CONDENSE_AGAIN_AFTER: u64 = 256;
+use group::sorted;
+pub(super) use group::{Grid, Group, GroupNumbers, Start, Turn};
+use update_log::UpdateLog;
 
 /// The most groups of one interval and mask: each window is encoded once for every
 /// group.
@@ -49,103 +43,56 @@ const MAX_PHASES: usize = 4;
 /// One channel's updates and groups.
 #[derive(Debug, Default)]
 pub(super) struct FanOut {
-    /// Each with its number; where several were merged, that of the first.
-    updates: VecDeque<(u64, Update)>,
-    /// The number the next update will have.
-    head: u64,
-    bytes: usize,
-    /// Updates are not worth trying to merge before this one.
-    condense_from: u64,
-    pub(super) groups: Vec<Group>,
+    log: UpdateLog,
+    groups: Vec<Group>,
     /// Subscribers that have no access for now, with their cursors.
     paused: BTreeMap<ConnId, u64>,
-}
-
-/// What a subscriber's windows are counted from.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Start {
-    /// The whole state that it was sent at this time.
-    State(Time),
-    /// It had windows before, and waits for no state.
-    Onward,
-}
-
-/// Subscribers that get the same windows.
-#[derive(Debug)]
-pub(super) struct Group {
-    pub(super) number: GroupId,
-    interval_ms: u32,
-    phase: Phase,
-    tick: Duration,
-    masks: Vec<String>,
-    /// Made ready for the data's type when first needed.
-    mask: Option<Mask>,
-    pub(super) cursor: u64,
-    /// When its beat is due, if something waits for it.
-    pub(super) armed: Option<Time>,
-    /// How many members are on which connection side.
-    pub(super) sides: Vec<(SideId, usize)>,
-    /// Who joins at a beat to come, with a cursor of its own.
-    joining: BTreeMap<ConnId, Joining>,
-    /// None of their cursors is before this one.
-    joining_from: u64,
-}
-
-/// Someone who is to join a group.
-#[derive(Clone, Copy, Debug)]
-struct Joining {
-    cursor: u64,
-    /// Its first window may not end before.
-    not_before: Time,
-}
-
-/// Numbers for groups, used again so that they stay small.
-#[derive(Debug, Default)]
-pub(super) struct GroupNumbers {
-    free: Vec<GroupId>,
-    next: u32,
-}
-
-impl GroupNumbers {
-    fn take(&mut self) -> GroupId {
-        self.free.pop().unwrap_or_else(|| {
-            self.next += 1;
-            GroupId(self.next - 1)
-        })
-    }
-
-    pub(super) fn give_back(&mut self, number: GroupId) {
-        self.free.push(number);
-    }
 }
 
 impl FanOut {
     /// The number the next update will have.
     pub(super) fn head(&self) -> u64 {
-        self.head
+        self.log.head()
+    }
+
+    /// How many groups there are.
+    pub(super) fn group_count(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Their numbers.
+    pub(super) fn group_numbers(&self) -> impl Iterator<Item = GroupId> {
+        self.groups.iter().map(Group::number)
+    }
+
+    /// How many of them have a beat coming.
+    pub(super) fn armed_count(&self) -> usize {
+        self.groups.iter().filter(|group| group.is_armed()).count()
+    }
+
+    /// Sets a beat for every group that has something coming and none yet.
+    /// Returns them, each with the time.
+    pub(super) fn arm(&mut self, now: Time) -> impl Iterator<Item = (GroupId, Time)> {
+        let head = self.log.head();
+        let groups = self.groups.iter_mut();
+        groups.filter_map(move |group| Some((group.number(), group.arm(now, head)?)))
     }
 
     /// Keeps an update for the groups. Nothing is kept where there are none.
     pub(super) fn push(&mut self, update: Update) {
         if !self.groups.is_empty() || !self.paused.is_empty() {
-            self.bytes += update.value.len();
-            self.updates.push_back((self.head, update));
-            self.head += 1;
+            self.log.push(update);
         }
     }
 
     /// So much waits that windows are to end now.
     pub(super) fn is_full(&self) -> bool {
-        self.updates.len() > MAX_WAITING_UPDATES || self.bytes > MAX_WAITING_BYTES
+        self.log.is_full()
     }
 
     /// The updates from number `cursor` on, without those of `sender`.
     pub(super) fn since(&self, cursor: u64, without: Option<ConnId>) -> Vec<&Update> {
-        self.updates
-            .range(self.place_of(cursor)..)
-            .map(|(_, update)| update)
-            .filter(|update| without != Some(update.sender))
-            .collect()
+        self.log.since(cursor, without)
     }
 
     /// Forgets what every group has been sent.
@@ -153,54 +100,13 @@ impl FanOut {
         let head = self.head();
         let of_groups = self.groups.iter().map(|group| group.needed(head));
         let needed = of_groups.chain(self.paused.values().copied()).min();
-        let needed = needed.unwrap_or(head);
-        while let Some((number, update)) = self.updates.front()
-            && *number < needed
-        {
-            self.bytes -= update.value.len();
-            self.updates.pop_front();
-        }
+        self.log.trim(needed.unwrap_or(head));
     }
 
-    /// Merges updates that will only be sent together: those between two
-    /// cursors, the newest left out, which mostly go out before there is more
-    /// to merge them with.
-    pub(super) fn condense(&mut self, mut as_one: impl FnMut(&[&Update]) -> Option<Update>) {
-        if self.head < self.condense_from {
-            return;
-        }
-        let Some(latest) = self.cursors().max() else {
-            return;
-        };
-        let mut end = self.place_of(latest);
-        while end > 1 {
-            let number = self.updates[end - 1].0;
-            let from = self.cursors().filter(|&cursor| cursor <= number).max();
-            let Some(from) = from else {
-                return;
-            };
-            let start = self.place_of(from);
-            if end - start > 1 {
-                let run = self.updates.range(start..end);
-                let run: Vec<&Update> = run.map(|(_, update)| update).collect();
-                let Some(update) = as_one(&run) else {
-                    self.condense_from = self.head + CONDENSE_AGAIN_AFTER;
-                    return;
-                };
-                let len: usize = run.iter().map(|update| update.value.len()).sum();
-                self.bytes = self.bytes + update.value.len() - len;
-                let number = self.updates[start].0;
-                self.updates.drain(start + 1..end);
-                self.updates[start] = (number, update);
-            }
-            end = start;
-        }
-    }
-
-    /// The cursors of all groups, of those who join them, and of the paused.
-    fn cursors(&self) -> impl Iterator<Item = u64> {
-        let of_groups = self.groups.iter().flat_map(Group::cursors);
-        of_groups.chain(self.paused.values().copied())
+    /// Merges updates that will only be sent together.
+    pub(super) fn condense(&mut self, as_one: impl FnMut(&[&Update]) -> Option<Update>) {
+        let (groups, paused) = (&self.groups, &self.paused);
+        self.log.condense(|| cursors(groups, paused), as_one);
     }
 
     /// A subscriber that has been sent all updates before number `cursor` gets
@@ -222,19 +128,15 @@ impl FanOut {
         self.trim();
     }
 
-    /// Where the first update that has number `cursor` or a later one is.
-    fn place_of(&self, cursor: u64) -> usize {
-        self.updates.partition_point(|(number, _)| *number < cursor)
-    }
-
     /// Whether a group's beat is due then.
     pub(super) fn is_armed(&self, number: GroupId, at: Time) -> bool {
         let mut groups = self.groups.iter();
-        groups.any(|group| group.number == number && group.armed == Some(at))
+        groups.any(|group| group.number() == number && group.is_armed_at(at))
     }
 
     pub(super) fn group(&mut self, number: GroupId) -> Option<&mut Group> {
-        self.groups.iter_mut().find(|group| group.number == number)
+        let mut groups = self.groups.iter_mut();
+        groups.find(|group| group.number() == number)
     }
 
     /// The group for a subscription's options that suits `start` best, made if
@@ -246,20 +148,16 @@ impl FanOut {
         grid: Grid,
         numbers: &mut GroupNumbers,
     ) -> &mut Group {
-        let mut masks = options.masks.to_vec();
-        masks.sort_unstable();
-        let (head, interval_ms, tick) = (self.head(), options.interval_ms, grid.tick);
-        let phase = match start {
-            Start::State(at) => Phase::counted_from(at, interval_ms, tick),
-            Start::Onward => Phase::of_channel(grid.channel, interval_ms, tick),
-        };
+        let masks = sorted(&options.masks);
+        let (head, interval_ms) = (self.head(), options.interval_ms);
+        let phase = start.phase(interval_ms, grid);
         // A beat at the very end of the first window is no later.
         let earliest = start.first_end(interval_ms).as_nanos().saturating_sub(1);
         let earliest = Time::from_nanos(earliest).max(grid.now);
-        let alike = |group: &Group| group.interval_ms == interval_ms && group.masks == masks;
+        let alike = |group: &Group| group.is_alike(interval_ms, &masks);
         let groups = self.groups.iter().enumerate();
         let alike: Vec<(usize, &Group)> = groups.filter(|(_, group)| alike(group)).collect();
-        let exact = alike.iter().find(|(_, group)| group.phase == phase);
+        let exact = alike.iter().find(|(_, group)| group.has_phase(phase));
         let may_be_more = match start {
             Start::State(_) => alike.len() < MAX_PHASES,
             Start::Onward => alike.is_empty(),
@@ -273,19 +171,8 @@ impl FanOut {
             None => soonest.map(|&(place, _)| place),
         };
         let place = found.unwrap_or_else(|| {
-            self.groups.push(Group {
-                number: numbers.take(),
-                interval_ms,
-                phase,
-                tick,
-                masks,
-                mask: None,
-                cursor: head,
-                armed: None,
-                sides: Vec::new(),
-                joining: BTreeMap::new(),
-                joining_from: u64::MAX,
-            });
+            let group = Group::new(options, start, grid, head, numbers);
+            self.groups.push(group);
             self.groups.len() - 1
         });
         &mut self.groups[place]
@@ -299,8 +186,8 @@ impl FanOut {
         self.groups.retain(|group| {
             let keep = !group.is_empty();
             if !keep {
-                armed += usize::from(group.armed.is_some());
-                numbers.give_back(group.number);
+                armed += usize::from(group.is_armed());
+                numbers.give_back(group.number());
             }
             keep
         });
@@ -315,132 +202,28 @@ impl FanOut {
     pub(super) fn begin_anew(&mut self) {
         let head = self.head();
         for group in &mut self.groups {
-            group.mask = None;
-            group.cursor = head;
-            let joining = group.joining.values_mut();
-            joining.for_each(|joining| joining.cursor = head);
-            if !group.joining.is_empty() {
-                group.joining_from = head;
-            }
+            group.begin_anew(head);
         }
         self.paused.clear();
         self.trim();
     }
 }
 
-impl Group {
-    pub(super) fn is_empty(&self) -> bool {
-        self.sides.is_empty() && self.joining.is_empty()
-    }
-
-    pub(super) fn enter(&mut self, side: SideId) {
-        match self.sides.iter_mut().find(|(of, _)| *of == side) {
-            Some((_, members)) => *members += 1,
-            None => self.sides.push((side, 1)),
-        }
-    }
-
-    pub(super) fn exit(&mut self, side: SideId) {
-        if let Some(place) = self.sides.iter().position(|(of, _)| *of == side) {
-            self.sides[place].1 -= 1;
-            if self.sides[place].1 == 0 {
-                self.sides.remove(place);
-            }
-        }
-    }
-
-    /// A subscriber joins at the first beat that is not before a time; it has
-    /// been sent all updates before number `cursor`.
-    pub(super) fn join_at_beat(&mut self, member: ConnId, cursor: u64, not_before: Time) {
-        self.joining.insert(member, Joining { cursor, not_before });
-        self.joining_from = self.joining_from.min(cursor);
-    }
-
-    /// A subscriber does not join after all. Returns its cursor, if it was to.
-    pub(super) fn stay_away(&mut self, member: ConnId) -> Option<u64> {
-        let joining = self.joining.remove(&member);
-        if self.joining.is_empty() {
-            self.joining_from = u64::MAX;
-        }
-        joining.map(|joining| joining.cursor)
-    }
-
-    /// Those who join at the beat of that time, or all where there is none, with
-    /// their cursors.
-    pub(super) fn take_joining(&mut self, beat: Option<Time>) -> BTreeMap<ConnId, u64> {
-        let all = std::mem::take(&mut self.joining);
-        let (now, later): (BTreeMap<_, _>, BTreeMap<_, _>) = all
-            .into_iter()
-            .partition(|(_, joining)| beat.is_none_or(|beat| joining.not_before <= beat));
-        let cursors = later.values().map(|joining| joining.cursor);
-        self.joining_from = cursors.min().unwrap_or(u64::MAX);
-        self.joining = later;
-        now.into_iter()
-            .map(|(id, joining)| (id, joining.cursor))
-            .collect()
-    }
-
-    /// No update that someone in it has not been sent comes before this one.
-    fn needed(&self, head: u64) -> u64 {
-        let of_members = if self.sides.is_empty() {
-            head
-        } else {
-            self.cursor
-        };
-        of_members.min(self.joining_from)
-    }
-
-    fn cursors(&self) -> impl Iterator<Item = u64> {
-        let of_members = (!self.sides.is_empty()).then_some(self.cursor);
-        of_members
-            .into_iter()
-            .chain(self.joining.values().map(|joining| joining.cursor))
-    }
-
-    /// Something waits for it that is not on its way yet.
-    pub(super) fn wants_beat(&self, head: u64) -> bool {
-        self.armed.is_none() && self.needed(head) < head
-    }
-
-    /// The beat after `now`.
-    pub(super) fn next_beat(&self, now: Time) -> Time {
-        self.phase.next_beat(now, self.interval_ms, self.tick)
-    }
-
-    pub(super) fn mask(&mut self, data_type: Option<&DataType>) -> Option<&Mask> {
-        if self.mask.is_none() && !self.masks.is_empty() {
-            let paths = self.masks.iter().map(String::as_str);
-            self.mask = Mask::new(data_type?.clone(), paths);
-        }
-        self.mask.as_ref()
-    }
-}
-
-/// Where and when a group is looked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
-    pub(super) now: Time,
-    /// That of the channel's type.
-    pub(super) tick: Duration,
-    pub(super) channel: ChannelId,
-}
-
-impl Start {
-    /// Before this time no first window ends.
-    pub(super) fn first_end(self, interval_ms: u32) -> Time {
-        match self {
-            Self::State(at) => at + Duration::from_millis(u64::from(interval_ms)),
-            Self::Onward => Time::ZERO,
-        }
-    }
+/// The cursors of all groups, of those who join them, and of the paused.
+fn cursors(groups: &[Group], paused: &BTreeMap<ConnId, u64>) -> impl Iterator<Item = u64> {
+    let of_groups = groups.iter().flat_map(Group::cursors);
+    of_groups.chain(paused.values().copied())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use bytes::Bytes;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::core::ids::{ChannelId, SideId};
     use crate::core::settings::ChannelTypeSettings;
 
     fn group<'a>(
@@ -532,7 +315,7 @@ mod tests {
                     3 => {
                         let head = fan_out.head();
                         let group = &mut fan_out.groups[which as usize];
-                        let cursor = std::mem::replace(&mut group.cursor, head);
+                        let cursor = group.replace_cursor(head);
                         if which > 0 {
                             let other = &mut fan_out.groups[which as usize - 1];
                             other.join_at_beat(ConnId(9), cursor, Time::ZERO);
@@ -544,16 +327,15 @@ mod tests {
                 }
                 fan_out.trim();
                 fan_out.condense(both);
-                let cursors: Vec<u64> = fan_out.cursors().collect();
+                let cursors: Vec<u64> = cursors(&fan_out.groups, &fan_out.paused).collect();
                 for cursor in cursors {
                     let sent = fan_out.since(cursor, None);
                     let sent: Vec<u8> = sent.iter().flat_map(|update| update.value.to_vec()).collect();
                     prop_assert_eq!(sent, &all[cursor as usize..]);
                 }
-                let kept: usize = fan_out.updates.iter().map(|(_, update)| update.value.len()).sum();
-                prop_assert_eq!(fan_out.bytes, kept);
+                prop_assert!(fan_out.log.check(ChannelId(1)).is_ok());
                 // What could not be merged now may be the next time.
-                fan_out.condense_from = 0;
+                fan_out.log.try_to_condense_again();
             }
         }
     }
@@ -575,9 +357,10 @@ mod tests {
                 at: Time::ZERO,
                 value: Bytes::from(vec![byte]),
             });
-            fan_out.groups[0].cursor = fan_out.head();
+            let head = fan_out.head();
+            fan_out.groups[0].replace_cursor(head);
             fan_out.condense(both);
-            assert_eq!(fan_out.updates.len(), 1);
+            assert_eq!(fan_out.log.len(), 1);
         }
     }
 }

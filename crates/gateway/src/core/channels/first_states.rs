@@ -113,7 +113,7 @@ impl ChannelSide {
         let Some(channel) = self.channels.get_mut(&id) else {
             return;
         };
-        let groups = channel.fan_out.groups.len() as u64;
+        let groups = channel.fan_out.group_count() as u64;
         let Some(subscription) = channel.subscriptions.get_mut(&member) else {
             return;
         };

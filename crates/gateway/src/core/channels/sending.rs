@@ -1,0 +1,160 @@
+//! A group's windows on their way: built once for all its members, again where
+//! someone's own updates cannot be cut out, and sent to the sides.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lagometer_protocol::Mask;
+
+use crate::core::bus::{Member, Recipients, ToConnections, Window};
+use crate::core::ids::{ConnId, GroupId, SideId};
+
+use super::channel::Channel;
+use super::people::People;
+use super::subscription::Place;
+use super::windows::{Built, Recipe, build, masked};
+
+/// One group's windows on their way.
+pub(super) struct Sending<'a> {
+    channel: &'a Channel,
+    number: GroupId,
+    recipe: &'a Recipe,
+    mask: Option<Mask>,
+    type_url: Arc<str>,
+    people: &'a People,
+    out: &'a mut VecDeque<(SideId, ToConnections)>,
+    sent: Sent,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub(super) windows: u64,
+    pub(super) bytes: usize,
+    /// The sizes of fields that no message can hold.
+    pub(super) too_long: Vec<usize>,
+}
+
+impl<'a> Sending<'a> {
+    /// Windows of a channel's group, made by a recipe, for the members on `people`'s
+    /// sides.
+    pub(super) fn new(
+        channel: &'a Channel,
+        number: GroupId,
+        recipe: &'a Recipe,
+        mask: Option<Mask>,
+        type_url: Arc<str>,
+        people: &'a People,
+        out: &'a mut VecDeque<(SideId, ToConnections)>,
+    ) -> Self {
+        Self {
+            channel,
+            number,
+            recipe,
+            mask,
+            type_url,
+            people,
+            out,
+            sent: Sent::default(),
+        }
+    }
+
+    pub(super) fn into_sent(self) -> Sent {
+        self.sent
+    }
+
+    /// To the group's members.
+    pub(super) fn group(&mut self, cursor: u64, sides: &[SideId]) {
+        let windows = self.windows(cursor, None);
+        let contested = contested(&windows);
+        for &side in sides {
+            self.send(side, &Recipients::Group(self.number), &windows, &contested);
+        }
+        for &id in contested.iter() {
+            let place = self.channel.subscriptions.get(&id).map(|one| one.place);
+            if place == Some(Place::Member { group: self.number }) {
+                self.apart(cursor, id);
+            }
+        }
+    }
+
+    /// To some who join it.
+    pub(super) fn these(&mut self, cursor: u64, ids: &[ConnId]) {
+        let windows = self.windows(cursor, None);
+        let contested = contested(&windows);
+        let mut sides: Vec<(SideId, Vec<Member>)> = Vec::new();
+        for &id in ids {
+            let Some((side, member)) = self.member(id) else {
+                continue;
+            };
+            match sides.iter_mut().find(|(of, _)| *of == side) {
+                Some((_, members)) => members.push(member),
+                None => sides.push((side, vec![member])),
+            }
+        }
+        for (side, members) in sides {
+            let to = Recipients::These(members.into());
+            self.send(side, &to, &windows, &contested);
+        }
+        for &id in contested.iter().filter(|id| ids.contains(id)) {
+            self.apart(cursor, id);
+        }
+    }
+
+    /// To one whose own updates cannot be cut out: merged anew without them.
+    fn apart(&mut self, cursor: u64, id: ConnId) {
+        if let Some((side, member)) = self.member(id)
+            && member.skip_self
+        {
+            let windows = self.windows(cursor, Some(id));
+            let to = Recipients::These(Arc::new([member]));
+            self.send(side, &to, &windows, &Arc::default());
+        }
+    }
+
+    fn send(&mut self, side: SideId, to: &Recipients, windows: &[Built], except: &Arc<[ConnId]>) {
+        for built in windows {
+            self.sent.windows += 1;
+            self.sent.bytes += built.value.len();
+            let window = Window {
+                to: to.clone(),
+                channel: self.channel.id,
+                type_url: Arc::clone(&self.type_url),
+                merge_options: self.recipe.options,
+                value: built.value.clone(),
+                own: Arc::clone(&built.own),
+                except: Arc::clone(except),
+            };
+            self.out.push_back((side, ToConnections::Window(window)));
+        }
+    }
+
+    fn windows(&mut self, cursor: u64, without: Option<ConnId>) -> Vec<Built> {
+        let updates = self.channel.fan_out.since(cursor, without);
+        let mut windows = build(&updates, self.recipe, &mut self.sent.too_long);
+        if let Some(mask) = &self.mask {
+            for built in &mut windows {
+                *built = masked(built, mask);
+            }
+        }
+        windows.retain(|built| !built.value.is_empty());
+        windows
+    }
+
+    fn member(&self, id: ConnId) -> Option<(SideId, Member)> {
+        let subscription = self.channel.subscriptions.get(&id)?;
+        let person = self.people.get(id)?;
+        Some((person.side, subscription.member(id)))
+    }
+}
+
+/// All senders whose part of any of the windows cannot be cut out, in order.
+fn contested(windows: &[Built]) -> Arc<[ConnId]> {
+    let mut ids: Vec<ConnId> = windows
+        .iter()
+        .flat_map(|built| built.contested.iter().copied())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.into()
+}
