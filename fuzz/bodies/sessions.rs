@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use lagometer_gateway::core::{
-    AuthPolicy, ChannelSettings, ChannelSide, CloseReason, ConnKey, ConnectionSettings,
-    ConnectionSide, Fsm, Grid, Peer, Recovery, SideId, SlowReaders,
+    AuthPolicy, ChannelManager, ChannelSettings, CloseReason, ConnKey, ConnectionManager,
+    ConnectionSettings, Fsm, Grid, Peer, Recovery, SideId, SlowReaders,
 };
 use lagometer_protocol::{FrameBuilder, MessagePack};
 use lagometer_units::Time;
@@ -14,8 +14,8 @@ use lagometer_units::Time;
 const WAITING_LIMIT: usize = 300_000;
 
 struct Session {
-    connections: ConnectionSide,
-    channels: ChannelSide,
+    connections: ConnectionManager,
+    channels: ChannelManager,
     now: Time,
     keys: Vec<(ConnKey, bool)>,
 }
@@ -35,7 +35,7 @@ impl Session {
         let grid = r#"{ "Config": { "GridWidth": 10, "GridHeight": 10, "GridCols": 4,
             "GridRows": 4, "ServerCols": 2, "ServerRows": 1, "ServerInterestBorderSize": 1 } }"#;
         let mut session = Self {
-            connections: ConnectionSide::new(ConnectionSettings {
+            connections: ConnectionManager::new(ConnectionSettings {
                 client_fsm: Fsm::authoritative_client(),
                 slow_readers: SlowReaders {
                     merge_from_bytes: 1000,
@@ -46,7 +46,7 @@ impl Session {
                 },
                 ..ConnectionSettings::default()
             }),
-            channels: ChannelSide::new(ChannelSettings {
+            channels: ChannelManager::new(ChannelSettings {
                 auth: AuthPolicy::AdmitAll,
                 grid: Grid::from_json(grid).ok(),
                 recovery: Some(Recovery {

@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use lagometer_gateway::core::{
-    AuthPolicy, ChannelSettings, ChannelSide, ConnKey, ConnectionSettings, ConnectionSide, Fsm,
-    Peer, SideId,
+    AuthPolicy, ChannelManager, ChannelSettings, ConnKey, ConnectionManager, ConnectionSettings,
+    Fsm, Peer, SideId,
 };
 use lagometer_protocol::messages::channeldpb::{
     AuthMessage, ChannelSubscriptionOptions, CreateChannelMessage, CreateEntityChannelMessage,
@@ -40,8 +40,8 @@ fn main() {
 
 /// One gateway and its sockets, which take everything at once.
 struct Gateway {
-    connections: ConnectionSide,
-    channels: ChannelSide,
+    connections: ConnectionManager,
+    channels: ChannelManager,
     now: Time,
     bytes: usize,
 }
@@ -49,11 +49,11 @@ struct Gateway {
 impl Gateway {
     fn new() -> Self {
         Self {
-            connections: ConnectionSide::new(ConnectionSettings {
+            connections: ConnectionManager::new(ConnectionSettings {
                 client_fsm: Fsm::authoritative_client(),
                 ..ConnectionSettings::default()
             }),
-            channels: ChannelSide::new(ChannelSettings {
+            channels: ChannelManager::new(ChannelSettings {
                 auth: AuthPolicy::AdmitAll,
                 ..ChannelSettings::default()
             }),

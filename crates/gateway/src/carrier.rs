@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use lagometer_transport::ByteStream;
 use lagometer_units::Time;
 
-use crate::core::{CloseReason, ConnKey, ConnectionSide};
+use crate::core::{CloseReason, ConnKey, ConnectionManager};
 
 pub use websocket::WebSocketCarrier;
 
@@ -39,7 +39,7 @@ pub enum Writing {
 pub fn fill(
     stream: &mut impl ByteStream,
     now: Time,
-    side: &mut ConnectionSide,
+    side: &mut ConnectionManager,
     key: ConnKey,
 ) -> (usize, Writing) {
     let mut taken = 0;
@@ -72,7 +72,7 @@ pub(crate) fn reading_failed(error: &io::Error) -> Reading {
 pub(crate) fn writing_failed(
     now: Time,
     error: &io::Error,
-    side: &mut ConnectionSide,
+    side: &mut ConnectionManager,
     key: ConnKey,
 ) -> Writing {
     match error.kind() {

@@ -4,28 +4,28 @@
 //! Two state machines, each handed the time and what has happened, give back
 //! what is to be done and when they want to be woken:
 //!
-//! - a [`ConnectionSide`] owns connections: frames, what each may send when,
+//! - a [`ConnectionManager`] owns connections: frames, what each may send when,
 //!   what waits to be written to it, slow readers;
-//! - the [`ChannelSide`] owns channels: data, subscriptions, windows of
+//! - the [`ChannelManager`] owns channels: data, subscriptions, windows of
 //!   updates, rights, the grid and its entities, logins and bans.
 //!
 //! Between them goes the [`bus`]: owned messages, nothing shared. There is one
-//! channel side; there may be many connection sides, each on a thread of its
+//! channel manager; there may be many connection managers, each on a thread of its
 //! own, for that is where the work grows with the players: a channel's window
-//! is made once and crosses the bus once for each connection side.
+//! is made once and crosses the bus once for each connection manager.
 //!
 //! # How a server drives them
 //!
 //! ```
 //! use lagometer_gateway::core::{
-//!     AuthPolicy, ChannelSettings, ChannelSide, CloseReason, ConnectionSettings, ConnectionSide,
+//!     AuthPolicy, ChannelSettings, ChannelManager, CloseReason, ConnectionSettings, ConnectionManager,
 //!     Peer, SideId,
 //! };
 //! use lagometer_units::Time;
 //!
 //! let side = SideId(0);
-//! let mut connections = ConnectionSide::new(ConnectionSettings::default());
-//! let mut channels = ChannelSide::new(ChannelSettings {
+//! let mut connections = ConnectionManager::new(ConnectionSettings::default());
+//! let mut channels = ChannelManager::new(ChannelSettings {
 //!     auth: AuthPolicy::AdmitAll,
 //!     ..ChannelSettings::default()
 //! });
@@ -73,21 +73,21 @@
 //!   the time or a message; ask for it before each sleep. Calling
 //!   `handle_deadline` early does nothing.
 //! - **Authentication providers** answer when they can:
-//!   [`ChannelSide::poll_auth_request`] gives what is to be decided,
-//!   [`ChannelSide::answer_auth`] takes the verdict, at any later time; the
+//!   [`ChannelManager::poll_auth_request`] gives what is to be decided,
+//!   [`ChannelManager::answer_auth`] takes the verdict, at any later time; the
 //!   connection may be gone by then.
 //! - **Closing** has two beginnings and one end. When the peer goes, or the
-//!   socket fails, call [`ConnectionSide::close`]. When the gateway wants it
-//!   ([`ConnectionSide::poll_close`]), write once more without waiting, close
+//!   socket fails, call [`ConnectionManager::close`]. When the gateway wants it
+//!   ([`ConnectionManager::poll_close`]), write once more without waiting, close
 //!   the socket, and call it too.
 //! - **Writing** is due for a connection once
-//!   [`ConnectionSide::poll_writable`] names it. Where the socket takes less
+//!   [`ConnectionManager::poll_writable`] names it. Where the socket takes less
 //!   than all, wait until it can be written to and continue with
-//!   [`ConnectionSide::output`]; the connection is named again when there is
+//!   [`ConnectionManager::output`]; the connection is named again when there is
 //!   something new, which is no reason to try earlier.
 //! - **Counters** are plain numbers to be copied out at any time; **events** are
 //!   data for a log ([`Event::severity`], `Display`), bounded in number.
-//! - **Shutting down**: stop accepting, [`ConnectionSide::close_all`], drive on
+//! - **Shutting down**: stop accepting, [`ConnectionManager::close_all`], drive on
 //!   until every connection is closed or timeout ends.
 
 mod arena;
@@ -104,9 +104,9 @@ mod settings;
 
 pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
-pub use channels::{AuthRequest, AuthVerdict, ChannelSide, Ticket};
+pub use channels::{AuthRequest, AuthVerdict, ChannelManager, Ticket};
 pub use check::{BrokenInvariant, sides_agree};
-pub use connections::{AddressBanned, ConnectionSide, ReadControl, Received, Recording};
+pub use connections::{AddressBanned, ConnectionManager, ReadControl, Received, Recording};
 pub use counters::{
     BUCKET_ENDS_US, Buckets, COUNTED_TYPES, ChannelCounters, ConnectionCounters, PeerCounters,
     TypeCounters,

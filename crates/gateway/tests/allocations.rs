@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use lagometer_gateway::core::{
-    AuthPolicy, ChannelSettings, ChannelSide, ConnKey, ConnectionSettings, ConnectionSide, Fsm,
-    Peer, SideId,
+    AuthPolicy, ChannelManager, ChannelSettings, ConnKey, ConnectionManager, ConnectionSettings,
+    Fsm, Peer, SideId,
 };
 use lagometer_protocol::messages::channeldpb::{
     AuthMessage, ChannelSubscriptionOptions, CreateChannelMessage, SubscribedToChannelMessage,
@@ -32,8 +32,8 @@ const ROUNDS: u32 = 100;
 /// A server and players in one channel, in virtual time, over sockets that take
 /// everything.
 struct Room {
-    connections: ConnectionSide,
-    channels: ChannelSide,
+    connections: ConnectionManager,
+    channels: ChannelManager,
     now: Time,
     wire: UnixStream,
     far_end: UnixStream,
@@ -45,11 +45,11 @@ impl Room {
         let (wire, far_end) = UnixStream::pair().unwrap();
         far_end.set_nonblocking(true).unwrap();
         Self {
-            connections: ConnectionSide::new(ConnectionSettings {
+            connections: ConnectionManager::new(ConnectionSettings {
                 client_fsm: Fsm::authoritative_client(),
                 ..ConnectionSettings::default()
             }),
-            channels: ChannelSide::new(ChannelSettings {
+            channels: ChannelManager::new(ChannelSettings {
                 auth: AuthPolicy::AdmitAll,
                 ..ChannelSettings::default()
             }),

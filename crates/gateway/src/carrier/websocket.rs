@@ -15,7 +15,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Error, HandshakeError, Message, ServerHandshake, WebSocket};
 
-use crate::core::{CloseReason, ConnKey, ConnectionSide};
+use crate::core::{CloseReason, ConnKey, ConnectionManager};
 
 use super::{Reading, Writing, reading_failed, writing_failed};
 
@@ -132,7 +132,7 @@ impl<S: Read + Write> WebSocketCarrier<S> {
     pub fn write(
         &mut self,
         now: Time,
-        side: &mut ConnectionSide,
+        side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
     ) -> Writing {
@@ -204,7 +204,7 @@ fn frame_len(bytes: &[u8]) -> Option<usize> {
     Some(HEADER_LEN + usize::from(u16::from_be_bytes([header[2], header[3]])))
 }
 
-fn failed(now: Time, error: Error, side: &mut ConnectionSide, key: ConnKey) -> Writing {
+fn failed(now: Time, error: Error, side: &mut ConnectionManager, key: ConnKey) -> Writing {
     match error {
         Error::Io(error) => writing_failed(now, &error, side, key),
         _ => Writing::Broken,

@@ -1,11 +1,11 @@
-//! What goes between the connection sides and the channel side.
+//! What goes between the connection managers and the channel manager.
 //!
 //! The bus is narrow on purpose. Everything on it is owned data; neither side
 //! assumes that it shares memory, a clock or a process with the other. What it
-//! asks of whoever carries it is this: between one connection side and the
-//! channel side messages arrive in the order they were sent, each once.
+//! asks of whoever carries it is this: between one connection manager and the
+//! channel manager messages arrive in the order they were sent, each once.
 //!
-//! A channel's window crosses it once for every connection side that has
+//! A channel's window crosses it once for every connection manager that has
 //! subscribers in the group concerned, however many they are. The side knows
 //! the group's members ([`ToConnections::Join`], [`ToConnections::Leave`]) and
 //! cuts out of the window what a member sent itself.
@@ -22,7 +22,7 @@ use lagometer_units::Time;
 use super::budget::Budget;
 use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
 
-/// From a connection side to the channel side.
+/// From a connection manager to the channel manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToChannels {
     /// A connection wants to be let in.
@@ -120,7 +120,7 @@ pub struct AuthAttempt {
     pub login_token: String,
 }
 
-/// From the channel side to one connection side.
+/// From the channel manager to one connection manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToConnections {
     /// The answer to an [`AuthAttempt`].

@@ -1,4 +1,4 @@
-//! The channel side: owns channels, and decides who is let in.
+//! The channel manager: owns channels, and decides who is let in.
 //!
 //! Messages are handled as they come. What subscribers are to hear of a
 //! channel's data is sent on beats: multiples of the subscription's interval,
@@ -65,9 +65,9 @@ use recovery::Recoveries;
 use spatial::Servers;
 use timers::{Due, Timers};
 
-/// The channel side. See the [module](super) for how it is driven.
+/// The channel manager. See the [module](super) for how it is driven.
 #[derive(Debug)]
-pub struct ChannelSide {
+pub struct ChannelManager {
     settings: ChannelSettings,
     people: People,
     admission: Admission,
@@ -101,7 +101,7 @@ pub struct ChannelSide {
     events: Events,
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// A side with nobody connected and one channel, GLOBAL, that nobody owns.
     #[must_use]
     pub fn new(settings: ChannelSettings) -> Self {
@@ -150,7 +150,7 @@ impl ChannelSide {
         };
     }
 
-    /// Takes a message of a connection side.
+    /// Takes a message of a connection manager.
     pub fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
         self.sides.insert(from);
         match message {
@@ -172,7 +172,7 @@ impl ChannelSide {
         self.sweep_timers();
     }
 
-    /// The next message for a connection side.
+    /// The next message for a connection manager.
     pub fn poll_bus(&mut self) -> Option<(SideId, ToConnections)> {
         self.to_connections.pop_front()
     }

@@ -1,8 +1,8 @@
-//! The connection side: owns connections.
+//! The connection manager: owns connections.
 //!
 //! Bytes come in and become frames, packets, messages; each message is held
 //! against the connection's state machine, and what is allowed goes to the
-//! channel side. What the channel side sends is put into frames, one outbox
+//! channel manager. What the channel manager sends is put into frames, one outbox
 //! for each connection; a group's window is fanned out here.
 //!
 //! A reader that is slow harms only itself. Up to a limit its frames wait;
@@ -54,9 +54,9 @@ const BANNED: usize = 16_384;
 const SPARE_BUFFERS: usize = 4096;
 const SPARE_BUFFER_BYTES: usize = 128 << 10;
 
-/// One connection side. See the [module](super) for how it is driven.
+/// One connection manager. See the [module](super) for how it is driven.
 #[derive(Debug)]
-pub struct ConnectionSide {
+pub struct ConnectionManager {
     settings: ConnectionSettings,
     table: Table,
     by_id: ByNumber<ConnId, u32>,
@@ -78,7 +78,7 @@ pub struct ConnectionSide {
     look_over_at: Option<Time>,
     spare: Vec<Vec<u8>>,
     compressor: Compressor,
-    /// Messages on their way to the channel side are copied into this.
+    /// Messages on their way to the channel manager are copied into this.
     arena: Arena,
     scratch: Vec<u8>,
     unpacked: Vec<u8>,
@@ -101,7 +101,7 @@ pub struct Recording {
 #[error("the address is banned")]
 pub struct AddressBanned;
 
-impl ConnectionSide {
+impl ConnectionManager {
     /// A side without connections.
     #[must_use]
     pub fn new(settings: ConnectionSettings) -> Self {
@@ -222,7 +222,7 @@ impl ConnectionSide {
         }
     }
 
-    /// The next message for the channel side.
+    /// The next message for the channel manager.
     pub fn poll_bus(&mut self) -> Option<ToChannels> {
         self.to_channels.pop_front()
     }
@@ -442,7 +442,7 @@ impl ConnectionSide {
         .then_some(CloseReason::Silent)
     }
 
-    /// Nothing is taken from the connection any more, and the channel side is
+    /// Nothing is taken from the connection any more, and the channel manager is
     /// told that it is gone.
     fn begin_to_close(&mut self, key: ConnKey, why: CloseReason) {
         let Some(connection) = self.table.get_mut(key) else {

@@ -3,7 +3,7 @@
 use super::budget::OverBudgetCounters;
 use super::ids::Peer;
 
-/// What a connection side counts for one kind of peer.
+/// What a connection manager counts for one kind of peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCounters {
     /// Connections open now.
@@ -43,7 +43,7 @@ pub struct PeerCounters {
     pub paused: u64,
 }
 
-/// What a connection side counts.
+/// What a connection manager counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounters {
     /// By kind of peer.
@@ -90,7 +90,7 @@ pub const COUNTED_TYPES: [(i32, &str); 16] = [
     (0, "OTHER"),
 ];
 
-/// What the channel side counts for one type of channel.
+/// What the channel manager counts for one type of channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TypeCounters {
     /// Channels there are now.
@@ -111,7 +111,7 @@ pub struct TypeCounters {
     pub age: Buckets,
 }
 
-/// What the channel side counts.
+/// What the channel manager counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelCounters {
     /// By type of channel, in the order of [`COUNTED_TYPES`].

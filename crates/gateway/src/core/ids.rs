@@ -18,11 +18,11 @@ impl ChannelId {
     pub const GLOBAL: Self = Self(0);
 }
 
-/// One connection side; the channel side numbers its answers with it.
+/// One connection manager; the channel manager numbers its answers with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SideId(pub u16);
 
-/// A connection on one connection side, from its opening to its closing. Never
+/// A connection on one connection manager, from its opening to its closing. Never
 /// used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnKey {

@@ -21,7 +21,7 @@ use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{Compression, FrameLimits};
 
-/// Settings of a connection side.
+/// Settings of a connection manager.
 #[derive(Clone, Debug)]
 pub struct ConnectionSettings {
     /// What servers may send in which state.
@@ -95,7 +95,7 @@ impl Default for LoginLimits {
 pub struct RecordingLimits {
     /// Bytes of one client's.
     pub client_bytes: usize,
-    /// Bytes of all clients' of one connection side together.
+    /// Bytes of all clients' of one connection manager together.
     pub side_bytes: usize,
 }
 
@@ -195,7 +195,7 @@ impl Default for ConnectionSettings {
     }
 }
 
-/// Settings of the channel side.
+/// Settings of the channel manager.
 #[derive(Clone, Debug)]
 pub struct ChannelSettings {
     /// Tick, fan-out and rights by type of channel.
@@ -265,7 +265,7 @@ pub enum AuthPolicy {
     /// Everyone is let in: development only.
     AdmitAll,
     /// A provider is asked; see
-    /// [`ChannelSide::poll_auth_request`](super::ChannelSide::poll_auth_request).
+    /// [`ChannelManager::poll_auth_request`](super::ChannelManager::poll_auth_request).
     AskProvider,
 }
 

@@ -24,7 +24,7 @@ use lagometer_units::Time;
 
 use crate::carrier::fill;
 pub(super) use crate::carrier::{Reading, Writing};
-use crate::core::{CloseReason, ConnKey, ConnectionSide};
+use crate::core::{CloseReason, ConnKey, ConnectionManager};
 
 use super::intake::Intake;
 
@@ -107,7 +107,7 @@ impl Carrier {
     pub(super) fn write(
         &mut self,
         now: Time,
-        side: &mut ConnectionSide,
+        side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
     ) -> Writing {

@@ -1,11 +1,11 @@
-//! The channel side with what it needs around it: who decides about logins, and
+//! The channel manager with what it needs around it: who decides about logins, and
 //! the log.
 
 use lagometer_units::Time;
 
 use crate::core::bus::{ToChannels, ToConnections};
 use crate::core::{
-    AuthVerdict, ChannelCounters, ChannelSettings, ChannelSide, ConnNumbers, SideId,
+    AuthVerdict, ChannelCounters, ChannelManager, ChannelSettings, ConnNumbers, SideId,
 };
 
 use super::clock::Clock;
@@ -21,7 +21,7 @@ const FORGET_AT: usize = 64;
 /// Owns all channels.
 #[derive(Debug)]
 pub(super) struct ChannelWorker {
-    side: ChannelSide,
+    side: ChannelManager,
     authenticator: Authenticator,
     /// What the settings ask for it.
     auth: AuthChoice,
@@ -40,7 +40,7 @@ pub(super) struct ChannelWorker {
 impl ChannelWorker {
     pub(super) fn new(config: &Config, clock: Clock, waker: &Waker) -> Self {
         Self {
-            side: ChannelSide::new(ChannelSettings {
+            side: ChannelManager::new(ChannelSettings {
                 unix_ns_at_zero: clock.unix_ns_at_zero(),
                 // Games in development want numbers they can read.
                 conn_numbers: if config.channels.development {

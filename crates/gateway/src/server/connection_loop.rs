@@ -18,7 +18,7 @@ use lagometer_limits::SpareFiles;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
-use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer, ReadControl};
+use crate::core::{CloseReason, ConnKey, ConnectionManager, Peer, ReadControl};
 
 use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
@@ -77,7 +77,7 @@ pub(super) struct ConnectionLoop {
     waker: Waker,
     shared: Arc<Shared>,
     config: Arc<Config>,
-    side: ConnectionSide,
+    side: ConnectionManager,
     link: Link,
     commands: Arc<Commands>,
     report: Arc<Report>,
@@ -137,7 +137,7 @@ pub(super) struct Parts {
 
 impl ConnectionLoop {
     pub(super) fn new(parts: Parts) -> Self {
-        let mut side = ConnectionSide::new(parts.config.connections.clone());
+        let mut side = ConnectionManager::new(parts.config.connections.clone());
         side.record_clients(parts.recordings.is_some());
         let (rates, login_work) = (rates(&parts.config), parts.config.limits.login_work);
         Self {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 
-use crate::core::{ConnKey, ConnectionSide, Peer};
+use crate::core::{ConnKey, ConnectionManager, Peer};
 
 use super::clock::Clock;
 
@@ -73,7 +73,7 @@ pub(super) struct TakenIn {
 /// Takes in what one connection has sent, as far as its share goes.
 pub(super) struct Intake<'a> {
     now: Time,
-    side: &'a mut ConnectionSide,
+    side: &'a mut ConnectionManager,
     key: ConnKey,
     backlog: &'a mut Vec<u8>,
     left: Share,
@@ -86,7 +86,7 @@ impl<'a> Intake<'a> {
     pub(super) fn new(
         now: Time,
         clock: Clock,
-        side: &'a mut ConnectionSide,
+        side: &'a mut ConnectionManager,
         key: ConnKey,
         backlog: &'a mut Vec<u8>,
         share: Share,
@@ -168,13 +168,13 @@ impl<'a> Intake<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{AuthPolicy, ChannelSettings, ChannelSide, ConnectionSettings, SideId};
+    use crate::core::{AuthPolicy, ChannelManager, ChannelSettings, ConnectionSettings, SideId};
     use lagometer_protocol::{FrameBuilder, MessagePack};
 
     /// Sides with one client that has logged in.
-    fn logged_in() -> (ConnectionSide, ConnKey) {
-        let mut side = ConnectionSide::new(ConnectionSettings::default());
-        let mut channels = ChannelSide::new(ChannelSettings {
+    fn logged_in() -> (ConnectionManager, ConnKey) {
+        let mut side = ConnectionManager::new(ConnectionSettings::default());
+        let mut channels = ChannelManager::new(ChannelSettings {
             auth: AuthPolicy::AdmitAll,
             ..ChannelSettings::default()
         });

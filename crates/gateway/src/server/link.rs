@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lagometer_units::Time;
 
 use crate::core::bus::{ToChannels, ToConnections};
-use crate::core::{ConnectionSide, SideId};
+use crate::core::{ConnectionManager, SideId};
 
 use super::channel_worker::ChannelWorker;
 use super::config::Config;
@@ -59,7 +59,7 @@ pub(super) struct Mail {
 
 impl Link {
     /// Carries what the sides have for each other, until neither has more.
-    pub(super) fn exchange(&mut self, now: Time, connections: &mut ConnectionSide) {
+    pub(super) fn exchange(&mut self, now: Time, connections: &mut ConnectionManager) {
         match self {
             Self::Here(channels, _) => loop {
                 let mut moved = false;
@@ -173,7 +173,7 @@ mod tests {
             taken: VecDeque::new(),
             probe_returned: 0,
         });
-        let mut connections = ConnectionSide::new(ConnectionSettings::default());
+        let mut connections = ConnectionManager::new(ConnectionSettings::default());
         link.send_probe(7);
         // A channel loop that sleeps before a full inbox: this loop turns and
         // turns, and gets nothing done.

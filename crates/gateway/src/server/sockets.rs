@@ -52,7 +52,7 @@ impl Socket {
     }
 }
 
-/// By the slots of the connection side.
+/// By the slots of the connection manager.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     slots: Vec<Option<Box<Socket>>>,

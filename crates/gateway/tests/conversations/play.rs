@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lagometer_gateway::core::bus::{ToChannels, ToConnections};
 use lagometer_gateway::core::{
-    ChannelSide, CloseReason, ConnectionSide, Peer, ReadControl, SideId, sides_agree,
+    ChannelManager, CloseReason, ConnectionManager, Peer, ReadControl, SideId, sides_agree,
 };
 use lagometer_protocol::messages::channeldpb::{AuthMessage, MessagePack};
 use lagometer_units::Time;
@@ -53,12 +53,12 @@ pub(crate) struct Outcome {
 pub(crate) struct Play<'s> {
     script: &'s Script,
     stage: Stage,
-    sides: Vec<ConnectionSide>,
+    sides: Vec<ConnectionManager>,
     /// What stands still on the way from and to each side.
     held: Vec<[bool; 2]>,
     up: Vec<VecDeque<ToChannels>>,
     down: Vec<VecDeque<ToConnections>>,
-    channels: ChannelSide,
+    channels: ChannelManager,
     now: Time,
     peers: Vec<TestPeer>,
     sentinels: Sentinels,
@@ -92,7 +92,7 @@ impl<'s> Play<'s> {
         let stage = script.stage.clone();
         let sides = stage.sides;
         let side = || {
-            let mut side = ConnectionSide::new(stage.connections());
+            let mut side = ConnectionManager::new(stage.connections());
             side.record_clients(stage.recording);
             side
         };
@@ -102,7 +102,7 @@ impl<'s> Play<'s> {
             held: vec![[false; 2]; sides],
             up: (0..sides).map(|_| VecDeque::new()).collect(),
             down: (0..sides).map(|_| VecDeque::new()).collect(),
-            channels: ChannelSide::new(stage.channels()),
+            channels: ChannelManager::new(stage.channels()),
             now: Time::ZERO,
             peers: Vec::new(),
             sentinels: Sentinels::default(),
@@ -117,7 +117,7 @@ impl<'s> Play<'s> {
 
     /// How it has gone so far.
     pub(crate) fn outcome(&self) -> Outcome {
-        let counters = self.sides.iter().map(ConnectionSide::counters);
+        let counters = self.sides.iter().map(ConnectionManager::counters);
         let of_all = counters.flat_map(|counters| counters.peers);
         of_all.fold(self.outcome, |outcome, peer| Outcome {
             messages_in: outcome.messages_in + peer.messages_in,
@@ -332,7 +332,7 @@ impl<'s> Play<'s> {
         let end = self.now + Duration::from_millis(millis);
         let mut woken = 0_u64;
         loop {
-            let deadlines = self.sides.iter().map(ConnectionSide::next_deadline);
+            let deadlines = self.sides.iter().map(ConnectionManager::next_deadline);
             let next = deadlines
                 .chain([self.channels.next_deadline()])
                 .flatten()
@@ -527,7 +527,7 @@ impl<'s> Play<'s> {
         if self.is_held() {
             return Ok(());
         }
-        let sides: Vec<(SideId, &ConnectionSide)> = (0..).map(SideId).zip(&self.sides).collect();
+        let sides: Vec<(SideId, &ConnectionManager)> = (0..).map(SideId).zip(&self.sides).collect();
         sides_agree(&self.channels, &sides).map_err(broken)?;
         let relieved_for = self.now.since(self.congested_at);
         let paused = self

@@ -117,7 +117,7 @@ pub(crate) enum Act {
     HoldBack { who: usize, holds: bool },
     /// An attacker that does not read otherwise reads so many bytes.
     Read { who: usize, bytes: usize },
-    /// The bus of one connection side stands still, or moves again.
+    /// The bus of one connection manager stands still, or moves again.
     Hold { side: usize, up: bool, holds: bool },
     /// The provider decides about the logins that wait.
     Decide(AuthVerdict),

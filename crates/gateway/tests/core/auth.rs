@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use lagometer_gateway::core::{
-    AntiDdos, AuthPolicy, AuthVerdict, CloseReason, ConnNumbers, ConnectionSide, Fsm, Peer,
+    AntiDdos, AuthPolicy, AuthVerdict, CloseReason, ConnNumbers, ConnectionManager, Fsm, Peer,
     Recovery,
 };
 use lagometer_protocol::messages::channeldpb::{AuthMessage, AuthResultMessage, DisconnectMessage};
@@ -335,7 +335,7 @@ fn what_a_client_sends_is_recorded_if_asked_for() {
         world.hang_up(who);
     }
     let mut sides = world.sides.iter_mut();
-    let recording = sides.find_map(ConnectionSide::poll_recording).unwrap();
+    let recording = sides.find_map(ConnectionManager::poll_recording).unwrap();
     assert_eq!(recording.id.map(|id| id.0), Some(world.id(client)));
     let session = ReplaySession::decode(&*recording.file).unwrap();
     let types: Vec<u32> = session

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lagometer_gateway::core::bus::{ToChannels, ToConnections};
 use lagometer_gateway::core::{
-    ConnId, ConnectionSettings, ConnectionSide, Peer, ReadControl, SlowReaders,
+    ConnId, ConnectionManager, ConnectionSettings, Peer, ReadControl, SlowReaders,
 };
 use lagometer_protocol::messages::channeldpb::{
     ChannelSubscriptionOptions, SubscribedToChannelMessage, UnsubscribedFromChannelMessage,
@@ -171,7 +171,7 @@ fn a_crowd_whose_logins_are_all_a_server_has_to_read_is_paused_before_it_is_clos
 
 #[test]
 fn a_client_is_read_again_if_nobody_answers_whether_its_pause_is_to_go_on() {
-    let mut side = ConnectionSide::new(ConnectionSettings::default());
+    let mut side = ConnectionManager::new(ConnectionSettings::default());
     let key = side.open(Time::ZERO, Peer::Client, None).unwrap();
     let (id, receiver) = (ConnId(7), ConnId(1));
     let answer = ToConnections::AuthAnswer {

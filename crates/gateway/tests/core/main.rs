@@ -1,4 +1,4 @@
-//! The core in virtual time: both halves, several connection sides, peers that
+//! The core in virtual time: both halves, several connection managers, peers that
 //! read frames.
 
 mod auth;

@@ -1,8 +1,8 @@
 //! A gateway and its peers in virtual time.
 
 use lagometer_gateway::core::{
-    AuthPolicy, ChannelSettings, ChannelSide, CloseReason, ConnKey, ConnectionSettings,
-    ConnectionSide, Fsm, Peer, ReadControl, SideId, sides_agree,
+    AuthPolicy, ChannelManager, ChannelSettings, CloseReason, ConnKey, ConnectionManager,
+    ConnectionSettings, Fsm, Peer, ReadControl, SideId, sides_agree,
 };
 use lagometer_protocol::any::type_url;
 use lagometer_protocol::messages::channeldpb::{
@@ -49,8 +49,8 @@ pub(crate) type Who = usize;
 
 /// A gateway and its peers.
 pub(crate) struct World {
-    pub(crate) sides: Vec<ConnectionSide>,
-    pub(crate) channels: ChannelSide,
+    pub(crate) sides: Vec<ConnectionManager>,
+    pub(crate) channels: ChannelManager,
     pub(crate) now: Time,
     pub(crate) peers: Vec<TestPeer>,
 }
@@ -75,7 +75,7 @@ impl World {
         Self::with(|_, _| {})
     }
 
-    /// A gateway of two connection sides that lets everyone in and everyone
+    /// A gateway of two connection managers that lets everyone in and everyone
     /// subscribe, with settings changed as a test wants.
     pub(crate) fn with(change: impl FnOnce(&mut ConnectionSettings, &mut ChannelSettings)) -> Self {
         let mut connections = ConnectionSettings {
@@ -89,10 +89,10 @@ impl World {
         change(&mut connections, &mut channels);
         Self {
             sides: vec![
-                ConnectionSide::new(connections.clone()),
-                ConnectionSide::new(connections),
+                ConnectionManager::new(connections.clone()),
+                ConnectionManager::new(connections),
             ],
-            channels: ChannelSide::new(channels),
+            channels: ChannelManager::new(channels),
             now: Time::ZERO,
             peers: Vec::new(),
         }
@@ -297,7 +297,7 @@ impl World {
         let end = self.now + Duration::from_millis(millis);
         self.settle();
         loop {
-            let deadlines = self.sides.iter().map(ConnectionSide::next_deadline);
+            let deadlines = self.sides.iter().map(ConnectionManager::next_deadline);
             let next = deadlines
                 .chain([self.channels.next_deadline()])
                 .flatten()
@@ -322,7 +322,7 @@ impl World {
         for side in &self.sides {
             side.check_invariants().unwrap();
         }
-        let sides: Vec<(SideId, &ConnectionSide)> = (0..).map(SideId).zip(&self.sides).collect();
+        let sides: Vec<(SideId, &ConnectionManager)> = (0..).map(SideId).zip(&self.sides).collect();
         sides_agree(&self.channels, &sides).unwrap();
     }
 

@@ -1,7 +1,7 @@
 //! The gateway's core with its two sides on one thread.
 
 use lagometer_gateway::core::{
-    ChannelSettings, ChannelSide, CloseReason, ConnKey, ConnectionSide, Grid, Peer, Recovery,
+    ChannelManager, ChannelSettings, CloseReason, ConnKey, ConnectionManager, Grid, Peer, Recovery,
     SettingsError, SideId,
 };
 use lagometer_gateway::server::config::{Config, ConfigError, FileConfig};
@@ -13,8 +13,8 @@ use thiserror::Error;
 /// in, ticks and windows as the published tests had them.
 #[derive(Debug)]
 pub(super) struct Gateway {
-    pub(super) side: ConnectionSide,
-    channels: ChannelSide,
+    pub(super) side: ConnectionManager,
+    channels: ChannelManager,
 }
 
 /// Why there is no gateway as a scenario wants it.
@@ -28,7 +28,7 @@ pub enum GatewayError {
     Grid(#[from] SettingsError),
 }
 
-/// The one connection side.
+/// The one connection manager.
 const SIDE: SideId = SideId(0);
 
 impl Gateway {
@@ -43,8 +43,8 @@ impl Gateway {
         file.clients.state_machine = Some("client_authoratative_fsm.json".into());
         let config: Config = file.resolve(1)?;
         Ok(Self {
-            side: ConnectionSide::new(config.connection_settings().clone()),
-            channels: ChannelSide::new(ChannelSettings {
+            side: ConnectionManager::new(config.connection_settings().clone()),
+            channels: ChannelManager::new(ChannelSettings {
                 unix_ns_at_zero: 0,
                 grid: space
                     .map(|space| Grid::from_json(&space.controller_json()))

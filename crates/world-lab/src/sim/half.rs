@@ -3,7 +3,7 @@
 use lagometer_client::carrier::{self as peers, CarrierError};
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::carrier::{self as gateways, Reading, Writing};
-use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionSide};
+use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_transport::kcp::{Stream, StreamProfile};
 use lagometer_transport::tcp_smoltcp::{Connection, Settings};
 use lagometer_transport::{ByteStream, State};
@@ -143,7 +143,7 @@ impl Remote {
     pub(super) fn read(
         &mut self,
         now: Time,
-        side: &mut ConnectionSide,
+        side: &mut ConnectionManager,
         key: ConnKey,
     ) -> Option<CloseReason> {
         match self {
@@ -168,7 +168,7 @@ impl Remote {
     pub(super) fn write(
         &mut self,
         now: Time,
-        side: &mut ConnectionSide,
+        side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
     ) -> (bool, Writing) {

@@ -4,7 +4,7 @@ use std::ops::Sub;
 
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::carrier::Writing;
-use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionSide};
+use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_link::{Arrival, Direction, Fate, Link, Reason};
 use lagometer_transport::{ByteStream, Carrier};
 use lagometer_units::Time;
@@ -160,7 +160,7 @@ impl Road {
     /// no room before. Why the connection is over, if it is.
     pub(super) fn serve_gateway(
         &mut self,
-        side: &mut ConnectionSide,
+        side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
         weather: &mut Weather<'_>,
@@ -182,7 +182,7 @@ impl Road {
     /// Writes what waits for the player, unless it waits for room.
     pub(super) fn write_gateway(
         &mut self,
-        side: &mut ConnectionSide,
+        side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
         weather: &mut Weather<'_>,
@@ -195,7 +195,7 @@ impl Road {
 
     fn write_on(
         &mut self,
-        side: &mut ConnectionSide,
+        side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
         weather: &mut Weather<'_>,
@@ -300,7 +300,7 @@ mod tests {
     /// A road and the gateway's end of it, by themselves.
     struct Alone {
         road: Road,
-        side: ConnectionSide,
+        side: ConnectionManager,
         key: ConnKey,
         flights: Flights,
         tally: Tally,
@@ -309,7 +309,7 @@ mod tests {
 
     impl Alone {
         fn new(transport: PlayerTransport) -> Self {
-            let mut side = ConnectionSide::new(ConnectionSettings::default());
+            let mut side = ConnectionManager::new(ConnectionSettings::default());
             let key = side.open(Time::ZERO, Kind::Client, None).unwrap();
             let ends = half::pair(transport, 1, 1, Time::ZERO).unwrap();
             let link = player_link(&catalogue::named("lan").unwrap(), 1, 0, Time::MAX);

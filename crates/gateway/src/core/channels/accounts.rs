@@ -17,7 +17,7 @@ use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer, household};
 use crate::core::settings::PeerBudgets;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 
 /// Bytes of text or data that one unit of work is spent on.
@@ -123,7 +123,7 @@ impl Orphans {
     }
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// What whoever asks may ask for.
     pub(super) fn budgets_of(&self, request: &Request) -> PeerBudgets {
         let peer = self.people.get(request.from).map(|person| person.peer);

@@ -18,7 +18,7 @@ use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
 use crate::core::settings::AuthPolicy;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::accounts::Account;
 use super::admission::Suspect;
 use super::outgoing::{Envelope, encode};
@@ -107,7 +107,7 @@ impl Logins {
     }
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// The next login that a provider is to decide about; see
     /// [`AuthPolicy::AskProvider`](crate::core::AuthPolicy::AskProvider). Logins
     /// of connections that hung up meanwhile are passed over; of one that was
@@ -187,7 +187,7 @@ impl ChannelSide {
         }
     }
 
-    /// Misbehaviour of a client that a connection side noticed.
+    /// Misbehaviour of a client that a connection manager noticed.
     pub(super) fn misbehaved(&mut self, now: Time, what: Misbehaviour) {
         let barred_for = self.settings.barred_for;
         match what {

@@ -8,14 +8,14 @@ use lagometer_units::Time;
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId, GroupId};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::fan_out::{Grid, Start, Turn};
 use super::sending::{Sending, Sent};
 use super::subscription::Place;
 use super::timers::Due;
 use super::windows::{Recipe, as_one};
 
-impl ChannelSide {
+impl ChannelManager {
     /// A group's beat has come.
     pub(super) fn beat(&mut self, now: Time, due: Time, id: ChannelId, number: GroupId) {
         let Some(channel) = self.channels.get_mut(&id) else {

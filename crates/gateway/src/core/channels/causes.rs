@@ -7,16 +7,16 @@
 //! noted, so that no place that sends has to think of it. Windows of channel
 //! data are nobody's; they are merged where their reader is slow.
 //!
-//! How pauses go is told in the connection side's `congestion`.
+//! How pauses go is told in the connection manager's `congestion`.
 
 use std::time::Duration;
 
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ConnId, Peer, SideId};
 
-use super::ChannelSide;
+use super::ChannelManager;
 
-impl ChannelSide {
+impl ChannelManager {
     /// Does something because of a connection's request.
     pub(super) fn because_of(&mut self, id: ConnId, act: impl FnOnce(&mut Self)) {
         let before = self.cause;

@@ -1,4 +1,4 @@
-//! What must hold of the channel side's tables between any two steps.
+//! What must hold of the channel manager's tables between any two steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use crate::core::check::{Admitted, BrokenInvariant, Members, hold};
 use crate::core::counters::ChannelCounters;
 use crate::core::ids::{ChannelId, ConnId, GroupId, Peer, SideId};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::channel::{Channel, GLOBAL_TYPE};
 use super::subscription::Place;
 
-impl ChannelSide {
+impl ChannelManager {
     /// Whether the tables agree with each other: owners and subscribers are
     /// connections that were let in and have not gone, each knows of what it
     /// has, groups hold whom subscriptions say, numbers are unique, counters

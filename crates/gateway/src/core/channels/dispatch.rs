@@ -8,7 +8,7 @@ use lagometer_units::Time;
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::outgoing::Envelope;
 
 /// Who asks, and how it is to be answered.
@@ -21,13 +21,13 @@ pub(super) struct Request {
     pub(super) msg_type: u32,
 }
 
-impl ChannelSide {
+impl ChannelManager {
     pub(super) fn messages(&mut self, now: Time, from: ConnId, packet: &Bytes) {
         self.because_of(from, |side| side.messages_of(now, from, packet));
     }
 
     fn messages_of(&mut self, now: Time, from: ConnId, packet: &Bytes) {
-        // The connection side has checked it, and written it anew.
+        // The connection manager has checked it, and written it anew.
         for message in Packet::read(packet).map_while(Result::ok) {
             // One message may be what ends its sender.
             if self.people.get(from).is_none() {

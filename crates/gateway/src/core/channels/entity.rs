@@ -15,7 +15,7 @@ use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::ClientRights;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::Envelope;
 
@@ -102,7 +102,7 @@ impl EntityGroups {
     }
 }
 
-impl ChannelSide {
+impl ChannelManager {
     pub(super) fn create_entity(&mut self, request: &Request, message: CreateEntityChannelMessage) {
         let id = ChannelId(message.entity_id);
         let on_global = request.channel == ChannelId::GLOBAL;

@@ -15,7 +15,7 @@ use lagometer_units::Time;
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::accounts::BYTES_PER_UNIT;
 use super::channel::WholeState;
 use super::fan_out::Start;
@@ -74,7 +74,7 @@ impl FirstStates {
     }
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// A new subscriber's time has come.
     pub(super) fn first_state_due(&mut self, now: Time, due: Time, id: ChannelId, member: ConnId) {
         if self.first_states.waiting.is_empty() && self.first_states.has_room(now) {

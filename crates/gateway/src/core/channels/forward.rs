@@ -9,10 +9,10 @@ use lagometer_protocol::{Audience, Broadcast, Excluded, ServerForward};
 
 use crate::core::ids::{ChannelId, ConnId, Peer};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 
-impl ChannelSide {
+impl ChannelManager {
     pub(super) fn user_space(&mut self, request: &Request, body: &[u8]) {
         match self.people.get(request.from).map(|person| person.peer) {
             Some(Peer::Client) => self.pass_up(request, body),

@@ -21,7 +21,7 @@ use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::Place;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
 use super::unreal::{ENTITIES, OBJ_REF};
@@ -55,7 +55,7 @@ pub(super) struct Move {
     to: Place,
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// Looks in an update that is about to be merged for a move.
     pub(super) fn before_update(&self, request: &Request, value: &[u8]) -> Option<Move> {
         self.settings.grid.as_ref()?;

@@ -11,7 +11,7 @@ use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::{Grid, Place};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::Envelope;
 
@@ -22,7 +22,7 @@ const INTERVALS_MS: [u32; 3] = [20, 50, 100];
 /// The most steps that an area is sampled in on each axis.
 const STEPS_AT_MOST: f64 = 4096.0;
 
-impl ChannelSide {
+impl ChannelManager {
     pub(super) fn update_interest(
         &mut self,
         request: &Request,

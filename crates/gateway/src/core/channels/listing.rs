@@ -10,7 +10,7 @@ use prost::Message;
 use crate::core::budget::Budget;
 use crate::core::ids::ChannelId;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::accounts::BYTES_PER_UNIT;
 use super::dispatch::Request;
 
@@ -30,7 +30,7 @@ struct Found {
     is_cut: bool,
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// Answers with what fits a message. Where that is not all, further
     /// messages follow, without the stub number: whoever waits for one answer
     /// gets one.

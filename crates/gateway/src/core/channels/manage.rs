@@ -15,7 +15,7 @@ use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::{AclLevel, ClientRights};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::channel::{Channel, Content, Data, GLOBAL_TYPE};
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
@@ -28,7 +28,7 @@ const LEFT_TO_SERVERS: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadData;
 
-impl ChannelSide {
+impl ChannelManager {
     /// Everything that may be wrong with the request is looked for first: one
     /// that is refused leaves nothing behind, neither a channel nor an owner.
     pub(super) fn create_channel(&mut self, request: &Request, message: CreateChannelMessage) {

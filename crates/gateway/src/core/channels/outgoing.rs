@@ -9,7 +9,7 @@ use crate::core::bus::{CloseReason, ToConnections};
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer, SideId};
 
-use super::ChannelSide;
+use super::ChannelManager;
 
 /// What a message bears beside its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ fn pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> MessagePack<'_> {
     }
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// Sends a message to one connection, if it is there.
     pub(super) fn send(&mut self, to: ConnId, envelope: Envelope, message: &FromGateway) {
         let mut body = std::mem::take(&mut self.scratch);

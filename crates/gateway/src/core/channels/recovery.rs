@@ -23,7 +23,7 @@ use crate::core::bus::AuthAttempt;
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::outgoing::{Envelope, encode};
 use super::subscription::SubOptions;
 use super::timers::Due;
@@ -75,7 +75,7 @@ impl Recoveries {
     }
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// A connection goes: its subscriptions end, its channels lose their
     /// owner.
     pub(super) fn leave(&mut self, now: Time, id: ConnId, broke_off: bool) {

@@ -11,7 +11,7 @@ use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::Place;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::Envelope;
 
@@ -26,7 +26,7 @@ impl Servers {
     }
 }
 
-impl ChannelSide {
+impl ChannelManager {
     /// Gives a server the first block that nobody has.
     pub(super) fn create_spatial_channels(
         &mut self,

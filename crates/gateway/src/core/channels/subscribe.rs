@@ -13,7 +13,7 @@ use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
 use crate::core::settings::PeerBudgets;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 use super::fan_out::Start;
 use super::outgoing::Envelope;
@@ -30,7 +30,7 @@ static NO_OPTIONS: ChannelSubscriptionOptions = ChannelSubscriptionOptions {
     skip_first_fan_out: None,
 };
 
-impl ChannelSide {
+impl ChannelManager {
     pub(super) fn sub_to_channel(&mut self, request: &Request, asked: &SubscribedToChannelMessage) {
         let Some(sender) = self.people.get(request.from) else {
             return;

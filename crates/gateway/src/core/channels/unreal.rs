@@ -16,7 +16,7 @@ use prost::Message;
 use crate::core::ids::ChannelId;
 use crate::core::settings::Place;
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::dispatch::Request;
 
 /// The map of entities in `unrealpb.SpatialChannelData`.
@@ -28,7 +28,7 @@ pub(super) const OBJ_REF: u32 = 1;
 /// The most objects that one channel remembers.
 const MAX_OBJECTS: usize = 100_000;
 
-impl ChannelSide {
+impl ChannelManager {
     /// Reads a spawn or a destruction. Returns the channel whose message it
     /// is, and its payload if that had to be changed; `None` if it is to be
     /// dropped.

@@ -9,12 +9,12 @@ use lagometer_protocol::merge::{MergeContext, MergeError, MergeLimits};
 use crate::core::budget::Budget;
 use crate::core::ids::{ConnId, Peer};
 
-use super::ChannelSide;
+use super::ChannelManager;
 use super::channel::Content;
 use super::dispatch::Request;
 use super::windows::Update;
 
-impl ChannelSide {
+impl ChannelManager {
     pub(super) fn data_update(&mut self, request: &Request, packet: &Bytes, body: &[u8]) {
         let Some(sender) = self.writer(request) else {
             self.drop_message(request, "it may not update the channel's data");

@@ -1,11 +1,11 @@
-//! What must hold of a connection side's tables between any two steps.
+//! What must hold of a connection manager's tables between any two steps.
 
 use crate::core::check::{Admitted, BrokenInvariant, Members, hold};
 use crate::core::ids::Peer;
 
-use super::ConnectionSide;
+use super::ConnectionManager;
 
-impl ConnectionSide {
+impl ConnectionManager {
     /// Whether the tables agree with each other: numbers lead to the
     /// connections that have them, groups are in order, what waits stays within
     /// its limit, counters are right.

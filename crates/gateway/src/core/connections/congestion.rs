@@ -10,10 +10,10 @@
 //! congested the server is and whoever congests it.
 //!
 //! The messages, all over the bus, since client and server may be on different
-//! connection sides:
+//! connection managers:
 //!
 //! ```text
-//! client's side            channel side             server's side
+//! client's side        channel manager             server's side
 //!      │                        │   Congested             │
 //!      │◀─────── Pause ─────────│◀────────────────────────│
 //!      │  (the pause ends)      │                         │
@@ -31,7 +31,7 @@ use crate::core::bus::ToChannels;
 use crate::core::ids::{ConnId, ConnKey, Peer};
 use crate::core::settings::SlowReaders;
 
-use super::ConnectionSide;
+use super::ConnectionManager;
 use super::outbox::whole;
 
 /// From this part of what a client is closed at on, those who write to a server
@@ -58,7 +58,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const ANSWER_WITHIN: Duration = Duration::from_millis(100);
 
 /// What is to become of the reading of a connection; see
-/// [`ConnectionSide::poll_pause`].
+/// [`ConnectionManager::poll_pause`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadControl {
     /// Nothing more is to be read of it until it is resumed.
@@ -97,7 +97,7 @@ fn pause(waiting: usize, share: usize, limits: &SlowReaders) -> Option<Duration>
     Some(SHORTEST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE))
 }
 
-impl ConnectionSide {
+impl ConnectionManager {
     /// Queues for a server what a client's request has caused, and asks for a
     /// pause of the client if too much of it waits there.
     pub(super) fn forward(&mut self, now: Time, cause: ConnId, to: ConnId, message: &Bytes) {

@@ -69,7 +69,7 @@ pub(super) struct Connection {
     pub(super) is_to_be_recorded: bool,
 }
 
-/// Whether the channel side knows of a connection, and waits to answer it.
+/// Whether the channel manager knows of a connection, and waits to answer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Login {
     /// It has not sent AUTH.

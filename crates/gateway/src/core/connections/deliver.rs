@@ -1,4 +1,4 @@
-//! From the channel side's messages to the outboxes.
+//! From the channel manager's messages to the outboxes.
 
 use bytes::Bytes;
 use lagometer_protocol::encode_update_head_in_packet;
@@ -8,7 +8,7 @@ use crate::core::bus::{CloseReason, Member, Recipients, ToChannels, ToConnection
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer};
 
-use super::ConnectionSide;
+use super::ConnectionManager;
 use super::behind::Merged;
 use super::connection::{Login, fsm};
 use super::groups::Placed;
@@ -43,8 +43,8 @@ impl Prepared {
     }
 }
 
-impl ConnectionSide {
-    /// Takes a message of the channel side.
+impl ConnectionManager {
+    /// Takes a message of the channel manager.
     pub fn handle(&mut self, now: Time, message: ToConnections) {
         match message {
             ToConnections::AuthAnswer {

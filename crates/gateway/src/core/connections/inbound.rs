@@ -1,4 +1,4 @@
-//! From a connection's bytes to messages for the channel side.
+//! From a connection's bytes to messages for the channel manager.
 
 use lagometer_protocol::messages::channeldpb::auth_result_message::AuthResult;
 use lagometer_protocol::messages::channeldpb::{AuthMessage, AuthResultMessage, MessageType};
@@ -11,7 +11,7 @@ use crate::core::bus::{AuthAttempt, CloseReason, Misbehaviour, ToChannels};
 use crate::core::events::Event;
 use crate::core::ids::{ConnKey, Peer};
 
-use super::ConnectionSide;
+use super::ConnectionManager;
 use super::connection::{Login, fsm};
 use super::outbox::whole;
 use super::recorder::Kept;
@@ -28,7 +28,7 @@ const UNFINISHED_BYTES: usize = 16 << 10;
 /// keys and lengths, and what else comes in its frame.
 const LOGIN_SLACK_BYTES: usize = 1 << 10;
 
-/// What a call of [`ConnectionSide::receive_some`] came to.
+/// What a call of [`ConnectionManager::receive_some`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// How many of the bytes were taken.
@@ -39,7 +39,7 @@ pub struct Received {
     pub packet_bytes: usize,
 }
 
-impl ConnectionSide {
+impl ConnectionManager {
     /// Bytes have come from the peer, in pieces of any size. What they ask for
     /// comes out of [`poll_bus`](Self::poll_bus) and
     /// [`poll_close`](Self::poll_close).
@@ -223,7 +223,7 @@ impl ConnectionSide {
         }
     }
 
-    /// Appends a message that is allowed to those for the channel side.
+    /// Appends a message that is allowed to those for the channel manager.
     fn message(
         &mut self,
         now: Time,

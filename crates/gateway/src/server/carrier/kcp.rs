@@ -22,7 +22,7 @@ use lagometer_transport::kcp::{AddressProof, Stream, StreamProfile};
 use lagometer_transport::{ByteStream as _, State};
 use lagometer_units::Time;
 
-use crate::core::{CloseReason, ConnKey, ConnectionSide, Peer};
+use crate::core::{CloseReason, ConnKey, ConnectionManager, Peer};
 
 use super::{Reading, Writing};
 use cookie::CookieKey;
@@ -236,7 +236,12 @@ impl KcpSession {
     /// Takes what waits, as far as the window has room, and sends it. For an
     /// unproven peer that is what fits one datagram of what it may be sent, an
     /// acknowledgement beside it.
-    pub(super) fn write(&mut self, now: Time, side: &mut ConnectionSide, key: ConnKey) -> Writing {
+    pub(super) fn write(
+        &mut self,
+        now: Time,
+        side: &mut ConnectionManager,
+        key: ConnKey,
+    ) -> Writing {
         if let Some(budget) = self.wire.budget_bytes {
             let room = budget.saturating_sub(2 * HEADER_BYTES);
             self.stream.limit_writes(Some(room));

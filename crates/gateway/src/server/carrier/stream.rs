@@ -9,7 +9,7 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use rustls::{ServerConnection, StreamOwned};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
-use crate::core::{CloseReason, ConnKey, ConnectionSide};
+use crate::core::{CloseReason, ConnKey, ConnectionManager};
 
 use crate::carrier::{reading_failed, writing_failed};
 
@@ -97,7 +97,7 @@ pub(super) fn read_socket(
 pub(super) fn write_shared(
     now: Time,
     stream: &TcpStream,
-    side: &mut ConnectionSide,
+    side: &mut ConnectionManager,
     key: ConnKey,
 ) -> Writing {
     loop {
@@ -150,7 +150,7 @@ fn write_slices(stream: &TcpStream, slices: &[IoSlice<'_>]) -> io::Result<usize>
 pub(super) fn write_secure(
     now: Time,
     stream: &mut SecureStream,
-    side: &mut ConnectionSide,
+    side: &mut ConnectionManager,
     key: ConnKey,
 ) -> Writing {
     loop {

@@ -160,13 +160,13 @@ impl Config {
         &self.warnings
     }
 
-    /// What a connection side is told, for whoever drives the core itself.
+    /// What a connection manager is told, for whoever drives the core itself.
     #[must_use]
     pub fn connection_settings(&self) -> &ConnectionSettings {
         &self.connections
     }
 
-    /// The same of the channel side.
+    /// The same of the channel manager.
     #[must_use]
     pub fn channel_settings(&self) -> &ChannelSettings {
         &self.channels

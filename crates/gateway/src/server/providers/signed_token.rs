@@ -75,7 +75,7 @@ pub(in crate::server) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::core::{ChannelSettings, ChannelSide, ConnectionSettings, ConnectionSide};
+    use crate::core::{ChannelManager, ChannelSettings, ConnectionManager, ConnectionSettings};
     use crate::core::{Peer, SideId};
     use lagometer_units::Time;
 
@@ -100,8 +100,8 @@ pub(in crate::server) mod tests {
 
     /// As many requests, each of a connection of its own.
     pub(in crate::server) fn requests(count: usize) -> Vec<AuthRequest> {
-        let mut connections = ConnectionSide::new(ConnectionSettings::default());
-        let mut channels = ChannelSide::new(ChannelSettings::default());
+        let mut connections = ConnectionManager::new(ConnectionSettings::default());
+        let mut channels = ChannelManager::new(ChannelSettings::default());
         for _ in 0..count {
             let key = connections.open(Time::ZERO, Peer::Client, None).unwrap();
             let login = b"CH\x00\x12\x00\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";

@@ -35,7 +35,7 @@ pub(in crate::core::channels) struct Group {
     cursor: u64,
     /// When its beat is due, if something waits for it.
     armed: Option<Time>,
-    /// How many members are on which connection side.
+    /// How many members are on which connection manager.
     sides: Vec<(SideId, usize)>,
     /// Who joins at a beat to come, with a cursor of its own.
     joining: BTreeMap<ConnId, Joining>,
