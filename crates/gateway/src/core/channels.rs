@@ -14,6 +14,7 @@ mod beats;
 mod causes;
 mod channel;
 mod check;
+mod connection_table;
 mod cut;
 mod dispatch;
 mod entity;
@@ -26,7 +27,6 @@ mod listing;
 mod manage;
 mod numbers;
 mod outgoing;
-mod people;
 mod phase;
 mod recovery;
 mod sending;
@@ -56,11 +56,11 @@ use admission::Admission;
 use auth::Logins;
 pub use auth::{AuthRequest, AuthVerdict, Ticket};
 use channel::Channel;
+use connection_table::ConnectionTable;
 use entity::EntityGroups;
 use fan_out::GroupNumbers;
 use first_states::FirstStates;
 use numbers::TakenNumbers;
-use people::People;
 use recovery::Recoveries;
 use spatial::Servers;
 use timers::{Due, Timers};
@@ -69,7 +69,7 @@ use timers::{Due, Timers};
 #[derive(Debug)]
 pub struct ChannelManager {
     settings: ChannelSettings,
-    people: People,
+    connections: ConnectionTable,
     admission: Admission,
     logins: Logins,
     channels: ByNumber<ChannelId, Box<Channel>>,
@@ -106,7 +106,7 @@ impl ChannelManager {
     #[must_use]
     pub fn new(settings: ChannelSettings) -> Self {
         let mut side = Self {
-            people: People::new(&settings.conn_numbers),
+            connections: ConnectionTable::new(&settings.conn_numbers),
             settings,
             admission: Admission::default(),
             logins: Logins::default(),

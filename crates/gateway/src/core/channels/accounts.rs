@@ -126,18 +126,21 @@ impl Orphans {
 impl ChannelManager {
     /// What whoever asks may ask for.
     pub(super) fn budgets_of(&self, request: &Request) -> PeerBudgets {
-        let peer = self.people.get(request.from).map(|person| person.peer);
+        let peer = self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer);
         *self.settings.budgets.of(peer.unwrap_or(Peer::Client))
     }
 
     /// Counts, and logs once in a while, that a request goes over a budget.
     pub(super) fn over_budget(&mut self, request: &Request, budget: Budget) {
-        let Some(person) = self.people.get(request.from) else {
+        let Some(connection) = self.connections.get(request.from) else {
             return;
         };
         let event = self
             .budgets
-            .record(request.now, person.peer, Some(request.from), budget);
+            .record(request.now, connection.peer, Some(request.from), budget);
         if let Some(event) = event {
             self.events.push(event);
         }
@@ -156,7 +159,7 @@ impl ChannelManager {
         if per_second == u32::MAX {
             return Some(UNITS_PER_MESSAGE);
         }
-        let account = &mut self.people.any_mut(request.from)?.account;
+        let account = &mut self.connections.any_mut(request.from)?.account;
         let spent = account.work.spent(request.now, per_second);
         if spent >= u64::from(per_second) {
             self.refuse(request, Budget::Work);
@@ -168,12 +171,12 @@ impl ChannelManager {
     /// So many units of work were done for a peer: by request of its own, or
     /// later, to send it a whole state.
     pub(super) fn charge(&mut self, now: Time, id: ConnId, units: u64) {
-        if let Some(person) = self.people.any_mut(id) {
-            let per_second = self.settings.budgets.of(person.peer).work_per_second;
+        if let Some(connection) = self.connections.any_mut(id) {
+            let per_second = self.settings.budgets.of(connection.peer).work_per_second;
             if per_second == u32::MAX {
                 return;
             }
-            person.account.work.charge(now, per_second, units);
+            connection.account.work.charge(now, per_second, units);
         }
     }
 
@@ -210,7 +213,7 @@ impl ChannelManager {
     ) -> Option<usize> {
         let budgets = self.budgets_of(request);
         let most = self.settings.data.max_encoded_bytes;
-        let account = &self.people.get(request.from)?.account;
+        let account = &self.connections.get(request.from)?.account;
         let (made, allowed, budget) = if is_entity {
             let allowed = budgets.entity_channels;
             (account.entities, allowed, Budget::EntityChannels)
@@ -257,10 +260,10 @@ impl ChannelManager {
             return;
         }
         channel.maker = Some(request.from);
-        if let Some(person) = self.people.any_mut(request.from) {
-            person.account.made.insert(id, data_bytes);
-            person.account.entities += usize::from(is_entity);
-            person.account.data_bytes += data_bytes;
+        if let Some(connection) = self.connections.any_mut(request.from) {
+            connection.account.made.insert(id, data_bytes);
+            connection.account.entities += usize::from(is_entity);
+            connection.account.data_bytes += data_bytes;
         }
     }
 
@@ -273,28 +276,28 @@ impl ChannelManager {
             self.orphans.remove(age);
         }
         let is_entity = channel.entity.is_some();
-        if let Some(person) = channel
+        if let Some(connection) = channel
             .maker
             .take()
-            .and_then(|maker| self.people.any_mut(maker))
-            && let Some(bytes) = person.account.made.remove(&id)
+            .and_then(|maker| self.connections.any_mut(maker))
+            && let Some(bytes) = connection.account.made.remove(&id)
         {
-            person.account.entities -= usize::from(is_entity);
-            person.account.data_bytes -= bytes;
+            connection.account.entities -= usize::from(is_entity);
+            connection.account.data_bytes -= bytes;
         }
     }
 
     /// A peer goes; what it made and did not take with it is nobody's.
     pub(super) fn orphan_channels(&mut self, maker: ConnId) {
-        let Some(person) = self.people.any_mut(maker) else {
+        let Some(connection) = self.connections.any_mut(maker) else {
             return;
         };
-        let is_client = person.peer == Peer::Client;
-        let of = match person.address {
+        let is_client = connection.peer == Peer::Client;
+        let of = match connection.address {
             Some(address) => Maker::Address(household(address)),
-            None => Maker::Player(person.player.clone()),
+            None => Maker::Player(connection.player.clone()),
         };
-        for id in std::mem::take(&mut person.account).made.into_keys() {
+        for id in std::mem::take(&mut connection.account).made.into_keys() {
             let Some(channel) = self.channels.get_mut(&id) else {
                 continue;
             };

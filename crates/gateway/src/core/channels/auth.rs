@@ -21,8 +21,8 @@ use crate::core::settings::AuthPolicy;
 use super::ChannelManager;
 use super::accounts::Account;
 use super::admission::Suspect;
+use super::connection_table::ConnectionInfo;
 use super::outgoing::{Envelope, encode};
-use super::people::Person;
 
 /// Names one login that a provider is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,10 +148,10 @@ impl ChannelManager {
             key: attempt.key,
             why,
         };
-        let id = self.people.find(side, attempt.key).or_else(|| {
-            self.people.add(
+        let id = self.connections.find(side, attempt.key).or_else(|| {
+            self.connections.add(
                 self.settings.max_conn_id,
-                Person {
+                ConnectionInfo {
                     side,
                     key: attempt.key,
                     peer: attempt.peer,
@@ -208,13 +208,13 @@ impl ChannelManager {
     }
 
     fn decided(&mut self, now: Time, side: SideId, attempt: AuthAttempt, verdict: AuthVerdict) {
-        let Some(mut id) = self.people.find(side, attempt.key) else {
+        let Some(mut id) = self.connections.find(side, attempt.key) else {
             return;
         };
         let already = self
-            .people
+            .connections
             .any_mut(id)
-            .is_none_or(|person| person.admitted || person.leaving);
+            .is_none_or(|connection| connection.admitted || connection.leaving);
         if already {
             return;
         }
@@ -229,9 +229,9 @@ impl ChannelManager {
         };
         let admitted = verdict == AuthVerdict::Admit;
         let recovers = admitted && self.take_over_number(&attempt, &mut id);
-        if admitted && let Some(person) = self.people.any_mut(id) {
-            person.admitted = true;
-            person.player.clone_from(&attempt.player);
+        if admitted && let Some(connection) = self.connections.any_mut(id) {
+            connection.admitted = true;
+            connection.player.clone_from(&attempt.player);
         }
         let message = FromGateway::Auth(AuthResultMessage {
             result: result as i32,

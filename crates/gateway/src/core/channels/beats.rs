@@ -85,7 +85,15 @@ impl ChannelManager {
         } = group.take_turn(head, beat, recipe.data_type.as_ref());
 
         let out = &mut self.to_connections;
-        let mut sending = Sending::new(channel, number, &recipe, mask, type_url, &self.people, out);
+        let mut sending = Sending::new(
+            channel,
+            number,
+            &recipe,
+            mask,
+            type_url,
+            &self.connections,
+            out,
+        );
         if !sides.is_empty() {
             sending.group(from, &sides);
         }
@@ -175,14 +183,14 @@ impl ChannelManager {
         let group = channel.fan_out.group(number)?;
         let cursor = group.stay_away(member).unwrap_or(group.cursor());
         if let Place::Member { .. } = place
-            && let Some(person) = self.people.any_mut(member)
+            && let Some(connection) = self.connections.any_mut(member)
         {
-            group.exit(person.side);
+            group.exit(connection.side);
             let leave = ToConnections::Leave {
                 group: number,
                 id: member,
             };
-            self.to_connections.push_back((person.side, leave));
+            self.to_connections.push_back((connection.side, leave));
         }
         Some(cursor)
     }
@@ -213,16 +221,16 @@ impl ChannelManager {
         };
         if let Some(subscription) = channel.subscriptions.get_mut(&member)
             && let Some(group) = channel.fan_out.group(number)
-            && let Some(person) = self.people.get(member)
+            && let Some(connection) = self.connections.get(member)
         {
             subscription.place = Place::Member { group: number };
-            group.enter(person.side);
+            group.enter(connection.side);
             let join = ToConnections::Join {
                 group: number,
                 channel: id,
                 member: subscription.member(member),
             };
-            self.to_connections.push_back((person.side, join));
+            self.to_connections.push_back((connection.side, join));
         }
     }
 }

@@ -20,9 +20,9 @@ impl ChannelManager {
     /// Does something because of a connection's request.
     pub(super) fn because_of(&mut self, id: ConnId, act: impl FnOnce(&mut Self)) {
         let before = self.cause;
-        let person = self.people.any(id);
-        self.cause = person
-            .is_some_and(|person| person.peer == Peer::Client)
+        let connection = self.connections.any(id);
+        self.cause = connection
+            .is_some_and(|connection| connection.peer == Peer::Client)
             .then_some(id);
         act(self);
         self.cause = before;
@@ -33,7 +33,7 @@ impl ChannelManager {
     pub(super) fn is_caused(&self, to: ConnId) -> bool {
         self.cause.is_some()
             && self
-                .people
+                .connections
                 .get(to)
                 .is_some_and(|it| it.peer == Peer::Server)
     }
@@ -74,6 +74,6 @@ impl ChannelManager {
 
     /// Where a connection is, whether it was let in or not.
     fn side_of(&self, id: ConnId) -> Option<SideId> {
-        self.people.any(id).map(|person| person.side)
+        self.connections.any(id).map(|connection| connection.side)
     }
 }

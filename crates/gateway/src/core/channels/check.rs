@@ -43,7 +43,7 @@ impl ChannelManager {
             self.check_subscriptions(channel)?;
             channel.fan_out.check(id, &mut groups)?;
         }
-        self.check_people()?;
+        self.check_connections()?;
         self.check_recoveries()?;
         self.check_counters()
     }
@@ -52,15 +52,17 @@ impl ChannelManager {
     #[must_use]
     pub fn global_owner(&self) -> Option<(ConnId, Peer)> {
         let owner = self.owner(ChannelId::GLOBAL)?;
-        Some((owner, self.people.get(owner)?.peer))
+        Some((owner, self.connections.get(owner)?.peer))
     }
 
     /// The connections of a side that were let in and have not gone.
     pub(in crate::core) fn admitted_on(&self, side: SideId) -> Admitted {
-        self.people
+        self.connections
             .iter()
-            .filter(|(_, person)| person.side == side && person.admitted && !person.leaving)
-            .map(|(id, person)| (id, person.key))
+            .filter(|(_, connection)| {
+                connection.side == side && connection.admitted && !connection.leaving
+            })
+            .map(|(id, connection)| (id, connection.key))
             .collect()
     }
 
@@ -72,9 +74,9 @@ impl ChannelManager {
             for (id, subscription) in channel.subscriptions.iter() {
                 if let Place::Member { group } = subscription.place
                     && self
-                        .people
+                        .connections
                         .get(id)
-                        .is_some_and(|person| person.side == side)
+                        .is_some_and(|connection| connection.side == side)
                 {
                     members.entry(group).or_default().push(id);
                 }
@@ -88,12 +90,12 @@ impl ChannelManager {
         let Some(owner) = channel.owner else {
             return Ok(());
         };
-        let Some(person) = self.people.get(owner) else {
+        let Some(connection) = self.connections.get(owner) else {
             hold!(false, "{id} is owned by {owner}, who is not there");
             return Ok(());
         };
         hold!(
-            person.owned.contains(&id),
+            connection.owned.contains(&id),
             "{owner} does not know that it owns {id}"
         );
         hold!(
@@ -108,7 +110,7 @@ impl ChannelManager {
         let mut members: BTreeMap<(GroupId, SideId), usize> = BTreeMap::new();
         let mut joining: BTreeSet<(GroupId, ConnId)> = BTreeSet::new();
         for (member, subscription) in channel.subscriptions.iter() {
-            let Some(person) = self.people.get(member) else {
+            let Some(connection) = self.connections.get(member) else {
                 hold!(
                     false,
                     "{id} has {member} for a subscriber, who is not there"
@@ -116,11 +118,13 @@ impl ChannelManager {
                 continue;
             };
             hold!(
-                person.subscribed.contains_key(&id),
+                connection.subscribed.contains_key(&id),
                 "{member} does not know of its subscription to {id}"
             );
             match subscription.place {
-                Place::Member { group } => *members.entry((group, person.side)).or_default() += 1,
+                Place::Member { group } => {
+                    *members.entry((group, connection.side)).or_default() += 1;
+                }
                 Place::Joining { group } => _ = joining.insert((group, member)),
                 Place::AwaitingData => hold!(
                     channel.awaiting_data.contains(&member),
@@ -151,37 +155,38 @@ impl ChannelManager {
         Ok(())
     }
 
-    fn check_people(&self) -> Result<(), BrokenInvariant> {
+    fn check_connections(&self) -> Result<(), BrokenInvariant> {
         let mut numbered = 0;
-        for (id, person) in self.people.iter() {
+        for (id, connection) in self.connections.iter() {
             numbered += 1;
             hold!(
-                self.people.find(person.side, person.key) == Some(id),
+                self.connections.find(connection.side, connection.key) == Some(id),
                 "{id} is not found by its key"
             );
-            for channel in person.subscribed.keys() {
+            for channel in connection.subscribed.keys() {
                 let there = self.channels.get(&channel);
                 hold!(
                     there.is_some_and(|there| there.subscriptions.contains_key(&id)),
                     "{id} thinks that it is subscribed to {channel}"
                 );
             }
-            for &channel in &person.owned {
+            for &channel in &connection.owned {
                 hold!(
                     self.owner(channel) == Some(id),
                     "{id} thinks that it owns {channel}"
                 );
             }
-            let has_nothing = person.subscribed.keys().next().is_none() && person.owned.is_empty();
+            let has_nothing =
+                connection.subscribed.keys().next().is_none() && connection.owned.is_empty();
             hold!(
-                has_nothing || (person.admitted && !person.leaving),
+                has_nothing || (connection.admitted && !connection.leaving),
                 "{id} has channels but was not let in or has gone"
             );
         }
         hold!(
-            self.people.keys() == numbered,
+            self.connections.keys() == numbered,
             "{} connections have keys, {numbered} have numbers",
-            self.people.keys()
+            self.connections.keys()
         );
         Ok(())
     }
@@ -189,13 +194,13 @@ impl ChannelManager {
     fn check_recoveries(&self) -> Result<(), BrokenInvariant> {
         let left: BTreeSet<ConnId> = self.recoveries.ids().collect();
         hold!(
-            *self.people.reserved() == left,
+            *self.connections.reserved() == left,
             "numbers kept for {:?}, but handles left by {left:?}",
-            self.people.reserved()
+            self.connections.reserved()
         );
         for &server in self.servers.all() {
             hold!(
-                self.people.get(server).is_some() || left.contains(&server),
+                self.connections.get(server).is_some() || left.contains(&server),
                 "a block of the grid is {server}'s, who is not there"
             );
         }

@@ -30,7 +30,7 @@ impl ChannelManager {
         // The connection manager has checked it, and written it anew.
         for message in Packet::read(packet).map_while(Result::ok) {
             // One message may be what ends its sender.
-            if self.people.get(from).is_none() {
+            if self.connections.get(from).is_none() {
                 return;
             }
             self.message(now, from, packet, &message);

@@ -165,7 +165,7 @@ impl ChannelManager {
         self.send(owner, envelope, &result);
         if message.is_well_known && self.may_act_for_others(request) {
             self.well_known.insert(id);
-            let clients: Vec<ConnId> = self.people.clients().collect();
+            let clients: Vec<ConnId> = self.connections.clients().collect();
             for client in clients {
                 self.show_entity(
                     request.now,
@@ -183,7 +183,10 @@ impl ChannelManager {
     /// Whether what the sender asks may concern entities of others and show its
     /// own to everyone: servers, and with [`ClientRights::All`] anybody.
     fn may_act_for_others(&self, request: &Request) -> bool {
-        let peer = self.people.get(request.from).map(|person| person.peer);
+        let peer = self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer);
         peer == Some(Peer::Server) || self.settings.client_rights == ClientRights::All
     }
 

@@ -151,13 +151,13 @@ impl ChannelManager {
             self.first_states.spent += (encoded / BYTES_PER_UNIT) as u64;
         }
         self.charge(now, member, (bytes / BYTES_PER_UNIT) as u64);
-        if let Some(person) = self.people.get(member) {
+        if let Some(connection) = self.connections.get(member) {
             let state = ToConnections::State {
                 to: Arc::new([member]),
                 channel: id,
                 messages,
             };
-            self.to_connections.push_back((person.side, state));
+            self.to_connections.push_back((connection.side, state));
         }
         for size_bytes in too_long {
             self.tell_too_long(id, size_bytes);

@@ -14,7 +14,11 @@ use super::dispatch::Request;
 
 impl ChannelManager {
     pub(super) fn user_space(&mut self, request: &Request, body: &[u8]) {
-        match self.people.get(request.from).map(|person| person.peer) {
+        match self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer)
+        {
             Some(Peer::Client) => self.pass_up(request, body),
             Some(Peer::Server) => self.pass_down(request, body),
             None => {}
@@ -169,7 +173,7 @@ impl ChannelManager {
     }
 
     fn is_excluded(&self, id: ConnId, excluded: Excluded) -> bool {
-        match self.people.get(id).map(|person| person.peer) {
+        match self.connections.get(id).map(|connection| connection.peer) {
             Some(Peer::Client) => excluded.clients,
             Some(Peer::Server) => excluded.servers,
             None => true,

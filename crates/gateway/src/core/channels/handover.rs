@@ -94,8 +94,11 @@ impl ChannelManager {
         moved: Option<Move>,
         removed: &[Removal],
     ) {
-        let by_client =
-            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Client);
+        let by_client = self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer)
+            == Some(Peer::Client);
         if let Some(channel) = self.channels.get_mut(&request.channel)
             && let Some(entity) = &mut channel.entity
         {

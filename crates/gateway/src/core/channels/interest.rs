@@ -28,10 +28,13 @@ impl ChannelManager {
         request: &Request,
         asked: &UpdateSpatialInterestMessage,
     ) {
-        let is_server =
-            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Server);
+        let is_server = self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer)
+            == Some(Peer::Server);
         let client = ConnId(asked.conn_id);
-        if !is_server || self.people.get(client).is_none() {
+        if !is_server || self.connections.get(client).is_none() {
             self.drop_message(
                 request,
                 "only servers set interests, of connections there are",
@@ -47,7 +50,7 @@ impl ChannelManager {
             self.refuse(request, Budget::Places);
             return;
         }
-        let Some(person) = self.people.get(client) else {
+        let Some(connection) = self.connections.get(client) else {
             return;
         };
         let cells = match (&self.settings.grid, &asked.query) {
@@ -65,7 +68,7 @@ impl ChannelManager {
             .into_iter()
             .map(|(cell, distance)| (self.spatial_channel(cell), distance))
             .collect();
-        let gone: Vec<ChannelId> = person
+        let gone: Vec<ChannelId> = connection
             .subscribed
             .keys()
             .filter(|id| !wanted.contains_key(id))

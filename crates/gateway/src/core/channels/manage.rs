@@ -54,8 +54,11 @@ impl ChannelManager {
 
     /// Whoever makes GLOBAL, which always is, owns it.
     fn take_global(&mut self, request: &Request, message: CreateChannelMessage) {
-        let is_server =
-            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Server);
+        let is_server = self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer)
+            == Some(Peer::Server);
         if !is_server && self.settings.client_rights == ClientRights::Own {
             self.drop_message(request, "clients do not own GLOBAL");
             return;
@@ -167,9 +170,14 @@ impl ChannelManager {
 
     pub(super) fn disconnect(&mut self, request: &Request, message: DisconnectMessage) {
         let id = ConnId(message.conn_id);
-        if self.people.get(request.from).map(|person| person.peer) != Some(Peer::Server) {
+        if self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer)
+            != Some(Peer::Server)
+        {
             self.drop_message(request, "only servers disconnect others");
-        } else if self.people.is_taken(id) {
+        } else if self.connections.is_taken(id) {
             let why = if id == request.from {
                 CloseReason::LeftByItself
             } else {
@@ -259,7 +267,7 @@ impl ChannelManager {
                 self.owner(id) == Some(who) || self.owner(ChannelId::GLOBAL) == Some(who)
             }
             AclLevel::AnyServer => {
-                self.people.get(who).map(|person| person.peer) == Some(Peer::Server)
+                self.connections.get(who).map(|connection| connection.peer) == Some(Peer::Server)
             }
             AclLevel::Anyone => true,
         }
@@ -270,11 +278,11 @@ impl ChannelManager {
             return;
         };
         let old = std::mem::replace(&mut channel.owner, owner);
-        if let Some(person) = old.and_then(|old| self.people.any_mut(old)) {
-            person.owned.remove(&id);
+        if let Some(connection) = old.and_then(|old| self.connections.any_mut(old)) {
+            connection.owned.remove(&id);
         }
-        if let Some(person) = owner.and_then(|owner| self.people.any_mut(owner)) {
-            person.owned.insert(id);
+        if let Some(connection) = owner.and_then(|owner| self.connections.any_mut(owner)) {
+            connection.owned.insert(id);
         }
     }
 
@@ -315,8 +323,11 @@ impl ChannelManager {
     /// The next free channel number, from the last one on.
     fn free_channel(&mut self, request: &Request) -> Option<ChannelId> {
         let end = self.settings.spatial_channels_from;
-        let is_client =
-            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Client);
+        let is_client = self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer)
+            == Some(Peer::Client);
         if is_client && self.taken_numbers.len() >= end - end / LEFT_TO_SERVERS {
             return None;
         }

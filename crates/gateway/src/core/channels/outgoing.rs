@@ -112,10 +112,10 @@ impl ChannelManager {
 
     /// Returns whether the connection is there and the message fits a frame.
     pub(super) fn send_encoded(&mut self, to: ConnId, channel: ChannelId, message: Bytes) -> bool {
-        let Some(person) = self.people.get(to) else {
+        let Some(connection) = self.connections.get(to) else {
             return false;
         };
-        let (side, peer) = (person.side, person.peer);
+        let (side, peer) = (connection.side, connection.peer);
         if self.is_too_long(channel, &message) {
             return false;
         }
@@ -135,12 +135,12 @@ impl ChannelManager {
     ) -> Vec<(SideId, Arc<[ConnId]>)> {
         let mut sides: Vec<(SideId, Vec<ConnId>)> = Vec::new();
         for id in ids {
-            let Some(person) = self.people.get(id) else {
+            let Some(connection) = self.connections.get(id) else {
                 continue;
             };
-            match sides.iter_mut().find(|(side, _)| *side == person.side) {
+            match sides.iter_mut().find(|(side, _)| *side == connection.side) {
                 Some((_, ids)) => ids.push(id),
-                None => sides.push((person.side, vec![id])),
+                None => sides.push((connection.side, vec![id])),
             }
         }
         sides
@@ -152,8 +152,8 @@ impl ChannelManager {
     /// Asks the connection's side to close it; from now on nothing of it
     /// counts.
     pub(super) fn close_connection(&mut self, id: ConnId, why: CloseReason) {
-        if let Some(person) = self.people.any_mut(id) {
-            let (side, key) = (person.side, person.key);
+        if let Some(connection) = self.connections.any_mut(id) {
+            let (side, key) = (connection.side, connection.key);
             self.to_connections
                 .push_back((side, ToConnections::Close { key, why }));
         }

@@ -79,24 +79,24 @@ impl ChannelManager {
     /// A connection goes: its subscriptions end, its channels lose their
     /// owner.
     pub(super) fn leave(&mut self, now: Time, id: ConnId, broke_off: bool) {
-        let Some(person) = self.people.any_mut(id) else {
+        let Some(connection) = self.connections.any_mut(id) else {
             return;
         };
-        person.leaving = true;
-        if !person.admitted {
+        connection.leaving = true;
+        if !connection.admitted {
             return;
         }
-        if person.peer == Peer::Client {
-            self.admission.went(person.address);
+        if connection.peer == Peer::Client {
+            self.admission.went(connection.address);
         }
         let recovery = self
             .settings
             .recovery
-            .filter(|_| person.peer == Peer::Server && broke_off);
-        let player = person.player.clone();
-        let subscribed = person.subscribed.keys();
+            .filter(|_| connection.peer == Peer::Server && broke_off);
+        let player = connection.player.clone();
+        let subscribed = connection.subscribed.keys();
         let channels: BTreeSet<ChannelId> =
-            subscribed.chain(person.owned.iter().copied()).collect();
+            subscribed.chain(connection.owned.iter().copied()).collect();
         let mut handle = Handle {
             player,
             taken: false,
@@ -112,7 +112,7 @@ impl ChannelManager {
             self.release_server(id);
             return;
         };
-        self.people.reserve(id);
+        self.connections.reserve(id);
         handle.due = recovery.within.map(|within| now + within);
         if let Some(due) = handle.due {
             self.timers.add(due, Due::RecoveryTimeout { id });
@@ -169,7 +169,7 @@ impl ChannelManager {
             return false;
         };
         handle.taken = true;
-        self.people.renumber(*id, old);
+        self.connections.renumber(*id, old);
         *id = old;
         true
     }
@@ -264,13 +264,13 @@ impl ChannelManager {
             return;
         }
         self.recoveries.0.remove(&id);
-        self.people.unreserve(id);
+        self.connections.unreserve(id);
         let end = FromGateway::RecoveryEnd(EndRecoveryMesssage {});
         self.send(id, Envelope::from(ChannelId::GLOBAL), &end);
-        let Some(person) = self.people.get(id) else {
+        let Some(connection) = self.connections.get(id) else {
             return;
         };
-        let owned: Vec<ChannelId> = person.owned.iter().copied().collect();
+        let owned: Vec<ChannelId> = connection.owned.iter().copied().collect();
         for channel_id in owned {
             let Some(channel) = self.channels.get_mut(&channel_id) else {
                 continue;
@@ -292,7 +292,7 @@ impl ChannelManager {
         let Some(handle) = self.recoveries.0.remove(&id) else {
             return;
         };
-        self.people.unreserve(id);
+        self.connections.unreserve(id);
         self.release_server(id);
         for (channel_id, left) in handle.channels {
             let Some(channel) = self.channels.get_mut(&channel_id) else {

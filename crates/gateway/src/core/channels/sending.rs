@@ -10,7 +10,7 @@ use crate::core::bus::{Member, Recipients, ToConnections, Window};
 use crate::core::ids::{ConnId, GroupId, SideId};
 
 use super::channel::Channel;
-use super::people::People;
+use super::connection_table::ConnectionTable;
 use super::subscription::Place;
 use super::windows::{Built, Recipe, build, masked};
 
@@ -21,7 +21,7 @@ pub(super) struct Sending<'a> {
     recipe: &'a Recipe,
     mask: Option<Mask>,
     type_url: Arc<str>,
-    people: &'a People,
+    connections: &'a ConnectionTable,
     out: &'a mut VecDeque<(SideId, ToConnections)>,
     sent: Sent,
 }
@@ -36,7 +36,7 @@ pub(super) struct Sent {
 }
 
 impl<'a> Sending<'a> {
-    /// Windows of a channel's group, made by a recipe, for the members on `people`'s
+    /// Windows of a channel's group, made by a recipe, for the members on `connections`'s
     /// sides.
     pub(super) fn new(
         channel: &'a Channel,
@@ -44,7 +44,7 @@ impl<'a> Sending<'a> {
         recipe: &'a Recipe,
         mask: Option<Mask>,
         type_url: Arc<str>,
-        people: &'a People,
+        connections: &'a ConnectionTable,
         out: &'a mut VecDeque<(SideId, ToConnections)>,
     ) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl<'a> Sending<'a> {
             recipe,
             mask,
             type_url,
-            people,
+            connections,
             out,
             sent: Sent::default(),
         }
@@ -143,8 +143,8 @@ impl<'a> Sending<'a> {
 
     fn member(&self, id: ConnId) -> Option<(SideId, Member)> {
         let subscription = self.channel.subscriptions.get(&id)?;
-        let person = self.people.get(id)?;
-        Some((person.side, subscription.member(id)))
+        let connection = self.connections.get(id)?;
+        Some((connection.side, subscription.member(id)))
     }
 }
 

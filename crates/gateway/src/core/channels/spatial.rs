@@ -33,8 +33,11 @@ impl ChannelManager {
         request: &Request,
         message: &CreateChannelMessage,
     ) {
-        let is_server =
-            self.people.get(request.from).map(|person| person.peer) == Some(Peer::Server);
+        let is_server = self
+            .connections
+            .get(request.from)
+            .map(|connection| connection.peer)
+            == Some(Peer::Server);
         if request.channel != ChannelId::GLOBAL
             || message.channel_type != ChannelType::Spatial as i32
             || !is_server

@@ -32,14 +32,14 @@ static NO_OPTIONS: ChannelSubscriptionOptions = ChannelSubscriptionOptions {
 
 impl ChannelManager {
     pub(super) fn sub_to_channel(&mut self, request: &Request, asked: &SubscribedToChannelMessage) {
-        let Some(sender) = self.people.get(request.from) else {
+        let Some(sender) = self.connections.get(request.from) else {
             return;
         };
         let subject = match sender.peer {
             Peer::Client => request.from,
             Peer::Server => ConnId(asked.conn_id),
         };
-        if self.people.get(subject).is_none() {
+        if self.connections.get(subject).is_none() {
             self.drop_message(request, "there is no such connection to subscribe");
             return;
         }
@@ -76,7 +76,10 @@ impl ChannelManager {
         if !self.pays(request, self.cost_of(request.channel, 0) + masks) {
             return false;
         }
-        let count = self.people.get(subject).map_or(0, |it| it.subscribed.len());
+        let count = self
+            .connections
+            .get(subject)
+            .map_or(0, |it| it.subscribed.len());
         if is_new && subject == request.from && count >= most {
             self.refuse(request, Budget::Subscriptions);
             return false;
@@ -113,7 +116,7 @@ impl ChannelManager {
         asked: UnsubscribedFromChannelMessage,
     ) {
         let subject = ConnId(asked.conn_id);
-        if self.people.get(subject).is_none() {
+        if self.connections.get(subject).is_none() {
             self.drop_message(request, "there is no such connection to unsubscribe");
             return;
         }
@@ -195,7 +198,7 @@ impl ChannelManager {
         asked: &ChannelSubscriptionOptions,
         budgets: &PeerBudgets,
     ) -> (bool, Option<Budget>) {
-        if self.people.get(subject).is_none() {
+        if self.connections.get(subject).is_none() {
             return (false, None);
         }
         let Some(channel) = self.channels.get_mut(&id) else {
@@ -232,8 +235,8 @@ impl ChannelManager {
             },
         );
         self.counters.of_mut(channel.kind).subscriptions += 1;
-        if let Some(person) = self.people.any_mut(subject) {
-            person.subscribed.insert(id, ());
+        if let Some(connection) = self.connections.any_mut(subject) {
+            connection.subscribed.insert(id, ());
         }
         self.await_first(now, id, subject, place);
         (true, over)
@@ -254,13 +257,13 @@ impl ChannelManager {
             self.timers.note_stale();
         }
         self.counters.of_mut(channel.kind).subscriptions -= 1;
-        if let Some(person) = self.people.any_mut(subject) {
-            person.subscribed.remove(&id);
+        if let Some(connection) = self.connections.any_mut(subject) {
+            connection.subscribed.remove(&id);
             let forget = ToConnections::Forget {
                 id: subject,
                 channel: id,
             };
-            self.to_connections.push_back((person.side, forget));
+            self.to_connections.push_back((connection.side, forget));
         }
         self.dissolve_groups(id);
         true
@@ -280,11 +283,11 @@ impl ChannelManager {
     /// A connection is gone, or is being closed by its side.
     pub(super) fn closed(&mut self, now: Time, side: SideId, key: ConnKey, broke_off: bool) {
         self.forget_logins(side, key);
-        let Some(id) = self.people.find(side, key) else {
+        let Some(id) = self.connections.find(side, key) else {
             return;
         };
         self.leave(now, id, broke_off);
-        self.people.remove(id);
+        self.connections.remove(id);
     }
 
     pub(super) fn send_subscribed(
@@ -298,12 +301,12 @@ impl ChannelManager {
             return;
         };
         if let Some(subscription) = channel.subscriptions.get(&subject)
-            && let Some(person) = self.people.get(subject)
+            && let Some(connection) = self.connections.get(subject)
         {
             let result = FromGateway::SubToChannel(SubscribedToChannelResultMessage {
                 conn_id: subject.0,
                 sub_options: Some(subscription.options.to_wire()),
-                conn_type: person.peer.wire(),
+                conn_type: connection.peer.wire(),
                 channel_type: channel.kind,
             });
             self.send(to, envelope.of_channel(id), &result);
@@ -317,7 +320,10 @@ impl ChannelManager {
         id: ChannelId,
         subject: ConnId,
     ) {
-        let peer = self.people.any_mut(subject).map(|person| person.peer);
+        let peer = self
+            .connections
+            .any_mut(subject)
+            .map(|connection| connection.peer);
         if let Some(channel) = self.channels.get(&id)
             && let Some(peer) = peer
         {

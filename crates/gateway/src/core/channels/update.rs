@@ -119,7 +119,7 @@ impl ChannelManager {
         if channel.owner == Some(request.from) || may_write {
             return Some(request.from);
         }
-        let is_server = self.people.get(request.from)?.peer == Peer::Server;
+        let is_server = self.connections.get(request.from)?.peer == Peer::Server;
         channel.owner.filter(|_| is_server)
     }
 }

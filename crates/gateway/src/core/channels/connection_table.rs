@@ -16,7 +16,7 @@ use super::accounts::Account;
 
 /// A connection that has attempted to be let in.
 #[derive(Clone, Debug)]
-pub(super) struct Person {
+pub(super) struct ConnectionInfo {
     pub(super) side: SideId,
     pub(super) key: ConnKey,
     pub(super) peer: Peer,
@@ -34,8 +34,8 @@ pub(super) struct Person {
 
 /// All connections, by number and by side.
 #[derive(Debug, Default)]
-pub(super) struct People {
-    by_id: ByNumber<ConnId, Box<Person>>,
+pub(super) struct ConnectionTable {
+    by_id: ByNumber<ConnId, Box<ConnectionInfo>>,
     by_key: BTreeMap<(SideId, ConnKey), ConnId>,
     /// Numbers that servers may come back for.
     reserved: BTreeSet<ConnId>,
@@ -45,7 +45,7 @@ pub(super) struct People {
     drawn: u64,
 }
 
-impl People {
+impl ConnectionTable {
     pub(super) fn new(numbers: &ConnNumbers) -> Self {
         Self {
             key: match numbers {
@@ -57,20 +57,20 @@ impl People {
     }
 
     /// Those let in and not leaving.
-    pub(super) fn get(&self, id: ConnId) -> Option<&Person> {
+    pub(super) fn get(&self, id: ConnId) -> Option<&ConnectionInfo> {
         self.by_id
             .get(&id)
-            .map(|person| &**person)
-            .filter(|person| person.admitted && !person.leaving)
+            .map(|connection| &**connection)
+            .filter(|connection| connection.admitted && !connection.leaving)
     }
 
     /// Likewise, those not let in and those leaving included.
-    pub(super) fn any(&self, id: ConnId) -> Option<&Person> {
-        self.by_id.get(&id).map(|person| &**person)
+    pub(super) fn any(&self, id: ConnId) -> Option<&ConnectionInfo> {
+        self.by_id.get(&id).map(|connection| &**connection)
     }
 
-    pub(super) fn any_mut(&mut self, id: ConnId) -> Option<&mut Person> {
-        self.by_id.get_mut(&id).map(|person| &mut **person)
+    pub(super) fn any_mut(&mut self, id: ConnId) -> Option<&mut ConnectionInfo> {
+        self.by_id.get_mut(&id).map(|connection| &mut **connection)
     }
 
     pub(super) fn find(&self, side: SideId, key: ConnKey) -> Option<ConnId> {
@@ -88,8 +88,8 @@ impl People {
     /// Some of the numbers are for servers alone: a number is given at the
     /// first attempt to log in, and whoever attempts and never proves anything
     /// must not keep a game server out.
-    pub(super) fn add(&mut self, max: u32, person: Person) -> Option<ConnId> {
-        let for_servers = match person.peer {
+    pub(super) fn add(&mut self, max: u32, connection: ConnectionInfo) -> Option<ConnId> {
+        let for_servers = match connection.peer {
             Peer::Server => 0,
             Peer::Client => (max / 16).min(1024),
         };
@@ -112,8 +112,8 @@ impl People {
                 break id;
             }
         };
-        self.by_key.insert((person.side, person.key), id);
-        self.by_id.insert(id, Box::new(person));
+        self.by_key.insert((connection.side, connection.key), id);
+        self.by_id.insert(id, Box::new(connection));
         Some(id)
     }
 
@@ -127,21 +127,23 @@ impl People {
 
     /// Gives a connection another number, which must be free.
     pub(super) fn renumber(&mut self, old: ConnId, new: ConnId) {
-        if let Some(person) = self.by_id.remove(&old) {
-            self.by_key.insert((person.side, person.key), new);
-            self.by_id.insert(new, person);
+        if let Some(connection) = self.by_id.remove(&old) {
+            self.by_key.insert((connection.side, connection.key), new);
+            self.by_id.insert(new, connection);
         }
     }
 
-    pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<Person>> {
-        let person = self.by_id.remove(&id)?;
-        self.by_key.remove(&(person.side, person.key));
-        Some(person)
+    pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<ConnectionInfo>> {
+        let connection = self.by_id.remove(&id)?;
+        self.by_key.remove(&(connection.side, connection.key));
+        Some(connection)
     }
 
     /// All of them, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &Person)> {
-        self.by_id.iter().map(|(id, person)| (id, &**person))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &ConnectionInfo)> {
+        self.by_id
+            .iter()
+            .map(|(id, connection)| (id, &**connection))
     }
 
     /// How many connections are found by their keys.
@@ -158,7 +160,9 @@ impl People {
     pub(super) fn clients(&self) -> impl Iterator<Item = ConnId> {
         self.by_id
             .iter()
-            .filter(|(_, person)| person.admitted && !person.leaving && person.peer == Peer::Client)
+            .filter(|(_, connection)| {
+                connection.admitted && !connection.leaving && connection.peer == Peer::Client
+            })
             .map(|(id, _)| id)
     }
 }
