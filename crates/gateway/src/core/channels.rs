@@ -1,16 +1,15 @@
 //! The channel manager: owns channels, and decides who is let in.
 //!
 //! Messages are handled as they come. What subscribers are to hear of a
-//! channel's data is sent on beats: multiples of the subscription's interval,
+//! channel's data is sent on fan-out ticks: multiples of the subscription's interval,
 //! brought up to the tick of the channel's type, so that all subscribers of one
 //! interval get the same windows and all channels due at one tick reach a
-//! connection in one packet. A beat is waited for only while something has
+//! connection in one packet. A fan-out tick is waited for only while something has
 //! changed: channels at rest cost nothing, however many subscribe to them.
 
 mod accounts;
 mod admission;
 mod auth;
-mod beats;
 mod causes;
 mod channel;
 mod check;
@@ -19,6 +18,7 @@ mod cut;
 mod dispatch;
 mod entity;
 mod fan_out;
+mod fan_out_tick;
 mod first_states;
 mod forward;
 mod handover;
@@ -187,7 +187,7 @@ impl ChannelManager {
     pub fn handle_deadline(&mut self, now: Time) {
         while let Some((due, what)) = self.timers.pop(now) {
             match what {
-                Due::Beat { channel, group } => self.beat(now, due, channel, group),
+                Due::FanOutTick { channel, group } => self.fan_out_tick(now, due, channel, group),
                 Due::FirstState { channel, id } => self.first_state_due(now, due, channel, id),
                 Due::FirstStates => self.first_states(now),
                 Due::RecoveryEnd { id } => self.recovery_end(id, due),
@@ -204,7 +204,7 @@ impl ChannelManager {
         let (channels, recoveries) = (&self.channels, &self.recoveries);
         let are_states_waiting = self.are_first_states_waiting();
         self.timers.sweep(|at, due| match *due {
-            Due::Beat { channel, group } => channels
+            Due::FanOutTick { channel, group } => channels
                 .get(&channel)
                 .is_some_and(|channel| channel.fan_out.is_armed(group, at)),
             Due::FirstState { channel, id } => channels

@@ -15,7 +15,7 @@ use super::poller::{EventBell, Events, Poller, Waker};
 use super::report::{Numbers, Report};
 use super::shared::Shared;
 
-/// The loop over messages and beats.
+/// The loop over messages and fan-out ticks.
 pub(super) struct ChannelLoop {
     pub(super) poller: Poller,
     pub(super) waker: Waker,
@@ -50,7 +50,7 @@ impl ChannelLoop {
                 }
             }
             // While a connection loop cannot keep up, nothing is taken in and
-            // no beat is made: what waits is bounded.
+            // no fan-out tick is made: what waits is bounded.
             if self.exchange.take(&mut arrived) {
                 self.work(now, &mut arrived);
                 self.exchange.deliver();

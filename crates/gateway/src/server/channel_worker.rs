@@ -33,8 +33,8 @@ pub(super) struct ChannelWorker {
     forget_at: usize,
     journal: Journal,
     clock: Clock,
-    /// How long the last beat took, in milliseconds.
-    beat_ms: f64,
+    /// How long the last fan-out tick took, in milliseconds.
+    tick_at_ms: f64,
 }
 
 impl ChannelWorker {
@@ -57,7 +57,7 @@ impl ChannelWorker {
             forget_at: FORGET_AT,
             journal: Journal::default(),
             clock,
-            beat_ms: 0.0,
+            tick_at_ms: 0.0,
         }
     }
 
@@ -120,7 +120,7 @@ impl ChannelWorker {
     pub(super) fn handle_deadline(&mut self, now: Time) {
         if self.side.next_deadline().is_some_and(|due| due <= now) {
             self.side.handle_deadline(now);
-            self.beat_ms = self.clock.now().since(now).as_secs_f64() * 1e3;
+            self.tick_at_ms = self.clock.now().since(now).as_secs_f64() * 1e3;
         }
     }
 
@@ -129,9 +129,9 @@ impl ChannelWorker {
         self.side.has_global_owner()
     }
 
-    /// What was counted, and how long the last beat took in milliseconds.
+    /// What was counted, and how long the last fan-out tick took in milliseconds.
     pub(super) fn report(&self) -> (ChannelCounters, f64) {
-        (self.side.counters(), self.beat_ms)
+        (self.side.counters(), self.tick_at_ms)
     }
 }
 

@@ -81,11 +81,11 @@ impl Metrics {
         }
         of_connections(&mut families, &connections);
         let mut over_budget = connections.over_budget;
-        for (channels, beat_ms) in numbers
+        for (channels, tick_at_ms) in numbers
             .iter()
             .filter_map(|(_, numbers)| numbers.channels.as_ref())
         {
-            of_channels(&mut families, channels, *beat_ms);
+            of_channels(&mut families, channels, *tick_at_ms);
             over_budget.add(&channels.over_budget);
         }
         of_budgets(&mut families, &over_budget);
@@ -385,7 +385,7 @@ const TYPE_METRICS: &[TypeMetric] = &[
     ),
 ];
 
-fn of_channels(families: &mut Families, channels: &ChannelCounters, beat_ms: f64) {
+fn of_channels(families: &mut Families, channels: &ChannelCounters, tick_at_ms: f64) {
     for ((number, name), of) in COUNTED_TYPES.iter().zip(&channels.types) {
         // Types that few games have are told of once there was one.
         let is_usual = (1..=5).contains(number);
@@ -403,9 +403,9 @@ fn of_channels(families: &mut Families, channels: &ChannelCounters, beat_ms: f64
         families.add(
             Kind::Gauge,
             "channel_tick_duration",
-            "Milliseconds the last beat of the channels took",
+            "Milliseconds the last fan-out tick of the channels took",
             labels,
-            if of.channels > 0 { beat_ms } else { 0.0 },
+            if of.channels > 0 { tick_at_ms } else { 0.0 },
         );
         families.add(
             Kind::Gauge,

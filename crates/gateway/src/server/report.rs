@@ -19,7 +19,7 @@ use super::poller::Waker;
 pub(super) struct Numbers {
     /// Of its connections.
     pub(super) connections: Option<ConnectionCounters>,
-    /// Of the channels, if it has them, and how long the last beat took in
+    /// Of the channels, if it has them, and how long the last fan-out tick took in
     /// milliseconds.
     pub(super) channels: Option<(ChannelCounters, f64)>,
     /// Turns of the loop.

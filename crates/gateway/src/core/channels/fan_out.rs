@@ -4,11 +4,11 @@
 //! Updates are kept in the order they came, each with a number. Subscribers
 //! that want the same windows at the same times form a *group*; a group has a
 //! *cursor*, the number of the first update it has not been sent. At the
-//! group's beat it is sent all updates from its cursor on, and the cursor moves
+//! group's fan-out tick it is sent all updates from its cursor on, and the cursor moves
 //! up: nothing is sent twice, nothing is passed over.
 //!
 //! Whoever joins a group in the middle of a window has a cursor of its own
-//! until a beat that lets its first window be as long as any. So has whoever has
+//! until a fan-out tick that lets its first window be as long as any. So has whoever has
 //! no access for a while: what it missed waits for it, as far as there is room.
 //!
 //! A group's windows are counted from its first subscriber's whole state. Others
@@ -65,12 +65,12 @@ impl FanOut {
         self.groups.iter().map(Group::number)
     }
 
-    /// How many of them have a beat coming.
+    /// How many of them have a fan-out tick coming.
     pub(super) fn armed_count(&self) -> usize {
         self.groups.iter().filter(|group| group.is_armed()).count()
     }
 
-    /// Sets a beat for every group that has something coming and none yet.
+    /// Sets a fan-out tick for every group that has something coming and none yet.
     /// Returns them, each with the time.
     pub(super) fn arm(&mut self, now: Time) -> impl Iterator<Item = (GroupId, Time)> {
         let head = self.log.head();
@@ -128,7 +128,7 @@ impl FanOut {
         self.trim();
     }
 
-    /// Whether a group's beat is due then.
+    /// Whether a group's fan-out tick is due then.
     pub(super) fn is_armed(&self, number: GroupId, at: Time) -> bool {
         let mut groups = self.groups.iter();
         groups.any(|group| group.number() == number && group.is_armed_at(at))
@@ -151,7 +151,7 @@ impl FanOut {
         let masks = sorted(&options.masks);
         let (head, interval_ms) = (self.head(), options.interval_ms);
         let phase = start.phase(interval_ms, grid);
-        // A beat at the very end of the first window is no later.
+        // A fan-out tick at the very end of the first window is no later.
         let earliest = start.first_end(interval_ms).as_nanos().saturating_sub(1);
         let earliest = Time::from_nanos(earliest).max(grid.now);
         let alike = |group: &Group| group.is_alike(interval_ms, &masks);
@@ -164,7 +164,7 @@ impl FanOut {
         };
         let soonest = alike
             .iter()
-            .min_by_key(|(_, group)| group.next_beat(earliest));
+            .min_by_key(|(_, group)| group.next_tick(earliest));
         let found = match exact {
             Some(&(place, _)) => Some(place),
             None if may_be_more => None,
@@ -179,7 +179,7 @@ impl FanOut {
     }
 
     /// Dissolves groups that nobody is in.
-    /// Returns how many of them had a beat coming.
+    /// Returns how many of them had a fan-out tick coming.
     pub(super) fn drop_empty(&mut self, numbers: &mut GroupNumbers) -> usize {
         let before = self.groups.len();
         let mut armed = 0;
@@ -260,12 +260,12 @@ mod tests {
             let start = Start::State(Time::from_millis(millis));
             let end = start.first_end(500);
             let group = started(&mut fan_out, &options, start, &mut numbers);
-            // A beat at the very end of the window is the first.
-            let beat = group.next_beat(Time::from_nanos(end.as_nanos() - 1));
+            // A fan-out tick at the very end of the window is the first.
+            let tick_at = group.next_tick(Time::from_nanos(end.as_nanos() - 1));
             group.enter(SideId(0));
-            assert!(beat >= end && beat < end + Duration::from_millis(500));
+            assert!(tick_at >= end && tick_at < end + Duration::from_millis(500));
             if millis < 80 {
-                assert_eq!(beat, end, "one of the first has its own");
+                assert_eq!(tick_at, end, "one of the first has its own");
             }
         }
         assert_eq!(fan_out.groups.len(), MAX_PHASES);
@@ -318,7 +318,7 @@ mod tests {
                         let cursor = group.replace_cursor(head);
                         if which > 0 {
                             let other = &mut fan_out.groups[which as usize - 1];
-                            other.join_at_beat(ConnId(9), cursor, Time::ZERO);
+                            other.join_at_tick(ConnId(9), cursor, Time::ZERO);
                         }
                     }
                     4 => drop(fan_out.groups[which as usize].take_joining(None)),

@@ -37,20 +37,20 @@ impl Phase {
         Self(((spread * (interval / tick)) >> 32) * tick)
     }
 
-    /// The first beat after `now`.
-    pub(super) fn next_beat(self, now: Time, interval_ms: u32, tick: Duration) -> Time {
+    /// The first fan-out tick after `now`.
+    pub(super) fn next_tick(self, now: Time, interval_ms: u32, tick: Duration) -> Time {
         let (interval, offset) = (nanos_of(interval_ms), self.0);
         // The last multiple at or before now; its tick may be still to come.
         let passed = (now.as_nanos() + interval - offset) / interval;
         // Before the first there is none: the grid begins at the offset.
         let next = passed * interval + offset;
-        let mut beat = next.checked_sub(interval).unwrap_or(offset);
+        let mut tick_at = next.checked_sub(interval).unwrap_or(offset);
         loop {
-            let at = Time::from_nanos(beat).round_up_to(tick);
+            let at = Time::from_nanos(tick_at).round_up_to(tick);
             if at > now {
                 return at;
             }
-            beat += interval;
+            tick_at += interval;
         }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn beats_keep_their_interval_on_the_grid_of_ticks(
+        fn fan_out_ticks_keep_their_interval_on_the_grid_of_ticks(
             now_us in 0u64..10_000_000_000,
             interval_ms in 1u32..5000,
             tick_ms in 1u64..200,
@@ -85,17 +85,17 @@ mod tests {
                 None => Phase::of_channel(ChannelId(channel), interval_ms, tick),
             };
             let now = Time::from_micros(now_us);
-            let first = phase.next_beat(now, interval_ms, tick);
+            let first = phase.next_tick(now, interval_ms, tick);
             prop_assert!(first > now);
             prop_assert_eq!(first.round_up_to(tick), first);
             let longest = u64::from(interval_ms) + tick_ms;
             prop_assert!(first.since(now) <= Duration::from_millis(longest));
-            // Many beats take as long as so many intervals.
-            let mut beat = first;
+            // Many fan-out ticks take as long as so many intervals.
+            let mut tick_at = first;
             for _ in 0..20 {
-                beat = phase.next_beat(beat, interval_ms, tick);
+                tick_at = phase.next_tick(tick_at, interval_ms, tick);
             }
-            let taken = beat.since(first).as_nanos() as f64;
+            let taken = tick_at.since(first).as_nanos() as f64;
             let asked = 20.0 * f64::from(interval_ms).max(tick_ms as f64) * 1e6;
             let slack = tick_ms as f64 * 1e6;
             if u64::from(interval_ms) >= tick_ms {
@@ -113,29 +113,30 @@ mod tests {
             let start = Time::from_millis(start * tick_ms);
             let phase = Phase::counted_from(start, interval_ms, tick);
             let end = start + Duration::from_millis(u64::from(interval_ms));
-            prop_assert_eq!(phase.next_beat(start, interval_ms, tick), end.round_up_to(tick));
+            prop_assert_eq!(phase.next_tick(start, interval_ms, tick), end.round_up_to(tick));
         }
     }
 
     #[test]
-    fn the_first_beats_keep_their_interval_too() {
+    fn the_first_fan_out_ticks_keep_their_interval_too() {
         let tick = Duration::from_millis(1);
         let phase = Phase::of_channel(ChannelId(1), 387, tick);
-        let first = phase.next_beat(Time::ZERO, 387, tick);
-        let second = phase.next_beat(first, 387, tick);
+        let first = phase.next_tick(Time::ZERO, 387, tick);
+        let second = phase.next_tick(first, 387, tick);
         assert_eq!(second.since(first), Duration::from_millis(387));
     }
 
     #[test]
     fn channels_of_a_long_interval_are_spread_out() {
         let tick = Duration::from_millis(20);
-        let beat = |id| {
+        let tick_at = |id| {
             let phase = Phase::of_channel(id, 1000, tick);
-            phase.next_beat(Time::from_secs(5), 1000, tick)
+            phase.next_tick(Time::from_secs(5), 1000, tick)
         };
-        let beats: std::collections::BTreeSet<Time> =
-            (0x80000..0x80064).map(|id| beat(ChannelId(id))).collect();
-        assert!(beats.len() > 30, "{} different ticks", beats.len());
-        assert_eq!(beat(ChannelId::GLOBAL), Time::from_secs(6));
+        let different: std::collections::BTreeSet<Time> = (0x80000..0x80064)
+            .map(|id| tick_at(ChannelId(id)))
+            .collect();
+        assert!(different.len() > 30, "{} different ticks", different.len());
+        assert_eq!(tick_at(ChannelId::GLOBAL), Time::from_secs(6));
     }
 }

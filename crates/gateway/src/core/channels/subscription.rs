@@ -26,7 +26,7 @@ pub(super) enum Place {
     Waiting { due: Time, whole: bool },
     /// It is due for the whole state, but there is none.
     AwaitingData,
-    /// It joins a group at the group's next beat.
+    /// It joins a group at the group's next fan-out tick.
     Joining { group: GroupId },
     /// It gets the group's windows.
     Member { group: GroupId },

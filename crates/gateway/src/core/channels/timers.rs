@@ -10,7 +10,7 @@ use crate::core::ids::{ChannelId, ConnId, GroupId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// A group's window is to be sent.
-    Beat { channel: ChannelId, group: GroupId },
+    FanOutTick { channel: ChannelId, group: GroupId },
     /// A subscriber is to get the whole state.
     FirstState { channel: ChannelId, id: ConnId },
     /// Whole states that had to wait are to be sent.

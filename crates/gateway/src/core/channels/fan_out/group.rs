@@ -33,11 +33,11 @@ pub(in crate::core::channels) struct Group {
     /// Made ready for the data's type when first needed.
     mask: Option<Mask>,
     cursor: u64,
-    /// When its beat is due, if something waits for it.
+    /// When its fan-out tick is due, if something waits for it.
     armed: Option<Time>,
     /// How many members are on which connection manager.
     sides: Vec<(SideId, usize)>,
-    /// Who joins at a beat to come, with a cursor of its own.
+    /// Who joins at a fan-out tick to come, with a cursor of its own.
     joining: BTreeMap<ConnId, Joining>,
     /// None of their cursors is before this one.
     joining_from: u64,
@@ -51,7 +51,7 @@ struct Joining {
     not_before: Time,
 }
 
-/// What a group is sent at a beat, and who.
+/// What a group is sent at a fan-out tick, and who.
 #[derive(Debug)]
 pub(in crate::core::channels) struct Turn {
     /// The first update its members have not been sent.
@@ -148,39 +148,39 @@ impl Group {
         self.phase == phase
     }
 
-    /// Whether its beat is due then.
+    /// Whether its fan-out tick is due then.
     pub(in crate::core::channels) fn is_armed_at(&self, at: Time) -> bool {
         self.armed == Some(at)
     }
 
-    /// Whether a beat of it is coming.
+    /// Whether a fan-out tick of it is coming.
     pub(super) fn is_armed(&self) -> bool {
         self.armed.is_some()
     }
 
-    /// Sets the beat after `now` if something waits for it that is not on its
+    /// Sets the fan-out tick after `now` if something waits for it that is not on its
     /// way yet. Returns when that is.
     pub(super) fn arm(&mut self, now: Time, head: u64) -> Option<Time> {
-        if !self.wants_beat(head) {
+        if !self.wants_tick(head) {
             return None;
         }
-        self.armed = Some(self.next_beat(now));
+        self.armed = Some(self.next_tick(now));
         self.armed
     }
 
-    /// It is sent all updates before number `head` now: at that `beat`, or out of
+    /// It is sent all updates before number `head` now: at that `tick_at`, or out of
     /// turn.
     pub(in crate::core::channels) fn take_turn(
         &mut self,
         head: u64,
-        beat: Option<Time>,
+        tick_at: Option<Time>,
         data_type: Option<&DataType>,
     ) -> Turn {
         self.armed = None;
         Turn {
             from: std::mem::replace(&mut self.cursor, head),
             sides: self.sides.iter().map(|(side, _)| *side).collect(),
-            joining: self.take_joining(beat),
+            joining: self.take_joining(tick_at),
             mask: self.mask(data_type).cloned(),
         }
     }
@@ -202,7 +202,7 @@ impl Group {
         if self.sides.is_empty() {
             self.cursor = cursor;
         }
-        self.cursor == cursor && self.next_beat(now) >= not_before
+        self.cursor == cursor && self.next_tick(now) >= not_before
     }
 
     /// The data is another now: nothing before number `head` is passed on, and
@@ -247,8 +247,8 @@ impl Group {
             "group {number} of {id} may forget what joins wait for"
         );
         hold!(
-            !self.wants_beat(head),
-            "group {number} of {id} has something to send and no beat"
+            !self.wants_tick(head),
+            "group {number} of {id} has something to send and no fan-out tick"
         );
         Ok(())
     }
@@ -273,9 +273,9 @@ impl Group {
         }
     }
 
-    /// A subscriber joins at the first beat that is not before a time; it has
+    /// A subscriber joins at the first fan-out tick that is not before a time; it has
     /// been sent all updates before number `cursor`.
-    pub(in crate::core::channels) fn join_at_beat(
+    pub(in crate::core::channels) fn join_at_tick(
         &mut self,
         member: ConnId,
         cursor: u64,
@@ -294,13 +294,13 @@ impl Group {
         joining.map(|joining| joining.cursor)
     }
 
-    /// Those who join at the beat of that time, or all where there is none, with
+    /// Those who join at the fan-out tick of that time, or all where there is none, with
     /// their cursors.
-    pub(super) fn take_joining(&mut self, beat: Option<Time>) -> BTreeMap<ConnId, u64> {
+    pub(super) fn take_joining(&mut self, tick_at: Option<Time>) -> BTreeMap<ConnId, u64> {
         let all = std::mem::take(&mut self.joining);
         let (now, later): (BTreeMap<_, _>, BTreeMap<_, _>) = all
             .into_iter()
-            .partition(|(_, joining)| beat.is_none_or(|beat| joining.not_before <= beat));
+            .partition(|(_, joining)| tick_at.is_none_or(|tick_at| joining.not_before <= tick_at));
         let cursors = later.values().map(|joining| joining.cursor);
         self.joining_from = cursors.min().unwrap_or(u64::MAX);
         self.joining = later;
@@ -327,13 +327,13 @@ impl Group {
     }
 
     /// Something waits for it that is not on its way yet.
-    fn wants_beat(&self, head: u64) -> bool {
+    fn wants_tick(&self, head: u64) -> bool {
         self.armed.is_none() && self.needed(head) < head
     }
 
-    /// The beat after `now`.
-    pub(super) fn next_beat(&self, now: Time) -> Time {
-        self.phase.next_beat(now, self.interval_ms, self.tick)
+    /// The fan-out tick after `now`.
+    pub(super) fn next_tick(&self, now: Time) -> Time {
+        self.phase.next_tick(now, self.interval_ms, self.tick)
     }
 
     fn mask(&mut self, data_type: Option<&DataType>) -> Option<&Mask> {

@@ -1,4 +1,4 @@
-//! Beats: groups are sent their windows.
+//! Fan-out ticks: groups are sent their windows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::timers::Due;
 use super::windows::{Recipe, as_one};
 
 impl ChannelManager {
-    /// A group's beat has come.
-    pub(super) fn beat(&mut self, now: Time, due: Time, id: ChannelId, number: GroupId) {
+    /// A group's fan-out tick has come.
+    pub(super) fn fan_out_tick(&mut self, now: Time, due: Time, id: ChannelId, number: GroupId) {
         let Some(channel) = self.channels.get_mut(&id) else {
             return;
         };
@@ -48,7 +48,7 @@ impl ChannelManager {
             return;
         };
         let numbers: Vec<GroupId> = channel.fan_out.group_numbers().collect();
-        // Their beats come to nothing.
+        // Their fan-out ticks come to nothing.
         let armed = channel.fan_out.armed_count();
         (0..armed).for_each(|_| self.timers.note_stale());
         for number in numbers {
@@ -57,8 +57,8 @@ impl ChannelManager {
     }
 
     /// Sends a group all that it has not been sent, and takes in who joins at
-    /// that `beat`; where it is sent out of turn, everybody.
-    fn send_group(&mut self, now: Time, id: ChannelId, number: GroupId, beat: Option<Time>) {
+    /// that `tick_at`; where it is sent out of turn, everybody.
+    fn send_group(&mut self, now: Time, id: ChannelId, number: GroupId, tick_at: Option<Time>) {
         let now_unix_ms = self.unix_ms(now);
         let Some(channel) = self.channels.get_mut(&id) else {
             return;
@@ -82,7 +82,7 @@ impl ChannelManager {
             sides,
             joining,
             mask,
-        } = group.take_turn(head, beat, recipe.data_type.as_ref());
+        } = group.take_turn(head, tick_at, recipe.data_type.as_ref());
 
         let out = &mut self.to_connections;
         let mut sending = Sending::new(
@@ -130,7 +130,7 @@ impl ChannelManager {
             channel.fan_out.trim();
             channel.fan_out.condense(|run| as_one(run, &recipe));
         }
-        // Some may have to wait for a later beat.
+        // Some may have to wait for a later fan-out tick.
         self.arm(now, id);
     }
 
@@ -164,7 +164,7 @@ impl ChannelManager {
         if group.may_enter(cursor, now, not_before) {
             self.enter_group(id, member, number);
         } else {
-            group.join_at_beat(member, cursor, not_before);
+            group.join_at_tick(member, cursor, not_before);
             subscription.place = Place::Joining { group: number };
         }
         self.arm(now, id);
@@ -204,14 +204,14 @@ impl ChannelManager {
     }
 
     /// Sees to it that every group of a channel that has something coming has
-    /// its beat.
+    /// its fan-out tick.
     pub(super) fn arm(&mut self, now: Time, id: ChannelId) {
         let Some(channel) = self.channels.get_mut(&id) else {
             return;
         };
         for (group, at) in channel.fan_out.arm(now) {
-            let beat = Due::Beat { channel: id, group };
-            self.timers.add(at, beat);
+            let tick_at = Due::FanOutTick { channel: id, group };
+            self.timers.add(at, tick_at);
         }
     }
 
