@@ -11,8 +11,8 @@
 //! the connection is closed, as it is when it reads nothing for too long.
 
 mod backlog;
-mod behind;
 mod check;
+mod conflation;
 mod congestion;
 mod connection;
 mod deliver;
@@ -283,7 +283,7 @@ impl ConnectionManager {
         {
             self.spare.push(buffer);
         }
-        if connection.behind.is_some()
+        if connection.conflation.is_some()
             && connection.outbox.waiting() <= self.settings.slow_readers.resume_at_bytes
         {
             self.catch_up(now, key);
@@ -452,7 +452,7 @@ impl ConnectionManager {
             return;
         }
         connection.closing = Some(why);
-        connection.behind = None;
+        connection.conflation = None;
         if connection.login != Login::NotTried {
             self.to_channels.push_back(ToChannels::Closed {
                 key,

@@ -37,7 +37,7 @@ impl ConnectionManager {
                 key.slot
             );
             hold!(
-                connection.behind.is_none() || connection.closing.is_none(),
+                connection.conflation.is_none() || connection.closing.is_none(),
                 "slot {} is merged for although it is being closed",
                 key.slot
             );

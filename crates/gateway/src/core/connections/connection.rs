@@ -10,7 +10,7 @@ use crate::core::ids::{ConnId, ConnKey, Peer};
 use crate::core::settings::{ConnectionSettings, Fsm, FsmState};
 
 use super::backlog::Backlog;
-use super::behind::Behind;
+use super::conflation::ConflationBuffer;
 use super::congestion::{Pause, ReadControl};
 use super::outbox::Outbox;
 use super::recorder::Recorder;
@@ -47,7 +47,7 @@ pub(super) struct Connection {
     pub(super) decoder: FrameDecoder,
     pub(super) outbox: Outbox,
     /// It reads slowly: what it has not been sent.
-    pub(super) behind: Option<Box<Behind>>,
+    pub(super) conflation: Option<Box<ConflationBuffer>>,
     pub(super) closing: Option<CloseReason>,
     /// It stands in the list of those with something to write.
     pub(super) listed: bool,
@@ -118,7 +118,7 @@ impl Connection {
             state: fsm(settings, peer).start(),
             decoder: FrameDecoder::new(settings.frames),
             outbox: Outbox::default(),
-            behind: None,
+            conflation: None,
             closing: None,
             listed: false,
             refused: 0,

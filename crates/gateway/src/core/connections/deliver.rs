@@ -9,7 +9,7 @@ use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer};
 
 use super::ConnectionManager;
-use super::behind::Merged;
+use super::conflation::Merged;
 use super::connection::{Login, fsm};
 use super::groups::Placed;
 use super::outbox::{Parts, SHARED_FROM_BYTES, whole};
@@ -142,11 +142,11 @@ impl ConnectionManager {
     fn forget(&mut self, id: ConnId, channel: ChannelId) {
         if let Some(&slot) = self.by_id.get(&id)
             && let Some(connection) = self.table.at_mut(slot)
-            && let Some(behind) = &mut connection.behind
+            && let Some(conflation) = &mut connection.conflation
         {
-            behind.forget(channel);
-            if behind.is_empty() {
-                connection.behind = None;
+            conflation.forget(channel);
+            if conflation.is_empty() {
+                connection.conflation = None;
             }
         }
     }
@@ -221,9 +221,11 @@ impl ConnectionManager {
             return;
         }
         let limit = self.settings.slow_readers.merge_from_bytes;
-        let is_behind = match &connection.behind {
+        let is_behind = match &connection.conflation {
             None => connection.outbox.waiting() > limit,
-            Some(behind) => connection.outbox.waiting() > limit || behind.has(window.channel),
+            Some(conflation) => {
+                connection.outbox.waiting() > limit || conflation.has(window.channel)
+            }
         };
         if !is_behind {
             self.queue(now, slot, &prepared.copied, &window.value, &prepared.shared);
@@ -234,16 +236,16 @@ impl ConnectionManager {
         }
         let counters = &mut self.counters.peers[connection.peer.index()];
         counters.updates_merged += 1;
-        if connection.behind.is_none() {
+        if connection.conflation.is_none() {
             counters.slow_readers += 1;
             self.events.push(Event::SlowReader(member.id));
         }
-        let behind = connection.behind.get_or_insert_with(Box::default);
+        let conflation = connection.conflation.get_or_insert_with(Box::default);
         self.scratch.clear();
         for part in &prepared.value {
             self.scratch.extend_from_slice(&window.value[part.clone()]);
         }
-        behind.merge(
+        conflation.merge(
             window.channel,
             &window.type_url,
             &self.scratch,
@@ -260,14 +262,14 @@ impl ConnectionManager {
             let Some(connection) = self.table.get_mut(key) else {
                 return;
             };
-            let Some(behind) = &mut connection.behind else {
+            let Some(conflation) = &mut connection.conflation else {
                 return;
             };
             if connection.outbox.waiting() > limit {
                 return;
             }
-            let Some((channel, merged)) = behind.pop() else {
-                connection.behind = None;
+            let Some((channel, merged)) = conflation.pop() else {
+                connection.conflation = None;
                 return;
             };
             let Some(id) = connection.id else {

@@ -16,7 +16,7 @@ const ENVELOPE_BYTES: usize = 512;
 
 /// All channels that one reader is behind in.
 #[derive(Debug, Default)]
-pub(super) struct Behind {
+pub(super) struct ConflationBuffer {
     /// What was merged of each; nothing where it grew too large, so that the
     /// whole state has to come instead.
     channels: BTreeMap<ChannelId, Option<Merged>>,
@@ -37,7 +37,7 @@ pub(super) struct Merged {
 #[derive(Debug, PartialEq, Eq)]
 struct Overflow;
 
-impl Behind {
+impl ConflationBuffer {
     pub(super) fn has(&self, channel: ChannelId) -> bool {
         self.channels.contains_key(&channel)
     }
