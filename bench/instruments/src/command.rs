@@ -30,7 +30,7 @@ impl Place {
         }
     }
 
-    /// What `lagometer --pin` calls it: near end first.
+    /// What `lagometer --pin` calls it: local end first.
     pub(crate) const fn pin(self) -> &'static str {
         match self {
             Self::Same => "0,0",

@@ -3,7 +3,7 @@
 //! Connected sockets, one message on its way, no check of what comes, no clock
 //! but one look every few hundred echoes, and the calls go straight to the
 //! kernel, past the C library. Two threads of one process, as ours when it
-//! starts its own far end.
+//! starts its own remote end.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;

@@ -4,7 +4,7 @@
 //! the players, cut by their numbers: what a player does follows from the seed
 //! and its number, so that who plays it changes nothing. Game servers that
 //! simulate a part of the world each may be workers' too, cut likewise. Workers
-//! reach the coordinator over the control conversation of
+//! reach the coordinator over the control connection of
 //! `lagometer-remote`: both prove that they know the same secret, and the worker
 //! learns how far apart their clocks are. The run's time is the coordinator's;
 //! a worker's is set right by that, so that the stamps of servers and the

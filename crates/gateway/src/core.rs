@@ -88,7 +88,7 @@
 //! - **Counters** are plain numbers to be copied out at any time; **events** are
 //!   data for a log ([`Event::severity`], `Display`), bounded in number.
 //! - **Shutting down**: stop accepting, [`ConnectionManager::close_all`], drive on
-//!   until every connection is closed or timeout ends.
+//!   until every connection is closed or the time allowed is over.
 
 mod arena;
 mod budget;

@@ -2,7 +2,7 @@
 //! speed.
 //!
 //! Each has a local end, which measures, and a remote end, which answers and is a
-//! [`Service`](lagometer_far::Service) of the remote end's server. Alone, an
+//! [`Service`](lagometer_remote::Service) of the remote end's server. Alone, an
 //! instrument starts a remote end of its own and measures that.
 //!
 //! - [`echo`]: messages there and back

@@ -175,7 +175,7 @@ pub(crate) struct ShapeArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// The command for the client host, and its arguments. The addresses are in
-    /// its environment: `LAGOMETER_LOCAL`, `LAGOMETER_REMOTE`, and with `_V6`
+    /// its environment: `LAGOMETER_NEAR`, `LAGOMETER_FAR`, and with `_V6`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lagometer_far::{Accepted, Far, Job, Refusal, Registry, Service, Session};
+//! use lagometer_remote::{Accepted, Remote, Job, Refusal, Registry, Service, Session};
 //! use serde_json::{Value, json};
 //!
 //! /// Answers with what it was told.
@@ -29,10 +29,10 @@
 //! impl Job for Idle {}
 //!
 //! let registry = Registry::new().with(Parrot);
-//! let far = Far::own(registry)?; // or Far::connect("host:7711", &secret)
-//! let job = far.open("parrot", &json!({ "say": "hello" }))?;
+//! let remote = Remote::own(registry)?; // or Remote::connect("host:7711", &secret)
+//! let job = remote.open("parrot", &json!({ "say": "hello" }))?;
 //! assert_eq!(job.reply()["say"], "hello");
-//! # Ok::<(), lagometer_far::Error>(())
+//! # Ok::<(), lagometer_remote::Error>(())
 //! ```
 //!
 //! # Map

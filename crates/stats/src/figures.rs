@@ -231,7 +231,7 @@ fn over_intended(sorted_rtts: &[u64], lost: u64) -> CensoredQuantiles {
     CensoredQuantiles::of_sorted_nanos(Population::Intended, sorted_rtts, lost)
 }
 
-/// The delays to the far end and back, where its arrivals are known.
+/// The delays to the remote end and back, where its arrivals are known.
 fn one_way(
     runs: &[Vec<MessageRecord>],
     intended: u64,

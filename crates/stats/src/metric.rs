@@ -25,7 +25,7 @@ pub enum Metric {
     /// A statistic of the round trip from the intended send, in milliseconds.
     /// A lost message counts as one that never ends.
     Rtt(Statistic),
-    /// A statistic of the one-way delay to the far end, in milliseconds. A
+    /// A statistic of the one-way delay to the remote end, in milliseconds. A
     /// message that never got there counts as one that takes forever.
     Up(Statistic),
     /// A statistic of the one-way delay of the echoes that set out, in

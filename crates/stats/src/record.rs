@@ -16,14 +16,14 @@ pub struct MessageRecord {
     pub intended: Time,
     /// When the transport took it.
     pub accepted: Option<Time>,
-    /// When the far end's application received it.
+    /// When the remote end's application received it.
     pub arrived: Option<Time>,
     /// When its echo reached the client's application. `None` once the run
     /// and its grace period are over: the message is lost.
     pub returned: Option<Time>,
     /// Whether the transport refused it at least once.
     pub refused: bool,
-    /// How long it lay complete at the far end and its echo at the client,
+    /// How long it lay complete at the remote end and its echo at the client,
     /// kept back only because an earlier message was missing. `None` where
     /// the transport cannot tell.
     pub blocked: Option<Duration>,
@@ -57,7 +57,7 @@ impl MessageRecord {
         Some(self.returned?.since(self.accepted?))
     }
 
-    /// The one-way delay to the far end, from the intended send time.
+    /// The one-way delay to the remote end, from the intended send time.
     #[must_use]
     pub fn up(&self) -> Option<Duration> {
         self.arrived.map(|arrived| arrived.since(self.intended))

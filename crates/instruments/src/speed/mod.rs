@@ -9,21 +9,21 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use lagometer_far::{Far, Registry};
+//! use lagometer_remote::{Remote, Registry};
 //! use lagometer_instruments::speed::{LanePlan, Plan, SpeedService, measure};
 //!
-//! let far = Far::own(Registry::new().with(SpeedService))?;
+//! let remote = Remote::own(Registry::new().with(SpeedService))?;
 //! let plan = Plan {
 //!     duration: Duration::from_millis(200),
 //!     ..Plan::default()
 //! };
 //! let lane = LanePlan::resolve("kcp", &serde_json::Map::new()).unwrap();
-//! let found = measure(&far, &plan, &lane, &mut |_| {}, &Default::default());
+//! let found = measure(&remote, &plan, &lane, &mut |_| {}, &Default::default());
 //! assert_eq!(found.failure, None);
 //! let bulk = found.bulk.unwrap();
 //! assert!(bulk.received_bytes > 0);
 //! assert_eq!((bulk.damaged, bulk.loss_pct), (0, 0.0));
-//! # Ok::<(), lagometer_far::Error>(())
+//! # Ok::<(), lagometer_remote::Error>(())
 //! ```
 
 mod datagrams;

@@ -10,7 +10,7 @@ use super::{Placement, Quantiles};
 pub struct Echo {
     /// `udp` or `tcp`.
     pub transport: String,
-    /// The far end's address; `own` where the near end started it itself.
+    /// The remote end's address; `own` where the local end started it itself.
     pub far: String,
     /// Payload of a message and of its echo, in bytes.
     pub size_bytes: u32,

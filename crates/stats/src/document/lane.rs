@@ -37,11 +37,11 @@ pub struct Lane {
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_raw_ms: Option<Quantiles>,
-    /// One-way delay to the far end, from the intended send time, of all
-    /// intended messages; absent where the far end's arrivals are not known.
+    /// One-way delay to the remote end, from the intended send time, of all
+    /// intended messages; absent where the remote end's arrivals are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_ms: Option<CensoredQuantiles>,
-    /// One-way delay of the echo, of all messages that reached the far end.
+    /// One-way delay of the echo, of all messages that reached the remote end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down_ms: Option<CensoredQuantiles>,
     /// Head-of-line blocking, where the transport can tell.
@@ -167,7 +167,7 @@ pub enum Population {
     /// All that were meant to be sent; a lost one is infinitely late.
     #[default]
     Intended,
-    /// All that reached the far end; one whose echo was lost is infinitely
+    /// All that reached the remote end; one whose echo was lost is infinitely
     /// late.
     Arrived,
     /// Those whose echo came back and no others, as documents of

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct Placement {
     /// In a few words: `same core`, `cross core`, `left to the scheduler`.
     pub name: String,
-    /// The near end's processor; absent where it was left to the scheduler.
+    /// The local end's processor; absent where it was left to the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_cpu: Option<u32>,
-    /// The far end's processor; absent where it was left to the scheduler of
+    /// The remote end's processor; absent where it was left to the scheduler of
     /// its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_cpu: Option<u32>,
@@ -30,10 +30,10 @@ pub struct Placement {
 pub struct PlacementTrial {
     /// In a few words.
     pub name: String,
-    /// The near end's processor.
+    /// The local end's processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_cpu: Option<u32>,
-    /// The far end's processor.
+    /// The remote end's processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_cpu: Option<u32>,
     /// What it gave: echoes each second for a latency, megabits each second

@@ -8,7 +8,7 @@ use super::{Placement, Quantiles};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
-    /// The far end's address; `own` where the near end started it itself.
+    /// The remote end's address; `own` where the local end started it itself.
     pub far: String,
     /// TCP's congestion control, as the system names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

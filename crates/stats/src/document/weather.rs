@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Weather {
-    /// From the client to the far end.
+    /// From the client to the remote end.
     pub up: DirectionWeather,
-    /// From the far end to the client.
+    /// From the remote end to the client.
     pub down: DirectionWeather,
 }
 
