@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 
 use lagometer_transport::ByteStream;
+use lagometer_units::Time;
 use thiserror::Error;
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::handshake::MidHandshake;
@@ -37,8 +38,8 @@ pub enum CarrierError {
 
 /// Moves what waits to be sent into `stream`, as far as there is room, and
 /// says how many bytes that were. Sending them is the caller's.
-pub fn fill(stream: &mut impl ByteStream, outbox: &mut Outbox) -> usize {
-    let taken = stream.write(outbox.pending());
+pub fn fill(stream: &mut impl ByteStream, now: Time, outbox: &mut Outbox) -> usize {
+    let taken = stream.write(now, outbox.pending());
     outbox.sent(taken);
     taken
 }

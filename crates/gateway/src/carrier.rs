@@ -45,7 +45,7 @@ pub fn fill(
     let mut taken = 0;
     let mut writing = Writing::Done;
     for slice in side.output(key) {
-        let written = stream.write(slice);
+        let written = stream.write(now, slice);
         taken += written;
         if written < slice.len() {
             writing = Writing::Blocked;

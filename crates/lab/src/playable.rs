@@ -129,16 +129,7 @@ fn socket_names() -> impl Iterator<Item = &'static str> {
 
 #[cfg(not(target_os = "linux"))]
 fn socket_names() -> impl Iterator<Item = &'static str> {
-    [
-        "tcp-cubic",
-        "tcp-bbr",
-        "tcp-reno",
-        "udt-dgram",
-        "udt-stream",
-        "udt-epoll",
-        "srt",
-    ]
-    .into_iter()
+    ["udt-dgram", "udt-stream", "udt-epoll", "srt"].into_iter()
 }
 
 #[cfg(target_os = "linux")]
@@ -154,9 +145,7 @@ fn over_sockets(
         BadSocketSpec::UnknownPreset { name } => {
             NotPlayable::NotHere(format!("{name} is not part of this build"))
         }
-        virtual_only @ BadSocketSpec::VirtualOnly { .. } => {
-            NotPlayable::NotHere(virtual_only.to_string())
-        }
+        renamed @ BadSocketSpec::Renamed { .. } => NotPlayable::NotHere(renamed.to_string()),
     })?;
     if let Err(lacks) = spec.available() {
         return Err(NotPlayable::NotHere(lacks.to_string()));

@@ -174,7 +174,10 @@ fn find(lane: &str, asked: &OwnLane, testbed: Testbed) -> Result<Found, ResolveE
     if !known.contains(&asked.transport.as_str()) {
         return Err(ResolveError::UnknownTransport {
             name: asked.transport.clone(),
-            suggestion: suggest(&asked.transport, &known),
+            suggestion: match lagometer_transport::new_name(&asked.transport) {
+                Some(name) => format!("it is now called `{name}`"),
+                None => suggest(&asked.transport, &known),
+            },
         });
     }
     let bad = |why: String| ResolveError::BadSettings {

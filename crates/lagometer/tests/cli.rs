@@ -81,7 +81,7 @@ fn the_document_fits_the_schema() {
     )
     .unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    let document = document(&["--lanes", "udp,kcp,tcp-smoltcp,quic"]);
+    let document = document(&["--lanes", "udp,kcp,tcp-cubic,quic"]);
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator
         .iter_errors(&document)

@@ -35,7 +35,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--every", "fast"], "fast"),
         (&["--lanes", "upd"], "no such transport"),
         (&["--lanes", "kcp,kcp"], "named twice"),
-        (&["--lanes", "tcp-smoltcp"], "cannot go over a socket"),
+        (&["--lanes", "tcp-smoltcp"], "now called `tcp-cubic`"),
         (&["--lanes", "kcp", "--set", "kcp.mtu=1"], "mtu"),
         (
             &["--lanes", "kcp", "--set", "enet.mtu=1"],

@@ -2,7 +2,6 @@
 
 use crate::spec::SocketSpec;
 use crate::srt;
-use crate::tcp;
 use crate::transport::SocketTransport;
 use crate::udt;
 
@@ -24,21 +23,6 @@ pub fn presets() -> &'static [SocketPreset] {
 }
 
 const PRESETS: &[SocketPreset] = &[
-    SocketPreset {
-        name: "tcp-cubic",
-        about: "the kernel's TCP with CUBIC, no delay: what most servers speak",
-        spec: || checked(tcp::Settings::with("cubic")),
-    },
-    SocketPreset {
-        name: "tcp-bbr",
-        about: "the kernel's TCP with BBR, which heeds the path's rate rather than its losses",
-        spec: || checked(tcp::Settings::with("bbr")),
-    },
-    SocketPreset {
-        name: "tcp-reno",
-        about: "the kernel's TCP with Reno, the textbook's congestion control",
-        spec: || checked(tcp::Settings::with("reno")),
-    },
     SocketPreset {
         name: "udt",
         about: "UDT's stream, everything as the library has it: what it was made for, bulk",

@@ -28,7 +28,6 @@
 //! - `tcp`: the kernel's own TCP
 //! - [`udt`]: UDT, where the feature of that name brings it
 //! - [`srt`]: SRT, where the feature of that name brings it
-//! - `framing`: messages on a stream
 //! - `transport`, `spec`, `catalogue`: settings, and what is made of them
 //! - `mid_page_buffer`: memory that the kernel is fast to fill and to read
 //! - `sleep`: waiting for a file
@@ -43,7 +42,6 @@
 mod catalogue;
 mod connection;
 mod endpoint_connection;
-mod framing;
 mod mid_page_buffer;
 mod sleep;
 mod spec;

@@ -6,8 +6,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 
 use lagometer_transport::{
-    BadSetting, BadSpec, BoxedEndpoint, Carrier, Spec, TransportProperties,
-    presets as endpoint_presets, with_overrides,
+    BadSetting, BadSpec, BoxedEndpoint, Carrier, Spec, TransportProperties, with_overrides,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -15,6 +14,7 @@ use thiserror::Error;
 use crate::catalogue::presets;
 use crate::connection::BoxedConnection;
 use crate::endpoint_connection::EndpointConnection;
+use crate::tcp;
 use crate::transport::{Opening, SocketTransport, Unavailable};
 use crate::udp::{Options, Socket};
 
@@ -31,13 +31,13 @@ pub enum BadSocketSpec {
         /// The name that was given.
         name: String,
     },
-    /// The transport makes whole IP packets, for virtual time.
-    #[error(
-        "{name} makes its own IP packets and runs in virtual time only; tcp-cubic, tcp-bbr and tcp-reno are the kernel's"
-    )]
-    VirtualOnly {
-        /// The preset.
+    /// The preset has another name now.
+    #[error("transport `{name}` is now called `{new_name}`")]
+    Renamed {
+        /// The name that was given.
         name: String,
+        /// The name it has.
+        new_name: &'static str,
     },
     /// The settings of the preset cannot be changed like this.
     #[error(transparent)]
@@ -55,38 +55,28 @@ impl SocketSpec {
         Ok(Self(Arc::new(settings)))
     }
 
-    /// An endpoint over UDP. Nothing where its datagrams are whole IP packets
-    /// ([`Carrier::Ip`]), which a socket does not carry.
-    #[must_use]
-    pub fn over_udp(spec: Spec) -> Option<Self> {
-        (spec.carrier() == Carrier::Udp).then(|| Self(Arc::new(OverUdp(spec))))
-    }
-
     /// The preset called `name`, of this crate or of the crate `transport`,
     /// with the settings in `overrides` put in place of its own. Tables
-    /// within are merged likewise.
+    /// within are merged likewise. TCP is the kernel's here.
     ///
     /// # Errors
     ///
-    /// [`BadSocketSpec`] when there is no such preset, when it cannot run
-    /// over sockets, and when a setting is unknown, of the wrong kind or out
-    /// of range; it is then named.
+    /// [`BadSocketSpec`] when there is no such preset, and when a setting is
+    /// unknown, of the wrong kind or out of range; it is then named.
     pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSocketSpec> {
         if let Some(preset) = presets().iter().find(|preset| preset.name == name) {
             return Ok((preset.spec)().0.with(overrides)?);
         }
-        if !endpoint_presets().iter().any(|preset| preset.name == name) {
-            return Err(BadSocketSpec::UnknownPreset {
-                name: name.to_owned(),
-            });
+        if let Some(settings) = tcp::Settings::preset(name) {
+            return Ok(Self::new(with_overrides(&settings, overrides)?)?);
         }
         let spec = Spec::resolve(name, overrides).map_err(|error| match error {
             BadSpec::BadSetting(bad) => BadSocketSpec::BadSetting(bad),
             BadSpec::UnknownPreset { name, .. } => BadSocketSpec::UnknownPreset { name },
+            BadSpec::Renamed { name, new_name } => BadSocketSpec::Renamed { name, new_name },
         })?;
-        Self::over_udp(spec).ok_or_else(|| BadSocketSpec::VirtualOnly {
-            name: name.to_owned(),
-        })
+        debug_assert_eq!(spec.carrier(), Carrier::Udp, "{name} fits a UDP socket");
+        Ok(Self(Arc::new(OverUdp(spec))))
     }
 
     /// The transport's name, as in `kcp`; its presets share it.

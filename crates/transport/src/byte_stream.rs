@@ -13,13 +13,13 @@ use crate::{Carrier, State};
 pub trait ByteStream {
     /// Takes as many of `bytes` as there is room for and says how many that
     /// were. They leave with [`send`](Self::send).
-    fn write(&mut self, bytes: &[u8]) -> usize;
+    fn write(&mut self, now: Time, bytes: &[u8]) -> usize;
 
     /// Sends what was written, as far as the peer and the path permit it.
     fn send(&mut self, now: Time, output: &mut dyn FnMut(&[u8]));
 
     /// Hands what has arrived in order to `take`, piece by piece, and forgets
-    /// it.
+    /// it. What that makes ready to be sent leaves with the next call.
     fn read(&mut self, take: &mut dyn FnMut(&[u8]));
 
     /// Takes in a datagram from the wire. Whatever it holds, nothing panics

@@ -1,6 +1,6 @@
 //! The presets: every transport there is, with settings that have a name.
 
-use crate::{Spec, Transport, enet, kcp, quic, renet, tcp_smoltcp, udp, udp_redundant, webrtc};
+use crate::{Spec, Transport, enet, kcp, quic, renet, tcp, udp, udp_redundant, webrtc};
 
 /// A named choice of a transport and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -100,14 +100,24 @@ const PRESETS: &[Preset] = &[
         spec: || checked(enet::Settings::UNRELIABLE),
     },
     Preset {
-        name: "tcp-smoltcp",
-        about: "a stand-in for TCP in virtual time: smoltcp with CUBIC, no delay",
-        spec: || checked(tcp_smoltcp::Settings::CUBIC),
+        name: "tcp-cubic",
+        about: "Linux's TCP with CUBIC, no delay: what most servers speak",
+        spec: || checked(tcp::Settings::with("cubic")),
     },
     Preset {
-        name: "tcp-smoltcp-reno",
-        about: "a stand-in for TCP in virtual time: smoltcp with Reno, no delay",
-        spec: || checked(tcp_smoltcp::Settings::RENO),
+        name: "tcp-bbr",
+        about: "Linux's TCP with BBR, which heeds the path's rate rather than its losses",
+        spec: || checked(tcp::Settings::with("bbr")),
+    },
+    Preset {
+        name: "tcp-reno",
+        about: "Linux's TCP with Reno, the textbook's congestion control",
+        spec: || checked(tcp::Settings::with("reno")),
+    },
+    Preset {
+        name: "tcp-game",
+        about: "Linux's TCP set up for small messages: BBR, thin-stream timeouts, little unsent, given up after 10 s",
+        spec: || checked(tcp::Settings::game()),
     },
     Preset {
         name: "quic",
@@ -145,6 +155,16 @@ const PRESETS: &[Preset] = &[
         spec: || checked(renet::Settings::UNRELIABLE),
     },
 ];
+
+/// What a preset that there once was is called now, if `name` is one's.
+#[must_use]
+pub fn new_name(name: &str) -> Option<&'static str> {
+    match name {
+        "tcp-smoltcp" => Some("tcp-cubic"),
+        "tcp-smoltcp-reno" => Some("tcp-reno"),
+        _ => None,
+    }
+}
 
 /// A preset's settings, which a test holds to their own check.
 fn checked<T: Transport>(settings: T) -> Spec {

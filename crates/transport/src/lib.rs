@@ -14,6 +14,8 @@
 //! [`Messenger`] is what an application needs of a side, whoever drives it.
 //! [`Spec`] is any transport with any settings, found by the name of a
 //! [preset](presets) and changed key by key.
+//!
+//! [`framing`] puts messages on a stream of bytes and cuts it into them again.
 
 mod arrivals;
 mod byte_queue;
@@ -22,6 +24,7 @@ mod catalogue;
 mod endpoint;
 pub mod enet;
 mod entropy;
+pub mod framing;
 mod integrity;
 pub mod kcp;
 mod messenger;
@@ -34,14 +37,14 @@ mod replay_window;
 mod seed;
 mod settings;
 mod spec;
-pub mod tcp_smoltcp;
+pub mod tcp;
 mod transport;
 pub mod udp;
 pub mod udp_redundant;
 pub mod webrtc;
 
 pub use byte_stream::ByteStream;
-pub use catalogue::{Preset, presets};
+pub use catalogue::{Preset, new_name, presets};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
 pub use messenger::Messenger;
 pub use pair::{BoxedEndpoint, Carrier, Pair};

@@ -8,7 +8,7 @@ use lagometer_units::Time;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::catalogue::presets;
+use crate::catalogue::{new_name, presets};
 use crate::settings::with_overrides;
 use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Transport, TransportProperties};
 
@@ -26,6 +26,14 @@ pub enum BadSpec {
         name: String,
         /// The names there are.
         known: String,
+    },
+    /// The preset has another name now.
+    #[error("transport `{name}` is now called `{new_name}`")]
+    Renamed {
+        /// The name that was given.
+        name: String,
+        /// The name it has.
+        new_name: &'static str,
     },
     /// The settings of the preset cannot be changed like this.
     #[error(transparent)]
@@ -57,17 +65,10 @@ impl Spec {
     ///
     /// # Errors
     ///
-    /// [`BadSpec`] when there is no such preset, and when a setting is
+    /// [`BadSpec`] when there is no such preset or no more, and when a setting is
     /// unknown, of the wrong kind or out of range; it is then named.
     pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSpec> {
-        let base = Self::preset(name).ok_or_else(|| BadSpec::UnknownPreset {
-            name: name.to_owned(),
-            known: presets()
-                .iter()
-                .map(|preset| format!("`{}`", preset.name))
-                .collect::<Vec<_>>()
-                .join(", "),
-        })?;
+        let base = Self::preset(name).ok_or_else(|| unknown(name))?;
         Ok(base.with_overrides(overrides)?)
     }
 
@@ -145,6 +146,21 @@ impl Spec {
     #[must_use]
     pub fn server(&self, seed: u64, start: Time) -> BoxedEndpoint {
         self.pair(seed, start).server
+    }
+}
+
+fn unknown(name: &str) -> BadSpec {
+    let name = name.to_owned();
+    if let Some(new_name) = new_name(&name) {
+        return BadSpec::Renamed { name, new_name };
+    }
+    let known: Vec<_> = presets()
+        .iter()
+        .map(|preset| format!("`{}`", preset.name))
+        .collect();
+    BadSpec::UnknownPreset {
+        name,
+        known: known.join(", "),
     }
 }
 

@@ -74,7 +74,7 @@ fn by_streams(settings: &Settings) -> Vec<Sent> {
             streams[to].read(&mut |_| {});
         } else if write == Some(now) {
             let (_, side, message) = writes.next().expect("it was peeked at");
-            assert_eq!(streams[side].write(&message), message.len());
+            assert_eq!(streams[side].write(now, &message), message.len());
             streams[side].send(now, &mut |bytes| posted.push((side, bytes.to_vec())));
         } else {
             for side in 0..2 {

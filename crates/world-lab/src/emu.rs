@@ -5,6 +5,7 @@
 //! Until everybody is in, links are calm; then the weather begins, the same
 //! that each player meets in virtual time.
 
+use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -39,6 +40,18 @@ pub enum EmuError {
     /// The hosts or the road between them.
     #[error(transparent)]
     Network(#[from] Error),
+    /// The hosts' kernel cannot be given a congestion control.
+    #[error(
+        "the emulated hosts cannot use the congestion control `{name}`: {why}; \
+         `sudo modprobe tcp_{name}` loads it where the kernel has it"
+    )]
+    CongestionControl {
+        /// Its name.
+        name: &'static str,
+        /// What the system says.
+        #[source]
+        why: io::Error,
+    },
     /// The course of the world broke off.
     #[error(transparent)]
     Play(#[from] PlayError),
@@ -74,7 +87,8 @@ pub struct Emulated {
 }
 
 impl Landscape {
-    /// Makes the hosts and a calm road for each player.
+    /// Makes the hosts, whose TCP is that of `transport`, and a calm road for
+    /// each player.
     ///
     /// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before
     /// the process has a second thread.
@@ -83,15 +97,26 @@ impl Landscape {
     ///
     /// What the system refuses; [`Error::TooManyLanes`] for more players than
     /// there are addresses.
-    pub fn build(scenario: &Scenario, profile: &Profile) -> Result<Self, EmuError> {
+    pub fn build(
+        scenario: &Scenario,
+        profile: &Profile,
+        transport: PlayerTransport,
+    ) -> Result<Self, EmuError> {
         let lanes = (0..scenario.players)
             .map(|player| LaneSetup {
                 name: format!("player {player}"),
                 link: player_link(profile, scenario.seed, player, Time::MAX),
             })
             .collect();
+        let network = Network::start(&Settings::default(), Clock::start(), lanes)?;
+        if let Some(name) = transport.congestion_control() {
+            for host in [network.local(), network.remote()] {
+                Emulator::on(host, move || use_congestion_control(name))
+                    .map_err(|why| EmuError::CongestionControl { name, why })?;
+            }
+        }
         Ok(Self {
-            network: Network::start(&Settings::default(), Clock::start(), lanes)?,
+            network,
             profile: profile.clone(),
             seed: scenario.seed,
             players: scenario.players,
@@ -175,7 +200,9 @@ impl Roads for Emulator {
         };
         let tcp = || Self::on(local, move || tcp_on_its_way(local_v4, to));
         match self.transport {
-            PlayerTransport::Tcp => tcp().map(Wire::Tcp),
+            PlayerTransport::TcpCubic | PlayerTransport::TcpBbr | PlayerTransport::TcpReno => {
+                tcp().map(Wire::Tcp)
+            }
             PlayerTransport::WebSocket => tcp().map(Wire::WebSocket),
             PlayerTransport::Kcp => kcp(StreamProfile::KcpGo),
             PlayerTransport::KcpTuned => kcp(StreamProfile::Tuned),
@@ -226,6 +253,17 @@ fn way<'a>(lanes: impl Iterator<Item = &'a WayAudit> + Clone) -> WorldWay {
         full_share: Some(full / packets),
         wait_ms: Some(1e3 * waited.as_secs_f64() / packets),
     }
+}
+
+/// Lets sockets that are made from now on in the calling thread's namespace use
+/// this congestion control.
+fn use_congestion_control(name: &str) -> io::Result<()> {
+    const SETTING: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+    // It may be read-only where it is right already.
+    if fs::read_to_string(SETTING)?.trim() == name {
+        return Ok(());
+    }
+    fs::write(SETTING, name)
 }
 
 /// A TCP connection that may still be on its way: a player that waits would

@@ -227,7 +227,7 @@ fn a_narrow_road_is_what_bends() {
     let played = |players| {
         let cell = Cell {
             scenario: scenario("single", players, 3),
-            transport: PlayerTransport::Tcp,
+            transport: PlayerTransport::TcpCubic,
             network: "narrow".to_owned(),
             profile: Profile::from_text("narrow.toml", narrow).unwrap(),
         };

@@ -147,7 +147,7 @@ impl Carrier {
                 Ok(all_went)
             }
             Self::Kcp(conversation) => {
-                if fill(&mut conversation.stream, session.outbox()) > 0 {
+                if fill(&mut conversation.stream, now, session.outbox()) > 0 {
                     conversation.send(now, traffic);
                 }
                 // Room comes with datagrams and deadlines, not with the socket.

@@ -2,7 +2,7 @@
 
 use lagometer_socket::{SocketSpec, presets as socket_presets};
 use lagometer_stats::{Lane, TransportProperties, figures};
-use lagometer_transport::{BadSpec, Spec, presets};
+use lagometer_transport::{BadSpec, Spec, new_name, tcp};
 use lagometer_units::Size;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -48,11 +48,13 @@ pub enum BadLane {
         /// The presets there are.
         known: String,
     },
-    /// The transport carries whole IP packets, which take an emulated network.
-    #[error("lane `{name}`: carries IP packets of its own and cannot go over a socket; use `tcp`")]
-    NotOverUdp {
-        /// The lane.
+    /// The preset has another name now.
+    #[error("lane `{name}`: it is now called `{new_name}`")]
+    Renamed {
+        /// The name that was given.
         name: String,
+        /// The name it has.
+        new_name: &'static str,
     },
     /// The messages asked for are larger than the transport takes.
     #[error("--chunk {chunk}: lane `{name}` takes messages of up to {most}")]
@@ -82,12 +84,14 @@ impl LanePlan {
     ///
     /// [`BadLane`] when there is no such transport or setting.
     pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadLane> {
-        let preset = presets().iter().any(|preset| preset.name == name);
-        let congestion = name.strip_prefix("tcp-").filter(|_| !preset);
-        let is_word = |name: &str| {
-            (1..16).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        };
-        let lane_transport = if name == "tcp" || congestion.is_some_and(is_word) {
+        if let Some(new_name) = new_name(name) {
+            let name = name.to_owned();
+            return Err(BadLane::Renamed { name, new_name });
+        }
+        let congestion = name
+            .strip_prefix("tcp-")
+            .filter(|word| is_congestion_control(name, word));
+        let lane_transport = if name == "tcp" || congestion.is_some() {
             if let Some(key) = overrides.keys().next() {
                 return Err(BadLane::Setting {
                     name: name.to_owned(),
@@ -101,11 +105,6 @@ impl LanePlan {
             LaneTransport::Sided(spec)
         } else {
             let spec = Spec::resolve(name, overrides).map_err(|error| bad_spec(name, error))?;
-            if spec.carrier() != lagometer_transport::Carrier::Udp {
-                return Err(BadLane::NotOverUdp {
-                    name: name.to_owned(),
-                });
-            }
             LaneTransport::Endpoint(spec)
         };
         Ok(Self {
@@ -247,9 +246,19 @@ fn told(parity: lagometer_transport::TransportProperties) -> TransportProperties
     }
 }
 
+/// Whether the lane `name`, of which `word` follows `tcp-`, is the kernel's TCP
+/// with nothing set but the congestion control `word`, rather than a preset.
+fn is_congestion_control(name: &str, word: &str) -> bool {
+    let is_word =
+        (1..16).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let preset = tcp::Settings::preset(name);
+    is_word && preset.is_none_or(|preset| preset.congestion_control == word)
+}
+
 /// The transport called `name` that owns its sockets, if there is one.
 fn own_sockets(name: &str, overrides: &Map<String, Value>) -> Result<Option<SocketSpec>, BadLane> {
-    if !socket_presets().iter().any(|preset| preset.name == name) {
+    let owns_sockets = socket_presets().iter().any(|preset| preset.name == name);
+    if !owns_sockets && tcp::Settings::preset(name).is_none() {
         return Ok(None);
     }
     let fault = |why: String| BadLane::Setting {
@@ -265,6 +274,7 @@ fn bad_spec(name: &str, error: BadSpec) -> BadLane {
     let name = name.to_owned();
     match error {
         BadSpec::UnknownPreset { known, .. } => BadLane::Unknown { name, known },
+        BadSpec::Renamed { new_name, .. } => BadLane::Renamed { name, new_name },
         BadSpec::BadSetting(why) => BadLane::Setting {
             name,
             why: why.to_string(),
@@ -281,15 +291,10 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_over_udp_is_a_lane_and_carries_at_least_a_number() {
-        for preset in presets() {
-            match resolve(preset.name) {
-                Ok(lane) => assert!(lane.chunk_bytes() >= 8, "{}", preset.name),
-                Err(why) => assert!(
-                    matches!(why, BadLane::NotOverUdp { .. }) && preset.name.starts_with("tcp-"),
-                    "{why}"
-                ),
-            }
+    fn every_preset_is_a_lane_and_carries_at_least_a_number() {
+        for preset in lagometer_transport::presets() {
+            let lane = resolve(preset.name).unwrap();
+            assert!(lane.chunk_bytes() >= 8, "{}", preset.name);
         }
         assert_eq!(resolve("kcp").unwrap().chunk_bytes(), 1376);
         assert_eq!(resolve("kcp").unwrap().header_bytes(), 24);

@@ -1,5 +1,9 @@
 //! One host of a lane: an endpoint, the socket buffer in front of it, and the
 //! game's tick where there is one.
+//!
+//! A game with a tick looks after its endpoint at its ticks alone. TCP is the
+//! kernel's, which looks after it at every event; the game then only reads and
+//! writes at its ticks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,6 +17,8 @@ pub(super) struct Host {
     inbox: VecDeque<Vec<u8>>,
     deadline: Option<Time>,
     tick: Option<Tick>,
+    /// The endpoint is looked after whatever the tick.
+    is_in_kernel: bool,
 }
 
 /// The instants at which a game looks after its endpoint.
@@ -23,10 +29,12 @@ struct Tick {
 }
 
 impl Host {
-    /// A host whose endpoint is pumped at every event, or, with a tick, only
-    /// every so often from `phase` on.
+    /// A host whose application acts at every event, or, with a tick, only
+    /// every so often from `phase` on. So is its endpoint looked after, unless
+    /// the kernel does that.
     pub(super) fn new(
         endpoint: Box<dyn Endpoint + Send>,
+        is_in_kernel: bool,
         tick: Option<Duration>,
         phase: Duration,
     ) -> Self {
@@ -39,30 +47,33 @@ impl Host {
             inbox: VecDeque::new(),
             deadline: Some(Time::ZERO),
             tick,
+            is_in_kernel,
         }
     }
 
     /// When the host must next be looked after, given when its application
     /// next wants to act.
     pub(super) fn next_wake(&self, application: Option<Time>) -> Option<Time> {
-        if let Some(tick) = self.tick {
-            return Some(tick.next);
-        }
-        match (self.deadline, application) {
-            (Some(deadline), Some(application)) => Some(deadline.min(application)),
-            (deadline, application) => deadline.or(application),
-        }
+        let application = self.tick.map_or(application, |tick| Some(tick.next));
+        let endpoint = self.deadline.filter(|_| self.is_watched());
+        [endpoint, application].into_iter().flatten().min()
     }
 
     /// Whether there is something to do at `now`. With a tick that is at the
-    /// tick and at no other time.
+    /// tick and, unless the kernel has the endpoint, at no other time.
     pub(super) fn is_due(&self, now: Time, application: Option<Time>) -> bool {
-        match self.tick {
-            Some(tick) => tick.next <= now,
-            None => {
-                !self.inbox.is_empty() || self.next_wake(application).is_some_and(|at| at <= now)
-            }
-        }
+        let has_arrivals = self.is_watched() && !self.inbox.is_empty();
+        has_arrivals || self.next_wake(application).is_some_and(|at| at <= now)
+    }
+
+    /// Whether the application may act at `now`.
+    pub(super) fn is_application_awake(&self, now: Time) -> bool {
+        self.tick.is_none_or(|tick| tick.next <= now)
+    }
+
+    /// Whether the endpoint is looked after at every event.
+    const fn is_watched(&self) -> bool {
+        self.is_in_kernel || self.tick.is_none()
     }
 
     /// Puts a datagram into the socket buffer.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use lagometer_link::{Arrival, Direction, Fate, Link};
-use lagometer_transport::{Carrier, Spec, State};
+use lagometer_transport::{Carrier, Spec, State, tcp};
 use lagometer_units::Time;
 
 use super::host::Host;
@@ -48,14 +48,16 @@ impl SimLane {
         // The remote end's tick falls in the middle of the client's, as two
         // machines' ticks have no reason to agree.
         let server_phase = tick.unwrap_or_default() / 2;
+        let carrier = spec.carrier();
+        let is_in_kernel = carrier == Carrier::Ip;
         Self {
             now: Time::ZERO,
-            carrier: spec.carrier(),
+            carrier,
             reliable: spec.properties().reliable,
             link,
             in_flight: InFlight::default(),
-            client: Host::new(pair.client, tick, Duration::ZERO),
-            server: Host::new(pair.server, tick, server_phase),
+            client: Host::new(pair.client, is_in_kernel, tick, Duration::ZERO),
+            server: Host::new(pair.server, is_in_kernel, tick, server_phase),
             echo_client: EchoClient::new(
                 plan.workload,
                 payload,
@@ -181,8 +183,10 @@ impl SimLane {
             self.in_flight.recycle(spent);
         }
         host.handle_deadline(now);
+        let is_awake = host.is_application_awake(now);
         loop {
             let busy = match direction {
+                _ if !is_awake => false,
                 Direction::Up => self.echo_client.turn(now, &mut *self.client.endpoint),
                 Direction::Down => self.echo_server.turn(now, &mut *self.server.endpoint),
             };
@@ -233,10 +237,21 @@ impl SimLane {
                 self.count_drop(reason.name());
                 self.in_flight.recycle(datagram);
             }
-            Fate::Refused { .. } => {
+            Fate::Refused { mtu_bytes } => {
                 self.count_drop("refused");
+                self.refuse(direction, &datagram, mtu_bytes);
                 self.in_flight.recycle(datagram);
             }
+        }
+    }
+
+    /// Says to a sender that heeds it that a packet was too large for the link.
+    fn refuse(&mut self, direction: Direction, packet: &[u8], mtu_bytes: u64) {
+        if self.carrier == Carrier::Ip
+            && let Some(answer) = tcp::packet_too_big(packet, mtu_bytes)
+        {
+            self.in_flight
+                .push(self.now, direction.opposite(), false, answer);
         }
     }
 

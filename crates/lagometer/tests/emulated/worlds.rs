@@ -34,7 +34,7 @@ fn players_reach_their_gateway_over_links_of_their_own() {
     };
     let folder = tempfile::tempdir().unwrap();
     let scenario = file(folder.path(), "small.toml", SMALL_WORLD);
-    let transports = ["tcp", "kcp", "kcp-tuned", "websocket"];
+    let transports = ["tcp-cubic", "tcp-reno", "kcp", "kcp-tuned", "websocket"];
     let output = run(&[
         "world",
         &scenario,

@@ -136,7 +136,7 @@ mod tests {
             "quic",
             "quic-datagram",
             "udp",
-            "tcp-smoltcp",
+            "tcp",
             "renet",
             "webrtc",
             "enet",

@@ -5,15 +5,16 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use lagometer_transport::framing::{Cutter, LENGTH_BYTES, write};
 use lagometer_transport::{Closed, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use socket2::SockRef;
 
 use super::settings::Settings;
 use crate::connection::{Counters, SocketConnection};
-use crate::framing::{Cutter, LENGTH_BYTES, write};
 use crate::sleep;
 
 /// One side of a lane over the kernel's TCP.
@@ -277,6 +278,10 @@ fn prepare(stream: &TcpStream, settings: &Settings) -> io::Result<()> {
     let buffer = settings.send_buffer.bytes() as usize;
     if buffer > 0 {
         sockopt::set_socket_send_buffer_size(stream, buffer)?;
+    }
+    let mark = settings.not_sent_low_water.bytes() as u32;
+    if mark > 0 {
+        SockRef::from(stream).set_tcp_notsent_lowat(mark)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use lagometer_transport::framing::{Cutter, write};
 use lagometer_transport::{Closed, Message, Messenger, Refused, State};
 use lagometer_udt::{Error, Kind, Library, Mode, Order, Poll, Socket};
 use lagometer_units::Time;
@@ -14,8 +15,8 @@ use lagometer_units::Time;
 use super::inbox::Inbox;
 use super::settings::{Settings, Waiting};
 use crate::connection::{Counters, SocketConnection};
-use crate::framing::{Cutter, write};
 use crate::sleep;
+use lagometer_transport::framing::{Cutter, write};
 
 /// One side of a lane over UDT.
 #[derive(Debug)]

@@ -4,12 +4,12 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use lagometer_transport::framing::LENGTH_BYTES;
 use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::BoxedConnection;
-use crate::framing::LENGTH_BYTES;
 use crate::transport::{Opening, SocketTransport, Unavailable};
 
 /// How UDT is used.

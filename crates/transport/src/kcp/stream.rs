@@ -223,7 +223,7 @@ impl Stream {
 impl ByteStream for Stream {
     /// As with kcp-go, a session takes all of a write or nothing; but no more
     /// than 65,540 bytes.
-    fn write(&mut self, bytes: &[u8]) -> usize {
+    fn write(&mut self, _now: Time, bytes: &[u8]) -> usize {
         let mut taken = 0;
         let is_session = self.session.is_some();
         let of_one_write = if is_session {
@@ -346,7 +346,7 @@ mod tests {
             let side = || Stream::new(7, profile, Time::ZERO);
             let mut sides = [side(), side()];
             let bytes: Vec<u8> = (0..20_000_u32).map(|n| n as u8).collect();
-            assert_eq!(sides[0].write(&bytes), bytes.len());
+            assert_eq!(sides[0].write(Time::ZERO, &bytes), bytes.len());
             assert_eq!(carry(&mut sides, 20_000, 5), bytes, "{profile:?}");
         }
     }
@@ -356,15 +356,18 @@ mod tests {
         let mut side = Stream::new(7, StreamProfile::Tuned, Time::ZERO);
         let segment = side.segment_bytes;
         let bytes = vec![0; segment * 300];
-        assert_eq!(side.write(&bytes), segment * 256);
-        assert_eq!(side.write(&bytes), 0);
+        assert_eq!(side.write(Time::ZERO, &bytes), segment * 256);
+        assert_eq!(side.write(Time::ZERO, &bytes), 0);
     }
 
     #[test]
     fn a_kcp_go_session_takes_one_frame_whole_and_then_none_while_its_window_is_full() {
         let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
-        assert_eq!(side.write(&vec![0; 100_000]), LONGEST_WRITE_BYTES);
-        assert_eq!(side.write(&[0; 1]), 0);
+        assert_eq!(
+            side.write(Time::ZERO, &vec![0; 100_000]),
+            LONGEST_WRITE_BYTES
+        );
+        assert_eq!(side.write(Time::ZERO, &[0; 1]), 0);
     }
 
     #[test]
@@ -372,7 +375,7 @@ mod tests {
         let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
         assert_eq!(side.next_deadline(Time::ZERO), Some(Time::ZERO));
         side.tick(Time::ZERO, &mut |_| {});
-        side.write(b"x");
+        side.write(Time::ZERO, b"x");
         let deadlines = [1, 20, 60, 99].map(|ms| side.next_deadline(Time::from_millis(ms)));
         assert_eq!(deadlines, [Some(Time::from_millis(100)); 4]);
     }
@@ -380,7 +383,7 @@ mod tests {
     #[test]
     fn only_what_can_be_a_beginning_opens_a_conversation() {
         let mut side = Stream::new(0x0102_0304, StreamProfile::Tuned, Time::ZERO);
-        side.write(b"x");
+        side.write(Time::ZERO, b"x");
         let mut datagrams = Vec::new();
         side.send(Time::ZERO, &mut |datagram| {
             datagrams.push(datagram.to_vec());
@@ -407,7 +410,7 @@ mod tests {
         let accept = || Stream::with_clock(7, &Config::kcp_go(), Time::ZERO, 0xdead_beef);
         let acknowledge = |side: &mut Stream, timestamp: u32| {
             side.tick(Time::ZERO, &mut |_| {});
-            side.write(b"x");
+            side.write(Time::ZERO, b"x");
             side.send(Time::ZERO, &mut |_| {});
             let header = super::super::Header {
                 conversation: 7,
@@ -433,7 +436,7 @@ mod tests {
         let mut right = Vec::new();
         for guess_ms in (0..20_000).step_by(50) {
             let mut side = Stream::with_clock(7, &Config::kcp_go(), Time::ZERO, 0xdead_0000);
-            side.write(b"x");
+            side.write(Time::ZERO, b"x");
             let mut sent = 0;
             for ms in (0..20_000).step_by(10) {
                 side.tick(Time::from_millis(ms), &mut |_| sent += 1);

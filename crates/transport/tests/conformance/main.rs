@@ -143,8 +143,10 @@ presets! {
     enet_tutorial = "enet-tutorial",
     enet_no_throttle = "enet-no-throttle",
     enet_unreliable = "enet-unreliable",
-    tcp_smoltcp = "tcp-smoltcp",
-    tcp_smoltcp_reno = "tcp-smoltcp-reno",
+    tcp_cubic = "tcp-cubic",
+    tcp_bbr = "tcp-bbr",
+    tcp_reno = "tcp-reno",
+    tcp_game = "tcp-game",
     quic = "quic",
     quic_streams = "quic-streams",
     quic_datagram = "quic-datagram",
@@ -163,9 +165,10 @@ suite!(
     r#"{ "flush_on_send": false, "tick": "33 ms" }"#
 );
 suite!(
-    tcp_smoltcp_small,
-    "tcp-smoltcp",
-    r#"{ "mtu": "576 B", "receive_buffer": "16 KiB" }"#
+    tcp_held_back,
+    "tcp-cubic",
+    r#"{ "send_buffer": "200 KB", "not_sent_low_water": "100 KB", "max_message": "8 KiB",
+         "quick_ack": false, "thin_linear_timeouts": true }"#
 );
 suite!(udp_redundant_once, "udp-redundant", r#"{ "copies": 0 }"#);
 

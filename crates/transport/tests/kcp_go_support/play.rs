@@ -106,7 +106,8 @@ impl Play<'_> {
     /// Writes what there is room for, each write being followed by a flush.
     fn write(&mut self, side: usize, now: u64) {
         while let Some(bytes) = self.sides[side].blocked.pop_front() {
-            if self.sides[side].stream.write(&bytes) == 0 {
+            let time = at(self.script, now);
+            if self.sides[side].stream.write(time, &bytes) == 0 {
                 self.sides[side].blocked.push_front(bytes);
                 return;
             }

@@ -5,34 +5,30 @@ use lagometer_client::{Outbox, Session};
 use lagometer_gateway::carrier::{self as gateways, Reading, Writing};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_transport::kcp::{Stream, StreamProfile};
-use lagometer_transport::tcp_smoltcp::{Connection, Settings};
+use lagometer_transport::tcp::{Algorithm, Stream as Tcp, StreamOptions};
 use lagometer_transport::{ByteStream, State};
-use lagometer_units::{Size, Time};
+use lagometer_units::Time;
 use lagometer_world::Peer;
 
 use super::socket::SimSocket;
 use crate::PlayerTransport;
 
-/// What each side's kernel holds of a TCP connection: as much as the gateway's
-/// server lets its kernel hold unsent, and a window that no player fills.
-const TCP: Settings = Settings {
-    send_buffer: Size(128 << 10),
-    receive_buffer: Size(64 << 10),
-    ..Settings::CUBIC
-};
+/// What the gateway's server lets its kernel hold unsent, as its settings file has
+/// it where nothing is set (`tcp.unsent_at_most`).
+const UNSENT_AT_MOST: u32 = 128 << 10;
 
 /// The player's end.
 pub(super) enum Local {
-    Tcp(Box<Connection>),
+    Tcp(Box<Tcp>),
     Kcp(Box<Stream>),
-    WebSocket(Box<peers::WebSocketCarrier<SimSocket<Connection>>>),
+    WebSocket(Box<peers::WebSocketCarrier<SimSocket<Tcp>>>),
 }
 
 /// The gateway's end.
 pub(super) enum Remote {
-    Tcp(Box<Connection>),
+    Tcp(Box<Tcp>),
     Kcp(Box<Stream>),
-    WebSocket(Box<gateways::WebSocketCarrier<SimSocket<Connection>>>),
+    WebSocket(Box<gateways::WebSocketCarrier<SimSocket<Tcp>>>),
 }
 
 /// Both ends of a connection that begins at `now`. `number` is the
@@ -47,22 +43,41 @@ pub(super) fn pair(
     number: u32,
     now: Time,
 ) -> Result<(Local, Remote), CarrierError> {
-    let client = || Connection::client(&TCP, seed, now);
-    let server = || Connection::server(&TCP, seed, now);
+    let options = |congestion_control| StreamOptions {
+        congestion_control,
+        no_delay: true,
+        not_sent_low_water: None,
+    };
+    let client = |control| Tcp::client(options(control), seed, now);
+    let server = |control| {
+        let not_sent_low_water = Some(UNSENT_AT_MOST);
+        let options = StreamOptions {
+            not_sent_low_water,
+            ..options(control)
+        };
+        Tcp::server(options, seed, now)
+    };
+    let tcp = |control| {
+        (
+            Local::Tcp(Box::new(client(control))),
+            Remote::Tcp(Box::new(server(control))),
+        )
+    };
     let conversation = |profile| {
         let side = || Box::new(Stream::new(number, profile, now));
         (Local::Kcp(side()), Remote::Kcp(side()))
     };
     Ok(match transport {
-        PlayerTransport::Tcp => (
-            Local::Tcp(Box::new(client())),
-            Remote::Tcp(Box::new(server())),
-        ),
+        PlayerTransport::TcpCubic => tcp(Algorithm::Cubic),
+        PlayerTransport::TcpBbr => tcp(Algorithm::Bbr),
+        PlayerTransport::TcpReno => tcp(Algorithm::Reno),
         PlayerTransport::Kcp => conversation(StreamProfile::KcpGo),
         PlayerTransport::KcpTuned => conversation(StreamProfile::Tuned),
         PlayerTransport::WebSocket => {
-            let local = peers::WebSocketCarrier::connect(SimSocket::new(client()), "gateway")?;
-            let remote = gateways::WebSocketCarrier::accept(SimSocket::new(server()));
+            let [client, server] = [client(Algorithm::Cubic), server(Algorithm::Cubic)];
+            let client = SimSocket::new(client, now);
+            let local = peers::WebSocketCarrier::connect(client, "gateway")?;
+            let remote = gateways::WebSocketCarrier::accept(SimSocket::new(server, now));
             (
                 Local::WebSocket(Box::new(local)),
                 Remote::WebSocket(Box::new(remote)),
@@ -83,7 +98,12 @@ impl Local {
 
     /// Hands what has arrived to the player. Why there will be no more, if
     /// there will not.
-    pub(super) fn read(&mut self, session: &mut Session, peer: &mut Peer) -> Result<u64, String> {
+    pub(super) fn read(
+        &mut self,
+        now: Time,
+        session: &mut Session,
+        peer: &mut Peer,
+    ) -> Result<u64, String> {
         let mut bytes_read = 0;
         let mut received = Ok(());
         let mut take = |bytes: &[u8]| {
@@ -96,6 +116,10 @@ impl Local {
             Self::Tcp(stream) => stream.read(&mut take),
             Self::Kcp(stream) => stream.read(&mut take),
             Self::WebSocket(carrier) => {
+                // Reading may make it write.
+                if let Some(socket) = carrier.stream_mut() {
+                    socket.now = now;
+                }
                 while carrier.read(&mut take).map_err(|error| error.to_string())? {}
             }
         }
@@ -108,11 +132,14 @@ impl Local {
     }
 
     /// Moves what the player has to say into the stream.
-    pub(super) fn write(&mut self, outbox: &mut Outbox) -> Result<u64, String> {
+    pub(super) fn write(&mut self, now: Time, outbox: &mut Outbox) -> Result<u64, String> {
         let taken = match self {
-            Self::Tcp(stream) => peers::fill(&mut **stream, outbox),
-            Self::Kcp(stream) => peers::fill(&mut **stream, outbox),
+            Self::Tcp(stream) => peers::fill(&mut **stream, now, outbox),
+            Self::Kcp(stream) => peers::fill(&mut **stream, now, outbox),
             Self::WebSocket(carrier) => {
+                if let Some(socket) = carrier.stream_mut() {
+                    socket.now = now;
+                }
                 let before = outbox.pending().len();
                 carrier.write(outbox).map_err(|error| error.to_string())?;
                 before - outbox.pending().len()
@@ -150,6 +177,9 @@ impl Remote {
             Self::Tcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
             Self::Kcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
             Self::WebSocket(carrier) => loop {
+                if let Some(socket) = carrier.stream_mut() {
+                    socket.now = now;
+                }
                 match carrier.read_once(|bytes| side.receive(now, key, bytes)).0 {
                     Reading::More => {}
                     Reading::Done => break,
@@ -175,7 +205,12 @@ impl Remote {
         let (bytes, writing) = match self {
             Self::Tcp(stream) => gateways::fill(&mut **stream, now, side, key),
             Self::Kcp(stream) => gateways::fill(&mut **stream, now, side, key),
-            Self::WebSocket(carrier) => return (true, carrier.write(now, side, key, scratch)),
+            Self::WebSocket(carrier) => {
+                if let Some(socket) = carrier.stream_mut() {
+                    socket.now = now;
+                }
+                return (true, carrier.write(now, side, key, scratch));
+            }
         };
         (bytes > 0, writing)
     }

@@ -138,7 +138,7 @@ impl Road {
         peer: &mut Peer,
         weather: &mut Weather<'_>,
     ) -> Result<(u64, u64), String> {
-        let read = self.local.read(session, peer)?;
+        let read = self.local.read(weather.now, session, peer)?;
         let said = self.write_player(session.outbox(), weather)?;
         Ok((read, said))
     }
@@ -149,7 +149,7 @@ impl Road {
         outbox: &mut Outbox,
         weather: &mut Weather<'_>,
     ) -> Result<u64, String> {
-        let said = self.local.write(outbox)?;
+        let said = self.local.write(weather.now, outbox)?;
         if said > 0 || self.local.speaks_by_itself() {
             self.send(Direction::Up, weather);
         }
@@ -379,14 +379,14 @@ mod tests {
 
     #[test]
     fn what_a_paused_player_sends_waits_until_it_is_resumed() {
-        for transport in [PlayerTransport::Tcp, PlayerTransport::Kcp] {
+        for transport in [PlayerTransport::TcpCubic, PlayerTransport::Kcp] {
             let mut alone = Alone::new(transport);
             alone.pass(Duration::from_secs(1));
             // The beginning of a frame.
             let sent = [&b"CH\0\xff\0"[..], &[0; 200]].concat();
             alone.road.is_paused = true;
             let stream = alone.road.local.stream().unwrap();
-            assert_eq!(stream.write(&sent), sent.len());
+            assert_eq!(stream.write(alone.now, &sent), sent.len());
             alone.pass(Duration::from_secs(1));
             assert_eq!(alone.received(), 0, "{transport:?}");
             alone.road.is_paused = false;

@@ -3,20 +3,24 @@
 use std::io::{self, ErrorKind, Read, Write};
 
 use lagometer_transport::{ByteStream, State};
+use lagometer_units::Time;
 
 /// A [`ByteStream`] that can be read from and written to.
 #[derive(Debug)]
 pub(super) struct SimSocket<B> {
     pub(super) stream: B,
+    /// When what is written now is written.
+    pub(super) now: Time,
     arrived: Vec<u8>,
     /// Where in `arrived` the unread begins.
     read_bytes: usize,
 }
 
 impl<B: ByteStream> SimSocket<B> {
-    pub(super) const fn new(stream: B) -> Self {
+    pub(super) const fn new(stream: B, now: Time) -> Self {
         Self {
             stream,
+            now,
             arrived: Vec::new(),
             read_bytes: 0,
         }
@@ -48,7 +52,7 @@ impl<B: ByteStream> Read for SimSocket<B> {
 
 impl<B: ByteStream> Write for SimSocket<B> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.stream.write(bytes) {
+        match self.stream.write(self.now, bytes) {
             0 if !bytes.is_empty() => Err(ErrorKind::WouldBlock.into()),
             taken => Ok(taken),
         }

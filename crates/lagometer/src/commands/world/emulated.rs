@@ -62,7 +62,7 @@ fn play(cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
         scenario.join_every,
         scenario.duration
     );
-    let landscape = Landscape::build(scenario, &cell.profile).map_err(failure)?;
+    let landscape = Landscape::build(scenario, &cell.profile, cell.transport).map_err(failure)?;
     let (scheme, space) = (cell.transport.scheme(), scenario.space);
     let own = landscape
         .remote()
@@ -90,6 +90,8 @@ fn play(cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
 fn failure(error: EmuError) -> Failure {
     match error {
         EmuError::Network(error) => emulated::failure(error),
-        EmuError::Play(error) => Failure::Environment(error.to_string()),
+        error @ (EmuError::CongestionControl { .. } | EmuError::Play(_)) => {
+            Failure::Environment(error.to_string())
+        }
     }
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use lagometer_stats::Warning;
 use lagometer_world::Scenario;
 use lagometer_world_lab::PlayerTransport;
 use lagometer_world_lab::matrix::{Cell, Found, play_all};
@@ -57,7 +56,7 @@ pub(super) fn cells(
 /// The transports asked for; TCP where none is.
 pub(super) fn transports(arguments: &WorldArguments) -> Vec<PlayerTransport> {
     match arguments.transport.as_slice() {
-        [] => vec![PlayerTransport::Tcp],
+        [] => vec![PlayerTransport::TcpCubic],
         asked => asked.to_vec(),
     }
 }
@@ -107,24 +106,8 @@ pub(super) fn simulate(
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some("sim".to_owned());
     document.partial = found.iter().any(|found| found.partial);
-    let is_tcp = |transport| !matches!(transport, PlayerTransport::Kcp | PlayerTransport::KcpTuned);
-    if cells.iter().any(|cell| is_tcp(cell.transport)) {
-        document.warnings.push(stand_in());
-    }
     let worlds = found.into_iter().map(|found| found.world).collect();
     finish(scenario, arguments, document, worlds)
-}
-
-/// What is to be known of TCP, and so of WebSocket, in virtual time.
-fn stand_in() -> Warning {
-    Warning {
-        what: "TCP in virtual time is a stand-in.".to_owned(),
-        why: "It is smoltcp's: a lost last segment waits a second, where Linux sends it again \
-              after two round trips, and one hole is repaired in each round trip. On lossy \
-              networks its tail is longer than a kernel's."
-            .to_owned(),
-        mend: "play with `--testbed emu` for the kernel's own".to_owned(),
-    }
 }
 
 fn told_players(players: &[u32]) -> String {

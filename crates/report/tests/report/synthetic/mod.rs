@@ -124,9 +124,9 @@ pub(crate) const LANES: [Rule; 14] = [
         ..PLAIN
     },
     Rule {
-        name: "tcp-smoltcp",
-        transport: "tcp-smoltcp",
-        library: "smoltcp 0.14.0",
+        name: "tcp-cubic",
+        transport: "tcp",
+        library: "lagometer-tcp 0.1.0",
         rto_ms: 260.0,
         window: 60,
         header_bytes: 52,

@@ -1,23 +1,24 @@
 //! Messages on a stream: each with its length in front, 4 bytes,
-//! little-endian.
+//! little-endian. Every transport that carries a stream, the kernel's among
+//! them, carries messages so.
 
 use std::collections::VecDeque;
 
 use thiserror::Error;
 
 /// Bytes in front of a message.
-pub(crate) const LENGTH_BYTES: usize = 4;
+pub const LENGTH_BYTES: usize = 4;
 
-/// Writes `message` and its length to the end of `stream`.
-pub(crate) fn write(message: &[u8], stream: &mut VecDeque<u8>) {
-    // The caller has seen to it that the length fits.
+/// Writes `message` and its length to the end of `stream`. The caller has seen to
+/// it that the length fits 32 bits.
+pub fn write(message: &[u8], stream: &mut VecDeque<u8>) {
     stream.extend((message.len() as u32).to_le_bytes());
     stream.extend(message);
 }
 
 /// Cuts a stream into messages again.
 #[derive(Debug)]
-pub(crate) struct Cutter {
+pub struct Cutter {
     limit_bytes: usize,
     stream: VecDeque<u8>,
 }
@@ -25,14 +26,16 @@ pub(crate) struct Cutter {
 /// The stream is not one of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a message of {announced} bytes was announced, more than the {limit} there may be")]
-pub(crate) struct TooLong {
-    announced: usize,
-    limit: usize,
+pub struct TooLong {
+    /// Bytes the message was announced to have.
+    pub announced: usize,
+    /// Bytes a message may have.
+    pub limit: usize,
 }
 
 impl Cutter {
     /// Cuts messages of at most `limit_bytes`.
-    pub(crate) fn new(limit_bytes: usize) -> Self {
+    pub fn new(limit_bytes: usize) -> Self {
         Self {
             limit_bytes,
             stream: VecDeque::new(),
@@ -40,12 +43,12 @@ impl Cutter {
     }
 
     /// Takes in what came next.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.stream.extend(bytes);
     }
 
     /// Bytes taken in and not yet cut out.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.stream.len()
     }
 
@@ -54,7 +57,7 @@ impl Cutter {
     /// # Errors
     ///
     /// [`TooLong`]; nothing that follows can be told apart then.
-    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
+    pub fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
         let mut length = [0; LENGTH_BYTES];
         if self.stream.len() < LENGTH_BYTES {
             return Ok(None);

@@ -1,0 +1,33 @@
+//! TCP as Linux has it: in virtual time by the engine of the crate
+//! `lagometer-tcp`, over real sockets by the kernel itself, with the same
+//! presets and the same [`Settings`].
+//!
+//! Messages travel on one stream, each behind its length as a 32-bit
+//! little-endian number. Datagrams are whole IPv4 packets with time stamps
+//! (RFC 7323); the engine checks IP's and TCP's checksums itself, and damage
+//! they miss is delivered. What the engine does as the kernel does, and where it
+//! is known to differ, is in the project's `docs/tcp.md`.
+//!
+//! - [`Settings`]: what can be chosen, and the presets
+//! - `endpoint`: messages on a connection, as an [`Endpoint`](crate::Endpoint)
+//! - [`Stream`]: the connection as a stream of bytes
+//! - `host`: a host with one connection, which both are made of
+
+mod endpoint;
+mod host;
+mod settings;
+mod stream;
+
+pub use lagometer_tcp::congestion::Algorithm;
+pub use settings::{Settings, StreamOptions};
+pub use stream::Stream;
+
+/// The ICMP message by which a path says to the sender of `packet` that it takes
+/// at most `mtu_bytes` (RFC 1191, section 4), as if the packet's destination had
+/// sent it; nothing if the packet is none of TCP's.
+#[must_use]
+pub fn packet_too_big(packet: &[u8], mtu_bytes: u64) -> Option<Vec<u8>> {
+    let (header, _) = lagometer_tcp::wire::parse_packet(packet).ok()?;
+    let mtu = u16::try_from(mtu_bytes).unwrap_or(u16::MAX);
+    lagometer_tcp::wire::icmp_too_big(header.destination, packet, mtu)
+}
