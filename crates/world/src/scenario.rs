@@ -77,6 +77,7 @@ pub struct Scenario {
     /// The ground they walk on.
     pub ground: GroundPlan,
     /// How restless they are.
+    #[serde(rename = "temper")]
     pub bot_config: BotConfig,
     /// How characters move.
     #[serde(default)]
