@@ -1,6 +1,8 @@
 //! The command line's words.
 
 mod cluster;
+#[cfg(test)]
+mod documented;
 mod gateway;
 mod instruments;
 mod kernel;
@@ -11,6 +13,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use lagometer_units::{Size, Span};
 use lagometer_world_lab::PlayerTransport;
 
@@ -69,6 +72,24 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// List the built-in networks, experiments and transports
     List(ListArguments),
+    /// Write a completion script for a shell to standard output
+    Completions(CompletionsArguments),
+    /// Write the manual pages of every command into a folder
+    Man(ManArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// Which shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// The folder, as in `~/.local/share/man/man1`; made where there is none
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

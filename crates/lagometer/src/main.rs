@@ -69,5 +69,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Compare(arguments) => commands::compare(&arguments),
         Command::Import(arguments) => commands::import(&arguments),
         Command::List(arguments) => commands::list(&arguments),
+        Command::Completions(arguments) => commands::completions(&arguments),
+        Command::Man(arguments) => commands::man(&arguments),
     }
 }

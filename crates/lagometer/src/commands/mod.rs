@@ -2,6 +2,7 @@
 
 mod agree;
 mod compare;
+mod completions;
 mod doctor;
 mod echo;
 mod emulated;
@@ -23,6 +24,7 @@ mod world;
 
 pub(crate) use agree::agree;
 pub(crate) use compare::compare;
+pub(crate) use completions::{completions, man};
 pub(crate) use doctor::doctor;
 pub(crate) use echo::echo;
 pub(crate) use emulated::{acquire_permission, failure as emulation_failure};

@@ -1,0 +1,113 @@
+//! Every command line of the documentation, parsed by the real definitions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use super::{Cli, with_two_dashes};
+
+/// What begins a command line of ours, in a document.
+const BEGINNINGS: [&str; 3] = [
+    "lagometer ",
+    "cargo run --release -- ",
+    "target/release/lagometer ",
+];
+
+/// What ends it: the rest is another program's.
+const ENDS: [&str; 8] = ["|", ">", "2>", "&&", "&", ";", "||", "<"];
+
+#[test]
+fn every_command_line_in_the_documents_is_one_that_this_program_takes() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for path in documents() {
+        for line in command_lines(&fs::read_to_string(&path).unwrap()) {
+            seen += 1;
+            if let Some(why) = refusal(&line) {
+                wrong.push(format!("{}: {line}: {why}", path.display()));
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} command lines were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Why the program would not take the line, if it would not.
+fn refusal(line: &str) -> Option<String> {
+    let Some(words) = shlex::split(line) else {
+        return Some("its quotes do not close".to_owned());
+    };
+    let words = words
+        .into_iter()
+        .take_while(|word| !ENDS.contains(&word.as_str()))
+        .map(Into::into);
+    let error = Cli::try_parse_from(with_two_dashes(words)).err()?;
+    let asked_for = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    );
+    (!asked_for).then(|| {
+        error
+            .to_string()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    })
+}
+
+/// The documents that a user reads.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = vec![root.join("README.md")];
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The command lines of ours in the fenced blocks of a document.
+fn command_lines(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut is_fenced = false;
+    let mut pending = String::new();
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            is_fenced = !is_fenced;
+            continue;
+        }
+        if !is_fenced {
+            continue;
+        }
+        pending.push_str(line.trim_start_matches("$ "));
+        if let Some(whole) = pending.strip_suffix('\\') {
+            pending = whole.to_owned();
+            continue;
+        }
+        let whole = std::mem::take(&mut pending);
+        if let Some(beginning) = BEGINNINGS.iter().find(|it| whole.starts_with(*it)) {
+            lines.push(format!("lagometer {}", &whole[beginning.len()..]));
+        }
+    }
+    lines
+}
+
+#[test]
+fn continued_lines_and_other_programs_are_told_apart() {
+    let text = "```sh\n# first\nlagometer run \\\n  --seed 1\nls\n```\nlagometer no fence\n";
+    assert_eq!(command_lines(text), ["lagometer run --seed 1"]);
+    assert_eq!(refusal("lagometer run --seed 1 | less -R"), None);
+    assert!(refusal("lagometer run --nonesuch").is_some());
+}
