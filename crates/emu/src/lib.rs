@@ -51,7 +51,7 @@ mod worker;
 
 pub use address::{LaneAddresses, MAX_LANES};
 pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
-pub use capture::LogSummary;
+pub use capture::{LogSummary, LoggedPacket, logged_packets};
 pub use clock::Clock;
 pub use error::Error;
 pub use host::Host;
@@ -59,5 +59,5 @@ pub use network::{Device, LaneSetup, Network, Outcome, Settings};
 pub use permission::{Permission, Refusal};
 pub use relay::{Relay, RelayAddresses};
 pub use router::Waiting;
-pub use shape::{Shape, ShapeError, Shaped, VARIABLES};
+pub use shape::{CLIENT, Output, Shape, ShapeError, Shaped, Speaker, TaggedLine, VARIABLES};
 pub use tun::open_tun;

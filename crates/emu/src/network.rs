@@ -37,6 +37,9 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// What the emulator's own errors may be.
     pub band: Band,
+    /// Whether each lane has a client host of its own, so that programs in them
+    /// may use the same ports. Default: one for all.
+    pub local_host_each: bool,
 }
 
 /// What carries packets between hosts and router.
@@ -70,7 +73,8 @@ pub struct Network {
     // Dropped in this order: the router before the hosts whose devices it
     // holds.
     router: Router,
-    local: Host,
+    /// One, or one for each lane.
+    local: Vec<Host>,
     remote: Host,
     /// Where the other ends of virtual Ethernet pairs are.
     _middle: Option<Host>,
@@ -107,6 +111,7 @@ impl Default for Settings {
             device: Device::default(),
             log: None,
             band: Band::default(),
+            local_host_each: false,
         }
     }
 }
@@ -153,7 +158,14 @@ impl Network {
             });
         }
         Permission::acquire()?;
-        let local = Host::new("client host")?;
+        let local_hosts = if settings.local_host_each {
+            lanes.len().max(1)
+        } else {
+            1
+        };
+        let local = (0..local_hosts)
+            .map(|_| Host::new("client host"))
+            .collect::<Result<Vec<_>, _>>()?;
         let remote = Host::new("server host")?;
         let has_tun = match settings.device {
             Device::Any => fs::exists("/dev/net/tun").unwrap_or(false),
@@ -177,14 +189,15 @@ impl Network {
         let ports = (0..=u8::MAX)
             .zip(&lanes)
             .map(|(lane, _)| {
+                let local = host_of(&local, lane);
                 Ok([
-                    port(&local, Side::Local, lane)?,
+                    port(local, Side::Local, lane)?,
                     port(&remote, Side::Remote, lane)?,
                 ])
             })
             .collect::<Result<Vec<_>, Error>>()?;
         for (lane, _) in (0..=u8::MAX).zip(&lanes) {
-            local.await_routes(Side::Local, lane)?;
+            host_of(&local, lane).await_routes(Side::Local, lane)?;
             remote.await_routes(Side::Remote, lane)?;
         }
         let (names, links): (Vec<_>, Vec<_>) =
@@ -253,10 +266,17 @@ impl Network {
         )
     }
 
-    /// The host on this side: the players'.
+    /// The host on this side: the players'; the first lane's where each lane has
+    /// one of its own.
     #[must_use]
-    pub const fn local(&self) -> &Host {
-        &self.local
+    pub fn local(&self) -> &Host {
+        host_of(&self.local, 0)
+    }
+
+    /// The client host of lane number `lane`.
+    #[must_use]
+    pub fn local_of(&self, lane: u8) -> &Host {
+        host_of(&self.local, lane)
     }
 
     /// The host on the other side: the server's.
@@ -280,9 +300,19 @@ impl Network {
     fn counters(&self) -> Result<Vec<[DeviceCounters; 2]>, Error> {
         (0..=u8::MAX)
             .zip(&self.lanes)
-            .map(|(lane, _)| Ok([self.local.counters(lane)?, self.remote.counters(lane)?]))
+            .map(|(lane, _)| {
+                Ok([
+                    self.local_of(lane).counters(lane)?,
+                    self.remote.counters(lane)?,
+                ])
+            })
             .collect()
     }
+}
+
+/// The client host of lane number `lane`: its own, or the only one.
+fn host_of(local: &[Host], lane: u8) -> &Host {
+    local.get(usize::from(lane)).unwrap_or(&local[0])
 }
 
 /// Stops `router` and has the audit made of its counters.

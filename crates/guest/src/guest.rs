@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -13,17 +14,22 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+
 use crate::cache::Kernel;
 use crate::command::end_group;
+use crate::copy::copy_tree;
 use crate::error::{Doing as _, Error};
+use crate::holder::busiest_thread;
+use crate::output::Output;
 use crate::protocol::{
-    BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, Job, OUTSIDE, SHARE_OUTSIDE, STOP, User, heard,
-    next_line,
+    BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, Job, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE,
+    SHARE_OUTSIDE, STOP, Said, User, next_line,
 };
 
 /// What the guest's clock shows when it boots, in seconds since 1970: the
 /// first of January 2026.
-const EPOCH_S: u64 = 1_767_225_600;
+pub const EPOCH_S: u64 = 1_767_225_600;
 /// How often is looked whether a guest is to end.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a guest that was asked to end has for it.
@@ -69,6 +75,10 @@ pub struct Ended {
     /// When, by the guest's clock, since it booted; or the last that was heard
     /// of it.
     pub at: Duration,
+    /// The name of the thread that had the processor when the guest was cut, if
+    /// one had and it can be told: while a thread computes the clock stands
+    /// still.
+    pub busy: Option<String>,
     folder: tempfile::TempDir,
 }
 
@@ -100,13 +110,57 @@ impl Ended {
     pub fn share(&self) -> PathBuf {
         self.folder.path().join(SHARE_OUTSIDE)
     }
+
+    /// Opens a file at the top of the shared folder. Who is in a guest may put
+    /// anything there: what is not a regular file is not opened.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn open_shared(&self, name: &str) -> io::Result<File> {
+        open_regular(&self.share().join(name))
+    }
+
+    /// Whether the files that the job wrote are there: they were asked for, and
+    /// the guest came to its end by itself.
+    #[must_use]
+    pub fn has_kept(&self) -> bool {
+        self.kept().exists()
+    }
+
+    /// Copies the files that the job wrote into `folder`, each under the whole
+    /// path it had. Device files and the like are left out.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, also where nothing was kept.
+    pub fn copy_kept(&self, folder: &Path) -> io::Result<()> {
+        copy_tree(&self.kept(), folder, &[])
+    }
+
+    fn kept(&self) -> PathBuf {
+        self.folder.path().join(OWN_OUTSIDE).join(KEPT)
+    }
+}
+
+/// Opens a file for reading if it is one, and no link to one.
+fn open_regular(path: &Path) -> io::Result<File> {
+    // Not to wait for whoever opens the other end, if it is a pipe.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    Ok(file)
 }
 
 impl Guest<'_> {
     /// Runs the job to its end.
     ///
-    /// `said` is handed every line of the job's standard output and error, with
-    /// the guest's clock. When `stop` becomes true, or at a limit, the job is
+    /// `said` is handed every line of the job's standard output and error. When `stop` becomes true, or at a limit, the job is
     /// asked to end by the file [`STOP`] in the shared folder, and is ended if
     /// it does not.
     ///
@@ -114,12 +168,10 @@ impl Guest<'_> {
     ///
     /// [`Error`]: what the system refuses, and a guest that ended without
     /// saying how, with the kernel's last line.
-    pub fn run(
-        &self,
-        said: &mut dyn FnMut(Duration, &str),
-        stop: &AtomicBool,
-    ) -> Result<Ended, Error> {
+    pub fn run(&self, said: &mut dyn FnMut(&Said<'_>), stop: &AtomicBool) -> Result<Ended, Error> {
         let folder = self.lay_out()?;
+        let own = folder.path().join(OWN_OUTSIDE);
+        let said_there = Output::open(&own.join(OUTPUT)).doing("making a guest's folder")?;
         let mut child = Machine(
             self.command(folder.path())?
                 .spawn()
@@ -127,12 +179,18 @@ impl Guest<'_> {
         );
         let output = child.0.stdout.take();
         let lines = read_lines(output)?;
-        let mut ear = Ear::default();
+        let mut ear = Ear {
+            at: Duration::ZERO,
+            last: VecDeque::new(),
+            output: said_there,
+        };
         let cut = self.attend(&lines, &mut child.0, folder.path(), &mut ear, said, stop)?;
         child.0.wait().doing("waiting for a guest")?;
-        let end = fs::read(folder.path().join(SHARE_OUTSIDE).join(ENDED))
+        ear.listen(said);
+        let end = fs::read(own.join(ENDED))
             .ok()
             .and_then(|bytes| serde_json::from_slice::<End>(&bytes).ok());
+        let (cut, busy) = cut.unzip();
         let (outcome, at) = match (cut, end) {
             (Some(cut), end) => (Outcome::Cut(cut), end.map_or(ear.at, |end| end.at)),
             (None, Some(end)) => (Outcome::Exited(end.code), end.at),
@@ -145,6 +203,7 @@ impl Guest<'_> {
         Ok(Ended {
             outcome,
             at,
+            busy: busy.flatten(),
             folder,
         })
     }
@@ -153,8 +212,9 @@ impl Guest<'_> {
     fn lay_out(&self) -> Result<tempfile::TempDir, Error> {
         const DOING: &str = "making a guest's folder";
         let folder = tempfile::tempdir().doing(DOING)?;
-        fs::create_dir(folder.path().join(SHARE_OUTSIDE)).doing(DOING)?;
-        fs::create_dir(folder.path().join("uml")).doing(DOING)?;
+        for part in [SHARE_OUTSIDE, OWN_OUTSIDE, "uml"] {
+            fs::create_dir(folder.path().join(part)).doing(DOING)?;
+        }
         symlink(self.own_program, folder.path().join(INIT_LINK)).doing(DOING)?;
         let errand = Errand {
             job: self.job.clone(),
@@ -205,21 +265,25 @@ impl Guest<'_> {
         arguments.into_iter().map(OsString::from).collect()
     }
 
-    /// Hears the guest until it has ended; why it was ended, if it was.
+    /// Hears the guest until it has ended; why it was ended, if it was, and what
+    /// took the processor then.
     fn attend(
         &self,
         lines: &Receiver<Vec<u8>>,
         child: &mut Child,
         folder: &Path,
         ear: &mut Ear,
-        said: &mut dyn FnMut(Duration, &str),
+        said: &mut dyn FnMut(&Said<'_>),
         stop: &AtomicBool,
-    ) -> Result<Option<Cut>, Error> {
+    ) -> Result<Option<(Cut, Option<String>)>, Error> {
         let began = Instant::now();
         let mut heard_at = began;
-        let mut cut: Option<(Cut, Instant)> = None;
+        let mut cut: Option<(Cut, Option<String>, Instant)> = None;
         loop {
             let now = Instant::now();
+            if ear.listen(said) {
+                heard_at = now;
+            }
             let why = if stop.load(Ordering::Relaxed) {
                 Some(Cut::Stopped)
             } else if now - began >= self.limits.time {
@@ -227,47 +291,68 @@ impl Guest<'_> {
             } else {
                 (now - heard_at >= self.limits.silence).then_some(Cut::Silence)
             };
-            match (why, cut) {
+            match (why, &cut) {
                 (Some(why), None) => {
-                    cut = Some((why, now));
-                    let waker = folder.join(SHARE_OUTSIDE).join(STOP);
-                    File::create(waker).doing("asking a guest to end")?;
+                    let busy = busiest_thread(&self.kernel.program(), child.id());
+                    cut = Some((why, busy, now));
+                    ask_to_end(folder)?;
                 }
-                (_, Some((_, asked_at))) if now - asked_at >= FAREWELL => end_group(child),
+                (_, Some((.., asked_at))) if now - *asked_at >= FAREWELL => end_group(child),
                 _ => {}
             }
             match lines.recv_timeout(LOOK) {
-                Ok(line) => {
-                    heard_at = now;
-                    ear.take(&line, said);
-                }
+                Ok(line) => ear.take(&line),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        Ok(cut.map(|(why, _)| why))
+        Ok(cut.map(|(why, busy, _)| (why, busy)))
+    }
+}
+
+/// Makes the file by which a job is asked to end. Whatever the job has put in
+/// its place is left as it is, and not followed.
+fn ask_to_end(folder: &Path) -> Result<(), Error> {
+    match File::create_new(folder.join(SHARE_OUTSIDE).join(STOP)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(error).doing("asking a guest to end")
+        }
+        _ => Ok(()),
     }
 }
 
 /// What was heard of a guest.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Ear {
     /// The guest's clock when it last said anything.
     at: Duration,
     /// The kernel's last lines.
     last: VecDeque<String>,
+    /// What the job says.
+    output: Output,
 }
 
 impl Ear {
-    fn take(&mut self, line: &[u8], said: &mut dyn FnMut(Duration, &str)) {
+    /// Hands on what the job has said; whether there was anything.
+    fn listen(&mut self, said: &mut dyn FnMut(&Said<'_>)) -> bool {
+        let mut has_heard = false;
+        while let Some(record) = self.output.next_record() {
+            if let Some(heard) = Said::of_record(&record) {
+                has_heard = true;
+                self.at = heard.at;
+                said(&heard);
+            }
+        }
+        has_heard
+    }
+
+    /// Takes a line from the console, which is the kernel's.
+    fn take(&mut self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
-        let line = line.trim_end_matches(['\r', '\n']);
-        if let Some((at, words)) = heard(line) {
-            self.at = at;
-            said(at, words);
-        } else if !line.trim().is_empty() {
+        let line = line.trim();
+        if !line.is_empty() {
             self.last.truncate(LAST_LINES - 1);
-            self.last.push_front(line.trim().to_owned());
+            self.last.push_front(line.to_owned());
         }
     }
 
@@ -326,21 +411,38 @@ mod tests {
 
     #[test]
     fn the_kernels_panic_is_what_is_said_of_its_end() {
-        let mut ear = Ear::default();
-        let mut words = Vec::new();
+        let folder = tempfile::tempdir().unwrap();
+        let mut ear = Ear {
+            at: Duration::ZERO,
+            last: VecDeque::new(),
+            output: Output::open(&folder.path().join("output")).unwrap(),
+        };
         let lines = [
             "Kernel panic - not syncing: no init\r\n",
-            "@said 2000 hello\r\n",
             "\r\n",
             "CPU: 0 PID: 1\n",
             "reboot: System halted\n",
         ];
         for line in lines {
-            ear.take(line.as_bytes(), &mut |at, line| {
-                words.push((at, line.to_owned()));
-            });
+            ear.take(line.as_bytes());
         }
         assert_eq!(ear.last_line(), "Kernel panic - not syncing: no init");
-        assert_eq!(words, [(Duration::from_micros(2), "hello".to_owned())]);
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_shared_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let share = folder.path().join(SHARE_OUTSIDE);
+        let outside = folder.path().join("outside");
+        fs::create_dir(&share).unwrap();
+        fs::write(&outside, "mine").unwrap();
+        for name in [STOP, "result"] {
+            symlink(&outside, share.join(name)).unwrap();
+        }
+        ask_to_end(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "mine");
+        assert!(open_regular(&share.join("result")).is_err());
+        assert!(open_regular(&share).is_err());
+        assert!(open_regular(&outside).is_ok());
     }
 }

@@ -6,13 +6,20 @@
 //! reaches the machine. The job is the user it is outside and has no
 //! privileges, so it cannot mount the machine's files in another way; in a user
 //! namespace of its own it may have all it wants of the guest's network.
+//!
+//! What the job says is written to a file of the machine that the job cannot
+//! see, and not to the console: writing to a file takes no time by the guest's
+//! clock however slow the machine is, where a console that is full would let the
+//! clock run on.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader, PipeReader, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -23,7 +30,11 @@ use nix::unistd::Pid;
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::protocol::{ENDED, End, Errand, JOB, OUTSIDE, SHARE, SHARE_OUTSIDE, next_line, said};
+use crate::copy::copy_tree;
+use crate::protocol::{
+    ENDED, End, Errand, JOB, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE, SHARE, SHARE_OUTSIDE, Said,
+    Stream, next_line,
+};
 
 /// Where the file system in memory is put together: a folder that every
 /// machine has and of which a guest has no use.
@@ -51,15 +62,16 @@ pub fn init() -> io::Error {
 fn run() -> io::Result<()> {
     let folder = fs::read_link(OUTSIDE)?;
     let errand: Errand = serde_json::from_slice(&fs::read(folder.join(JOB))?)?;
-    let share = folder.join(SHARE_OUTSIDE);
-    make_root(&share)?;
-    let console = File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/console")?;
-    let (from_job, to_us) = io::pipe()?;
-    let started = start(&errand, to_us);
-    let relay = thread::spawn(move || relay(from_job, console));
+    let hidden = make_root(&folder)?;
+    let output = Arc::new(Mutex::new(File::create(hidden.own().join(OUTPUT))?));
+    let (from_output, job_output) = io::pipe()?;
+    let (from_error, job_error) = io::pipe()?;
+    let started = start(&errand, job_output, job_error);
+    let relays =
+        [(Stream::Output, from_output), (Stream::Error, from_error)].map(|(stream, from)| {
+            let output = Arc::clone(&output);
+            thread::spawn(move || relay(stream, from, &output))
+        });
     let code = match started {
         Ok(mut child) => exit_code(child.wait()?),
         Err(error) => {
@@ -67,26 +79,61 @@ fn run() -> io::Result<()> {
             127
         }
     };
-    // Whatever it has left behind, so that nobody holds the pipe.
-    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-    let _ = relay.join();
     let end = End { code, at: clock() };
-    let path = Path::new(SHARE).join(ENDED);
-    let mut file = File::create(path)?;
+    // Whatever it has left behind, so that nobody holds the pipes.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    for relay in relays {
+        let _ = relay.join();
+    }
+    if errand.job.keeps_files {
+        let ours = Path::new(SHARE.trim_start_matches('/'));
+        copy_tree(&hidden.written(), &hidden.own().join(KEPT), &[ours])?;
+    }
+    let mut file = File::create(hidden.own().join(ENDED))?;
     file.write_all(&serde_json::to_vec(&end)?)?;
     file.sync_all()?;
     rustix::fs::sync();
     Ok(())
 }
 
+/// Folders that the job cannot see, held open from before the root was moved.
+struct Hidden {
+    /// Where the first process leaves what is for the machine.
+    own: File,
+    /// What the job wrote.
+    written: File,
+}
+
+impl Hidden {
+    fn own(&self) -> PathBuf {
+        held(&self.own)
+    }
+
+    fn written(&self) -> PathBuf {
+        held(&self.written)
+    }
+}
+
+/// The path to a folder that is held open.
+fn held(folder: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/.", folder.as_raw_fd()))
+}
+
 /// Puts the root together and moves into it.
-fn make_root(share: &Path) -> io::Result<()> {
+fn make_root(folder: &Path) -> io::Result<Hidden> {
     let site = Path::new(SITE);
+    // The folder is known by its path through the root that is left.
+    let (share, own) = (folder.join(SHARE_OUTSIDE), folder.join(OWN_OUTSIDE));
     mount_at("tmpfs", site, Some("mode=755"))?;
     let root = site.join("root");
-    for folder in ["upper", "work", "root"] {
+    for folder in ["upper", "work", "root", "own"] {
         fs::create_dir(site.join(folder))?;
     }
+    mount_host_folder(&own, &site.join("own"))?;
+    let hidden = Hidden {
+        own: File::open(site.join("own"))?,
+        written: File::open(site.join("upper"))?,
+    };
     let layers = format!("lowerdir=/,upperdir={SITE}/upper,workdir={SITE}/work");
     mount_at("overlay", &root, Some(&layers))?;
     for (kind, at) in [("proc", "proc"), ("sysfs", "sys"), ("devtmpfs", "dev")] {
@@ -103,19 +150,28 @@ fn make_root(share: &Path) -> io::Result<()> {
         mount_at(kind, &at, Some(options))?;
     }
     open_devices(&root.join("dev"))?;
+    turn_loopback_on(&root.join("sys"))?;
     let inside = root.join(SHARE.trim_start_matches('/'));
     make_folder(&inside)?;
-    mount(
-        Some("share"),
-        &inside,
-        Some("hostfs"),
-        MsFlags::MS_NOSUID | MsFlags::MS_NODEV,
-        Some(share),
-    )?;
+    mount_host_folder(&share, &inside)?;
     std::env::set_current_dir(&root)?;
     mount(Some("."), "/", None::<&str>, MsFlags::MS_MOVE, None::<&str>)?;
     rustix::process::chroot(".")?;
-    std::env::set_current_dir("/")
+    std::env::set_current_dir("/")?;
+    Ok(hidden)
+}
+
+/// Mounts a folder of the machine, to be written to.
+fn mount_host_folder(folder: &Path, at: &Path) -> io::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("folder"), at, Some("hostfs"), flags, Some(folder))?;
+    Ok(())
+}
+
+/// Programs that talk to each other in the guest expect it.
+fn turn_loopback_on(sys: &Path) -> io::Result<()> {
+    // IFF_UP and IFF_LOOPBACK, as in the kernel's `if.h`.
+    fs::write(sys.join("class/net/lo/flags"), "0x9")
 }
 
 fn mount_at(kind: &str, at: &Path, options: Option<&str>) -> io::Result<()> {
@@ -152,9 +208,8 @@ fn open_devices(dev: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the job as its user and without privileges; what it says goes to
-/// `output`.
-fn start(errand: &Errand, output: io::PipeWriter) -> io::Result<Child> {
+/// Starts the job as its user and without privileges.
+fn start(errand: &Errand, output: io::PipeWriter, error: io::PipeWriter) -> io::Result<Child> {
     let Some((program, arguments)) = errand.job.command.split_first() else {
         return Err(io::Error::other("there is no command"));
     };
@@ -169,7 +224,7 @@ fn start(errand: &Errand, output: io::PipeWriter) -> io::Result<Child> {
             .map(|(key, value)| (key, value)),
     );
     command.stdin(Stdio::null());
-    command.stdout(output.try_clone()?).stderr(output);
+    command.stdout(output).stderr(error);
     command.gid(errand.user.gid).uid(errand.user.uid);
     // Privileges are a thread's, and what it starts inherits them.
     let spawned = thread::spawn(move || {
@@ -197,13 +252,19 @@ fn give_up_privileges() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
-/// Puts what the job says on the console, line by line, with the time.
-fn relay(from: PipeReader, mut console: File) {
+/// Writes down what the job says, line by line, with the time.
+fn relay(stream: Stream, from: PipeReader, output: &Mutex<File>) {
     let mut reader = BufReader::new(from);
     while let Some(line) = next_line(&mut reader) {
-        let line = String::from_utf8_lossy(&line);
-        // There is nowhere to complain of a console.
-        let _ = console.write_all(said(clock(), line.trim_end()).as_bytes());
+        let said = Said {
+            at: clock(),
+            stream,
+            line: line.strip_suffix(b"\n").unwrap_or(&line),
+            is_whole: line.ends_with(b"\n"),
+        };
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        // There is nowhere to complain of a full disk.
+        let _ = output.write_all(&said.record());
     }
 }
 

@@ -15,20 +15,27 @@
 //! - `source`, `tools`: where it comes from and what building it needs
 //! - `build`: from the source to a kernel in the cache
 //! - `cache`: the kernels that are there
-//! - `guest`, `boot`: a guest from outside; `init`: from inside; `protocol`:
-//!   what the two agree on
+//! - `guest`, `boot`: a guest from outside; `output`, `holder`: what its
+//!   programs say, and which of them takes the processor; `init`: a guest from
+//!   inside; `protocol`: what the two agree on; `copy`: files that are kept
 
 #[cfg(target_os = "linux")]
 mod boot;
 mod build;
 mod cache;
 mod command;
+#[cfg(target_os = "linux")]
+mod copy;
 mod edits;
 mod error;
 #[cfg(target_os = "linux")]
 mod guest;
 #[cfg(target_os = "linux")]
+mod holder;
+#[cfg(target_os = "linux")]
 mod init;
+#[cfg(target_os = "linux")]
+mod output;
 #[cfg(target_os = "linux")]
 mod protocol;
 mod recipe;
@@ -41,9 +48,9 @@ pub use build::{Built, Request, Step, build};
 pub use cache::{Cache, Kernel, Record};
 pub use error::Error;
 #[cfg(target_os = "linux")]
-pub use guest::{Cut, Ended, Guest, Limits, Outcome};
+pub use guest::{Cut, EPOCH_S, Ended, Guest, Limits, Outcome};
 #[cfg(target_os = "linux")]
 pub use init::init;
 #[cfg(target_os = "linux")]
-pub use protocol::{BOOT, INIT, Job, SHARE, STOP};
+pub use protocol::{BOOT, INIT, Job, SHARE, STOP, Said, Stream};
 pub use recipe::{DEFAULT_HZ, HZ_CHOICES};

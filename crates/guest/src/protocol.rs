@@ -1,6 +1,7 @@
-//! What a guest and who started it agree on: names of files, and how lines of
-//! the guest's programs are told from the kernel's.
+//! What a guest and who started it agree on: names of files, and how it is
+//! written down what the guest's programs said.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{BufRead, Read as _};
 use std::time::Duration;
@@ -25,8 +26,15 @@ pub(crate) const INIT_LINK: &str = "init";
 pub(crate) const JOB: &str = "job.json";
 /// The shared folder, in the guest's folder.
 pub(crate) const SHARE_OUTSIDE: &str = "share";
-/// How the program ended, in the shared folder.
-pub(crate) const ENDED: &str = ".ended.json";
+/// The folder that the guest's first process writes to and its programs cannot
+/// see, in the guest's folder.
+pub(crate) const OWN_OUTSIDE: &str = "own";
+/// How the program ended, in [`OWN_OUTSIDE`].
+pub(crate) const ENDED: &str = "ended.json";
+/// What the guest's programs said, in [`OWN_OUTSIDE`].
+pub(crate) const OUTPUT: &str = "output";
+/// What they wrote and was kept, in [`OWN_OUTSIDE`].
+pub(crate) const KEPT: &str = "kept";
 
 /// The working directory of the kernel, seen through the machine's `/proc`.
 /// The guest's folder is known by no other name, so that the kernel's command
@@ -36,8 +44,67 @@ pub(crate) const OUTSIDE: &str = "/proc/self/cwd";
 /// The longest line that is taken at once.
 const LINE_BYTES: u64 = 16 << 10;
 
-/// How lines begin that the guest's program said.
-const SAID: &str = "@said ";
+/// What a guest's program said: a line, or a piece of a long one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said<'a> {
+    /// When, by the guest's clock, since it booted.
+    pub at: Duration,
+    /// On which of its outputs.
+    pub stream: Stream,
+    /// The line without its end.
+    pub line: &'a [u8],
+    /// Whether the line ends here; pieces have up to 16 KiB.
+    pub is_whole: bool,
+}
+
+/// A program's outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+impl<'a> Said<'a> {
+    /// The line as text; what is no UTF-8 is replaced.
+    #[must_use]
+    pub fn text(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.line)
+    }
+
+    /// As the first process writes it down.
+    pub(crate) fn record(&self) -> Vec<u8> {
+        let stream = match self.stream {
+            Stream::Output => 'o',
+            Stream::Error => 'e',
+        };
+        let end = if self.is_whole { '.' } else { '+' };
+        let mut record = format!("{} {stream}{end}", self.at.as_nanos()).into_bytes();
+        record.extend_from_slice(self.line);
+        record.push(b'\n');
+        record
+    }
+
+    /// What was written down; nothing where it is no record.
+    pub(crate) fn of_record(record: &'a [u8]) -> Option<Self> {
+        let space = record.iter().position(|&byte| byte == b' ')?;
+        let nanos = std::str::from_utf8(&record[..space]).ok()?.parse().ok()?;
+        let [stream, end, line @ ..] = &record[space + 1..] else {
+            return None;
+        };
+        Some(Self {
+            at: Duration::from_nanos(nanos),
+            stream: match stream {
+                b'o' => Stream::Output,
+                b'e' => Stream::Error,
+                _ => return None,
+            },
+            line: line.strip_suffix(b"\n").unwrap_or(line),
+            is_whole: *end == b'.',
+        })
+    }
+}
 
 /// What is to run in a guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +116,8 @@ pub struct Job {
     pub directory: OsString,
     /// Its whole environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether the files that it wrote are kept.
+    pub keeps_files: bool,
 }
 
 /// As whom it runs: who started the guest.
@@ -74,18 +143,6 @@ pub(crate) struct End {
     pub(crate) at: Duration,
 }
 
-/// A line that the guest's program said, as it is put on the console.
-pub(crate) fn said(at: Duration, line: &str) -> String {
-    format!("{SAID}{} {line}\n", at.as_nanos())
-}
-
-/// When a line from the console was said and what it was; nothing where it is
-/// the kernel's.
-pub(crate) fn heard(line: &str) -> Option<(Duration, &str)> {
-    let (nanos, line) = line.strip_prefix(SAID)?.split_once(' ')?;
-    Some((Duration::from_nanos(nanos.parse().ok()?), line))
-}
-
 /// The next line, its end included, or as much of it as is taken at once;
 /// nothing at the end, or where reading fails.
 pub(crate) fn next_line(from: &mut impl BufRead) -> Option<Vec<u8>> {
@@ -99,12 +156,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_heard_and_the_kernels_lines_are_not() {
-        let at = Duration::from_millis(1500);
-        let line = said(at, "a b  c");
-        assert_eq!(heard(line.trim_end()), Some((at, "a b  c")));
-        assert_eq!(heard("reboot: System halted"), None);
-        assert_eq!(heard("@said soon x"), None);
+    fn what_is_said_is_written_down_and_read_again() {
+        for (stream, line, is_whole) in [
+            (Stream::Output, &b"a b  c"[..], true),
+            (Stream::Error, &b""[..], true),
+            (Stream::Output, &b"\xff no end \r"[..], false),
+        ] {
+            let said = Said {
+                at: Duration::from_millis(1500),
+                stream,
+                line,
+                is_whole,
+            };
+            assert_eq!(Said::of_record(&said.record()), Some(said));
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_not_heard() {
+        for bytes in [
+            &b""[..],
+            b"12",
+            b"x o.words",
+            b"12 ",
+            b"12 q.words",
+            b"-1 o.x",
+        ] {
+            assert_eq!(Said::of_record(bytes), None, "{bytes:?}");
+        }
     }
 
     #[test]
@@ -129,6 +208,7 @@ mod tests {
             command: vec![odd.clone()],
             directory: odd.clone(),
             environment: vec![(odd.clone(), odd)],
+            keeps_files: true,
         };
         let text = serde_json::to_string(&job).unwrap();
         assert_eq!(serde_json::from_str::<Job>(&text).unwrap(), job);

@@ -22,7 +22,10 @@ use crate::remote_end;
 pub(crate) use self::instruments::{EchoArguments, SweepArguments};
 pub(crate) use cluster::ClusterArguments;
 pub(crate) use gateway::{GatewayAction, GatewayArguments, ReplayArguments, with_two_dashes};
-pub(crate) use kernel::{GuestArguments, KernelArguments, KernelBuildArguments, KernelCommand};
+pub(crate) use kernel::{
+    GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
+    KernelBuildArguments, KernelCommand,
+};
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
 /// games.
@@ -37,7 +40,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Play an experiment: transports side by side on the same network
     Run(RunArguments),
-    /// What `run` starts within a kernel in virtual time
+    /// What other commands start within a kernel in virtual time
     #[command(hide = true)]
     Guest(GuestArguments),
     /// Play an experiment in virtual time and over real sockets, and set one
@@ -134,13 +137,8 @@ pub(crate) struct RunArguments {
     /// Threads or guests that play; as many as there are processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The kernel of `kernel`, by version or name; the last one built by
-    /// default
-    #[arg(long, value_name = "VERSION|NAME")]
-    pub(crate) kernel: Option<String>,
-    /// How long a guest of `kernel` may take in real time
-    #[arg(long, value_name = "TIME", default_value = "1 h")]
-    pub(crate) real_limit: Span,
+    #[command(flatten)]
+    pub(crate) guest: GuestFlags,
     /// Exit with 1 when a budget is missed
     #[arg(long = "assert")]
     pub(crate) assert_budgets: bool,
@@ -192,13 +190,45 @@ pub(crate) struct ShapeArguments {
     /// The seed of the network conditions
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Run so many clients, each in a host of its own behind a link of its own,
+    /// with the seeds from `--seed` on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=200))]
+    pub(crate) clients: u8,
     /// Write every packet and its fate here, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Where the commands run
+    #[arg(long, value_enum, default_value_t = ShapeTestbed::Emu)]
+    pub(crate) testbed: ShapeTestbed,
+    /// With `--testbed kernel`: play twice, and say whether outputs, exit codes
+    /// and packets were the same, and what differs first; exit code 1 if
+    /// something does
+    #[arg(long)]
+    pub(crate) twice: bool,
+    /// With `--testbed kernel`: copy the files that the commands wrote into this
+    /// folder, which must not exist or be empty; they are gone otherwise
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) keep: Option<PathBuf>,
+    /// With `--testbed kernel`: put no times and names before lines of output
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) guest: GuestFlags,
     /// The command for the client host, and its arguments. The addresses are in
-    /// its environment: `LAGOMETER_NEAR`, `LAGOMETER_FAR`, and with `_V6`
+    /// its environment: `LAGOMETER_NEAR` (the client's), `LAGOMETER_FAR` (the
+    /// server's), and with `_V6`; its number is `LAGOMETER_CLIENT`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Where commands run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShapeTestbed {
+    /// On this machine's kernel, in real time
+    Emu,
+    /// On a real Linux kernel in virtual time: the same every time; needs
+    /// `lagometer kernel build` once
+    Kernel,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,5 @@
 //! This program within a guest: it becomes the kernel, is the guest's first
-//! process, and plays one seed of an experiment there.
+//! process, and plays one seed of an experiment there or runs commands.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,8 +18,8 @@ use lagometer_lab::saved::SavedSeed;
 use lagometer_stats::Audit;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::GuestArguments;
-use crate::commands::{acquire_permission, emulation_failure, named};
+use crate::cli::{GuestArguments, GuestJob, GuestRunArguments};
+use crate::commands::{acquire_permission, emulation_failure, named, shape_within};
 use crate::failure::Failure;
 
 /// What was found, in the folder that the guest shares.
@@ -60,8 +60,16 @@ pub(crate) fn become_part(arguments: &[OsString]) -> Option<Failure> {
     }
 }
 
-/// Plays one seed within a guest.
+/// Does within a guest what it was started for.
 pub(crate) fn run(arguments: &GuestArguments) -> Result<ExitCode, Failure> {
+    match &arguments.job {
+        GuestJob::Run(arguments) => play_seed(arguments),
+        GuestJob::Shape(arguments) => shape_within(arguments),
+    }
+}
+
+/// Plays one seed.
+fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     acquire_permission()?;
     let resolved = named::resolved(&named::Ask {
         experiment: &arguments.experiment,

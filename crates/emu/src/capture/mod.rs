@@ -6,6 +6,7 @@
 //! log has gaps, which are counted; the network has none.
 
 mod pcapng;
+mod read;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -20,6 +21,8 @@ use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::error::{Doing, Error};
+
+pub use read::{LoggedPacket, logged_packets};
 
 /// How many bytes are handed to the writing thread at a time.
 const CHUNK_BYTES: usize = 128 * 1024;

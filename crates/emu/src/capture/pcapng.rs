@@ -6,13 +6,13 @@ use std::io::Write as _;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
-const PACKET: u32 = 6;
+pub(super) const PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Packets start with their IPv4 or IPv6 header.
 const LINK_TYPE_RAW: u16 = 101;
 
-const END: u16 = 0;
-const COMMENT: u16 = 1;
+pub(super) const END: u16 = 0;
+pub(super) const COMMENT: u16 = 1;
 const SECTION_APPLICATION: u16 = 4;
 const INTERFACE_NAME: u16 = 2;
 const INTERFACE_RESOLUTION: u16 = 9;

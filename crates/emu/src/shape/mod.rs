@@ -1,13 +1,15 @@
-//! Any program behind a link: a command in the client host, its peer in the far
-//! host, and the link between them.
+//! Any program behind a link: a command in the client host, or several each in one
+//! of its own, their peer in the server host, and the links between them.
 
 mod listening;
+mod output;
 mod processes;
 mod signals;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,8 +22,11 @@ use crate::clock::Clock;
 use crate::error::{Doing, Error};
 use crate::network::{LaneSetup, Network, Outcome, Settings};
 use crate::permission::Permission;
+use output::Taggers;
 use processes::{Process, Processes};
 use signals::Signals;
+
+pub use output::{Output, Speaker, TaggedLine};
 
 /// What is to run behind which link.
 #[derive(Clone, Debug)]
@@ -36,19 +41,28 @@ pub struct Shape<'a> {
     pub settings: Settings,
     /// The command for the client host and its arguments.
     pub command: &'a [OsString],
+    /// How many of it are run, at least one: each in a client host of its own
+    /// behind a link of its own, the first with `seed`, the others with those
+    /// after it.
+    pub clients: u8,
+    /// Where the commands' output goes.
+    pub output: Output,
     /// The command for the server host, run by `sh -c`.
     pub remote: Option<&'a OsStr>,
     /// How long the command waits for the far one to listen on any port.
     pub timeout: Duration,
+    /// A file that asks the commands to end when it appears, as `SIGTERM` would.
+    pub stop: Option<&'a Path>,
 }
 
 /// What came of it.
 #[derive(Debug)]
 pub struct Shaped {
     /// The near command's exit code; 128 and the signal's number where a
-    /// signal ended it, as shells have it.
+    /// signal ended it, as shells have it. Of several, the first code that is
+    /// not 0.
     pub exit_code: i32,
-    /// How the far command ended, if it did so before the near one.
+    /// How the far command ended, if it did so before the near ones.
     pub remote_ended: Option<ExitStatus>,
     /// What the network did.
     pub network: Outcome,
@@ -78,6 +92,9 @@ pub const VARIABLES: [&str; 4] = [
     "LAGOMETER_FAR_V6",
 ];
 
+/// The variable by which a client is told its number, from 1 on.
+pub const CLIENT: &str = "LAGOMETER_CLIENT";
+
 /// How long the far command has to end after it was asked to.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often is looked whether the far command listens.
@@ -102,18 +119,35 @@ impl Shape<'_> {
         let signals = Signals::hold().doing("holding signals back")?;
         let processes = Processes::start()?;
         let clock = Clock::start();
-        let mut network = Network::start(&self.settings, clock, vec![self.lane(clock)])?;
+        let settings = Settings {
+            local_host_each: true,
+            ..self.settings.clone()
+        };
+        let mut network = Network::start(&settings, clock, self.lanes(clock))?;
+        let mut taggers = Taggers::default();
         let mut remote = self
             .remote
-            .map(|remote| start_remote(remote, &processes, &network))
+            .map(|remote| self.start_remote(remote, &processes, &network))
             .transpose()?;
         if let Some(remote) = &mut remote {
+            self.tag(&mut taggers, Speaker::Server, remote)?;
             self.await_listener(remote, &network)?;
         }
-        network.begin(vec![self.lane(clock).link])?;
-        let mut local = self.start_local(&processes, &network)?;
-        let ended =
-            attend(&signals, &mut local, remote.as_mut()).doing("waiting for the command")?;
+        network.begin(
+            self.lanes(clock)
+                .into_iter()
+                .map(|lane| lane.link)
+                .collect(),
+        )?;
+        let mut local = (0..self.clients.max(1))
+            .map(|lane| {
+                let mut client = self.start_local(lane, &processes, &network)?;
+                self.tag(&mut taggers, Speaker::Client(lane + 1), &mut client)?;
+                Ok(client)
+            })
+            .collect::<Result<Vec<_>, ShapeError>>()?;
+        let ended = attend(&signals, &mut local, remote.as_mut(), self.stop)
+            .doing("waiting for the command")?;
         let remote_ended = match &mut remote {
             None => None,
             Some(remote) => remote.ended().doing("waiting for the far command")?,
@@ -124,30 +158,86 @@ impl Shape<'_> {
         // What is left of them ends here, before the road they use does.
         drop((local, remote));
         drop(processes);
+        taggers.finish();
         Ok(Shaped {
-            exit_code: exit_code(ended),
+            exit_code: exit_code(&ended),
             remote_ended,
             network: network.stop()?,
         })
     }
 
-    fn lane(&self, clock: Clock) -> LaneSetup {
-        LaneSetup {
-            name: "shape".to_owned(),
-            link: Link::new(self.profile, self.seed, self.regime, clock.now()),
+    /// A lane for each client.
+    fn lanes(&self, clock: Clock) -> Vec<LaneSetup> {
+        let lane = |client: u8| LaneSetup {
+            name: match self.clients {
+                0 | 1 => "shape".to_owned(),
+                _ => Speaker::Client(client + 1).to_string(),
+            },
+            link: Link::new(
+                self.profile,
+                self.seed.wrapping_add(client.into()),
+                self.regime,
+                clock.now(),
+            ),
+        };
+        (0..self.clients.max(1)).map(lane).collect()
+    }
+
+    /// Has what `process` says tagged, if that is wanted.
+    fn tag(
+        &self,
+        taggers: &mut Taggers,
+        speaker: Speaker,
+        process: &mut Process,
+    ) -> Result<(), Error> {
+        match self.output {
+            Output::Inherited => Ok(()),
+            Output::Tagged => taggers
+                .add(speaker, process)
+                .doing("listening to a command"),
         }
     }
 
-    fn start_local(&self, processes: &Processes, network: &Network) -> Result<Process, ShapeError> {
+    /// Starts the far command.
+    fn start_remote(
+        &self,
+        remote: &OsStr,
+        processes: &Processes,
+        network: &Network,
+    ) -> Result<Process, ShapeError> {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(remote);
+        command.stdin(Stdio::null());
+        match self.output {
+            Output::Inherited => command.stdout(io::stderr()),
+            Output::Tagged => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
+        };
+        tell_addresses(&mut command, 0);
+        processes
+            .spawn(network.remote(), command)?
+            .map_err(|source| cannot_start(remote, source))
+    }
+
+    fn start_local(
+        &self,
+        lane: u8,
+        processes: &Processes,
+        network: &Network,
+    ) -> Result<Process, ShapeError> {
         let (program, arguments) = match self.command {
             [program, arguments @ ..] => (program.as_os_str(), arguments),
             [] => (OsStr::new(""), self.command),
         };
         let mut command = Command::new(program);
         command.args(arguments);
-        tell_addresses(&mut command);
+        if self.output == Output::Tagged {
+            command.stdin(Stdio::null());
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        tell_addresses(&mut command, lane);
+        command.env(CLIENT, (lane + 1).to_string());
         processes
-            .spawn(network.local(), command)?
+            .spawn(network.local_of(lane), command)?
             .map_err(|source| cannot_start(program, source))
     }
 
@@ -168,39 +258,30 @@ impl Shape<'_> {
     }
 }
 
-/// Starts the far command.
-fn start_remote(
-    remote: &OsStr,
-    processes: &Processes,
-    network: &Network,
-) -> Result<Process, ShapeError> {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(remote);
-    command.stdin(Stdio::null()).stdout(io::stderr());
-    tell_addresses(&mut command);
-    processes
-        .spawn(network.remote(), command)?
-        .map_err(|source| cannot_start(remote, source))
-}
-
-/// Waits for the near command to end and passes signals on.
+/// Waits for all near commands to end and passes signals on.
 fn attend(
     signals: &Signals,
-    local: &mut Process,
+    local: &mut [Process],
     mut remote: Option<&mut Process>,
-) -> io::Result<ExitStatus> {
+    mut stop: Option<&Path>,
+) -> io::Result<Vec<ExitStatus>> {
     loop {
-        if let Some(status) = local.ended()? {
-            return Ok(status);
+        let ended = local
+            .iter_mut()
+            .map(Process::ended)
+            .collect::<io::Result<Option<Vec<_>>>>()?;
+        if let Some(ended) = ended {
+            return Ok(ended);
         }
-        let Some(received) = signals.next(CHECK)? else {
-            continue;
-        };
+        let received = signals.next(CHECK)?;
         // What the terminal sends, it has sent to the commands as well.
-        if received.signal != Signal::SIGCHLD && !received.from_terminal {
-            local.signal(received.signal);
-            if let Some(remote) = &mut remote {
-                remote.signal(received.signal);
+        let passed_on = received
+            .filter(|received| received.signal != Signal::SIGCHLD && !received.from_terminal)
+            .map(|received| received.signal);
+        let asked = stop.take_if(|stop| stop.exists()).map(|_| Signal::SIGTERM);
+        if let Some(signal) = passed_on.or(asked) {
+            for process in local.iter_mut().chain(remote.as_deref_mut()) {
+                process.signal(signal);
             }
         }
     }
@@ -219,8 +300,8 @@ fn bid_farewell(signals: &Signals, remote: &mut Process) -> io::Result<()> {
     Ok(())
 }
 
-fn tell_addresses(command: &mut Command) {
-    let addresses = LaneAddresses::of(0);
+fn tell_addresses(command: &mut Command, lane: u8) {
+    let addresses = LaneAddresses::of(lane);
     let values = [
         addresses.local_v4.to_string(),
         addresses.remote_v4.to_string(),
@@ -230,11 +311,15 @@ fn tell_addresses(command: &mut Command) {
     command.envs(VARIABLES.into_iter().zip(values));
 }
 
-fn exit_code(status: ExitStatus) -> i32 {
-    status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal))
-        .unwrap_or(1)
+/// The first code that is not 0.
+fn exit_code(ended: &[ExitStatus]) -> i32 {
+    let code = |status: &ExitStatus| {
+        status
+            .code()
+            .or_else(|| status.signal().map(|signal| 128 + signal))
+            .unwrap_or(1)
+    };
+    ended.iter().map(code).find(|&code| code != 0).unwrap_or(0)
 }
 
 fn cannot_start(command: &OsStr, source: io::Error) -> ShapeError {

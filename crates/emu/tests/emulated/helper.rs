@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lagometer_emu::{Settings, Shape, ShapeError};
+use lagometer_emu::{Output, Settings, Shape, ShapeError};
 use lagometer_link::{Profile, Regime};
 
 const MARK: &str = "--as";
@@ -59,8 +59,11 @@ fn shape(arguments: &[OsString]) -> i32 {
         regime: Regime::Time,
         settings: Settings::default(),
         command,
+        clients: 1,
+        output: Output::Inherited,
         remote: Some(remote.as_os_str()).filter(|remote| !remote.is_empty()),
         timeout: Duration::from_secs(2),
+        stop: None,
     };
     match shape.run() {
         Ok(shaped) => {

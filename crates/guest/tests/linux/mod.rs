@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lagometer_guest::{
-    BOOT, Cache, Cut, Ended, Error, Guest, INIT, Job, Kernel, Limits, Outcome, boot, init,
+    BOOT, Cache, Cut, Ended, Error, Guest, INIT, Job, Kernel, Limits, Outcome, Said, Stream, boot,
+    init,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -48,7 +49,7 @@ pub(crate) fn main() -> ExitCode {
 type Test = fn(&Kernel) -> Result<(), Failed>;
 
 fn trials(kernel: &Kernel) -> Vec<Trial> {
-    let tests: [(&str, Test); 8] = [
+    let tests: [(&str, Test); 11] = [
         (
             "a_job_ends_with_its_code_and_its_words_have_the_time",
             words_and_code,
@@ -58,6 +59,12 @@ fn trials(kernel: &Kernel) -> Vec<Trial> {
             "what_is_written_stays_in_the_guest_but_for_the_share",
             writing,
         ),
+        ("files_that_are_kept_are_there_and_nothing_else", keeping),
+        (
+            "much_output_takes_no_time_and_none_of_it_is_lost",
+            much_output,
+        ),
+        ("programs_meet_on_the_loopback_device", loopback),
         ("a_job_has_no_privileges_and_is_its_user", privileges),
         ("a_guest_has_no_network_of_the_machine", no_network),
         (
@@ -83,6 +90,7 @@ fn trials(kernel: &Kernel) -> Vec<Trial> {
 struct Heard {
     ended: Ended,
     lines: Vec<(Duration, String)>,
+    streams: Vec<Stream>,
 }
 
 impl Heard {
@@ -97,6 +105,7 @@ fn job(script: &str, directory: &Path) -> Job {
         command: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
         directory: directory.as_os_str().to_owned(),
         environment: vec![("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into())],
+        keeps_files: false,
     }
 }
 
@@ -125,20 +134,26 @@ fn run_until(
         seed,
         limits,
     };
-    let mut lines = Vec::new();
-    let mut said = |at, line: &str| {
-        lines.push((at, line.to_owned()));
-        if line == "enough" {
+    let (mut lines, mut streams) = (Vec::new(), Vec::new());
+    let mut said = |said: &Said<'_>| {
+        lines.push((said.at, said.text().into_owned()));
+        streams.push(said.stream);
+        if said.line == b"enough" {
             stop.store(true, Ordering::Relaxed);
         }
     };
     let ended = guest.run(&mut said, stop)?;
-    Ok(Heard { ended, lines })
+    Ok(Heard {
+        ended,
+        lines,
+        streams,
+    })
 }
 
 fn words_and_code(kernel: &Kernel) -> Result<(), Failed> {
     let heard = run(kernel, "echo one; sleep 1.5; echo two >&2; exit 7", 1)?;
     assert_eq!(heard.text(), "one\ntwo");
+    assert_eq!(heard.streams, [Stream::Output, Stream::Error]);
     assert_eq!(heard.ended.outcome, Outcome::Exited(7));
     let between = heard.lines[1].0.saturating_sub(heard.lines[0].0);
     let early = between.as_secs_f64() - 1.5;
@@ -184,6 +199,65 @@ fn writing(kernel: &Kernel) -> Result<(), Failed> {
         fs::read_to_string(heard.ended.share().join("result"))?,
         "new\n"
     );
+    Ok(())
+}
+
+fn keeping(kernel: &Kernel) -> Result<(), Failed> {
+    let place = tempfile::tempdir()?;
+    let (work, kept) = (place.path().join("work"), place.path().join("kept"));
+    fs::create_dir(&work)?;
+    fs::write(work.join("before"), "before")?;
+    let script = "set -e; echo changed > before; mkdir -p deep/er; echo new > deep/er/new
+                  ln -s /etc/passwd link; mkfifo pipe; chmod 4755 deep/er/new; echo x > /lagometer/shared";
+    let job = Job {
+        keeps_files: true,
+        ..job(script, &work)
+    };
+    let heard = run_until(kernel, &job, 1, LIMITS, &AtomicBool::new(false))?;
+    assert_eq!(heard.ended.outcome, Outcome::Exited(0), "{}", heard.text());
+    heard.ended.copy_kept(&kept)?;
+    let beneath = kept.join(work.strip_prefix("/")?);
+    let mut names: Vec<_> = fs::read_dir(&beneath)?
+        .map(|entry| Ok::<_, std::io::Error>(entry?.file_name()))
+        .collect::<Result<_, _>>()?;
+    names.sort();
+    assert_eq!(names, ["before", "deep", "link"]);
+    assert_eq!(fs::read_to_string(beneath.join("before"))?, "changed\n");
+    assert_eq!(fs::read_to_string(beneath.join("deep/er/new"))?, "new\n");
+    assert_eq!(
+        fs::read_link(beneath.join("link"))?,
+        Path::new("/etc/passwd")
+    );
+    assert!(!kept.join("lagometer").exists());
+    assert_eq!(fs::read_to_string(work.join("before"))?, "before");
+    Ok(())
+}
+
+fn much_output(kernel: &Kernel) -> Result<(), Failed> {
+    // More than pipes and terminals hold.
+    let script = "cat /proc/uptime; i=0; while [ $i -lt 2000 ]
+                  do echo $i-123456789012345678901234567890123456789012345678901234567890; i=$((i+1))
+                  done; cat /proc/uptime";
+    let heard = run(kernel, script, 1)?;
+    assert_eq!(heard.lines.len(), 2002);
+    for (index, (_, line)) in heard.lines[1..2001].iter().enumerate() {
+        assert!(line.starts_with(&format!("{index}-1")), "{line}");
+    }
+    let took = heard.lines[2001].0.saturating_sub(heard.lines[0].0);
+    assert!(took < Duration::from_millis(100), "{took:?}");
+    Ok(())
+}
+
+fn loopback(kernel: &Kernel) -> Result<(), Failed> {
+    let script = "python3 -c '
+import socket
+listener = socket.create_server((\"127.0.0.1\", 7777))
+there = socket.create_connection((\"127.0.0.1\", 7777))
+here, _ = listener.accept()
+there.send(b\"met\")
+print(here.recv(3).decode())'";
+    let heard = run(kernel, script, 1)?;
+    assert_eq!(heard.text(), "met");
     Ok(())
 }
 
@@ -240,6 +314,7 @@ fn spinning(kernel: &Kernel) -> Result<(), Failed> {
     let heard = run_until(kernel, &spins, 1, limits, &stop)?;
     assert_eq!(heard.text(), "before");
     assert_eq!(heard.ended.outcome, Outcome::Cut(Cut::Silence));
+    assert_eq!(heard.ended.busy.as_deref(), Some("sh"));
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The words of `lagometer kernel`, and of what runs within one.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -27,9 +28,62 @@ pub(crate) enum KernelCommand {
     },
 }
 
-/// What is played within a guest: one seed of an experiment.
+/// Which kernel guests have, and how long they may take.
+#[derive(Debug, Args)]
+pub(crate) struct GuestFlags {
+    /// The kernel of `--testbed kernel`, by version or name; the last one built
+    /// by default
+    #[arg(long, value_name = "VERSION|NAME")]
+    pub(crate) kernel: Option<String>,
+    /// How long a guest of `--testbed kernel` may take in real time
+    #[arg(long, value_name = "TIME", default_value = "1 h")]
+    pub(crate) real_limit: Span,
+}
+
+/// What is done within a guest.
 #[derive(Debug, Args)]
 pub(crate) struct GuestArguments {
+    #[command(subcommand)]
+    pub(crate) job: GuestJob,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GuestJob {
+    /// Play one seed of an experiment
+    Run(GuestRunArguments),
+    /// Run commands behind links
+    Shape(GuestShapeArguments),
+}
+
+/// Commands within a guest.
+#[derive(Debug, Args)]
+pub(crate) struct GuestShapeArguments {
+    /// The network
+    #[arg(long)]
+    pub(crate) network: String,
+    /// The server's command
+    #[arg(long)]
+    pub(crate) remote: Option<OsString>,
+    /// The first client's seed
+    #[arg(long)]
+    pub(crate) seed: u64,
+    /// How many clients
+    #[arg(long)]
+    pub(crate) clients: u8,
+    /// Where the log of packets will be
+    #[arg(long)]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Log packets, though nobody asked for the log
+    #[arg(long)]
+    pub(crate) log: bool,
+    /// The client's command
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// One seed of an experiment, within a guest.
+#[derive(Debug, Args)]
+pub(crate) struct GuestRunArguments {
     /// Lanes use IPv6
     #[arg(long)]
     pub(crate) ipv6: bool,

@@ -1,26 +1,23 @@
 //! The parts of `run` that only the testbed `kernel` has: one guest for each
 //! seed, several at once.
 
-use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::io::BufReader;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_guest::{Cache, Cut, Ended, Guest, Job, Kernel, Limits, Outcome};
+use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said};
 use lagometer_lab::SeedRun;
 use lagometer_stats::{Audit, Document};
 use serde_json::json;
 
-use super::kernel::failure;
+use super::in_guest::{Visit, who_computes};
 use crate::cli::RunArguments;
 use crate::failure::Failure;
 use crate::guest::{FOUND, Found, PLAYED};
 
-/// Memory of a guest, in MiB: what it does not use the machine does not give.
-const MEMORY_MIB: u32 = 2048;
 /// Guests say every second of their clocks how far they are. One that does not
 /// for so long in real time stands still.
 const SILENCE: Duration = Duration::from_mins(3);
@@ -39,12 +36,6 @@ pub(super) struct InGuests {
 struct OneSeed {
     found: Found,
     at: Duration,
-}
-
-/// The kernel that was asked for.
-pub(super) fn kernel(arguments: &RunArguments) -> Result<Kernel, Failure> {
-    let cache = Cache::of_user().map_err(failure)?;
-    cache.find(arguments.kernel.as_deref()).map_err(failure)
 }
 
 /// Plays every seed in a guest of its own, `at_once` of them at a time.
@@ -110,37 +101,30 @@ fn play_seed(
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OneSeed, Failure> {
-    let system = |what: &str, why: std::io::Error| Failure::Environment(format!("{what}: {why}"));
-    let own_program = env::current_exe().map_err(|why| system("finding this program", why))?;
-    let directory = env::current_dir().map_err(|why| system("finding this folder", why))?;
-    let mut command = vec![OsString::from(&own_program)];
-    command.extend(words(arguments, seed).into_iter().map(OsString::from));
-    let job = Job {
-        command,
-        directory: directory.into(),
-        environment: Vec::new(),
-    };
-    let guest = Guest {
+    let words = words(arguments, seed);
+    let visit = Visit {
         kernel,
-        own_program: &own_program,
-        job: &job,
         seed,
-        limits: Limits {
-            memory_mib: MEMORY_MIB,
-            time: arguments.real_limit.duration(),
-            silence: SILENCE,
-        },
+        words: words.into_iter().map(OsString::from).collect(),
+        limit: arguments.guest.real_limit.duration(),
+        silence: SILENCE,
+        environment: Vec::new(),
+        keeps_files: false,
     };
     let mut said = Vec::new();
-    let mut hear = |_, line: &str| match line.strip_prefix(PLAYED).map(str::parse) {
-        Some(Ok(seconds)) => progress(Duration::from_secs(seconds)),
-        _ if said.len() < WORDS_KEPT => said.push(line.to_owned()),
-        _ => {}
+    let mut hear = |line: &Said<'_>| {
+        let line = line.text();
+        match line.strip_prefix(PLAYED).map(str::parse) {
+            Some(Ok(seconds)) => progress(Duration::from_secs(seconds)),
+            _ if said.len() < WORDS_KEPT => said.push(line.into_owned()),
+            _ => {}
+        }
     };
-    let ended = guest.run(&mut hear, stop).map_err(failure)?;
-    let found = fs::read(ended.share().join(FOUND))
+    let ended = visit.run(&mut hear, stop)?;
+    let found = ended
+        .open_shared(FOUND)
         .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok());
+        .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok());
     if let Outcome::Cut(why @ (Cut::Time | Cut::Silence)) = ended.outcome {
         note!("lagometer: {}", about_cut(seed, why, &ended));
     }
@@ -155,7 +139,8 @@ fn play_seed(
 
 /// What this program is to do within the guest.
 fn words(arguments: &RunArguments, seed: u64) -> Vec<String> {
-    let mut words = vec!["guest".to_owned(), format!("--seed={seed}")];
+    let mut words = ["guest", "run"].map(str::to_owned).to_vec();
+    words.push(format!("--seed={seed}"));
     words.extend(arguments.ipv6.then(|| "--ipv6".to_owned()));
     if !arguments.lanes.is_empty() {
         words.push(format!("--lanes={}", arguments.lanes.join(",")));
@@ -173,8 +158,9 @@ fn about_cut(seed: u64, why: Cut, ended: &Ended) -> String {
     match why {
         Cut::Silence => format!(
             "the guest of seed {seed} was ended: it said nothing for {} s, with its clock at \
-             {at:.1} s; something in it computes without ever sleeping",
-            SILENCE.as_secs()
+             {at:.1} s; {} computes without ever sleeping",
+            SILENCE.as_secs(),
+            who_computes(ended),
         ),
         Cut::Time | Cut::Stopped => format!(
             "the guest of seed {seed} was ended at its limit, with its clock at {at:.1} s; \

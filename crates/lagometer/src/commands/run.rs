@@ -9,6 +9,7 @@ use lagometer_lab::{Plan, Resolved, RunContext, RunOptions, Testbed, assemble, p
 use lagometer_units::Span;
 
 use super::emulated;
+use super::in_guest;
 use super::in_guests;
 use super::named::{Ask, resolved};
 use super::over_net;
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         emulated::acquire_permission()?;
     }
     let kernel = (arguments.testbed == cli::Testbed::Kernel)
-        .then(|| in_guests::kernel(arguments))
+        .then(|| in_guest::kernel(&arguments.guest))
         .transpose()?;
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
@@ -161,7 +162,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
             "--to is for a real path: leave out `--testbed`".to_owned(),
         ));
     }
-    if arguments.kernel.is_some() && !is_guest {
+    if arguments.guest.kernel.is_some() && !is_guest {
         return Err(Failure::Input(
             "--kernel is for `--testbed kernel`".to_owned(),
         ));

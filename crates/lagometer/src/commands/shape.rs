@@ -1,13 +1,16 @@
 //! `lagometer shape`: any program behind an emulated link.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lagometer_emu::{Audit, LogSummary, Settings, Shape, ShapeError};
+use lagometer_emu::{Audit, LogSummary, Output, Settings, Shape, ShapeError, Shaped, Waiting};
+use lagometer_guest::{SHARE, STOP};
 use lagometer_link::Regime;
 
 use super::named::find_network;
-use crate::cli::ShapeArguments;
+use super::shape_in_guest::{PACKETS, shape_in_guest};
+use crate::cli::{GuestShapeArguments, ShapeArguments, ShapeTestbed};
 use crate::failure::Failure;
 
 /// How long the command waits for the far one to listen.
@@ -15,7 +18,11 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs the command behind the link; its exit code is the program's.
 pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
+    check_flags(arguments)?;
     let profile = find_network(&arguments.network, None)?;
+    if arguments.testbed == ShapeTestbed::Kernel {
+        return shape_in_guest(arguments);
+    }
     let shape = Shape {
         profile: &profile,
         seed: arguments.seed,
@@ -25,10 +32,65 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
             ..Settings::default()
         },
         command: &arguments.command,
+        clients: arguments.clients,
+        output: Output::Inherited,
         remote: arguments.remote.as_deref(),
         timeout: TIMEOUT,
+        stop: None,
     };
     let shaped = shape.run().map_err(failure)?;
+    Ok(told(&shaped))
+}
+
+/// Flags that have a meaning in a guest only.
+fn check_flags(arguments: &ShapeArguments) -> Result<(), Failure> {
+    let alone = [
+        ("--twice", arguments.twice),
+        ("--keep", arguments.keep.is_some()),
+        ("--plain", arguments.plain),
+        ("--kernel", arguments.guest.kernel.is_some()),
+    ];
+    match alone.iter().find(|(_, given)| *given) {
+        Some((flag, _)) if arguments.testbed != ShapeTestbed::Kernel => {
+            Err(Failure::Input(format!("{flag} is for `--testbed kernel`")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Runs the commands within a guest.
+pub(crate) fn shape_within(arguments: &GuestShapeArguments) -> Result<ExitCode, Failure> {
+    let profile = find_network(&arguments.network, None)?;
+    let folder = Path::new(SHARE);
+    let is_logged = arguments.log || arguments.pcap.is_some();
+    let shape = Shape {
+        profile: &profile,
+        seed: arguments.seed,
+        regime: Regime::Time,
+        settings: Settings {
+            log: is_logged.then(|| folder.join(PACKETS)),
+            waiting: Waiting::Sleep,
+            ..Settings::default()
+        },
+        command: &arguments.command,
+        clients: arguments.clients,
+        output: Output::Tagged,
+        remote: arguments.remote.as_deref(),
+        timeout: TIMEOUT,
+        stop: Some(&folder.join(STOP)),
+    };
+    let mut shaped = shape.run().map_err(failure)?;
+    // The log is told of by the place where it will be found.
+    shaped.network.log = shaped
+        .network
+        .log
+        .zip(arguments.pcap.clone())
+        .map(|(log, path)| LogSummary { path, ..log });
+    Ok(told(&shaped))
+}
+
+/// Says what came of it; the exit code is the client's.
+fn told(shaped: &Shaped) -> ExitCode {
     if let Some(status) = shaped.remote_ended {
         note!("lagometer: the far command ended before the near one: {status}");
     }
@@ -40,7 +102,7 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
         note!("lagometer: not valid: {fault}");
     }
     // Exit codes have eight bits, here as in shells.
-    Ok(ExitCode::from(shaped.exit_code as u8))
+    ExitCode::from(shaped.exit_code as u8)
 }
 
 /// Says what became of a log of packets.
@@ -62,10 +124,9 @@ pub(super) fn tell_log(log: &LogSummary) {
 
 /// What the emulator did, asked against delivered.
 fn in_a_line(audit: &Audit) -> String {
-    let (up, down) = match &audit.lanes[..] {
-        [lane, ..] => (lane.up.packets, lane.down.packets),
-        [] => (0, 0),
-    };
+    let lanes = || audit.lanes.iter();
+    let up: u64 = lanes().map(|lane| lane.up.packets).sum();
+    let down: u64 = lanes().map(|lane| lane.down.packets).sum();
     let (asked, realised) = (&audit.asked, &audit.realised);
     format!(
         "audit: {}; {up} packets up and {down} down in {:.1} s; delay {:.2} of {:.2} ms asked, \

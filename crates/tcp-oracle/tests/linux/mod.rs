@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_guest::{BOOT, Cache, Guest, INIT, Job, Kernel, Limits, Outcome, SHARE, boot, init};
+use lagometer_guest::{
+    BOOT, Cache, Guest, INIT, Job, Kernel, Limits, Outcome, SHARE, Said, boot, init,
+};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tcp_oracle::{Batch, Class, Difference, Trace, compare, record};
 
@@ -184,6 +186,7 @@ fn play(kernel: &Kernel, batch: &Batch) -> Result<String, Failed> {
         command,
         directory: "/".into(),
         environment: Vec::new(),
+        keeps_files: false,
     };
     let guest = Guest {
         kernel,
@@ -193,7 +196,7 @@ fn play(kernel: &Kernel, batch: &Batch) -> Result<String, Failed> {
         limits: LIMITS,
     };
     let mut last = String::new();
-    let mut said = |_, line: &str| line.clone_into(&mut last);
+    let mut said = |said: &Said<'_>| said.text().as_ref().clone_into(&mut last);
     let ended = guest.run(&mut said, &AtomicBool::new(false))?;
     if ended.outcome != Outcome::Exited(0) {
         return Err(format!("the guest ended with {:?}; it said: {last}", ended.outcome).into());

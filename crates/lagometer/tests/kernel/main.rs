@@ -6,6 +6,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod shape;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -228,10 +230,29 @@ fn an_ordinary_user_plays_from_a_folder_with_an_odd_name() {
     let Some((kernel, _alone)) = kernel() else {
         return;
     };
-    let is_root = rustix::process::geteuid().is_root();
     let place = tempfile::tempdir().unwrap();
-    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let odd = place.path().join("a b,c'd\"e=f");
+    let (odd, mut command) = ordinary_user(place.path(), &kernel);
+    let network = odd.join("my network.toml");
+    fs::write(
+        &network,
+        "summary = \"a test\"\n[both]\ndelay = \"10 ms\"\n",
+    )
+    .unwrap();
+    command.args(["run", "--testbed", "kernel", "--no-html", "--json", "-"]);
+    command.args(["--lanes", "udp,tcp-cubic", "--for", "3s"]);
+    command.args(["--network", "./my network.toml"]);
+    let output = command.output().unwrap();
+    let document = document(&output);
+    let delivered = &document["lanes"][1]["messages"];
+    assert_eq!(delivered["intended"], delivered["delivered"], "{delivered}");
+    assert_left_alone(&odd);
+}
+
+/// A folder with an odd name beneath `place`, with the binary and its cache in
+/// it, and the binary there as a user without privileges.
+fn ordinary_user(place: &Path, kernel: &Path) -> (PathBuf, Command) {
+    fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+    let odd = place.join("a b,c'd\"e=f");
     let cache = odd.join("cache");
     let home = kernel.parent().unwrap();
     let copy = cache
@@ -244,7 +265,7 @@ fn an_ordinary_user_plays_from_a_folder_with_an_odd_name() {
     let binary = odd.join("lagometer");
     fs::copy(BINARY, &binary).unwrap();
     // Nobody, where the tests are root's.
-    let mut command = if is_root {
+    let mut command = if rustix::process::geteuid().is_root() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
         command.arg(&binary);
@@ -252,24 +273,8 @@ fn an_ordinary_user_plays_from_a_folder_with_an_odd_name() {
     } else {
         Command::new(&binary)
     };
-    let network = odd.join("my network.toml");
-    fs::write(
-        &network,
-        "summary = \"a test\"\n[both]\ndelay = \"10 ms\"\n",
-    )
-    .unwrap();
-    command.args(["run", "--testbed", "kernel", "--no-html", "--json", "-"]);
-    command.args(["--lanes", "udp,tcp-cubic", "--for", "3s"]);
-    command.args(["--network", "./my network.toml"]);
-    let output = command
-        .current_dir(&odd)
-        .env("XDG_CACHE_HOME", &cache)
-        .output()
-        .unwrap();
-    let document = document(&output);
-    let delivered = &document["lanes"][1]["messages"];
-    assert_eq!(delivered["intended"], delivered["delivered"], "{delivered}");
-    assert_left_alone(&odd);
+    command.current_dir(&odd).env("XDG_CACHE_HOME", &cache);
+    (odd, command)
 }
 
 /// Guests have written nothing.

@@ -1,0 +1,81 @@
+//! This program started again within a guest: what the commands with a testbed
+//! `kernel` share.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lagometer_guest::{Cache, Ended, Guest, Job, Kernel, Limits, Said};
+
+use super::kernel::failure;
+use crate::cli::GuestFlags;
+use crate::failure::Failure;
+
+/// Memory of a guest, in MiB: what it does not use the machine does not give.
+const MEMORY_MIB: u32 = 2048;
+
+/// The kernel that was asked for.
+pub(super) fn kernel(flags: &GuestFlags) -> Result<Kernel, Failure> {
+    let cache = Cache::of_user().map_err(failure)?;
+    cache.find(flags.kernel.as_deref()).map_err(failure)
+}
+
+/// This program within a guest.
+pub(super) struct Visit<'a> {
+    pub(super) kernel: &'a Kernel,
+    /// The seed of the kernel's random numbers.
+    pub(super) seed: u64,
+    /// What it is to do there: the words after its name.
+    pub(super) words: Vec<OsString>,
+    /// The longest it may take in real time.
+    pub(super) limit: Duration,
+    /// The longest it may say nothing, in real time.
+    pub(super) silence: Duration,
+    /// Its environment.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// Whether the files that are written there are kept.
+    pub(super) keeps_files: bool,
+}
+
+impl Visit<'_> {
+    /// Starts it and hears it to its end.
+    pub(super) fn run(
+        self,
+        hear: &mut dyn FnMut(&Said<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Ended, Failure> {
+        let system = |what: &str, why: io::Error| Failure::Environment(format!("{what}: {why}"));
+        let own_program = env::current_exe().map_err(|why| system("finding this program", why))?;
+        let directory = env::current_dir().map_err(|why| system("finding this folder", why))?;
+        let mut command = vec![OsString::from(&own_program)];
+        command.extend(self.words);
+        let job = Job {
+            command,
+            directory: directory.into(),
+            environment: self.environment,
+            keeps_files: self.keeps_files,
+        };
+        let guest = Guest {
+            kernel: self.kernel,
+            own_program: &own_program,
+            job: &job,
+            seed: self.seed,
+            limits: Limits {
+                memory_mib: MEMORY_MIB,
+                time: self.limit,
+                silence: self.silence,
+            },
+        };
+        guest.run(hear, stop).map_err(failure)
+    }
+}
+
+/// The thread that computed when a guest was cut, for a sentence.
+pub(super) fn who_computes(ended: &Ended) -> String {
+    ended.busy.as_ref().map_or_else(
+        || "something in it".to_owned(),
+        |name| format!("its thread `{name}`"),
+    )
+}

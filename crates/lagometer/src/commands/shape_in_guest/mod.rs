@@ -1,0 +1,159 @@
+//! `lagometer shape --testbed kernel`: any program behind an emulated link, on a
+//! real kernel in virtual time. What happens once happens again, for the same
+//! seed and as often as is asked.
+
+mod playing;
+mod twice;
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use lagometer_guest::{Cut, Ended, Kernel, Outcome};
+use lagometer_units::create_private_file;
+
+use super::in_guest::{self, who_computes};
+use crate::cli::ShapeArguments;
+use crate::failure::Failure;
+use crate::interrupt;
+use playing::{Heard, play};
+
+/// The log of packets, in the folder that the guest shares.
+pub(super) const PACKETS: &str = "packets.pcapng";
+
+/// The exit code of what the user interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// Runs the commands in a guest, and again if that is asked.
+pub(super) fn shape_in_guest(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
+    if let Some(folder) = &arguments.keep {
+        check_is_free(folder)?;
+    }
+    let kernel = in_guest::kernel(&arguments.guest)?;
+    let stop = interrupt::listen()?;
+    announce(arguments, &kernel);
+    let mut heard = Heard::new(arguments, true);
+    let ended = play(arguments, &kernel, &mut heard, stop)?;
+    if let Some(path) = &arguments.pcap {
+        save_packets(&ended, path)?;
+    }
+    if let Some(folder) = &arguments.keep {
+        save_files(&ended, folder)?;
+    }
+    let code = exit_code(arguments, &ended)?;
+    if !arguments.twice || matches!(ended.outcome, Outcome::Cut(_)) {
+        return Ok(code);
+    }
+    let mut again = Heard::new(arguments, false);
+    let ended_again = play(arguments, &kernel, &mut again, stop)?;
+    exit_code(arguments, &ended_again)?;
+    let first = twice::Playing::new(&heard, &ended);
+    let second = twice::Playing::new(&again, &ended_again);
+    Ok(match first.difference(&second) {
+        None => {
+            note!(
+                "lagometer: played twice: the same {} lines of output at the same times, {} \
+                 packets, exit code",
+                first.lines(),
+                first.packets(),
+            );
+            code
+        }
+        Some(difference) => {
+            note!("lagometer: played twice: not the same: {difference}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn announce(arguments: &ShapeArguments, kernel: &Kernel) {
+    let record = kernel.record();
+    note!(
+        "lagometer: Linux {} at {} Hz in virtual time, over `{}`, seed {}",
+        record.version,
+        record.hz,
+        arguments.network,
+        arguments.seed,
+    );
+}
+
+/// Files are kept where nothing is.
+fn check_is_free(folder: &Path) -> Result<(), Failure> {
+    let is_free = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    if is_free {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "{}: --keep needs a folder that does not exist or is empty",
+        folder.display()
+    )))
+}
+
+/// Copies the log of packets out of the guest's folder.
+fn save_packets(ended: &Ended, path: &Path) -> Result<(), Failure> {
+    let Ok(mut log) = ended.open_shared(PACKETS) else {
+        note!("lagometer: there is no log of packets: the guest ended before it had one");
+        return Ok(());
+    };
+    create_private_file(path)
+        .and_then(|mut file| io::copy(&mut log, &mut file))
+        .map(drop)
+        .map_err(|why| Failure::Write {
+            path: path.to_owned(),
+            why,
+        })
+}
+
+fn save_files(ended: &Ended, folder: &Path) -> Result<(), Failure> {
+    if ended.has_kept() {
+        return ended.copy_kept(folder).map_err(|why| Failure::Write {
+            path: folder.to_owned(),
+            why,
+        });
+    }
+    note!("lagometer: no files are kept: the guest had to be ended");
+    Ok(())
+}
+
+/// The code of the commands, or why they have none.
+fn exit_code(arguments: &ShapeArguments, ended: &Ended) -> Result<ExitCode, Failure> {
+    match ended.outcome {
+        // Exit codes have eight bits, here as in shells.
+        Outcome::Exited(code) => Ok(ExitCode::from(code as u8)),
+        Outcome::Cut(Cut::Stopped) => {
+            note!(
+                "lagometer: stopped with the clock at {:.6} s",
+                ended.at.as_secs_f64()
+            );
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Outcome::Cut(Cut::Time | Cut::Silence) => Err(Failure::Environment(format!(
+            "ended after {} of real time, its clock at {:.6} s when it last said anything; {} \
+             had the processor; --real-limit gives it longer",
+            arguments.guest.real_limit,
+            ended.at.as_secs_f64(),
+            who_computes(ended),
+        ))),
+    }
+}
+
+/// All of a file that the guest shared; nothing where there is none.
+fn read_shared(ended: &Ended, name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = ended
+        .open_shared(name)
+        .and_then(|mut file: File| file.read_to_end(&mut bytes));
+    if read.is_err() {
+        bytes.clear();
+    }
+    bytes
+}
+
+/// Writes a line to an output. Whoever has stopped reading wants no more of it.
+fn write_line(mut to: impl io::Write, line: &[u8]) {
+    let _ = to.write_all(line).and_then(|()| to.flush());
+}
