@@ -35,6 +35,7 @@ pub struct TooLong {
 
 impl Cutter {
     /// Cuts messages of at most `limit_bytes`.
+    #[must_use]
     pub fn new(limit_bytes: usize) -> Self {
         Self {
             limit_bytes,
@@ -48,6 +49,7 @@ impl Cutter {
     }
 
     /// Bytes taken in and not yet cut out.
+    #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.stream.len()
     }
@@ -57,7 +59,7 @@ impl Cutter {
     /// # Errors
     ///
     /// [`TooLong`]; nothing that follows can be told apart then.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
+    pub fn next_message(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
         let mut length = [0; LENGTH_BYTES];
         if self.stream.len() < LENGTH_BYTES {
             return Ok(None);
@@ -99,7 +101,7 @@ mod tests {
             let mut cut = Vec::new();
             for piece in stream.make_contiguous().chunks(slice) {
                 cutter.push(piece);
-                while let Some(message) = cutter.next().unwrap() {
+                while let Some(message) = cutter.next_message().unwrap() {
                     cut.push(message);
                 }
             }
@@ -113,7 +115,7 @@ mod tests {
         ) {
             let mut cutter = Cutter::new(64);
             cutter.push(&bytes);
-            while let Ok(Some(message)) = cutter.next() {
+            while let Ok(Some(message)) = cutter.next_message() {
                 prop_assert!(message.len() <= 64);
             }
             prop_assert!(cutter.held_bytes() <= bytes.len());

@@ -86,8 +86,8 @@ impl Play {
                 });
                 self.read(side);
             }
-            for side in 0..2 {
-                if due[side].is_some_and(|at| at <= next) {
+            for (side, due) in due.into_iter().enumerate() {
+                if due.is_some_and(|at| at <= next) {
                     self.with(side, |stream, now, output| stream.tick(now, output));
                     self.read(side);
                 }
@@ -156,7 +156,7 @@ fn a_stream_nobody_reads_takes_no_more_than_its_buffers() {
     play.play_for(Duration::from_millis(100));
     let mut taken = 0;
     for _ in 0..2000 {
-        taken += play.write(0, &[7; 60_000]);
+        taken += play.write(0, &vec![7; 60_000]);
         // Nobody reads: only packets and deadlines.
         let end = play.now + Duration::from_millis(20);
         while let Some((&(at, _), _)) = play.in_flight.first_key_value()
@@ -165,7 +165,7 @@ fn a_stream_nobody_reads_takes_no_more_than_its_buffers() {
             play.now = at;
             let (_, (side, packet)) = play.in_flight.pop_first().expect("it was looked at");
             play.with(side, |stream, now, output| {
-                stream.input(now, &packet, output)
+                stream.input(now, &packet, output);
             });
         }
         play.now = end;

@@ -86,7 +86,7 @@ impl Engine {
             after = self.clock.now();
             match sleep_until {
                 Some(until) if !any || after > until => {
-                    self.audit_counters.woke(after.since(until))
+                    self.audit_counters.woke(after.since(until));
                 }
                 // Woken by a file: when it became ready is not known.
                 Some(_) => {}

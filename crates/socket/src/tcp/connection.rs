@@ -191,7 +191,7 @@ impl Messenger for TcpConnection {
     }
 
     fn receive(&mut self, _now: Time) -> Option<Message> {
-        match self.cutter.next() {
+        match self.cutter.next_message() {
             Ok(bytes) => bytes.map(|bytes| Message {
                 bytes,
                 // What is out of order waits in the kernel, out of sight.

@@ -16,7 +16,6 @@ use super::inbox::Inbox;
 use super::settings::{Settings, Waiting};
 use crate::connection::{Counters, SocketConnection};
 use crate::sleep;
-use lagometer_transport::framing::{Cutter, write};
 
 /// One side of a lane over UDT.
 #[derive(Debug)]
@@ -212,7 +211,7 @@ impl UdtConnection {
         }
         self.cutter.push(&piece);
         loop {
-            match self.cutter.next() {
+            match self.cutter.next_message() {
                 Ok(Some(message)) => self.incoming.push_back(message),
                 Ok(None) => return,
                 Err(error) => {

@@ -137,7 +137,7 @@ impl Endpoint for Tcp {
 
     fn receive(&mut self, now: Time) -> Option<Message> {
         loop {
-            match self.cutter.next() {
+            match self.cutter.next_message() {
                 Ok(Some(bytes)) => {
                     let length = (LENGTH_BYTES + bytes.len()) as u64;
                     let blocked = Some(self.arrivals.delivered(length, now));
