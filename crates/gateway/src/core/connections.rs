@@ -435,11 +435,12 @@ impl ConnectionManager {
             return Some(CloseReason::AuthTimeout);
         }
         let silent = now.since(connection.heard);
-        (self
-            .settings
-            .silent_at_most
-            .is_some_and(|most| silent >= most))
-        .then_some(CloseReason::Silent)
+        let is_silent = connection.pause.is_none()
+            && self
+                .settings
+                .silent_at_most
+                .is_some_and(|most| silent >= most);
+        is_silent.then_some(CloseReason::Silent)
     }
 
     /// Nothing is taken from the connection any more, and the channel manager is

@@ -100,6 +100,30 @@ fn a_pause_goes_on_while_its_cause_does_and_ends_within_a_tenth_of_a_second_of_i
 }
 
 #[test]
+fn a_client_that_is_not_read_is_not_closed_for_its_silence() {
+    let mut world = World::with(|connections, _| {
+        connections.silent_at_most = Some(Duration::from_secs(3));
+        connections.slow_readers = SlowReaders {
+            server_close_at_bytes: 8 << 20,
+            close_after: Duration::from_mins(10),
+            ..SlowReaders::default()
+        };
+    });
+    let (master, client) = (world.master(), world.client());
+    world.peers[master].stalled = true;
+    flood_until_paused(&mut world, client);
+    world.pass(10_000);
+    assert!(world.peers[client].paused);
+    assert_eq!(world.peers[client].closed, None, "while it is paused");
+    world.resume(master);
+    world.pass(1_000);
+    assert!(!world.peers[client].paused);
+    assert_eq!(world.peers[client].closed, None, "once it is read again");
+    world.pass(10_000);
+    assert!(world.peers[client].closed.is_some(), "silent by itself");
+}
+
+#[test]
 fn a_client_is_read_again_once_its_own_messages_are_gone_though_others_congest_the_server() {
     let mut world = tight(8 << 20);
     let (master, first, second) = (world.master(), world.client(), world.client());

@@ -198,7 +198,7 @@ impl ConnectionManager {
     }
 
     /// A server is no longer congested with what a client of this side sent.
-    pub(super) fn relieve(&mut self, id: ConnId, receiver: ConnId) {
+    pub(super) fn relieve(&mut self, now: Time, id: ConnId, receiver: ConnId) {
         if let Some(&slot) = self.by_id.get(&id)
             && let Some(connection) = self.table.at_mut(slot)
             && let Some(paused) = &mut connection.pause
@@ -206,7 +206,7 @@ impl ConnectionManager {
             paused.receivers.remove(&receiver);
             if paused.receivers.is_empty() {
                 let key = connection.key;
-                self.end_pause(key);
+                self.end_pause(now, key);
             }
         }
     }
@@ -225,7 +225,7 @@ impl ConnectionManager {
                 continue;
             };
             if paused.asked {
-                self.end_pause(key);
+                self.end_pause(now, key);
                 continue;
             }
             paused.asked = true;
@@ -237,10 +237,12 @@ impl ConnectionManager {
         }
     }
 
-    fn end_pause(&mut self, key: ConnKey) {
+    fn end_pause(&mut self, now: Time, key: ConnKey) {
         if let Some(connection) = self.table.get_mut(key)
             && let Some(paused) = connection.pause.take()
         {
+            // Its silence until now was the gateway's doing.
+            connection.heard = now;
             self.pauses_due.remove(&(paused.until, key));
             self.read_control.push_back(key);
         }

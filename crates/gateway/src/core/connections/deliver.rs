@@ -64,7 +64,7 @@ impl ConnectionManager {
             ToConnections::AskCongestion { sender, receiver } => {
                 self.answer_congestion(now, sender, receiver);
             }
-            ToConnections::Resume { id, receiver } => self.relieve(id, receiver),
+            ToConnections::Resume { id, receiver } => self.relieve(now, id, receiver),
             ToConnections::SendMany { to, message } => {
                 for &to in to.iter() {
                     self.send(now, to, &message);
