@@ -138,7 +138,12 @@ impl ConnectionLoop {
             return;
         };
         let key = socket.key;
-        if let Some(until) = socket.permit.spend(now, taken.messages) {
+        // Who has not logged in has budgets of its own, and a time within which it
+        // must: its address pays for it, but others there do not hold it back.
+        let is_unauthenticated = socket.is_unauthenticated;
+        if let Some(until) = socket.permit.spend(now, taken.messages)
+            && !is_unauthenticated
+        {
             self.side.over_budget(now, key, Budget::Messages);
             self.pause(key, until);
         }
