@@ -310,9 +310,6 @@ pub enum CloseReason {
     /// It sent too many messages that its state does not allow.
     #[error("too many messages that its state does not allow")]
     TooManyRefused,
-    /// Its driver found more messages in a second than is allowed.
-    #[error("more messages than allowed")]
-    TooFast,
     /// It asked for more than a budget allows.
     #[error("over its budget of {0}")]
     OverBudget(Budget),

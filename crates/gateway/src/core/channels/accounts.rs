@@ -4,8 +4,8 @@
 //! A client's channels are its own until it leaves. Those that outlive it, by
 //! the settings of their type, belong to nobody's budget any more: they are
 //! kept as orphans up to a number, so that connecting, making and leaving over
-//! and over adds up to nothing. Whoever has left most makes room, so that nobody
-//! pushes out what others left.
+//! and over adds up to nothing. Whoever has left most makes room: one
+//! address cannot push out what others left, many with little each can.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
