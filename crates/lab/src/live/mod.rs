@@ -1,5 +1,5 @@
 //! Lanes in real time: the two applications of a lane, each on a thread of
-//! its own over one [`Side`](lagometer_socket::Side).
+//! its own over one [`SocketConnection`](lagometer_socket::SocketConnection).
 //!
 //! One thread for each side, rather than one for all: a library that is slow
 //! at something delays nobody but itself, and what a lane costs is what its

@@ -4,7 +4,7 @@
 //! are known all the same, and whoever asks for one is told what to install.
 //!
 //! - `settings`: what can be chosen
-//! - `connection`: the connection behind [`SocketConnection`](crate::Side)
+//! - `connection`: the connection behind [`SocketConnection`](crate::SocketConnection)
 
 #[cfg(feature = "srt")]
 mod connection;

@@ -2,7 +2,7 @@
 //!
 //! - `gather`: reading in large pieces
 //! - `settings`: what can be chosen, and what the kernel offers
-//! - `connection`: the connection behind [`SocketConnection`](crate::Side)
+//! - `connection`: the connection behind [`SocketConnection`](crate::SocketConnection)
 
 mod connection;
 mod gather;

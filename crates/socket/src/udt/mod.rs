@@ -4,7 +4,7 @@
 //! are known all the same, and whoever asks for one is told what to install.
 //!
 //! - `settings`: what can be chosen, as in 2015 and as it serves a game
-//! - `connection`: the connection behind [`SocketConnection`](crate::Side)
+//! - `connection`: the connection behind [`SocketConnection`](crate::SocketConnection)
 //! - `inbox`: a thread that waits in UDT, since UDT has no file to wait on
 //!
 //! What a reader of its figures should know. UDT reports a loss once, when it
