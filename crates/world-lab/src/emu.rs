@@ -43,7 +43,8 @@ pub enum EmuError {
     /// The hosts' kernel cannot be given a congestion control.
     #[error(
         "the emulated hosts cannot use the congestion control `{name}`: {why}; \
-         `sudo modprobe tcp_{name}` loads it where the kernel has it"
+         where it is loaded (`sudo modprobe tcp_{name}`), add it to those that hosts may use: \
+         `sudo sysctl net.ipv4.tcp_allowed_congestion_control`"
     )]
     CongestionControl {
         /// Its name.

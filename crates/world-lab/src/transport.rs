@@ -66,15 +66,16 @@ impl PlayerTransport {
         }
     }
 
-    /// The congestion control of the TCP beneath, by the kernel's name; none
-    /// where there is no TCP.
+    /// The congestion control that emulated hosts must use for it, by the
+    /// kernel's name; none where there is no TCP, or any will do: a WebSocket
+    /// takes what the machine's kernel begins with.
     #[must_use]
     pub const fn congestion_control(self) -> Option<&'static str> {
         match self {
-            Self::TcpCubic | Self::WebSocket => Some("cubic"),
+            Self::TcpCubic => Some("cubic"),
             Self::TcpBbr => Some("bbr"),
             Self::TcpReno => Some("reno"),
-            Self::Kcp | Self::KcpTuned => None,
+            Self::WebSocket | Self::Kcp | Self::KcpTuned => None,
         }
     }
 }
