@@ -165,9 +165,9 @@ fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String
         .iter()
         .filter(|result| result.decision == Decision::Undecided && is_one_of(&result.lane))
         .collect();
-    let Some(first) = undecided.first() else {
+    if undecided.is_empty() {
         return String::new();
-    };
+    }
     let most = undecided
         .iter()
         .map(|result| result.more_seeds)
@@ -176,18 +176,15 @@ fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String
         Some(seeds) => format!("needs some {seeds} more seeds"),
         None => "too close to its limit for any number of seeds".to_owned(),
     };
-    let who = if lanes.len() == 1 {
-        first.lane.clone()
-    } else {
-        let names: Vec<&Lane> = lanes
-            .iter()
-            .copied()
-            .filter(|lane| undecided.iter().any(|result| result.lane == lane.lane))
-            .collect();
-        listed(&names)
-    };
+    let open: Vec<&Lane> = lanes
+        .iter()
+        .copied()
+        .filter(|lane| undecided.iter().any(|result| result.lane == lane.lane))
+        .collect();
+    let meets = if open.len() == 1 { "meets" } else { "meet" };
     format!(
-        "{opening}whether {who} meets {} is not decided by this run ({needs})",
+        "{opening}whether {} {meets} {} is not decided by this run ({needs})",
+        listed(&open),
         budgets(bench)
     )
 }
