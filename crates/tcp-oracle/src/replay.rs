@@ -328,7 +328,10 @@ impl<'a> Replay<'a> {
                 _ => 0,
             },
         });
-        let ours = ours.moved(shift.back(), Shift::default());
+        let mut ours = ours.moved(shift.back(), Shift::default());
+        if is_same_stamp(at, &ours, theirs) {
+            ours.options.timestamps = theirs.options.timestamps;
+        }
         let kind = if ours != *theirs {
             first_field(&ours, theirs)
         } else if sent_at.abs_diff(at) > TOLERANCE_NS {
@@ -401,6 +404,21 @@ impl<'a> Replay<'a> {
             text,
         }
     }
+}
+
+/// Whether two time stamps differ by no more than the tolerance of times: the
+/// millisecond that they count began that close to the sending.
+fn is_same_stamp(at: u64, ours: &Packet, theirs: &Packet) -> bool {
+    const TICK_NS: u64 = 1_000_000;
+    let (Some((ours, our_echo)), Some((theirs, their_echo))) =
+        (ours.options.timestamps, theirs.options.timestamps)
+    else {
+        return false;
+    };
+    let since_tick = at % TICK_NS;
+    let is_near_tick = since_tick.min(TICK_NS - since_tick) <= TOLERANCE_NS;
+    let apart = ours.wrapping_sub(theirs) as i32;
+    is_near_tick && apart.abs() <= 1 && our_echo == their_echo
 }
 
 fn first_field(ours: &Packet, theirs: &Packet) -> &'static str {
