@@ -417,7 +417,7 @@ fn is_same_stamp(at: u64, ours: &Packet, theirs: &Packet) -> bool {
     };
     let since_tick = at % TICK_NS;
     let is_near_tick = since_tick.min(TICK_NS - since_tick) <= TOLERANCE_NS;
-    let apart = ours.wrapping_sub(theirs) as i32;
+    let apart = ours.wrapping_sub(theirs).cast_signed();
     is_near_tick && apart.abs() <= 1 && our_echo == their_echo
 }
 
