@@ -39,6 +39,7 @@
 //! - `impairments`: the state of a direction at an instant; `jitter`, `playback`
 //! - `service`: rate, queue and stalls
 //! - `regime`, `oneway`, `link`: a packet's way through all of it
+//! - `in_flight`: packets on their way, for whoever plays links in virtual time
 //! - `fate`, `tally`, `truth`: what is reported
 //! - [`catalogue`]: the networks that come with the project
 
@@ -46,6 +47,7 @@ pub mod catalogue;
 mod direction;
 mod fate;
 mod impairments;
+mod in_flight;
 mod interval;
 mod jitter;
 mod keyed;
@@ -63,6 +65,7 @@ mod wander;
 
 pub use direction::Direction;
 pub use fate::{Arrival, Damage, Fate, Reason};
+pub use in_flight::{InFlight, Packet};
 pub use link::Link;
 pub use profile::written;
 pub use profile::{LoadError, Profile};

@@ -134,7 +134,7 @@ pub(crate) fn compared(pairs: &[[&World; 2]]) -> Vec<Compared> {
 }
 
 /// How many players each carries, where either was played with several
-/// numbers of them and over one road.
+/// numbers of them and over one path.
 pub(crate) fn carried(names: [&str; 2], documents: [&Document; 2]) -> Option<String> {
     let curves = documents.map(|document| Capacity::curves(&document.worlds));
     let [[first], [second]] = curves.each_ref().map(Vec::as_slice) else {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn worlds_are_paired_by_players_and_road() {
+    fn worlds_are_paired_by_players_and_path() {
         let [mut cable, few, many] = [1, 1, 2].map(|players| world(players, 1.0, None));
         cable.network = Some("cable".to_owned());
         let beside = Beside::of(vec![&cable, &few], vec![&many, &few]);

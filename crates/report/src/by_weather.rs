@@ -48,7 +48,7 @@ pub(crate) fn transport(world: &World) -> &str {
 /// Bytes a second that went to one player, headers included, where a link
 /// counted them.
 pub(crate) fn down_each(world: &World) -> Option<f64> {
-    let bytes_per_s = world.road.as_ref()?.down.bytes_per_s?;
+    let bytes_per_s = world.path.as_ref()?.down.bytes_per_s?;
     Some(bytes_per_s / f64::from(world.players.in_game.max(1)))
 }
 

@@ -67,7 +67,7 @@ impl<'a> Capacity<'a> {
     /// What carried it: the transport and the network, as far as there was a
     /// choice; empty without one.
     #[must_use]
-    pub fn road(&self) -> String {
+    pub fn path(&self) -> String {
         match (self.transport, self.network) {
             (Some(transport), Some(network)) => format!("{transport} on {network}"),
             (Some(only), None) | (None, Some(only)) => only.to_owned(),
@@ -131,8 +131,8 @@ pub fn capacity_verdict(worlds: &[World]) -> Option<String> {
     }
     let told: Vec<String> = curves
         .iter()
-        .map(|curve| match (curves.len(), curve.road()) {
-            (2.., road) if !road.is_empty() => format!("over {road} {}", curve.clause()),
+        .map(|curve| match (curves.len(), curve.path()) {
+            (2.., path) if !path.is_empty() => format!("over {path} {}", curve.clause()),
             _ => curve.clause(),
         })
         .collect();

@@ -38,7 +38,7 @@ pub use sweep::{Cell, Sweep};
 pub use weather::{DirectionWeather, Disturbance, Weather};
 pub use world::{
     Frames, GatewayMetrics, GatewayMoment, Generator, Handovers, Players, Sight, World,
-    WorldMoment, WorldProcess, WorldRoad, WorldTier, WorldWay,
+    WorldMoment, WorldPath, WorldProcess, WorldTier, WorldWay,
 };
 
 /// The schema's name, as written in every document.

@@ -2,7 +2,7 @@
 //! on the other, and between them an emulated link for each player, with
 //! addresses of its own.
 //!
-//! Until everybody is in, links are calm; then the weather begins, the same
+//! Until everybody is in, links are calm; then impairments start, the same
 //! that each player meets in virtual time.
 
 use std::fs;
@@ -19,25 +19,25 @@ use lagometer_emu::{
 };
 use lagometer_lab::emu::audit_of;
 use lagometer_link::{Profile, Reason};
-use lagometer_stats::{Audit, World, WorldRoad, WorldWay};
+use lagometer_stats::{Audit, World, WorldPath, WorldWay};
 use lagometer_transport::kcp::StreamProfile;
 use lagometer_units::Time;
-use lagometer_world::real::{Roads, play_over};
-use lagometer_world::{Moment, PlayError, Scenario, assemble, on_road};
+use lagometer_world::real::{Connector, play_over};
+use lagometer_world::{Moment, PlayError, Scenario, assemble, with_path};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use thiserror::Error as ThisError;
 
 use crate::{PlayerTransport, player_link};
 
-/// How long a view may take to become right beyond what a calm road takes:
+/// How long a view may take to become right beyond what a calm path takes:
 /// several of a kernel's longest waits before it sends again.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why a world could not be played over real sockets.
 #[derive(Debug, ThisError)]
 pub enum EmuError {
-    /// The hosts or the road between them.
+    /// The hosts or the path between them.
     #[error(transparent)]
     Network(#[from] Error),
     /// The hosts' kernel cannot be given a congestion control.
@@ -67,7 +67,7 @@ pub struct Gateway {
     pub clients_port: u16,
 }
 
-/// Two hosts with a road for each player, before anybody is on it.
+/// Two hosts with a path for each player, before anybody is on it.
 #[derive(Debug)]
 pub struct Landscape {
     network: Network,
@@ -88,7 +88,7 @@ pub struct Emulated {
 }
 
 impl Landscape {
-    /// Makes the hosts, whose TCP is that of `transport`, and a calm road for
+    /// Makes the hosts, whose TCP is that of `transport`, and a calm path for
     /// each player.
     ///
     /// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before
@@ -143,16 +143,16 @@ impl Landscape {
         progress: &mut dyn FnMut(&Moment),
         stop: &AtomicBool,
     ) -> Result<Emulated, EmuError> {
-        let mut roads = Emulator {
+        let mut connector = Emulator {
             landscape: self,
             gateway,
             transport,
         };
-        let outcome = play_over(scenario, &mut roads, None, progress, stop)?;
-        let ended = roads.landscape.network.stop()?;
+        let outcome = play_over(scenario, &mut connector, None, progress, stop)?;
+        let ended = connector.landscape.network.stop()?;
         let mut world = assemble(scenario, "own".to_owned(), &outcome);
         world.transport = Some(transport.name().to_owned());
-        let world = on_road(scenario, world, road(&ended.audit.lanes));
+        let world = with_path(scenario, world, path(&ended.audit.lanes));
         Ok(Emulated {
             world,
             audit: audit_of(&ended.audit),
@@ -178,7 +178,7 @@ impl Emulator {
     }
 }
 
-impl Roads for Emulator {
+impl Connector for Emulator {
     fn connect_server(&mut self) -> io::Result<Wire> {
         let servers = self.gateway.servers;
         let remote = self.landscape.network.remote();
@@ -214,7 +214,7 @@ impl Roads for Emulator {
         format!("port {} of the server host", self.gateway.clients_port)
     }
 
-    fn begin_weather(&mut self) -> io::Result<()> {
+    fn begin_impairments(&mut self) -> io::Result<()> {
         let Landscape {
             network,
             profile,
@@ -233,9 +233,9 @@ impl Roads for Emulator {
     }
 }
 
-/// What the players' links did from the beginning of the weather on.
-fn road(lanes: &[LaneAudit]) -> WorldRoad {
-    WorldRoad {
+/// What the players' links did from the beginning of the impairments on.
+fn path(lanes: &[LaneAudit]) -> WorldPath {
+    WorldPath {
         up: way(lanes.iter().map(|lane| &lane.up)),
         down: way(lanes.iter().map(|lane| &lane.down)),
     }

@@ -1,4 +1,4 @@
-//! A world played through the weather: every player reaches the gateway over a
+//! A world played over impaired links: every player reaches the gateway over a
 //! link and a transport of its own, and what it sees is as old as those make
 //! it.
 //!
@@ -11,7 +11,7 @@
 //! # Map
 //!
 //! - [`PlayerTransport`]: how players reach the gateway
-//! - [`player_link`]: each player's own weather
+//! - [`player_link`]: each player's own network conditions
 //! - [`sim`]: wires of links in virtual time
 //! - [`emu`]: sockets in two hosts, with an emulated link for each player
 //! - [`matrix`]: transports times networks, on all processors
@@ -20,10 +20,10 @@ mod digest;
 #[cfg(target_os = "linux")]
 pub mod emu;
 pub mod matrix;
+mod player_link;
 pub mod sim;
 mod transport;
-mod weather;
 
 pub use digest::digest;
+pub use player_link::player_link;
 pub use transport::{PlayerTransport, UnknownTransport};
-pub use weather::player_link;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lagometer_link::Profile;
-use lagometer_stats::{World, WorldRoad, WorldWay};
+use lagometer_stats::{World, WorldPath, WorldWay};
 use lagometer_units::Time;
-use lagometer_world::{Moment, Scenario, assemble, on_road};
+use lagometer_world::{Moment, Scenario, assemble, with_path};
 
-use crate::sim::{RoadTally, SimError, Simulated, WayTally, play};
+use crate::sim::{DirectionStats, PathStats, SimError, Simulated, play};
 use crate::{PlayerTransport, digest, player_link};
 
 /// One world of a matrix.
@@ -81,7 +81,7 @@ fn play_cell(
     let link = |player, starts| player_link(&cell.profile, scenario.seed, player, starts);
     let Simulated {
         outcome,
-        road,
+        path,
         played,
     } = play(
         scenario,
@@ -93,8 +93,8 @@ fn play_cell(
     let mut world = assemble(scenario, "in virtual time".to_owned(), &outcome);
     world.transport = Some(cell.transport.name().to_owned());
     world.network = Some(cell.network.clone());
-    let road = told(&road, world.measured_s);
-    let mut world = on_road(scenario, world, road);
+    let path = told(&path, world.measured_s);
+    let mut world = with_path(scenario, world, path);
     world.digest = Some(digest(&world));
     Ok(Found {
         world,
@@ -103,18 +103,18 @@ fn play_cell(
     })
 }
 
-fn told(road: &RoadTally, seconds: f64) -> WorldRoad {
-    let share = |of: u64, way: &WayTally| of as f64 / (way.packets as f64).max(1.0);
-    let way = |way: &WayTally| WorldWay {
+fn told(path: &PathStats, seconds: f64) -> WorldPath {
+    let share = |of: u64, way: &DirectionStats| of as f64 / (way.packets as f64).max(1.0);
+    let way = |way: &DirectionStats| WorldWay {
         packets_per_s: Some(way.packets as f64 / seconds.max(1e-9)),
         bytes_per_s: Some(way.bytes as f64 / seconds.max(1e-9)),
         lost_share: share(way.lost, way),
         full_share: Some(share(way.full, way)),
         wait_ms: Some(1e3 * way.waited.as_secs_f64() / (way.packets as f64).max(1.0)),
     };
-    WorldRoad {
-        up: way(&road.up),
-        down: way(&road.down),
+    WorldPath {
+        up: way(&path.up),
+        down: way(&path.down),
     }
 }
 

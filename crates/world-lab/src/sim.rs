@@ -7,14 +7,13 @@
 //!
 //! The gateway is its core as it is, driven as its server drives it; what lies
 //! between it and a player are both ends of a transport and the player's own
-//! link. Game servers are beside the gateway, with no road between.
+//! link. Game servers are beside the gateway, with no path between.
 
-mod flight;
+mod backend;
 mod gateway;
 mod half;
-mod road;
+mod path;
 mod socket;
-mod wires;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,9 +27,8 @@ use lagometer_world::{Moment, Outcome, PlayError, Scenario, play_on};
 use thiserror::Error;
 
 use crate::PlayerTransport;
+use backend::SimBackend;
 pub use gateway::GatewayError;
-use road::Tally;
-use wires::SimWires;
 
 /// Why a world could not be played in virtual time.
 #[derive(Debug, Error)]
@@ -49,23 +47,23 @@ pub struct Simulated {
     /// What was found of the world.
     pub outcome: Outcome,
     /// What went over the players' links while it was measured.
-    pub road: RoadTally,
+    pub path: PathStats,
     /// How long was played, from the first player's coming to the end.
     pub played: Time,
 }
 
 /// What went over all players' links while a world was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RoadTally {
+pub struct PathStats {
     /// From players to the gateway.
-    pub up: WayTally,
+    pub up: DirectionStats,
     /// From the gateway to players.
-    pub down: WayTally,
+    pub down: DirectionStats,
 }
 
 /// One direction of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WayTally {
+pub struct DirectionStats {
     /// IP packets that were sent.
     pub packets: u64,
     /// Their bytes, IP headers included.
@@ -80,7 +78,7 @@ pub struct WayTally {
 
 /// Plays `scenario` in virtual time, its players on `transport` and on the
 /// links that `link` gives: asked for a player's number and for the instant at
-/// which the weather starts.
+/// which impairments start.
 ///
 /// # Errors
 ///
@@ -93,18 +91,18 @@ pub fn play(
     stop: &AtomicBool,
 ) -> Result<Simulated, SimError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
-    let tally = Rc::new(Cell::new(Tally::default()));
-    let wires = SimWires::new(
+    let measured = Rc::new(Cell::new(PathStats::default()));
+    let backend = SimBackend::new(
         transport,
         scenario,
         link,
         Rc::clone(&clock),
-        Rc::clone(&tally),
+        Rc::clone(&measured),
     )?;
-    let outcome = play_on(scenario, wires, &clock, progress, stop)?;
+    let outcome = play_on(scenario, backend, &clock, progress, stop)?;
     Ok(Simulated {
         outcome,
-        road: tally.get().measured,
+        path: measured.get(),
         played: clock.get(),
     })
 }

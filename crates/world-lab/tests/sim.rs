@@ -63,7 +63,7 @@ fn a_seed_finds_the_same_again_on_any_number_of_threads() {
 }
 
 #[test]
-fn every_transport_carries_both_scenarios_through_calm_weather() {
+fn every_transport_carries_both_scenarios_over_calm_links() {
     for name in ["single", "lod"] {
         for found in found(&cells(&scenario(name, 12, 3), &["lan"]), 2) {
             let world = found.world;
@@ -73,9 +73,9 @@ fn every_transport_carries_both_scenarios_through_calm_weather() {
             assert_eq!(world.sight.missing, 0, "{told}");
             assert_eq!(world.sight.views_right, 12, "{told}");
             assert!(world.tiers.iter().any(|tier| tier.samples > 500), "{told}");
-            let road = world.road.unwrap();
-            assert!(road.up.packets_per_s > Some(12.0 * 5.0), "{told}");
-            assert!(road.down.bytes_per_s > road.up.bytes_per_s, "{told}");
+            let path = world.path.unwrap();
+            assert!(path.up.packets_per_s > Some(12.0 * 5.0), "{told}");
+            assert!(path.down.bytes_per_s > path.up.bytes_per_s, "{told}");
         }
     }
 }
@@ -164,7 +164,7 @@ fn a_player_whose_link_is_cut_sees_old_things_and_then_the_truth_again() {
             "{transport}: {oldest}"
         );
         assert!(outcome.stale > 0, "{transport}");
-        assert!(played.road.down.lost > 0, "{transport}");
+        assert!(played.path.down.lost > 0, "{transport}");
     }
 }
 
@@ -234,8 +234,8 @@ fn a_narrow_road_is_what_bends() {
         found(&[cell], 1).remove(0).world
     };
     let few = played(2);
-    assert_eq!(few.bend, None, "{:?}", few.road);
+    assert_eq!(few.bend, None, "{:?}", few.path);
     let many = played(40);
     let why = many.bend.unwrap();
-    assert!(why.starts_with("the road to players is full"), "{why}");
+    assert!(why.starts_with("the path to players is full"), "{why}");
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lagometer_stats::{
-    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldProcess,
-    WorldRoad, WorldTier,
+    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldPath,
+    WorldProcess, WorldTier,
 };
 
 use crate::bottleneck::bottleneck;
@@ -54,10 +54,10 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         },
         gateway_metrics: outcome.gateway.as_ref().map(gateway_metrics),
         handovers: handovers(scenario, outcome, seconds),
-        // Whoever lays the road between players and gateway says what it is.
+        // Whoever lays the path between players and gateway says what it is.
         transport: None,
         network: None,
-        road: None,
+        path: None,
         digest: None,
         // Who was stopped has not made all of it.
         inputs: (!outcome.partial)
@@ -77,8 +77,8 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
 /// The same world with what went over its players' links, which may be what
 /// gave way.
 #[must_use]
-pub fn on_road(scenario: &Scenario, mut world: World, road: WorldRoad) -> World {
-    world.road = Some(road);
+pub fn with_path(scenario: &Scenario, mut world: World, path: WorldPath) -> World {
+    world.path = Some(path);
     world.bend = judge(scenario, &world);
     world
 }

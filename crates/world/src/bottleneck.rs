@@ -20,14 +20,14 @@ const TICK_MS: f64 = 20.0;
 /// second than this have aged.
 const STALE_SHARE: f64 = 0.05;
 
-/// More packets than this that find a queue full fill the road.
+/// More packets than this that find a queue full fill the path.
 const FULL_SHARE: f64 = 0.01;
 
 /// Packets that wait longer than this wait longer than a window and a frame of
 /// the server take together.
 const WAIT_MS: f64 = 50.0;
 
-/// A road that loses more than this delays most of what comes in order.
+/// A path that loses more than this delays most of what comes in order.
 const LOST_SHARE: f64 = 0.05;
 
 /// More messages than this that are merged are windows that players miss.
@@ -99,18 +99,18 @@ fn late_windows_ms(world: &World, every: &[Duration]) -> Option<f64> {
 }
 
 /// What the links of players do not carry, where that has aged what they see: a
-/// road with little room that is enough is none of it. Where no link is known,
+/// path with little room that is enough is none of it. Where no link is known,
 /// as on loopback, nothing is.
 fn wire(world: &World, are_windows_late: bool) -> Option<String> {
     let has_aged = are_windows_late
         || world.sight.stale_share > STALE_SHARE
         || world.players.in_game < world.players.asked
         || world.players.lost > 0;
-    let road = world.road.as_ref().filter(|_| has_aged)?;
-    let ways = [("to", &road.down), ("from", &road.up)];
+    let path = world.path.as_ref().filter(|_| has_aged)?;
+    let ways = [("to", &path.down), ("from", &path.up)];
     let told = |why: fn(&WorldWay) -> Option<String>| {
         ways.iter()
-            .find_map(|(towards, way)| Some(format!("the road {towards} players {}", why(way)?)))
+            .find_map(|(towards, way)| Some(format!("the path {towards} players {}", why(way)?)))
     };
     told(|way| {
         let full = way.full_share.filter(|share| *share > FULL_SHARE)?;
@@ -151,7 +151,7 @@ fn queue(metrics: &GatewayMetrics) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::WorldRoad;
+    use lagometer_stats::WorldPath;
 
     use super::*;
     use crate::assemble::tests::{WINDOW, carried};
@@ -162,35 +162,35 @@ mod tests {
     }
 
     #[test]
-    fn a_road_is_blamed_for_what_has_aged_and_no_other() {
+    fn a_path_is_blamed_for_what_has_aged_and_no_other() {
         let mut world = carried();
-        world.road = Some(WorldRoad {
+        world.path = Some(WorldPath {
             down: WorldWay {
                 full_share: Some(0.02),
                 wait_ms: Some(60.0),
                 lost_share: 0.06,
                 ..WorldWay::default()
             },
-            ..WorldRoad::default()
+            ..WorldPath::default()
         });
         assert_eq!(bottleneck(&world, &WINDOW), None, "nothing is old");
         world.sight.stale_share = 0.06;
-        says(&world, "the road to players is full, 2 % of its packets");
-        let down = |world: &mut World| world.road.take().unwrap().down;
+        says(&world, "the path to players is full, 2 % of its packets");
+        let down = |world: &mut World| world.path.take().unwrap().down;
         let way = WorldWay {
             full_share: Some(0.005),
             ..down(&mut world)
         };
-        let on = |down: WorldWay, up: WorldWay| Some(WorldRoad { up, down });
-        world.road = on(way.clone(), WorldWay::default());
+        let on = |down: WorldWay, up: WorldWay| Some(WorldPath { up, down });
+        world.path = on(way.clone(), WorldWay::default());
         says(&world, "packets wait 60 ms");
         let lossy = WorldWay {
             wait_ms: Some(1.0),
             ..way
         };
-        world.road = on(WorldWay::default(), lossy);
-        says(&world, "the road from players loses 6 %");
-        world.road = on(WorldWay::default(), WorldWay::default());
+        world.path = on(WorldWay::default(), lossy);
+        says(&world, "the path from players loses 6 %");
+        world.path = on(WorldWay::default(), WorldWay::default());
         assert_eq!(
             bottleneck(&world, &WINDOW),
             None,

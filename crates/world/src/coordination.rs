@@ -12,11 +12,11 @@ use lagometer_stats::Distribution;
 use serde::{Deserialize, Serialize};
 
 use crate::authority::Report;
+use crate::backend::PlayError;
 use crate::crowd::EntityId;
 use crate::merging::{merge, sum};
 use crate::outcome::{Moment, Outcome};
 use crate::vector::Vector;
-use crate::wires::PlayError;
 
 /// Where everybody is.
 pub type Truth = BTreeMap<EntityId, Vector>;

@@ -15,13 +15,14 @@
 //!   [`GameServer`] alone, or a [`Master`] and a [`Region`] for each part of the
 //!   [`Space`]; the [`AuthorityChecker`] holds that each character has one of them
 //! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
-//! - [`play_on`]: the course of a world on any [`Wires`], to an [`Outcome`]
+//! - [`play_on`]: the course of a world on any [`ConnectionBackend`], to an [`Outcome`]
 //! - [`play_part`]: the same for one of several processes, each with its
 //!   [`Part`] and in [`Coordination`]
-//! - [`real`]: wires that are sockets, in real time
+//! - [`real`]: a backend that are sockets, in real time
 
 mod assemble;
 mod authority;
+mod backend;
 mod body;
 mod bot;
 mod bottleneck;
@@ -48,13 +49,13 @@ mod stage;
 mod vector;
 mod view;
 mod windows;
-mod wires;
 mod words;
 
-pub use assemble::{assemble, on_road, verdict};
+pub use assemble::{assemble, verdict, with_path};
 pub use authority::{
     Authority, AuthorityChecker, AuthoritySums, Claim, LONGEST_FLIGHT, Loss, Report,
 };
+pub use backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
 pub use body::{Body, Movement, Step};
 pub use bot::{BotBehavior, BotConfig, Decision, Turn};
 pub use capacity_search::CapacitySearch;
@@ -75,4 +76,3 @@ pub use stage::{Peer, play_on, play_part};
 pub use vector::{Vector, Yaw};
 pub use view::{Seen, View};
 pub use windows::Windows;
-pub use wires::{End, Flow, PeerId, PlayError, Wires};

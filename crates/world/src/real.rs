@@ -15,12 +15,12 @@ use lagometer_client::{Event, Handler, Outbox, Settings};
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
 use crate::coordination::{Coordination, SingleProcess};
 use crate::outcome::{GatewayFigures, GatewayTicks, Moment, Outcome};
 use crate::part::Part;
 use crate::scenario::Scenario;
 use crate::stage::{Peer, play_part};
-use crate::wires::{End, Flow, PeerId, PlayError, Wires};
 use metrics::Watch;
 
 /// Where a gateway listens.
@@ -50,7 +50,7 @@ pub trait RunClock {
 
 /// Where the sockets of servers and players come from, where they are not just
 /// this machine's.
-pub trait Roads {
+pub trait Connector {
     /// A connection of a game server to the gateway's place for servers.
     ///
     /// # Errors
@@ -69,14 +69,14 @@ pub trait Roads {
     /// Where the gateway is, for whoever reads what went wrong.
     fn place(&self) -> String;
 
-    /// Everybody is in: whatever impairments there is begins.
+    /// Everybody is in: impairments begin, if there are any.
     ///
     /// # Errors
     ///
     /// The system's.
-    fn begin_weather(&mut self) -> io::Result<()>;
+    fn begin_impairments(&mut self) -> io::Result<()>;
 
-    /// See [`Wires::timeout`].
+    /// See [`ConnectionBackend::timeout`].
     fn timeout(&self) -> Duration;
 }
 
@@ -108,18 +108,18 @@ pub fn play_together(
     shared: Rc<dyn RunClock>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
-    let mut roads = Plain(*venue);
+    let mut connector = Plain(*venue);
     play_by(
         scenario,
         part,
-        &mut roads,
+        &mut connector,
         venue.metrics,
         shared,
         coordination,
     )
 }
 
-/// Plays `scenario` over sockets that come from `roads`; `metrics` is where the
+/// Plays `scenario` over sockets that come from `connector`; `metrics` is where the
 /// gateway is asked what it costs.
 ///
 /// # Errors
@@ -127,27 +127,27 @@ pub fn play_together(
 /// As [`play`].
 pub fn play_over(
     scenario: &Arc<Scenario>,
-    roads: &mut dyn Roads,
+    connector: &mut dyn Connector,
     metrics: Option<SocketAddr>,
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
     let own = Rc::new(OwnClock(Cell::new(Instant::now())));
     let mut alone = SingleProcess::new(progress, stop);
-    play_by(scenario, Part::WHOLE, roads, metrics, own, &mut alone)
+    play_by(scenario, Part::WHOLE, connector, metrics, own, &mut alone)
 }
 
 fn play_by(
     scenario: &Arc<Scenario>,
     part: Part,
-    roads: &mut dyn Roads,
+    connector: &mut dyn Connector,
     metrics: Option<SocketAddr>,
     time: Rc<dyn RunClock>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
     let sockets = Sockets {
-        roads,
+        connector,
         metrics,
         swarm: Swarm::new()?,
         time,
@@ -175,7 +175,7 @@ impl RunClock for OwnClock {
 /// This machine's own sockets, TCP throughout.
 struct Plain(Venue);
 
-impl Roads for Plain {
+impl Connector for Plain {
     fn connect_server(&mut self) -> io::Result<Wire> {
         TcpStream::connect(self.0.servers).map(Wire::Tcp)
     }
@@ -188,7 +188,7 @@ impl Roads for Plain {
         self.0.clients.to_string()
     }
 
-    fn begin_weather(&mut self) -> io::Result<()> {
+    fn begin_impairments(&mut self) -> io::Result<()> {
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl Roads for Plain {
 
 /// Sockets to a gateway.
 struct Sockets<'a> {
-    roads: &'a mut dyn Roads,
+    connector: &'a mut dyn Connector,
     metrics: Option<SocketAddr>,
     swarm: Swarm<Timed>,
     time: Rc<dyn RunClock>,
@@ -234,7 +234,7 @@ impl Handler for Timed {
     }
 }
 
-impl Wires for Sockets<'_> {
+impl ConnectionBackend for Sockets<'_> {
     fn start(&mut self) -> Result<(), PlayError> {
         self.time.start()?;
         if let Some(metrics) = self.metrics {
@@ -249,8 +249,8 @@ impl Wires for Sockets<'_> {
 
     fn connect(&mut self, end: End, settings: Settings, peer: Peer) -> Result<PeerId, PlayError> {
         let wire = match end {
-            End::Server => self.roads.connect_server(),
-            End::Player(number) => self.roads.connect_player(number),
+            End::Server => self.connector.connect_server(),
+            End::Player(number) => self.connector.connect_player(number),
         };
         let timed = Timed {
             peer,
@@ -260,7 +260,7 @@ impl Wires for Sockets<'_> {
         let MemberId(id) = wire
             .and_then(|wire| self.swarm.add(wire, settings, timed))
             .map_err(|source| PlayError::Connect {
-                at: self.roads.place(),
+                at: self.connector.place(),
                 source,
             })?;
         Ok(PeerId(id))
@@ -316,7 +316,7 @@ impl Wires for Sockets<'_> {
 
     fn begin_measuring(&mut self) -> Result<(), PlayError> {
         self.measured_from = self.time.now();
-        Ok(self.roads.begin_weather()?)
+        Ok(self.connector.begin_impairments()?)
     }
 
     fn gateway_ticks(&mut self) -> Option<GatewayTicks> {
@@ -329,6 +329,6 @@ impl Wires for Sockets<'_> {
     }
 
     fn timeout(&self) -> Duration {
-        self.roads.timeout()
+        self.connector.timeout()
     }
 }

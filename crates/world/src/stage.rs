@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 
+use crate::backend::{ConnectionBackend, PeerId, PlayError};
 use crate::coordination::{Coordination, SingleProcess, Truth};
 use crate::outcome::{Moment, Outcome};
 use crate::part::Part;
 use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::{Server, ServerCounts};
-use crate::wires::{PeerId, PlayError, Wires};
 use agenda::{Agenda, Duty};
 pub use peer::Peer;
 use tally::Tally;
@@ -45,7 +45,7 @@ const NOTE_EVERY: Duration = Duration::from_millis(500);
 /// The longest that nothing is looked after, so that a stop is heard.
 const NAP: Duration = Duration::from_millis(100);
 
-/// Plays `scenario` on `wires`: players come one by one, then everything is
+/// Plays `scenario` on `backend`: players come one by one, then everything is
 /// measured for the scenario's time, then all stand still and every view is
 /// compared with the truth. `clock` is what servers and players read the time
 /// from. `progress` hears of every half second; when `stop` becomes true, what
@@ -55,32 +55,32 @@ const NAP: Duration = Duration::from_millis(100);
 ///
 /// [`PlayError`] where the gateway is not there or leaves; players that lose
 /// their connections are counted instead.
-pub fn play_on<W: Wires>(
+pub fn play_on<W: ConnectionBackend>(
     scenario: &Arc<Scenario>,
-    wires: W,
+    backend: W,
     clock: &Rc<Cell<Time>>,
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
     let mut alone = SingleProcess::new(progress, stop);
-    play_part(scenario, Part::WHOLE, wires, clock, &mut alone)
+    play_part(scenario, Part::WHOLE, backend, clock, &mut alone)
 }
 
-/// Plays a part of `scenario` on `wires`, in `coordination` of those who play the
+/// Plays a part of `scenario` on `backend`, in `coordination` of those who play the
 /// others at the same time: see [`play_on`]. What is found is of this part; the
 /// company hears of it before the connections end.
 ///
 /// # Errors
 ///
 /// As [`play_on`], and [`PlayError::Coordination`] where one of the others is gone.
-pub fn play_part<W: Wires>(
+pub fn play_part<W: ConnectionBackend>(
     scenario: &Arc<Scenario>,
     part: Part,
-    wires: W,
+    backend: W,
     clock: &Rc<Cell<Time>>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
-    let mut stage = Stage::open(scenario, part, wires, clock, coordination)?;
+    let mut stage = Stage::open(scenario, part, backend, clock, coordination)?;
     stage.fill()?;
     stage.measure()?;
     stage.compare()?;
@@ -91,7 +91,7 @@ pub fn play_part<W: Wires>(
 struct Stage<'a, W> {
     scenario: Arc<Scenario>,
     part: Part,
-    wires: W,
+    backend: W,
     coordination: &'a mut dyn Coordination,
     /// By their numbers; all but one that owns GLOBAL alone simulate.
     servers: BTreeMap<u32, PeerId>,
@@ -109,20 +109,20 @@ struct Stage<'a, W> {
     tally: Tally,
 }
 
-impl<'a, W: Wires> Stage<'a, W> {
+impl<'a, W: ConnectionBackend> Stage<'a, W> {
     /// Connects the servers and waits until they have the world.
     fn open(
         scenario: &Arc<Scenario>,
         part: Part,
-        wires: W,
+        backend: W,
         clock: &Rc<Cell<Time>>,
         coordination: &'a mut dyn Coordination,
     ) -> Result<Self, PlayError> {
         let mut stage = Self {
-            tally: Tally::new(scenario, wires.processor_time()),
+            tally: Tally::new(scenario, backend.processor_time()),
             scenario: Arc::clone(scenario),
             part,
-            wires,
+            backend,
             coordination,
             servers: BTreeMap::new(),
             players: BTreeMap::new(),
@@ -148,7 +148,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             }
         }
         stage.wait_for_servers()?;
-        stage.wires.start()?;
+        stage.backend.start()?;
         Ok(stage)
     }
 
@@ -156,7 +156,7 @@ impl<'a, W: Wires> Stage<'a, W> {
     fn wait_for_servers(&mut self) -> Result<(), PlayError> {
         let began = self.now();
         loop {
-            if let Some((_, reason)) = self.wires.take_ended() {
+            if let Some((_, reason)) = self.backend.take_ended() {
                 return Err(PlayError::NoWorld(reason));
             }
             let mut all_ready = true;
@@ -175,7 +175,7 @@ impl<'a, W: Wires> Stage<'a, W> {
                 let why = format!("no answer; another server may own it{grid}");
                 return Err(PlayError::NoWorld(why));
             }
-            self.wires.poll(NAP)?;
+            self.backend.poll(NAP)?;
         }
     }
 
@@ -205,25 +205,25 @@ impl<'a, W: Wires> Stage<'a, W> {
     }
 
     fn measure(&mut self) -> Result<(), PlayError> {
-        self.tally.forget(players(&self.wires));
+        self.tally.forget(players(&self.backend));
         for &id in self.players.values() {
-            if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
+            if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
                 player.begin_measuring();
             }
         }
-        self.wires.begin_measuring()?;
+        self.backend.begin_measuring()?;
         self.collect()?;
         let now = self.now();
-        let (counts, flow) = (self.server_counts(), self.wires.flow());
-        let cpu = self.wires.processor_time();
+        let (counts, flow) = (self.server_counts(), self.backend.flow());
+        let cpu = self.backend.processor_time();
         self.tally.begin(now, counts, flow, cpu);
         self.run_until(self.scenario.filled_at() + self.scenario.duration.0)?;
         self.collect()?;
-        let (now, cpu) = (self.now(), self.wires.processor_time());
-        self.tally.end(now, players(&self.wires), cpu);
-        let (counts, flow) = (self.server_counts(), self.wires.flow());
+        let (now, cpu) = (self.now(), self.backend.processor_time());
+        self.tally.end(now, players(&self.backend), cpu);
+        let (counts, flow) = (self.server_counts(), self.backend.flow());
         self.tally.end_counts(counts, flow);
-        self.tally.gateway = self.wires.end_measuring();
+        self.tally.gateway = self.backend.end_measuring();
         Ok(())
     }
 
@@ -231,12 +231,12 @@ impl<'a, W: Wires> Stage<'a, W> {
     fn compare(&mut self) -> Result<(), PlayError> {
         self.frozen = true;
         for &id in self.servers.values() {
-            if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
+            if let Some((Peer::Server(server), _)) = self.backend.peer(id) {
                 server.freeze();
             }
         }
         let mut until = self.now() + self.scenario.settles_within();
-        let give_up = until + self.wires.timeout();
+        let give_up = until + self.backend.timeout();
         let settled_by = give_up + TIMEOUT;
         loop {
             self.run_until(until)?;
@@ -249,7 +249,7 @@ impl<'a, W: Wires> Stage<'a, W> {
                 return Ok(());
             };
             self.collect()?;
-            let all_right = self.tally.compare(&truth, players(&self.wires));
+            let all_right = self.tally.compare(&truth, players(&self.backend));
             if all_right || until >= give_up || self.coordination.is_stopped()? {
                 return Ok(());
             }
@@ -294,7 +294,7 @@ impl<'a, W: Wires> Stage<'a, W> {
     /// Tells what was found, and plays on until nobody needs this part's
     /// connections any more. The gateway is left as it was found.
     fn close(mut self) -> Result<Outcome, PlayError> {
-        self.tally.input_digest(players(&self.wires));
+        self.tally.input_digest(players(&self.backend));
         let partial = self.coordination.is_stopped()?;
         let outcome = self.tally.take_outcome(self.now(), partial);
         self.coordination.found(&outcome)?;
@@ -328,7 +328,7 @@ impl<'a, W: Wires> Stage<'a, W> {
         }
         let now = self.now();
         let next = self.agenda.next_at().map_or(end, |next| next.min(end));
-        self.wires.poll(next.since(now).min(NAP))?;
+        self.backend.poll(next.since(now).min(NAP))?;
         self.clock.set(self.now());
         self.bury()
     }
@@ -345,7 +345,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             Duty::Look(_) if self.frozen => {}
             Duty::Look(number) => {
                 let (now, id) = (self.now(), self.players[&number]);
-                if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
+                if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
                     self.tally.look(player, now);
                 }
                 self.agenda
@@ -353,13 +353,15 @@ impl<'a, W: Wires> Stage<'a, W> {
             }
             Duty::Note => {
                 self.collect()?;
-                let (flow, cpu) = (self.wires.flow(), self.wires.processor_time());
+                let (flow, cpu) = (self.backend.flow(), self.backend.processor_time());
                 let (now, counts) = (self.now(), self.server_counts());
                 let came = self.players.len() as u32;
-                let mut note = self.tally.note(now, came, players(&self.wires), flow, cpu);
-                note.moment.gateway_ticks = self.wires.gateway_ticks();
-                let (tally, wires) = (&self.tally, &self.wires);
-                let so_far = || tally.so_far(players(wires), counts, flow, cpu);
+                let mut note = self
+                    .tally
+                    .note(now, came, players(&self.backend), flow, cpu);
+                note.moment.gateway_ticks = self.backend.gateway_ticks();
+                let (tally, backend) = (&self.tally, &self.backend);
+                let so_far = || tally.so_far(players(backend), counts, flow, cpu);
                 self.coordination.note(note, &so_far)?;
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
@@ -370,7 +372,7 @@ impl<'a, W: Wires> Stage<'a, W> {
     fn server_frame(&mut self, due: Time, number: u32) -> Result<(), PlayError> {
         let (began, id) = (self.now(), self.servers[&number]);
         self.clock.set(began);
-        let has_claims = match self.wires.peer(id) {
+        let has_claims = match self.backend.peer(id) {
             Some((Peer::Server(server), outbox)) if server.simulates() => {
                 server.frame(began, outbox);
                 server.has_claims()
@@ -382,7 +384,7 @@ impl<'a, W: Wires> Stage<'a, W> {
             // gives them to another, even if this process ends in between.
             self.report()?;
         }
-        self.wires.flush(id);
+        self.backend.flush(id);
         let ended = self.now();
         let each = self.scenario.server_frame();
         self.tally.frame(began.since(due), ended.since(began));
@@ -411,11 +413,11 @@ impl<'a, W: Wires> Stage<'a, W> {
 
     fn player_frame(&mut self, due: Time, number: u32) {
         let (now, id) = (self.now(), self.players[&number]);
-        let Some((Peer::Player(player), outbox)) = self.wires.peer(id) else {
+        let Some((Peer::Player(player), outbox)) = self.backend.peer(id) else {
             return;
         };
         player.frame(now, outbox);
-        self.wires.flush(id);
+        self.backend.flush(id);
         self.agenda.add(
             due + self.scenario.player_frame(),
             Duty::PlayerFrame(number),
@@ -425,11 +427,11 @@ impl<'a, W: Wires> Stage<'a, W> {
     /// Has what all servers say of whom they simulate held against each other.
     fn report(&mut self) -> Result<(), PlayError> {
         for &id in self.servers.values() {
-            if let Some((Peer::Server(server), _)) = self.wires.peer(id) {
+            if let Some((Peer::Server(server), _)) = self.backend.peer(id) {
                 self.tally.claims(server.take_claims());
             }
         }
-        let own = self.tally.report(self.wires.now());
+        let own = self.tally.report(self.backend.now());
         let said = self.coordination.report(own)?;
         self.tally.judge(said);
         Ok(())
@@ -440,7 +442,7 @@ impl<'a, W: Wires> Stage<'a, W> {
         self.report()?;
         if self.scenario.space.is_some() {
             for &id in self.players.values() {
-                if let Some((Peer::Player(player), _)) = self.wires.peer(id) {
+                if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
                     self.tally.handover_gaps(&player.take_handover_gaps());
                 }
             }
@@ -457,11 +459,11 @@ impl<'a, W: Wires> Stage<'a, W> {
     }
 
     fn servers(&self) -> impl Iterator<Item = &Server> {
-        self.wires.peers().filter_map(Peer::server)
+        self.backend.peers().filter_map(Peer::server)
     }
 
     fn now(&self) -> Time {
-        self.wires.now()
+        self.backend.now()
     }
 }
 
@@ -473,6 +475,6 @@ fn due_after(first: Time, each: Duration, now: Time) -> Time {
 }
 
 /// The players among those who stand.
-fn players<W: Wires>(wires: &W) -> impl Iterator<Item = &Player> {
-    wires.peers().filter_map(Peer::player)
+fn players<W: ConnectionBackend>(backend: &W) -> impl Iterator<Item = &Player> {
+    backend.peers().filter_map(Peer::player)
 }

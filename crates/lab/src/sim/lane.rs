@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lagometer_link::{Arrival, Direction, Fate, Link};
+use lagometer_link::{Arrival, Direction, Fate, InFlight, Link};
 use lagometer_transport::{Carrier, Spec, State, tcp};
 use lagometer_units::Time;
 
 use super::host::Host;
-use super::in_flight::InFlight;
 use crate::outcome::{LaneEnd, LaneOutcome, WireCounts};
 use crate::plan::Plan;
 use crate::workload::{EchoClient, EchoServer, Payload};
@@ -23,7 +22,7 @@ pub struct SimLane {
     carrier: Carrier,
     reliable: bool,
     link: Link,
-    in_flight: InFlight,
+    in_flight: InFlight<()>,
     client: Host,
     server: Host,
     echo_client: EchoClient,
@@ -251,7 +250,7 @@ impl SimLane {
             && let Some(answer) = tcp::packet_too_big(packet, mtu_bytes)
         {
             self.in_flight
-                .push(self.now, direction.opposite(), false, answer);
+                .push(self.now, (), direction.opposite(), false, answer);
         }
     }
 
@@ -260,8 +259,13 @@ impl SimLane {
         if let Some(damage) = arrival.damage {
             damage.apply(&mut datagram);
         }
-        self.in_flight
-            .push(arrival.at, direction, arrival.damage.is_some(), datagram);
+        self.in_flight.push(
+            arrival.at,
+            (),
+            direction,
+            arrival.damage.is_some(),
+            datagram,
+        );
     }
 
     /// Notes when the connection stands, and when the lane is over.

@@ -6,7 +6,6 @@
 //! seed gives the same bytes on any machine.
 
 mod host;
-mod in_flight;
 mod lane;
 
 pub use lane::SimLane;

@@ -36,12 +36,12 @@ fn drawn<'a>(names: [&str; 2], documents: [&'a Document; 2]) -> Vec<Drawn<'a>> {
     let mut drawn = Vec::new();
     for (name, document) in names.into_iter().zip(documents) {
         for curve in Capacity::curves(&document.worlds) {
-            let road = curve.road();
+            let path = curve.path();
             drawn.push(Drawn {
-                name: if road.is_empty() {
+                name: if path.is_empty() {
                     name.to_owned()
                 } else {
-                    format!("{name}, {road}")
+                    format!("{name}, {path}")
                 },
                 look: look(drawn.len()),
                 curve,

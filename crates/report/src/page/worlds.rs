@@ -98,7 +98,7 @@ fn row(
         esc(&reach(first, tier)),
         tier.every_ms
     );
-    // What has just arrived is as young as the road is short: a decade and more
+    // What has just arrived is as young as the path is short: a decade and more
     // that says nothing of the transport.
     let ages = panels
         .iter()
@@ -300,10 +300,10 @@ fn cost(world: &World, out: &mut String) {
             format!("{}/s", written::bytes(bytes as u64))
         }),
         world
-            .road
+            .path
             .as_ref()
-            .map_or(written::NOTHING.to_owned(), |road| {
-                format!("{} %", written::lost_share(road.down.lost_share))
+            .map_or(written::NOTHING.to_owned(), |path| {
+                format!("{} %", written::lost_share(path.down.lost_share))
             }),
         world.players.lost,
         sight.views_right,

@@ -51,7 +51,7 @@ fn grid(worlds: &[World], figures: &[&Figure], tier: usize) -> Grid {
     let mut rows = Vec::new();
     for curve in &curves {
         if curves.len() > 1 {
-            rows.push(Row::Label(printable(&curve.road()), Style::Bold));
+            rows.push(Row::Label(printable(&curve.path()), Style::Bold));
         }
         for world in &curve.steps {
             let held = if world.is_carried() {

@@ -8,7 +8,7 @@ use super::{
     Audit, AuditFigures, AuditSpread, BudgetResult, Cell, Decision, DirectionWeather, Disturbance,
     Document, Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles,
     Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, TransportProperties, Warning, WayAudit,
-    Weather, Wire, World, WorldMoment, WorldProcess, WorldRoad, WorldTier, WorldWay,
+    Weather, Wire, World, WorldMoment, WorldPath, WorldProcess, WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -271,7 +271,7 @@ fn sample_world() -> World {
         }),
         transport: Some("kcp".to_owned()),
         network: Some("cable".to_owned()),
-        road: Some(WorldRoad {
+        path: Some(WorldPath {
             up: WorldWay {
                 packets_per_s: Some(10.0),
                 bytes_per_s: Some(1000.0),

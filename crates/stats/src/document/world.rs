@@ -39,8 +39,10 @@ pub struct World {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handovers: Option<Handovers>,
     /// What went over the links of all players; absent without links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub road: Option<WorldRoad>,
+    ///
+    /// `road` in documents from before it had this name.
+    #[serde(default, alias = "road", skip_serializing_if = "Option::is_none")]
+    pub path: Option<WorldPath>,
     /// The fingerprint of all this where it was played in virtual time: equal
     /// for equal seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -291,7 +293,7 @@ pub struct GatewayMoment {
 /// What went over the links of all players while a world was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WorldRoad {
+pub struct WorldPath {
     /// From players to the gateway.
     pub up: WorldWay,
     /// From the gateway to players.

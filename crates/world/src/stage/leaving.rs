@@ -5,8 +5,8 @@ use std::time::Duration;
 use lagometer_client::Outbox;
 
 use super::{HEARING, Peer, Stage};
+use crate::backend::ConnectionBackend;
 use crate::server::Server;
-use crate::wires::Wires;
 
 /// How long each step of leaving may take. A gateway that is too busy for it is
 /// left as it is: the next world removes what is still there.
@@ -16,7 +16,7 @@ const WITHIN: Duration = Duration::from_secs(1);
 /// that players are gone: several of the longest ticks in use.
 const NOTICED_AFTER: Duration = Duration::from_millis(150);
 
-impl<W: Wires> Stage<'_, W> {
+impl<W: ConnectionBackend> Stage<'_, W> {
     /// Players hang up; then servers remove the channels they have made; then
     /// they take their leave, so that nothing is kept for their return.
     ///
@@ -24,7 +24,7 @@ impl<W: Wires> Stage<'_, W> {
     pub(super) fn leave(&mut self) {
         self.each_server(|server, _| server.begin_to_leave());
         for &id in self.players.values() {
-            self.wires.hang_up(id);
+            self.backend.hang_up(id);
         }
         self.linger(WITHIN, |server| !server.has_players());
         self.linger(NOTICED_AFTER, |_| false);
@@ -43,10 +43,10 @@ impl<W: Wires> Stage<'_, W> {
     /// Has each server that is still there do something, and say it.
     fn each_server(&mut self, mut act: impl FnMut(&mut Server, &mut Outbox)) {
         for &id in self.servers.values() {
-            if let Some((Peer::Server(server), outbox)) = self.wires.peer(id) {
+            if let Some((Peer::Server(server), outbox)) = self.backend.peer(id) {
                 act(server, outbox);
             }
-            self.wires.flush(id);
+            self.backend.flush(id);
         }
     }
 
@@ -56,11 +56,11 @@ impl<W: Wires> Stage<'_, W> {
         let began = self.now();
         while !self.servers().all(&is_done) && self.now().since(began) < within {
             // Whoever cannot be served any more is gone already.
-            if self.wires.poll(HEARING).is_err() {
+            if self.backend.poll(HEARING).is_err() {
                 return;
             }
             self.clock.set(self.now());
-            while self.wires.take_ended().is_some() {}
+            while self.backend.take_ended().is_some() {}
         }
     }
 }

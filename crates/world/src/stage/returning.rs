@@ -16,9 +16,9 @@ use lagometer_units::Time;
 
 use super::agenda::Duty;
 use super::{Peer, Stage, TIMEOUT};
+use crate::backend::{ConnectionBackend, End, PeerId, PlayError};
 use crate::player::{ASK_AGAIN_AFTER, Player};
 use crate::server::Server;
-use crate::wires::{End, PeerId, PlayError, Wires};
 
 /// From a connection's end to the attempt to open another.
 const RETURN_AFTER: Duration = Duration::from_millis(500);
@@ -27,21 +27,21 @@ const RETURN_AFTER: Duration = Duration::from_millis(500);
 /// asking may be lost.
 const BACK_WITHIN: Duration = ASK_AGAIN_AFTER.saturating_mul(2);
 
-impl<W: Wires> Stage<'_, W> {
+impl<W: ConnectionBackend> Stage<'_, W> {
     /// Notes who has lost the connection, and lets them come back.
     pub(super) fn bury(&mut self) -> Result<(), PlayError> {
-        while let Some((peer, reason)) = self.wires.take_ended() {
+        while let Some((peer, reason)) = self.backend.take_ended() {
             let now = self.now();
             self.unsettle(now + RETURN_AFTER);
             match peer {
                 Peer::Player(player) => {
                     self.tally.lose(&player, reason);
-                    if self.wires.may_return() {
+                    if self.backend.may_return() {
                         let again = Duty::Return(player.number());
                         self.agenda.add(now + RETURN_AFTER, again);
                     }
                 }
-                Peer::Server(server) if self.wires.may_return() => {
+                Peer::Server(server) if self.backend.may_return() => {
                     self.lose_server(server, reason, now);
                 }
                 Peer::Server(_) => return Err(PlayError::ServerLost(reason)),
@@ -53,12 +53,13 @@ impl<W: Wires> Stage<'_, W> {
     fn lose_server(&mut self, mut server: Server, reason: String, now: Time) {
         let Self {
             servers,
-            wires,
+            backend,
             absent,
             ..
         } = self;
-        let is_gone =
-            |(nth, id): &(&u32, &PeerId)| wires.peer(**id).is_none() && !absent.contains_key(*nth);
+        let is_gone = |(nth, id): &(&u32, &PeerId)| {
+            backend.peer(**id).is_none() && !absent.contains_key(*nth)
+        };
         let Some(number) = servers.iter().find(is_gone).map(|(nth, _)| *nth) else {
             return;
         };
@@ -130,7 +131,7 @@ impl<W: Wires> Stage<'_, W> {
         let was_there = came_before > 0 || !self.players.is_empty();
         match self.connect_player(number) {
             Ok(()) => {}
-            Err(error) if was_there && self.wires.may_return() && refuses(&error) => {
+            Err(error) if was_there && self.backend.may_return() && refuses(&error) => {
                 let again = self.now() + RETURN_AFTER;
                 self.agenda.add(again, Duty::Join(number));
                 return Ok(false);
@@ -152,13 +153,13 @@ impl<W: Wires> Stage<'_, W> {
             ..Settings::default()
         };
         let id = self
-            .wires
+            .backend
             .connect(End::Server, roomy, Peer::Server(server))?;
-        if let Some((Peer::Server(server), outbox)) = self.wires.peer(id) {
+        if let Some((Peer::Server(server), outbox)) = self.backend.peer(id) {
             let begun = server.begin(outbox);
             begun.map_err(|error| PlayError::NoWorld(error.to_string()))?;
         }
-        self.wires.flush(id);
+        self.backend.flush(id);
         Ok(id)
     }
 
@@ -167,13 +168,13 @@ impl<W: Wires> Stage<'_, W> {
         let player = Player::new(number, Arc::clone(&self.scenario), Rc::clone(&self.clock));
         let peer = Peer::Player(Box::new(player));
         let id = self
-            .wires
+            .backend
             .connect(End::Player(number), Settings::default(), peer)?;
-        if let Some((Peer::Player(player), outbox)) = self.wires.peer(id) {
+        if let Some((Peer::Player(player), outbox)) = self.backend.peer(id) {
             // An empty outbox takes a login.
             let _ = player.begin(outbox);
         }
-        self.wires.flush(id);
+        self.backend.flush(id);
         self.players.insert(number, id);
         let first_frame = self.now() + self.scenario.player_frame();
         self.agenda.add(first_frame, Duty::PlayerFrame(number));

@@ -6,13 +6,13 @@ use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
 use crate::authority::{AuthorityChecker, Claim, Loss, Report};
+use crate::backend::Flow;
 use crate::coordination::{Note, Truth};
 use crate::outcome::{GatewayFigures, Moment, Outcome};
 use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::ServerCounts;
 use crate::vector::Vector;
-use crate::wires::Flow;
 
 /// Ages sampled each second, all players together: enough for a p99.9 of every
 /// tier within seconds, and a few per cent of a core.

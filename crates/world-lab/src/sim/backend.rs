@@ -10,15 +10,17 @@ use lagometer_client::{Outbox, Session, Settings};
 use lagometer_gateway::core::{CloseReason, ConnKey, Peer as Kind, ReadControl};
 use lagometer_link::{Direction, Link};
 use lagometer_units::Time;
-use lagometer_world::{End, Flow, GatewayFigures, Peer, PeerId, PlayError, Scenario, Wires};
+use lagometer_world::{
+    ConnectionBackend, End, Flow, GatewayFigures, Peer, PeerId, PlayError, Scenario,
+};
 
-use super::flight::Flights;
+use super::PathStats;
 use super::gateway::{Gateway, GatewayError};
 use super::half;
-use super::road::{Road, Tally, Weather};
+use super::path::{Network, PlayerPath};
 use crate::PlayerTransport;
 
-/// How long a view may take to become right beyond what a calm road takes:
+/// How long a view may take to become right beyond what a calm path takes:
 /// several of a transport's longest waits before it sends again.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -26,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const FINEST: Duration = Duration::from_micros(1);
 
 /// Connections in virtual time.
-pub(super) struct SimWires<'a> {
+pub(super) struct SimBackend<'a> {
     transport: PlayerTransport,
     seed: u64,
     link: &'a dyn Fn(u32, Time) -> Link,
@@ -34,16 +36,15 @@ pub(super) struct SimWires<'a> {
     clock: Rc<Cell<Time>>,
     /// The instant that is told as zero.
     zero: Time,
-    now: Time,
     gateway: Gateway,
-    seats: Vec<Option<Seat>>,
-    /// The seat of each of the gateway's connections, by its slot.
+    connections: Vec<Option<SimConnection>>,
+    /// The index of each of the gateway's connections, by its slot.
     by_slot: Vec<usize>,
-    flights: Flights,
-    /// Ends of roads by when they are due.
+    network: Network,
+    /// Ends of paths by when they are due.
     due: BTreeSet<(Time, usize, Direction)>,
     ended: VecDeque<(Peer, String)>,
-    tally: Rc<Cell<Tally>>,
+    measured: Rc<Cell<PathStats>>,
     flow: Flow,
     /// When measuring began, and the gateway's messages then.
     measuring: (Time, (u64, u64)),
@@ -51,21 +52,21 @@ pub(super) struct SimWires<'a> {
 }
 
 /// One connection.
-struct Seat {
+struct SimConnection {
     key: ConnKey,
     session: Session,
     peer: Peer,
     /// A player's; game servers are beside the gateway.
-    road: Option<(u32, Box<Road>)>,
+    path: Option<(u32, Box<PlayerPath>)>,
 }
 
-impl<'a> SimWires<'a> {
+impl<'a> SimBackend<'a> {
     pub(super) fn new(
         transport: PlayerTransport,
         scenario: &Scenario,
         link: &'a dyn Fn(u32, Time) -> Link,
         clock: Rc<Cell<Time>>,
-        tally: Rc<Cell<Tally>>,
+        measured: Rc<Cell<PathStats>>,
     ) -> Result<Self, GatewayError> {
         Ok(Self {
             transport,
@@ -73,14 +74,13 @@ impl<'a> SimWires<'a> {
             link,
             clock,
             zero: Time::ZERO,
-            now: Time::ZERO,
             gateway: Gateway::new(scenario.space.as_ref())?,
-            seats: Vec::new(),
+            connections: Vec::new(),
             by_slot: Vec::new(),
-            flights: Flights::default(),
+            network: Network::default(),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
-            tally,
+            measured,
             flow: Flow::default(),
             measuring: (Time::ZERO, (0, 0)),
             scratch: Vec::new(),
@@ -89,56 +89,49 @@ impl<'a> SimWires<'a> {
 
     /// Does what is due now, and what follows from it at once.
     fn play_instant(&mut self) {
-        let now = self.now;
-        while let Some(flight) = self.flights.pop_due(now) {
-            let (seat, direction) = (flight.seat, flight.direction);
-            let arrived = self.on_road(seat, |road, weather| road.arrive(&flight, weather));
-            self.flights.recycle(flight.bytes);
+        let now = self.network.now;
+        while let Some(packet) = self.network.in_flight.pop_due(now) {
+            let (id, direction) = (packet.owner, packet.direction);
+            let arrived = self.with_path(id, |path, network| path.arrive(&packet, network));
+            self.network.in_flight.recycle(packet.bytes);
             if arrived == Some(true) {
-                self.serve(seat, direction);
+                self.serve(id, direction);
             }
         }
-        while let Some(&(at, seat, direction)) = self.due.first()
+        while let Some(&(at, id, direction)) = self.due.first()
             && at <= now
         {
             self.due.pop_first();
-            self.on_road(seat, |road, weather| {
-                road.noted[direction.index()] = None;
-                road.tick(direction, weather);
+            self.with_path(id, |path, network| {
+                path.noted[direction.index()] = None;
+                path.tick(direction, network);
             });
             // The end that sends in one direction is where the other arrives.
-            self.serve(seat, opposite(direction));
+            self.serve(id, direction.opposite());
         }
         self.gateway.handle_deadline(now);
         self.settle();
     }
 
     /// Serves the end to which packets of `direction` come.
-    fn serve(&mut self, seat: usize, direction: Direction) {
+    fn serve(&mut self, id: usize, direction: Direction) {
         match direction {
-            Direction::Up => self.serve_gateway(seat),
-            Direction::Down => self.serve_player(seat),
+            Direction::Up => self.serve_gateway(id),
+            Direction::Down => self.serve_player(id),
         }
     }
 
     fn serve_player(&mut self, id: usize) {
-        let Some(Some(Seat {
+        let Some(Some(SimConnection {
             session,
             peer,
-            road: Some((_, road)),
+            path: Some((_, path)),
             ..
-        })) = self.seats.get_mut(id)
+        })) = self.connections.get_mut(id)
         else {
             return;
         };
-        let mut tally = self.tally.get();
-        let mut weather = Weather {
-            now: self.now,
-            flights: &mut self.flights,
-            tally: &mut tally,
-        };
-        let served = road.serve_player(session, peer, &mut weather);
-        self.tally.set(tally);
+        let served = path.serve_player(session, peer, &mut self.network);
         match served {
             Ok((received, sent)) => {
                 self.flow.received_bytes += received;
@@ -150,27 +143,20 @@ impl<'a> SimWires<'a> {
     }
 
     fn serve_gateway(&mut self, id: usize) {
-        let Some(Some(Seat {
+        let Some(Some(SimConnection {
             key,
-            road: Some((_, road)),
+            path: Some((_, path)),
             ..
-        })) = self.seats.get_mut(id)
+        })) = self.connections.get_mut(id)
         else {
             return;
         };
-        let mut tally = self.tally.get();
-        let mut weather = Weather {
-            now: self.now,
-            flights: &mut self.flights,
-            tally: &mut tally,
-        };
-        let over = road.serve_gateway(
+        let over = path.serve_gateway(
             &mut self.gateway.side,
             *key,
             &mut self.scratch,
-            &mut weather,
+            &mut self.network,
         );
-        self.tally.set(tally);
         match over {
             None => self.note(id),
             Some(why) => self.end(id, why, why.to_string()),
@@ -181,23 +167,23 @@ impl<'a> SimWires<'a> {
     /// say at this instant.
     fn settle(&mut self) {
         loop {
-            let mut moved = self.gateway.exchange(self.now);
+            let mut moved = self.gateway.exchange(self.network.now);
             while let Some(key) = self.gateway.side.poll_writable() {
                 moved = true;
-                if let Some(&seat) = self.by_slot.get(key.slot()) {
-                    self.write(seat, key);
+                if let Some(&connection) = self.by_slot.get(key.slot()) {
+                    self.write(connection, key);
                 }
             }
             while let Some((key, control)) = self.gateway.side.poll_pause() {
                 moved = true;
-                if let Some(&seat) = self.by_slot.get(key.slot()) {
-                    self.pause(seat, key, control);
+                if let Some(&connection) = self.by_slot.get(key.slot()) {
+                    self.pause(connection, key, control);
                 }
             }
             while let Some((key, why)) = self.gateway.side.poll_close() {
                 moved = true;
-                if let Some(&seat) = self.by_slot.get(key.slot()) {
-                    self.end(seat, why, format!("the gateway has closed it: {why}"));
+                if let Some(&connection) = self.by_slot.get(key.slot()) {
+                    self.end(connection, why, format!("the gateway has closed it: {why}"));
                 }
             }
             if !moved {
@@ -209,12 +195,12 @@ impl<'a> SimWires<'a> {
     /// Has the gateway read nothing of a player for a while, or go on. What
     /// arrives meanwhile fills the transport's window, as with a real gateway.
     fn pause(&mut self, id: usize, key: ConnKey, control: ReadControl) {
-        if let Some(Some(seat)) = self.seats.get_mut(id)
-            && seat.key == key
-            && let Some((_, road)) = &mut seat.road
+        if let Some(Some(connection)) = self.connections.get_mut(id)
+            && connection.key == key
+            && let Some((_, path)) = &mut connection.path
         {
-            road.is_paused = control == ReadControl::Pause;
-            if !road.is_paused {
+            path.is_paused = control == ReadControl::Pause;
+            if !path.is_paused {
                 self.serve_gateway(id);
             }
         }
@@ -222,25 +208,23 @@ impl<'a> SimWires<'a> {
 
     /// Writes what the gateway has for a connection.
     fn write(&mut self, id: usize, key: ConnKey) {
-        let Some(Some(seat)) = self
-            .seats
-            .get_mut(id)
-            .filter(|seat| seat.as_ref().is_some_and(|seat| seat.key == key))
-        else {
+        let Some(Some(connection)) = self.connections.get_mut(id).filter(|connection| {
+            connection
+                .as_ref()
+                .is_some_and(|connection| connection.key == key)
+        }) else {
             return;
         };
-        let Some((_, road)) = &mut seat.road else {
+        let Some((_, path)) = &mut connection.path else {
             self.write_beside(id);
             return;
         };
-        let mut tally = self.tally.get();
-        let mut weather = Weather {
-            now: self.now,
-            flights: &mut self.flights,
-            tally: &mut tally,
-        };
-        let over = road.write_gateway(&mut self.gateway.side, key, &mut self.scratch, &mut weather);
-        self.tally.set(tally);
+        let over = path.write_gateway(
+            &mut self.gateway.side,
+            key,
+            &mut self.scratch,
+            &mut self.network,
+        );
         match over {
             None => self.note(id),
             Some(why) => self.end(id, why, why.to_string()),
@@ -249,17 +233,19 @@ impl<'a> SimWires<'a> {
 
     /// Hands all there is to the peer beside the gateway, and takes its answer.
     fn write_beside(&mut self, id: usize) {
-        let Some(Some(seat)) = self.seats.get_mut(id) else {
+        let Some(Some(connection)) = self.connections.get_mut(id) else {
             return;
         };
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
-        for slice in self.gateway.side.output(seat.key) {
+        for slice in self.gateway.side.output(connection.key) {
             bytes.extend_from_slice(slice);
         }
-        self.gateway.side.wrote(self.now, seat.key, bytes.len());
+        self.gateway
+            .side
+            .wrote(self.network.now, connection.key, bytes.len());
         self.flow.received_bytes += bytes.len() as u64;
-        let received = seat.session.receive(&bytes, &mut seat.peer);
+        let received = connection.session.receive(&bytes, &mut connection.peer);
         self.scratch = bytes;
         match received {
             Ok(()) => self.take_from_beside(id),
@@ -269,57 +255,51 @@ impl<'a> SimWires<'a> {
 
     /// Takes what the peer beside the gateway has to say.
     fn take_from_beside(&mut self, id: usize) {
-        let Some(Some(seat)) = self.seats.get_mut(id) else {
+        let Some(Some(connection)) = self.connections.get_mut(id) else {
             return;
         };
-        let outbox = seat.session.outbox();
+        let outbox = connection.session.outbox();
         let pending = outbox.pending();
         let bytes = pending.len();
-        self.gateway.side.receive(self.now, seat.key, pending);
+        self.gateway
+            .side
+            .receive(self.network.now, connection.key, pending);
         outbox.sent(bytes);
         self.flow.sent_bytes += bytes as u64;
     }
 
-    /// Does something on a player's road.
-    fn on_road<T>(
+    /// Does something on a player's path.
+    fn with_path<T>(
         &mut self,
         id: usize,
-        act: impl FnOnce(&mut Road, &mut Weather<'_>) -> T,
+        act: impl FnOnce(&mut PlayerPath, &mut Network) -> T,
     ) -> Option<T> {
-        let Some(Some(Seat {
-            road: Some((_, road)),
+        let Some(Some(SimConnection {
+            path: Some((_, path)),
             ..
-        })) = self.seats.get_mut(id)
+        })) = self.connections.get_mut(id)
         else {
             return None;
         };
-        let mut tally = self.tally.get();
-        let mut weather = Weather {
-            now: self.now,
-            flights: &mut self.flights,
-            tally: &mut tally,
-        };
-        let done = act(road, &mut weather);
-        self.tally.set(tally);
-        Some(done)
+        Some(act(path, &mut self.network))
     }
 
-    /// Notes when a road's ends are due.
+    /// Notes when a path's ends are due.
     fn note(&mut self, id: usize) {
-        let Some(Some(Seat {
-            road: Some((_, road)),
+        let Some(Some(SimConnection {
+            path: Some((_, path)),
             ..
-        })) = self.seats.get_mut(id)
+        })) = self.connections.get_mut(id)
         else {
             return;
         };
         for direction in Direction::BOTH {
             // What is due at once has been done: the finest clock among the
             // transports counts microseconds.
-            let deadline = road
-                .next_deadline(direction, self.now)
-                .map(|at| at.max(self.now + FINEST));
-            let noted = &mut road.noted[direction.index()];
+            let deadline = path
+                .next_deadline(direction, self.network.now)
+                .map(|at| at.max(self.network.now + FINEST));
+            let noted = &mut path.noted[direction.index()];
             if *noted == deadline {
                 continue;
             }
@@ -333,24 +313,24 @@ impl<'a> SimWires<'a> {
 
     /// A connection is over, for both of its ends at once.
     fn end(&mut self, id: usize, why: CloseReason, told: String) {
-        let Some(seat) = self.seats.get_mut(id).and_then(Option::take) else {
+        let Some(connection) = self.connections.get_mut(id).and_then(Option::take) else {
             return;
         };
-        if let Some((_, road)) = &seat.road {
+        if let Some((_, path)) = &connection.path {
             for direction in Direction::BOTH {
-                if let Some(at) = road.noted[direction.index()] {
+                if let Some(at) = path.noted[direction.index()] {
                     self.due.remove(&(at, id, direction));
                 }
             }
         }
-        self.gateway.close(seat.key, why);
-        self.ended.push_back((seat.peer, told));
+        self.gateway.close(connection.key, why);
+        self.ended.push_back((connection.peer, told));
     }
 
     /// The next instant at which anything happens by itself.
     fn next_event(&self) -> Option<Time> {
         [
-            self.flights.next_arrival(),
+            self.network.in_flight.next_arrival(),
             self.due.first().map(|&(at, ..)| at),
             self.gateway.next_deadline(),
         ]
@@ -360,19 +340,20 @@ impl<'a> SimWires<'a> {
     }
 
     fn tell_time(&self) {
-        self.clock.set(Time::ZERO + self.now.since(self.zero));
+        self.clock
+            .set(Time::ZERO + self.network.now.since(self.zero));
     }
 }
 
-impl Wires for SimWires<'_> {
+impl ConnectionBackend for SimBackend<'_> {
     fn start(&mut self) -> Result<(), PlayError> {
-        self.zero = self.now;
+        self.zero = self.network.now;
         self.tell_time();
         Ok(())
     }
 
     fn now(&self) -> Time {
-        Time::ZERO + self.now.since(self.zero)
+        Time::ZERO + self.network.now.since(self.zero)
     }
 
     fn connect(&mut self, end: End, settings: Settings, peer: Peer) -> Result<PeerId, PlayError> {
@@ -380,78 +361,74 @@ impl Wires for SimWires<'_> {
             at: "the gateway in virtual time".to_owned(),
             source: io::Error::other(why),
         };
-        let id = self.seats.len();
-        let (kind, road) = match end {
+        let id = self.connections.len();
+        let (kind, path) = match end {
             End::Server => (Kind::Server, None),
             End::Player(number) => {
                 let seed = self.seed ^ (u64::from(number) << 20);
-                let ends = half::pair(self.transport, seed, number + 1, self.now)
+                let ends = half::pair(self.transport, seed, number + 1, self.network.now)
                     .map_err(|error| refused(error.to_string()))?;
                 let link = (self.link)(number, Time::MAX);
                 (
                     Kind::Client,
-                    Some((number, Box::new(Road::new(id, link, ends)))),
+                    Some((number, Box::new(PlayerPath::new(id, link, ends)))),
                 )
             }
         };
         let key = self
             .gateway
-            .open(self.now, kind)
+            .open(self.network.now, kind)
             .ok_or_else(|| refused("it lets nobody in".to_owned()))?;
         if self.by_slot.len() <= key.slot() {
             self.by_slot.resize(key.slot() + 1, usize::MAX);
         }
         self.by_slot[key.slot()] = id;
-        self.seats.push(Some(Seat {
+        self.connections.push(Some(SimConnection {
             key,
             session: Session::new(settings),
             peer,
-            road,
+            path,
         }));
-        self.on_road(id, |road, weather| road.send(Direction::Up, weather));
+        self.with_path(id, |path, network| path.send(Direction::Up, network));
         self.note(id);
         Ok(PeerId(id))
     }
 
     fn poll(&mut self, at_most: Duration) -> Result<(), PlayError> {
-        let end = self.now + at_most;
+        let end = self.network.now + at_most;
         // What was put in since the last time.
         self.settle();
         while let Some(next) = self.next_event().filter(|next| *next <= end) {
-            self.now = self.now.max(next);
+            self.network.now = self.network.now.max(next);
             self.tell_time();
             self.play_instant();
         }
-        self.now = end;
+        self.network.now = end;
         self.tell_time();
         Ok(())
     }
 
     fn peer(&mut self, id: PeerId) -> Option<(&mut Peer, &mut Outbox)> {
-        let seat = self.seats.get_mut(id.0)?.as_mut()?;
-        Some((&mut seat.peer, seat.session.outbox()))
+        let connection = self.connections.get_mut(id.0)?.as_mut()?;
+        Some((&mut connection.peer, connection.session.outbox()))
     }
 
     fn peers(&self) -> impl Iterator<Item = &Peer> {
-        self.seats.iter().flatten().map(|seat| &seat.peer)
+        self.connections
+            .iter()
+            .flatten()
+            .map(|connection| &connection.peer)
     }
 
     fn flush(&mut self, id: PeerId) {
-        let Some(Some(seat)) = self.seats.get_mut(id.0) else {
+        let Some(Some(connection)) = self.connections.get_mut(id.0) else {
             return;
         };
-        let Some((_, road)) = &mut seat.road else {
+        let Some((_, path)) = &mut connection.path else {
             self.take_from_beside(id.0);
             return;
         };
-        let mut tally = self.tally.get();
-        let mut weather = Weather {
-            now: self.now,
-            flights: &mut self.flights,
-            tally: &mut tally,
-        };
-        let written = road.write_player(seat.session.outbox(), &mut weather);
-        self.tally.set(tally);
+        let written = path.write_player(connection.session.outbox(), &mut self.network);
         match written {
             Ok(bytes) => {
                 self.flow.sent_bytes += bytes;
@@ -479,26 +456,22 @@ impl Wires for SimWires<'_> {
     }
 
     fn begin_measuring(&mut self) -> Result<(), PlayError> {
-        for seat in self.seats.iter_mut().flatten() {
-            if let Some((number, road)) = &mut seat.road {
+        for connection in self.connections.iter_mut().flatten() {
+            if let Some((number, path)) = &mut connection.path {
                 // What is on its way arrives as the calm link said.
-                road.link = (self.link)(*number, self.now);
+                path.link = (self.link)(*number, self.network.now);
             }
         }
-        let mut tally = self.tally.get();
-        tally.begin();
-        self.tally.set(tally);
-        self.measuring = (self.now, self.gateway.messages());
+        self.network.begin_measuring();
+        self.measuring = (self.network.now, self.gateway.messages());
         Ok(())
     }
 
     fn end_measuring(&mut self) -> Option<GatewayFigures> {
         let (began, (taken_before, sent_before)) = self.measuring;
         let (taken, sent) = self.gateway.messages();
-        let mut tally = self.tally.get();
-        tally.end();
-        self.tally.set(tally);
-        let seconds = self.now.since(began).as_secs_f64().max(1e-9);
+        self.measured.set(self.network.measured());
+        let seconds = self.network.now.since(began).as_secs_f64().max(1e-9);
         Some(GatewayFigures {
             messages_in_per_s: Some((taken - taken_before) as f64 / seconds),
             messages_out_per_s: Some((sent - sent_before) as f64 / seconds),
@@ -508,13 +481,5 @@ impl Wires for SimWires<'_> {
 
     fn timeout(&self) -> Duration {
         TIMEOUT
-    }
-}
-
-/// The other direction.
-const fn opposite(direction: Direction) -> Direction {
-    match direction {
-        Direction::Up => Direction::Down,
-        Direction::Down => Direction::Up,
     }
 }

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::outcome::{GatewayFigures, GatewayTicks};
 use crate::stage::Peer;
 
-/// One of the connections that wires hold. Never used again after its end.
+/// One of the backend's connections. Never used again after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PeerId(pub usize);
 
@@ -25,7 +25,7 @@ pub enum End {
     Player(u32),
 }
 
-/// What went over all wires so far.
+/// What went over all connections so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// Bytes that peers received.
@@ -63,8 +63,8 @@ pub enum PlayError {
 /// the clock by which they are played.
 ///
 /// The shared clock that peers read (see [`play_on`](crate::play_on)) is set
-/// by whoever plays; wires that know the instant of each arrival set it too.
-pub trait Wires {
+/// by whoever plays; a backend that know the instant of each arrival set it too.
+pub trait ConnectionBackend {
     /// Time counts from here on; where others play too, once all are ready.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ pub trait Wires {
     /// and why; one that was [hung up](Self::hang_up) may be among them.
     fn take_ended(&mut self) -> Option<(Peer, String)>;
 
-    /// What went over the wires so far.
+    /// What went over its connections so far.
     fn flow(&self) -> Flow;
 
     /// Processor time that servers and players have used; `None` where time is
@@ -136,7 +136,7 @@ pub trait Wires {
         false
     }
 
-    /// How much longer than on a calm road it may take until what was sent has
+    /// How much longer than on a calm path it may take until what was sent has
     /// arrived: lost packets are sent again, links are down for a while.
     fn timeout(&self) -> Duration {
         Duration::ZERO

@@ -5,19 +5,18 @@ use std::ops::Sub;
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::carrier::Writing;
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
-use lagometer_link::{Arrival, Direction, Fate, Link, Reason};
+use lagometer_link::{Arrival, Direction, Fate, InFlight, Link, Packet, Reason};
 use lagometer_transport::{ByteStream, Carrier};
 use lagometer_units::Time;
 use lagometer_world::Peer;
 
-use super::flight::{Flight, Flights};
 use super::half::{Local, Remote};
-use super::{RoadTally, WayTally};
+use super::{DirectionStats, PathStats};
 
-/// A player's road.
-pub(super) struct Road {
+/// A player's path.
+pub(super) struct PlayerPath {
     /// Whose it is.
-    seat: usize,
+    connection: usize,
     pub(super) link: Link,
     local: Local,
     remote: Remote,
@@ -29,37 +28,18 @@ pub(super) struct Road {
     pub(super) noted: [Option<Time>; 2],
 }
 
-/// What a road is played with: the rest of the world.
-pub(super) struct Weather<'a> {
+/// What the paths of all players share: the instant, the packets on their way,
+/// and the count of what was sent.
+#[derive(Debug, Default)]
+pub(super) struct Network {
     pub(super) now: Time,
-    pub(super) flights: &'a mut Flights,
-    pub(super) tally: &'a mut Tally,
+    /// Each belongs to a connection.
+    pub(super) in_flight: InFlight<usize>,
+    sent: PathStats,
+    sent_before_measuring: PathStats,
 }
 
-/// What all roads together carried.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    so_far: RoadTally,
-    before: RoadTally,
-    pub(super) measured: RoadTally,
-}
-
-impl Tally {
-    /// What comes from now on is measured.
-    pub(super) fn begin(&mut self) {
-        self.before = self.so_far;
-    }
-
-    /// What was measured ends here.
-    pub(super) fn end(&mut self) {
-        self.measured = RoadTally {
-            up: self.so_far.up - self.before.up,
-            down: self.so_far.down - self.before.down,
-        };
-    }
-}
-
-impl Sub for WayTally {
+impl Sub for DirectionStats {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
@@ -73,10 +53,10 @@ impl Sub for WayTally {
     }
 }
 
-impl Road {
-    pub(super) fn new(seat: usize, link: Link, (local, remote): (Local, Remote)) -> Self {
+impl PlayerPath {
+    pub(super) fn new(connection: usize, link: Link, (local, remote): (Local, Remote)) -> Self {
         Self {
-            seat,
+            connection,
             link,
             local,
             remote,
@@ -88,15 +68,15 @@ impl Road {
 
     /// Takes in a packet that has arrived. Whether the end it came to can have
     /// something to read.
-    pub(super) fn arrive(&mut self, flight: &Flight, weather: &mut Weather<'_>) -> bool {
+    pub(super) fn arrive(&mut self, packet: &Packet<usize>, network: &mut Network) -> bool {
         let Self {
-            seat,
+            connection,
             link,
             local,
             remote,
             ..
         } = self;
-        let (stream, back) = match flight.direction {
+        let (stream, back) = match packet.direction {
             Direction::Up => (remote.stream(), Direction::Down),
             Direction::Down => (local.stream(), Direction::Up),
         };
@@ -105,27 +85,27 @@ impl Road {
         };
         // A kernel checks the UDP checksum and drops what fails it; TCP checks
         // its own.
-        if flight.damaged && stream.carrier() == Carrier::Udp {
+        if packet.damaged && stream.carrier() == Carrier::Udp {
             return false;
         }
         let overhead = overhead(stream);
-        let now = weather.now;
-        stream.input(now, &flight.bytes, &mut |packet| {
-            weather.send(link, *seat, back, overhead, packet);
+        let now = network.now;
+        stream.input(now, &packet.bytes, &mut |packet| {
+            network.send(link, *connection, back, overhead, packet);
         });
         true
     }
 
     /// Does what is due at one end.
-    pub(super) fn tick(&mut self, direction: Direction, weather: &mut Weather<'_>) {
-        self.drive(direction, weather, |stream, now, output| {
+    pub(super) fn tick(&mut self, direction: Direction, network: &mut Network) {
+        self.drive(direction, network, |stream, now, output| {
             stream.tick(now, output);
         });
     }
 
     /// Sends what one end has written.
-    pub(super) fn send(&mut self, direction: Direction, weather: &mut Weather<'_>) {
-        self.drive(direction, weather, |stream, now, output| {
+    pub(super) fn send(&mut self, direction: Direction, network: &mut Network) {
+        self.drive(direction, network, |stream, now, output| {
             stream.send(now, output);
         });
     }
@@ -136,10 +116,10 @@ impl Road {
         &mut self,
         session: &mut Session,
         peer: &mut Peer,
-        weather: &mut Weather<'_>,
+        network: &mut Network,
     ) -> Result<(u64, u64), String> {
-        let read = self.local.read(weather.now, session, peer)?;
-        let said = self.write_player(session.outbox(), weather)?;
+        let read = self.local.read(network.now, session, peer)?;
+        let said = self.write_player(session.outbox(), network)?;
         Ok((read, said))
     }
 
@@ -147,11 +127,11 @@ impl Road {
     pub(super) fn write_player(
         &mut self,
         outbox: &mut Outbox,
-        weather: &mut Weather<'_>,
+        network: &mut Network,
     ) -> Result<u64, String> {
-        let said = self.local.write(weather.now, outbox)?;
+        let said = self.local.write(network.now, outbox)?;
         if said > 0 || self.local.speaks_by_itself() {
-            self.send(Direction::Up, weather);
+            self.send(Direction::Up, network);
         }
         Ok(said)
     }
@@ -163,18 +143,18 @@ impl Road {
         side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
-        weather: &mut Weather<'_>,
+        network: &mut Network,
     ) -> Option<CloseReason> {
         if !self.is_paused
-            && let Some(why) = self.remote.read(weather.now, side, key)
+            && let Some(why) = self.remote.read(network.now, side, key)
         {
             return Some(why);
         }
         if self.is_blocked {
-            return self.write_on(side, key, scratch, weather);
+            return self.write_on(side, key, scratch, network);
         }
         if self.remote.speaks_by_itself() {
-            self.send(Direction::Down, weather);
+            self.send(Direction::Down, network);
         }
         None
     }
@@ -185,12 +165,12 @@ impl Road {
         side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
-        weather: &mut Weather<'_>,
+        network: &mut Network,
     ) -> Option<CloseReason> {
         if self.is_blocked {
             return None;
         }
-        self.write_on(side, key, scratch, weather)
+        self.write_on(side, key, scratch, network)
     }
 
     fn write_on(
@@ -198,12 +178,12 @@ impl Road {
         side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
-        weather: &mut Weather<'_>,
+        network: &mut Network,
     ) -> Option<CloseReason> {
-        let (written, writing) = self.remote.write(weather.now, side, key, scratch);
+        let (written, writing) = self.remote.write(network.now, side, key, scratch);
         self.is_blocked = writing == Writing::Blocked;
         if written {
-            self.send(Direction::Down, weather);
+            self.send(Direction::Down, network);
         }
         (writing == Writing::Broken).then_some(CloseReason::TransportFailed)
     }
@@ -221,11 +201,11 @@ impl Road {
     fn drive(
         &mut self,
         direction: Direction,
-        weather: &mut Weather<'_>,
+        network: &mut Network,
         act: impl FnOnce(&mut dyn ByteStream, Time, &mut dyn FnMut(&[u8])),
     ) {
         let Self {
-            seat,
+            connection,
             link,
             local,
             remote,
@@ -239,9 +219,9 @@ impl Road {
             return;
         };
         let overhead = overhead(stream);
-        let now = weather.now;
+        let now = network.now;
         act(stream, now, &mut |packet| {
-            weather.send(link, *seat, direction, overhead, packet);
+            network.send(link, *connection, direction, overhead, packet);
         });
     }
 }
@@ -251,20 +231,34 @@ fn overhead(stream: &dyn ByteStream) -> usize {
     stream.carrier().header_bytes() as usize
 }
 
-impl Weather<'_> {
+impl Network {
+    /// What is sent from now on is measured.
+    pub(super) fn begin_measuring(&mut self) {
+        self.sent_before_measuring = self.sent;
+    }
+
+    /// What was sent since measuring began.
+    pub(super) fn measured(&self) -> PathStats {
+        let (all, before) = (self.sent, self.sent_before_measuring);
+        PathStats {
+            up: all.up - before.up,
+            down: all.down - before.down,
+        }
+    }
+
     /// Puts a packet on a player's link.
     fn send(
         &mut self,
         link: &mut Link,
-        seat: usize,
+        connection: usize,
         direction: Direction,
         overhead: usize,
         packet: &[u8],
     ) {
         let bytes = packet.len() + overhead;
         let way = match direction {
-            Direction::Up => &mut self.tally.so_far.up,
-            Direction::Down => &mut self.tally.so_far.down,
+            Direction::Up => &mut self.sent.up,
+            Direction::Down => &mut self.sent.down,
         };
         way.packets += 1;
         way.bytes += bytes as u64;
@@ -276,12 +270,13 @@ impl Weather<'_> {
             way.full += u64::from(fate == Fate::Dropped(Reason::QueueFull));
         }
         for Arrival { at, damage } in fate.arrivals() {
-            let mut buffer = self.flights.buffer(packet);
+            let mut buffer = self.in_flight.buffer();
+            buffer.extend_from_slice(packet);
             if let Some(damage) = damage {
                 damage.apply(&mut buffer);
             }
-            self.flights
-                .push(at, seat, direction, damage.is_some(), buffer);
+            self.in_flight
+                .push(at, connection, direction, damage.is_some(), buffer);
         }
     }
 }
@@ -297,14 +292,12 @@ mod tests {
     use crate::sim::half;
     use crate::{PlayerTransport, player_link};
 
-    /// A road and the gateway's end of it, by themselves.
+    /// A path and the gateway's end of it, by themselves.
     struct Alone {
-        road: Road,
+        path: PlayerPath,
         side: ConnectionManager,
         key: ConnKey,
-        flights: Flights,
-        tally: Tally,
-        now: Time,
+        network: Network,
     }
 
     impl Alone {
@@ -314,61 +307,52 @@ mod tests {
             let ends = half::pair(transport, 1, 1, Time::ZERO).unwrap();
             let link = player_link(&catalogue::named("lan").unwrap(), 1, 0, Time::MAX);
             Self {
-                road: Road::new(0, link, ends),
+                path: PlayerPath::new(0, link, ends),
                 side,
                 key,
-                flights: Flights::default(),
-                tally: Tally::default(),
-                now: Time::ZERO,
+                network: Network::default(),
             }
         }
 
         fn pass(&mut self, time: Duration) {
-            let until = self.now + time;
-            self.on_road(|road, weather| road.send(Direction::Up, weather));
+            let until = self.network.now + time;
+            self.with_path(|path, network| path.send(Direction::Up, network));
             loop {
-                let now = self.now;
-                let road = &mut self.road;
-                let due = Direction::BOTH.map(|direction| road.next_deadline(direction, now));
+                let now = self.network.now;
+                let path = &mut self.path;
+                let due = Direction::BOTH.map(|direction| path.next_deadline(direction, now));
                 let ticks = due.into_iter().flatten();
                 // What is due at once has been done.
                 let ticks = ticks.map(|at| at.max(now + Duration::from_micros(1)));
-                let Some(next) = ticks.chain(self.flights.next_arrival()).min() else {
+                let Some(next) = ticks.chain(self.network.in_flight.next_arrival()).min() else {
                     break;
                 };
                 if next > until {
                     break;
                 }
-                self.now = next;
-                while let Some(flight) = self.flights.pop_due(next) {
-                    self.on_road(|road, weather| road.arrive(&flight, weather));
+                self.network.now = next;
+                while let Some(packet) = self.network.in_flight.pop_due(next) {
+                    self.with_path(|path, network| path.arrive(&packet, network));
                 }
                 for direction in Direction::BOTH {
-                    self.on_road(|road, weather| road.tick(direction, weather));
+                    self.with_path(|path, network| path.tick(direction, network));
                 }
                 self.serve();
             }
-            self.now = until;
+            self.network.now = until;
         }
 
-        fn on_road<T>(&mut self, act: impl FnOnce(&mut Road, &mut Weather<'_>) -> T) -> T {
-            let mut weather = Weather {
-                now: self.now,
-                flights: &mut self.flights,
-                tally: &mut self.tally,
-            };
-            act(&mut self.road, &mut weather)
+        fn with_path<T>(&mut self, act: impl FnOnce(&mut PlayerPath, &mut Network) -> T) -> T {
+            act(&mut self.path, &mut self.network)
         }
 
         fn serve(&mut self) {
-            let mut weather = Weather {
-                now: self.now,
-                flights: &mut self.flights,
-                tally: &mut self.tally,
-            };
-            let over =
-                self.road
-                    .serve_gateway(&mut self.side, self.key, &mut Vec::new(), &mut weather);
+            let over = self.path.serve_gateway(
+                &mut self.side,
+                self.key,
+                &mut Vec::new(),
+                &mut self.network,
+            );
             assert_eq!(over, None);
         }
 
@@ -384,12 +368,12 @@ mod tests {
             alone.pass(Duration::from_secs(1));
             // The beginning of a frame.
             let sent = [&b"CH\0\xff\0"[..], &[0; 200]].concat();
-            alone.road.is_paused = true;
-            let stream = alone.road.local.stream().unwrap();
-            assert_eq!(stream.write(alone.now, &sent), sent.len());
+            alone.path.is_paused = true;
+            let stream = alone.path.local.stream().unwrap();
+            assert_eq!(stream.write(alone.network.now, &sent), sent.len());
             alone.pass(Duration::from_secs(1));
             assert_eq!(alone.received(), 0, "{transport:?}");
-            alone.road.is_paused = false;
+            alone.path.is_paused = false;
             alone.serve();
             assert_eq!(alone.received(), sent.len() as u64, "{transport:?}");
         }

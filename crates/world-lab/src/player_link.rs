@@ -1,16 +1,21 @@
-//! Each player's own weather.
+//! Each player's own network conditions.
 
 use lagometer_link::{Link, Profile, Regime};
 use lagometer_units::Time;
 
-/// The link of the player numbered `player`, calm until `weather_starts`.
+/// The link of the player numbered `player`, calm until `impairments_start`.
 ///
 /// Every player lives elsewhere: one network, but dice of its own, which
 /// follow from the seed and the number alone. So the same player meets the
-/// same weather whatever carries it, in virtual time and in real time.
+/// same network conditions whatever carries it, in virtual time and in real time.
 #[must_use]
-pub fn player_link(profile: &Profile, seed: u64, player: u32, weather_starts: Time) -> Link {
-    Link::new(profile, seed_of(seed, player), Regime::Time, weather_starts)
+pub fn player_link(profile: &Profile, seed: u64, player: u32, impairments_start: Time) -> Link {
+    Link::new(
+        profile,
+        seed_of(seed, player),
+        Regime::Time,
+        impairments_start,
+    )
 }
 
 /// An independent seed for each player: the finaliser of `SplitMix64` (Steele,
