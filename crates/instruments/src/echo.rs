@@ -10,7 +10,7 @@ pub mod flights;
 pub mod local;
 mod remote;
 mod service;
-pub mod tally;
+pub mod stats;
 
 use std::io;
 use std::time::Duration;
@@ -178,9 +178,9 @@ pub fn measure(
         settings.span,
         &mut |span, echoed| progress(Progress::Echoed(span, echoed)),
     )?;
-    if outcome.tally.counts.echoed == 0 && outcome.ended != Ended::Stopped {
+    if outcome.stats.counts.echoed == 0 && outcome.ended != Ended::Stopped {
         return Err(Error::Silent {
-            sent: outcome.tally.counts.sent,
+            sent: outcome.stats.counts.sent,
             why: match outcome.ended {
                 Ended::Gone(why) => why,
                 _ => "no message came back in time".to_owned(),
@@ -210,7 +210,7 @@ fn choose(
         let span = TRIAL.min(settings.span);
         let outcome = carry_out(remote, settings, spot, span, &mut |_, _| true)?;
         let seconds = outcome.measured.as_secs_f64().max(1e-9);
-        let rate = outcome.tally.counts.echoed as f64 / seconds;
+        let rate = outcome.stats.counts.echoed as f64 / seconds;
         let go_on = progress(Progress::Tried(spot.trial(remote.is_own(), rate)));
         Ok(go_on.then_some(rate))
     })
@@ -289,14 +289,14 @@ fn drain(socket: &std::net::UdpSocket) -> io::Result<()> {
 /// The outcome as the document tells it.
 fn told(settings: &Settings, outcome: Outcome) -> Echo {
     let measured_s = outcome.measured.as_secs_f64().max(1e-9);
-    let tally = outcome.tally;
-    let counts = tally.counts.clone();
+    let stats = outcome.stats;
+    let counts = stats.counts.clone();
     let iops = counts.echoed as f64 / measured_s;
     let (rtt_ms, histogram) = (
-        tally.round_trips.quantiles_ms(),
-        tally.round_trips.to_base64(),
+        stats.round_trips.quantiles_ms(),
+        stats.round_trips.to_base64(),
     );
-    let (series, step) = tally.series(lagometer_units::Time::ZERO + outcome.measured);
+    let (series, step) = stats.series(lagometer_units::Time::ZERO + outcome.measured);
     Echo {
         transport: settings.transport.name().to_owned(),
         size_bytes: settings.size as u32,

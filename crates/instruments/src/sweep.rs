@@ -334,7 +334,7 @@ fn latency(
         timeout: TIMEOUT,
     };
     let outcome = echo::carry_out(remote, &settings, spot, span, &mut |_, _| go_on())?;
-    let counts = &outcome.tally.counts;
+    let counts = &outcome.stats.counts;
     if counts.echoed == 0 {
         return Err(Error::Silent {
             sent: counts.sent,
@@ -344,7 +344,7 @@ fn latency(
             },
         });
     }
-    let rtt_ms = outcome.tally.round_trips.quantiles_ms();
+    let rtt_ms = outcome.stats.round_trips.quantiles_ms();
     Ok(Cell {
         method: "one message on its way".to_owned(),
         latency_us: Some(rtt_ms.mean * 1e3 / 2.0),

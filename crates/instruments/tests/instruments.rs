@@ -189,7 +189,7 @@ const PLAN: Plan = Plan {
 fn loss_is_reported_and_the_run_goes_on() {
     let (socket, echoing) = losing(50);
     let outcome = over(socket, &PLAN);
-    let counts = &outcome.tally.counts;
+    let counts = &outcome.stats.counts;
     assert_eq!(outcome.ended, Ended::OnTime);
     // What is sent again in time is echoed after all, but not silently.
     assert!(counts.lost + counts.nudges >= 2, "{counts:?}");
@@ -207,7 +207,7 @@ fn loss_among_many_on_their_way_stops_none_of_the_others() {
         ..PLAN
     };
     let outcome = over(socket, &plan);
-    let counts = &outcome.tally.counts;
+    let counts = &outcome.stats.counts;
     assert!(counts.lost >= 2, "{counts:?}");
     assert!(counts.echoed > counts.lost, "{counts:?}");
     echoing.join().unwrap();
@@ -226,8 +226,8 @@ fn a_remote_end_that_never_answers_is_given_up() {
     let began = Instant::now();
     let outcome = over(local, &plan);
     assert!(matches!(outcome.ended, Ended::Gone(_)));
-    assert_eq!(outcome.tally.counts.echoed, 0);
-    assert!(outcome.tally.counts.lost > 0);
+    assert_eq!(outcome.stats.counts.echoed, 0);
+    assert!(outcome.stats.counts.lost > 0);
     assert!(began.elapsed() < plan.span / 4, "it waited for ever");
 }
 

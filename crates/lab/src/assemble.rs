@@ -10,12 +10,12 @@ use lagometer_stats::{
 };
 use lagometer_units::Time;
 
+use crate::impairments;
 use crate::outcome::{Cost, LaneEnd, LaneOutcome};
 use crate::plan::Plan;
 use crate::playable::Testbed;
 use crate::resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane};
 use crate::runner::{LaneRun, SeedRun};
-use crate::weather;
 
 /// When, where and how fast a run was made: all that its seed does not govern.
 #[derive(Clone, Debug)]
@@ -92,8 +92,8 @@ pub fn assemble(
         host: context.host,
         experiment: experiment_as_resolved(resolved),
         // What a real path did is not known.
-        weather: (context.testbed != Some(Testbed::Net.name()))
-            .then(|| weather::of(&link(resolved, seed), resolved.plan.duration)),
+        impairments: (context.testbed != Some(Testbed::Net.name()))
+            .then(|| impairments::of(&link(resolved, seed), resolved.plan.duration)),
         lanes,
         echo: None,
         sweep: None,
@@ -136,7 +136,7 @@ pub fn assemble_import(
         wall_s: context.wall.as_secs_f64(),
         host: context.host,
         experiment: serde_json::json!({ "interval": interval }),
-        weather: None,
+        impairments: None,
         lanes,
         echo: None,
         sweep: None,

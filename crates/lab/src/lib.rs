@@ -13,6 +13,7 @@ mod digest;
 #[cfg(target_os = "linux")]
 pub mod emu;
 mod experiment;
+mod impairments;
 #[cfg(target_os = "linux")]
 pub mod live;
 #[cfg(target_os = "linux")]
@@ -24,7 +25,6 @@ mod resolve;
 mod runner;
 pub mod saved;
 pub mod sim;
-mod weather;
 pub mod workload;
 
 pub use assemble::{RunContext, assemble, assemble_import};

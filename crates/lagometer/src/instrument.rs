@@ -31,7 +31,7 @@ pub(crate) fn document(
         wall_s: wall.as_secs_f64(),
         host,
         experiment: asked,
-        weather: None,
+        impairments: None,
         lanes: Vec::new(),
         echo: None,
         sweep: None,

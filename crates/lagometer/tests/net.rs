@@ -113,7 +113,7 @@ fn alone_it_plays_over_loopback_with_a_remote_end_of_its_own() {
     assert!(table.contains("one-way delays are known to ±"), "{table}");
     let document = document(&folder.path().join("net.json"));
     assert_eq!(document["testbed"], "net");
-    assert!(document["weather"].is_null());
+    assert!(document["impairments"].is_null());
     assert!(document["host"]["noise"]["floor"].is_object());
     assert_eq!(document["experiment"]["far_end"]["clocks"]["steps"], 0);
     for name in lanes.split(',') {

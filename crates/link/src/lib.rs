@@ -40,7 +40,7 @@
 //! - `service`: rate, queue and stalls
 //! - `regime`, `oneway`, `link`: a packet's way through all of it
 //! - `in_flight`: packets on their way, for whoever plays links in virtual time
-//! - `fate`, `tally`, `truth`: what is reported
+//! - `fate`, `stats`, `truth`: what is reported
 //! - [`catalogue`]: the networks that come with the project
 
 pub mod catalogue;
@@ -58,7 +58,7 @@ mod playback;
 mod profile;
 mod regime;
 mod service;
-mod tally;
+mod stats;
 pub mod trace;
 mod truth;
 mod wander;
@@ -70,5 +70,5 @@ pub use link::Link;
 pub use profile::written;
 pub use profile::{LoadError, Profile};
 pub use regime::Regime;
-pub use tally::{Amount, Tally};
+pub use stats::{Amount, LinkStats};
 pub use truth::{Conditions, Disturbance, DisturbanceKind};

@@ -9,7 +9,7 @@ use crate::fate::Fate;
 use crate::oneway::OneWay;
 use crate::profile::Profile;
 use crate::regime::Regime;
-use crate::tally::Tally;
+use crate::stats::LinkStats;
 use crate::truth::{self, Conditions, Disturbance};
 
 /// The road between two endpoints. It is told when a packet enters and says
@@ -57,8 +57,8 @@ impl Link {
 
     /// What `direction` did so far.
     #[must_use]
-    pub const fn tally(&self, direction: Direction) -> &Tally {
-        self.ways[direction.index()].tally()
+    pub const fn stats(&self, direction: Direction) -> &LinkStats {
+        self.ways[direction.index()].stats()
     }
 
     /// How many arrivals, copies included, are still to come after `now`,

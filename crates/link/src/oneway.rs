@@ -17,7 +17,7 @@ use crate::profile::plan::Plan;
 use crate::profile::written::Oversize;
 use crate::regime::{Entry, Regime, Turnstile};
 use crate::service::{Queue, Service};
-use crate::tally::{Amount, Tally};
+use crate::stats::{Amount, LinkStats};
 
 #[derive(Clone, Debug)]
 pub(crate) struct OneWay {
@@ -35,7 +35,7 @@ pub(crate) struct OneWay {
     duplication: Option<(f64, u64)>,
     reordering: Option<(f64, u64)>,
     corruption: f64,
-    tally: Tally,
+    stats: LinkStats,
     /// Arrivals still to come, in order.
     to_come: VecDeque<u64>,
 }
@@ -88,7 +88,7 @@ impl OneWay {
             duplication: plan.duplication,
             reordering: plan.reordering,
             corruption: plan.corruption,
-            tally: Tally::default(),
+            stats: LinkStats::default(),
             to_come: VecDeque::new(),
         }
     }
@@ -104,8 +104,8 @@ impl OneWay {
         fate
     }
 
-    pub(crate) const fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) const fn stats(&self) -> &LinkStats {
+        &self.stats
     }
 
     pub(crate) fn in_flight(&self, now: u64) -> u64 {
@@ -215,18 +215,18 @@ impl OneWay {
 
     fn count(&mut self, bytes: u64, fate: &Fate) {
         let packet = Amount::packet(bytes);
-        self.tally.offered += packet;
+        self.stats.offered += packet;
         match fate {
-            Fate::Delivered { .. } => self.tally.delivered += packet,
-            Fate::Dropped(reason) => self.tally.dropped[*reason as usize] += packet,
-            Fate::Refused { .. } => self.tally.refused += packet,
+            Fate::Delivered { .. } => self.stats.delivered += packet,
+            Fate::Dropped(reason) => self.stats.dropped[*reason as usize] += packet,
+            Fate::Refused { .. } => self.stats.refused += packet,
         }
         for (nth, arrival) in fate.arrivals().enumerate() {
             if nth > 0 {
-                self.tally.copies += packet;
+                self.stats.copies += packet;
             }
             if arrival.damage.is_some() {
-                self.tally.damaged += packet;
+                self.stats.damaged += packet;
             }
             self.expect(arrival.at.as_nanos());
         }

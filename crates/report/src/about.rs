@@ -219,7 +219,7 @@ mod tests {
             wall_s: 0.0,
             host: Host::default(),
             experiment,
-            weather: None,
+            impairments: None,
             lanes: vec![
                 figures(&[], &[]).into_lane("kcp", "kcp"),
                 figures(&[], &[]).into_lane("it's own", "enet"),

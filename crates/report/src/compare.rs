@@ -2,7 +2,7 @@
 //!
 //! A difference is called one only where chance could not have made it.
 //!
-//! - Runs that met the same weather (same seeds, same network, virtual time)
+//! - Runs that met the same network conditions (same seeds, same network, virtual time)
 //!   are compared pair by pair, see [`lagometer_stats::difference`](lagometer_stats::difference()):
 //!   the 95 % interval of the differences must leave out zero.
 //! - Other runs must differ by more than both vary by themselves: half the
@@ -57,7 +57,7 @@ pub struct Comparison {
     pub only_in_first: Vec<String>,
     /// Lanes only the second document has.
     pub only_in_second: Vec<String>,
-    /// Both runs met the same weather, so their lanes are compared pair by
+    /// Both runs met the same network conditions, so their lanes are compared pair by
     /// pair.
     pub paired: bool,
     /// Both runs played several seeds.
@@ -157,7 +157,7 @@ pub fn compare(first: &Document, second: &Document) -> Result<Comparison, Cannot
         lanes,
         only_in_first: names(first, |lane| named(second, &lane.lane).is_none()),
         only_in_second: names(second, |lane| named(first, &lane.lane).is_none()),
-        paired: pair.same_weather,
+        paired: pair.same_conditions,
         several_seeds: first.seeds.len() > 1 && second.seeds.len() > 1,
         limit_ms,
     })
@@ -178,7 +178,7 @@ fn names(document: &Document, wanted: impl Fn(&Lane) -> bool) -> Vec<String> {
 
 /// What two runs have in common that bears on their differences.
 struct Pair {
-    same_weather: bool,
+    same_conditions: bool,
     /// What the machines can add to a delay, both runs together.
     machines_ms: f64,
 }
@@ -187,11 +187,11 @@ impl Pair {
     fn of(first: &Document, second: &Document) -> Self {
         let virtual_time = |document: &Document| document.testbed.as_deref() == Some("sim");
         Self {
-            same_weather: virtual_time(first)
+            same_conditions: virtual_time(first)
                 && virtual_time(second)
                 && first.seeds == second.seeds
-                && first.weather.is_some()
-                && first.weather == second.weather,
+                && first.impairments.is_some()
+                && first.impairments == second.impairments,
             machines_ms: noise_ms(first) + noise_ms(second),
         }
     }
@@ -291,7 +291,7 @@ fn direction_of_loss(
 fn chance(pair: &Pair, figure: Figure, first: &Lane, second: &Lane, floor: f64) -> Chance {
     let paired = figure
         .metric()
-        .filter(|_| pair.same_weather)
+        .filter(|_| pair.same_conditions)
         .and_then(|metric| difference(metric, second, first));
     if let Some(interval) = paired {
         return Chance::Interval(interval.low, interval.high);
@@ -350,10 +350,12 @@ fn run_differences(first: &Document, second: &Document) -> Vec<String> {
     if differences.is_empty() && first.experiment != second.experiment {
         differences.push("experiment: the same name, but its settings differ".to_owned());
     } else if first.experiment == second.experiment
-        && first.weather != second.weather
+        && first.impairments != second.impairments
         && first.seeds == second.seeds
     {
-        differences.push("weather: the same seeds, but the link behaved differently".to_owned());
+        differences.push(
+            "network conditions: the same seeds, but the link behaved differently".to_owned(),
+        );
     }
     for (document, which) in [(first, "the first run"), (second, "the second run")] {
         if document.partial {

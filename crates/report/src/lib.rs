@@ -16,7 +16,7 @@ macro_rules! append {
 mod about;
 mod beside;
 mod budget;
-mod by_weather;
+mod by_network;
 mod capacity;
 mod compare;
 mod figure;

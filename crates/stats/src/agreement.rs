@@ -1,12 +1,12 @@
 //! Whether two testbeds tell the same of the same experiment: virtual time
 //! beside real sockets, lane by lane.
 //!
-//! Both play the same schedule over the same weather, yet not the same
+//! Both play the same schedule over the same network conditions, yet not the same
 //! packets: real threads wake late, kernels have buffers of their own, and a
 //! packet that leaves a millisecond later may meet another coin. So they are
 //! held to agree within a tolerance that is stated, widened by what that luck of
 //! the single packet does. How much it does is not reckoned but played: virtual
-//! time plays the same weather several times with other coins, and the plays'
+//! time plays the same network conditions several times with other coins, and the plays'
 //! spread is the luck. (Reckoning with independent messages would find far less,
 //! since one lost packet delays all that wait behind it.)
 

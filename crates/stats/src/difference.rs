@@ -6,9 +6,9 @@
 //! units at hand. Intervals and p-values are those of Student's t-distribution
 //! with n-1 degrees of freedom ("The probable error of a mean", 1908), n being
 //! the number of seeds, or half the number of stretches of one run, since those
-//! are nearly independent and no more. Lanes of one run met the same weather, and so did their
+//! are nearly independent and no more. Lanes of one run met the same network conditions, and so did their
 //! draws: a difference is taken draw by draw, which leaves out what the
-//! weather did to both.
+//! network conditions did to both.
 //!
 //! Late messages are few and come together, so a share of them is skewed: runs
 //! with few show little variance. Whether a difference is one is therefore

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 mod audit;
 mod bulk;
 mod echo;
+mod impairments;
 mod imported;
 mod lane;
 mod placement;
@@ -20,12 +21,12 @@ mod schema;
 mod spread;
 mod sweep;
 mod upgrade;
-mod weather;
 mod world;
 
 pub use audit::{Audit, AuditFigures, AuditSpread, LaneAudit, WayAudit};
 pub use bulk::{Bulk, BulkSample};
 pub use echo::{Echo, EchoCounts};
+pub use impairments::{DirectionImpairments, Disturbance, Impairments};
 pub use imported::{ClockSpan, ImportedStatistics, ShareOver};
 pub use lane::{
     CensoredQuantiles, Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Population,
@@ -35,7 +36,6 @@ pub use placement::{Placement, PlacementTrial};
 pub use read::BadDocument;
 pub use spread::{ResampleUnit, Resamples, SeedFigures};
 pub use sweep::{Cell, Sweep};
-pub use weather::{DirectionWeather, Disturbance, Weather};
 pub use world::{
     Frames, GatewayMetrics, GatewayMoment, Generator, Handovers, Players, Sight, World,
     WorldMoment, WorldPath, WorldProcess, WorldTier, WorldWay,
@@ -75,8 +75,9 @@ pub struct Document {
     /// The experiment as resolved, defaults filled in.
     pub experiment: serde_json::Value,
     /// What the link did, where that is known: the truth of the first seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weather: Option<Weather>,
+    /// `weather` in documents from before it had this name.
+    #[serde(default, alias = "weather", skip_serializing_if = "Option::is_none")]
+    pub impairments: Option<Impairments>,
     /// The transports under test, in the order asked for.
     pub lanes: Vec<Lane>,
     /// What `echo` found.

@@ -1,5 +1,5 @@
 //! Lag episodes: the stretches of play in which messages came late or not at
-//! all, and how soon after the weather cleared they ended.
+//! all, and how soon after the impairments ended they ended.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub const FIXED_THRESHOLD: Duration = Duration::from_millis(500);
 /// Stretches with less good time than this between them are one episode.
 pub const JOINED_WITHIN: Duration = Duration::from_millis(250);
 
-/// A stretch of bad weather, in either direction of the link.
+/// A stretch of impairment, in either direction of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbed {
     /// When it began.
@@ -49,8 +49,8 @@ pub fn adaptive_threshold(median: Duration) -> Duration {
 ///
 /// *Recovery* is the time from the end of the disturbance to the end of the
 /// episode. The disturbance is, among those that touch the episode, the one
-/// that ended last: weather that turns bad again during an episode is not
-/// held against the transport, and an episode that ends while the weather is
+/// that ended last: an impairment that begins during an episode is not
+/// held against the transport, and an episode that ends while the impairments are
 /// still bad has recovered at once. A disturbance that ended before the
 /// episode began touches it if it did so no more than `threshold` before: a
 /// message may be held that long without being late, and still delay the ones
@@ -156,7 +156,7 @@ impl Stretch {
     }
 }
 
-/// When the weather cleared, for lookups by time.
+/// When the impairments ended, for lookups by time.
 struct Clearing {
     /// Beginnings in ascending order, each with the latest end of all
     /// disturbances that had begun by then.

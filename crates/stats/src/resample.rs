@@ -1,11 +1,11 @@
 //! How far the figures of a run could have come out differently: a bootstrap
 //! of independent units of play.
 //!
-//! Messages that are close in time share their weather, so they are no
+//! Messages that are close in time share their network conditions, so they are no
 //! independent samples. What is drawn anew is therefore
 //!
 //! - **whole seeds**, where at least [`FEWEST_SEEDS`] were played: their
-//!   weather has nothing to do with each other;
+//!   impairments have nothing to do with each other;
 //! - otherwise **stretches** of ten seconds, which nearly are independent,
 //!   where there are at least [`FEWEST_BLOCKS`] of them (H. R. Künsch, "The
 //!   jackknife and the bootstrap for general stationary observations", 1989;
@@ -16,7 +16,7 @@
 //! all messages drawn, lost ones being infinitely late.
 //!
 //! Which units are drawn depends on their number alone. All lanes of a run
-//! therefore draw the same stretches of the same weather, and the differences
+//! therefore draw the same stretches of the same network conditions, and the differences
 //! between two lanes, draw by draw, are paired.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! How often the verdict says what is not so: lanes that are alike by
 //! construction are played many times, from messages to the sentence.
 //!
-//! Each lane meets the same bursts of bad weather with luck of its own, as real
+//! Each lane meets the same bursts of impairment with luck of its own, as real
 //! ones do; a lost packet delays all behind it. What is counted is a sentence
 //! that sets identical lanes apart, one that prefers the worse of two lanes, and
 //! a budget that is said to be met or missed although the truth lies on its
@@ -77,9 +77,9 @@ fn keyed(numbers: [u64; 3]) -> SplitMix64 {
     generator
 }
 
-/// Bursts of bad weather in milliseconds: every four seconds, for a third of a
+/// Bursts of impairment in milliseconds: every four seconds, for a third of a
 /// second on average.
-fn weather(run: u64, seed: u64, seconds: u64) -> Vec<(f64, f64)> {
+fn impairments(run: u64, seed: u64, seconds: u64) -> Vec<(f64, f64)> {
     let mut generator = keyed([run, seed, u64::MAX]);
     let (mut at, mut bursts) = (0.0, Vec::new());
     while at < seconds as f64 * 1e3 {
@@ -92,7 +92,7 @@ fn weather(run: u64, seed: u64, seconds: u64) -> Vec<(f64, f64)> {
 
 /// What a lane that recovers by `slowness` times the usual does in a seed.
 fn play(run: u64, seed: u64, lane: u64, seconds: u64, slowness: f64) -> Vec<MessageRecord> {
-    let bursts = weather(run, seed, seconds);
+    let bursts = impairments(run, seed, seconds);
     let mut luck = keyed([run, seed, lane]);
     let (mut burst, mut last) = (0, 0.0_f64);
     (0..seconds * 1000 / EVERY_MS)

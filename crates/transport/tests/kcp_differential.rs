@@ -9,7 +9,7 @@ mod kcp_support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use kcp_support::scenario::{Tally, play};
+use kcp_support::scenario::{ScenarioStats, play};
 
 const RUNS: u64 = 10_000;
 const THREADS: u64 = 2;
@@ -17,17 +17,17 @@ const THREADS: u64 = 2;
 #[test]
 fn every_conversation_is_the_reference_s() {
     if let Some(seed) = number_from("LAGOMETER_KCP_SEED") {
-        let tally = play(seed).unwrap_or_else(|difference| panic!("{}", difference.0));
-        println!("seed {seed}: {tally:?}");
+        let stats = play(seed).unwrap_or_else(|difference| panic!("{}", difference.0));
+        println!("seed {seed}: {stats:?}");
         return;
     }
     let runs = number_from("LAGOMETER_KCP_RUNS").unwrap_or(RUNS);
-    let share = |thread: u64| -> (Tally, Vec<String>) {
-        let mut total = Tally::default();
+    let share = |thread: u64| -> (ScenarioStats, Vec<String>) {
+        let mut total = ScenarioStats::default();
         let mut failures = Vec::new();
         for seed in (thread..runs).step_by(THREADS as usize) {
             match catch_unwind(AssertUnwindSafe(|| play(seed))) {
-                Ok(Ok(tally)) => total.add(tally),
+                Ok(Ok(stats)) => total.add(stats),
                 Ok(Err(difference)) => failures.push(replay(seed, &difference.0)),
                 Err(_) => failures.push(replay(seed, "a panic, reported above")),
             }
@@ -38,11 +38,11 @@ fn every_conversation_is_the_reference_s() {
         let workers: Vec<_> = (0..THREADS)
             .map(|thread| scope.spawn(move || share(thread)))
             .collect();
-        let mut total = Tally::default();
+        let mut total = ScenarioStats::default();
         let mut failures = Vec::new();
         for worker in workers {
-            let (tally, failed) = worker.join().expect("panics are caught inside");
-            total.add(tally);
+            let (stats, failed) = worker.join().expect("panics are caught inside");
+            total.add(stats);
             failures.extend(failed);
         }
         (total, failures)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lagometer_transport::quic::{AckFrequency, DatagramOverflow, Settings};
 use lagometer_transport::{Closed, Refused, State, Transport};
 use lagometer_units::{Size, Time};
-use virtual_wire::{CLIENT, SERVER, Weather, Wire, number, numbered};
+use virtual_wire::{CLIENT, Impairments, SERVER, Wire, number, numbered};
 
 const TICK: Duration = Duration::from_millis(50);
 
@@ -18,8 +18,8 @@ const ALL: [Settings; 3] = [
     Settings::DATAGRAM,
 ];
 
-fn connected(settings: &Settings, weather: Weather, seed: u64) -> Wire {
-    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), weather, seed);
+fn connected(settings: &Settings, impairments: Impairments, seed: u64) -> Wire {
+    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), impairments, seed);
     wire.connect();
     wire
 }
@@ -40,7 +40,7 @@ fn play(wire: &mut Wire) -> Vec<u64> {
 
 #[test]
 fn one_stream_delivers_everything_in_order_through_a_storm() {
-    let mut wire = connected(&Settings::ONE_STREAM, Weather::STORM, 1);
+    let mut wire = connected(&Settings::ONE_STREAM, Impairments::HEAVY, 1);
     wire.echo = true;
     assert_eq!(play(&mut wire), (0..200).collect::<Vec<_>>());
     let echoed = wire.received[CLIENT].iter();
@@ -50,7 +50,7 @@ fn one_stream_delivers_everything_in_order_through_a_storm() {
 
 #[test]
 fn a_stream_each_delivers_everything_and_nothing_waits() {
-    let mut wire = connected(&Settings::STREAM_EACH, Weather::STORM, 2);
+    let mut wire = connected(&Settings::STREAM_EACH, Impairments::HEAVY, 2);
     let mut numbers = play(&mut wire);
     assert!(!numbers.is_sorted(), "no message overtook another");
     numbers.sort_unstable();
@@ -59,7 +59,7 @@ fn a_stream_each_delivers_everything_and_nothing_waits() {
 
 #[test]
 fn datagrams_are_lost_as_the_wire_loses_and_never_come_twice() {
-    let mut wire = connected(&Settings::DATAGRAM, Weather::STORM, 3);
+    let mut wire = connected(&Settings::DATAGRAM, Impairments::HEAVY, 3);
     let mut numbers = play(&mut wire);
     // 13 % are lost or damaged, and no packet is longer under way than 50 ms.
     assert!((140..200).contains(&numbers.len()), "{}", numbers.len());
@@ -79,7 +79,7 @@ fn datagrams_are_lost_as_the_wire_loses_and_never_come_twice() {
 fn streams_carry_64_kib_both_ways() {
     for settings in RELIABLE {
         let carriage = settings.carriage;
-        let mut wire = connected(&settings, Weather::STORM, 4);
+        let mut wire = connected(&settings, Impairments::HEAVY, 4);
         wire.echo = true;
         for index in 0..5 {
             wire.send_patiently(CLIENT, &numbered(index, 65_536));
@@ -96,7 +96,7 @@ fn streams_carry_64_kib_both_ways() {
 fn an_empty_message_is_a_message() {
     for settings in ALL {
         let carriage = settings.carriage;
-        let mut wire = connected(&settings, Weather::CALM, 5);
+        let mut wire = connected(&settings, Impairments::NONE, 5);
         wire.send(CLIENT, b"").unwrap();
         wire.send(SERVER, b"").unwrap();
         wire.run_for(Duration::from_secs(1));
@@ -111,7 +111,7 @@ fn an_empty_message_is_a_message() {
 fn a_message_too_large_is_refused_with_the_limit() {
     for settings in ALL {
         let carriage = settings.carriage;
-        let mut wire = connected(&settings, Weather::CALM, 6);
+        let mut wire = connected(&settings, Impairments::NONE, 6);
         let refused = wire.send(CLIENT, &vec![0; 2_000_000]).unwrap_err();
         let limit_bytes = settings.largest_message_bytes();
         let size_bytes = 2_000_000;
@@ -142,7 +142,7 @@ fn nothing_is_taken_before_the_connection_is_open() {
 fn a_peer_that_stops_answering_is_a_dead_link() {
     for settings in ALL {
         let carriage = settings.carriage;
-        let mut wire = connected(&settings, Weather::CALM, 8);
+        let mut wire = connected(&settings, Impairments::NONE, 8);
         wire.cut = true;
         wire.send(CLIENT, b"anyone?").unwrap();
         wire.send(SERVER, b"anyone?").unwrap();
@@ -158,7 +158,11 @@ fn a_peer_that_stops_answering_is_a_dead_link() {
 
 #[test]
 fn a_server_that_is_not_there_is_a_dead_link() {
-    let mut wire = Wire::new(Settings::ONE_STREAM.pair(9, Time::ZERO), Weather::CALM, 9);
+    let mut wire = Wire::new(
+        Settings::ONE_STREAM.pair(9, Time::ZERO),
+        Impairments::NONE,
+        9,
+    );
     wire.cut = true;
     wire.run_for(Duration::from_mins(1));
     assert_eq!(wire.ends[CLIENT].state(), State::Closed(Closed::DeadLink));
@@ -175,7 +179,7 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
     };
     for settings in RELIABLE {
         let carriage = settings.carriage;
-        let mut wire = connected(&narrow(settings), Weather::CALM, 10);
+        let mut wire = connected(&narrow(settings), Impairments::NONE, 10);
         wire.reads[SERVER] = false;
         let mut taken = 0;
         let refused = loop {
@@ -209,7 +213,7 @@ fn datagrams_without_room_push_out_the_oldest_or_are_refused() {
             datagram_overflow: overflow,
             ..Settings::DATAGRAM
         };
-        let mut wire = connected(&settings, Weather::CALM, 11);
+        let mut wire = connected(&settings, Impairments::NONE, 11);
         // Far more than the congestion window lets out at once.
         let taken = (0..200)
             .take_while(|&index| wire.send(CLIENT, &numbered(index, 1000)).is_ok())
@@ -233,7 +237,7 @@ fn datagrams_without_room_push_out_the_oldest_or_are_refused() {
 #[test]
 fn an_acknowledgement_of_every_packet_can_be_asked_for() {
     let play = |settings: &Settings| {
-        let mut wire = connected(settings, Weather::CALM, 12);
+        let mut wire = connected(settings, Impairments::NONE, 12);
         wire.run_for(Duration::from_secs(1));
         let before = wire.passed.len();
         for index in 0..100 {
@@ -261,7 +265,7 @@ fn an_acknowledgement_of_every_packet_can_be_asked_for() {
 fn header_bytes_are_as_stated() {
     for settings in ALL {
         let carriage = settings.carriage;
-        let mut wire = connected(&settings, Weather::CALM, 13);
+        let mut wire = connected(&settings, Impairments::NONE, 13);
         // Past the first 64 streams and 16 KiB, where numbers get longer.
         for index in 0..100 {
             wire.send(CLIENT, &numbered(index, 500)).unwrap();

@@ -8,12 +8,12 @@ use lagometer_transport::quic::Settings;
 use lagometer_transport::{Closed, Pair, State, Transport};
 use lagometer_units::{Size, Time};
 use proptest::prelude::*;
-use virtual_wire::{CLIENT, SERVER, Weather, Wire, number, numbered};
+use virtual_wire::{CLIENT, Impairments, SERVER, Wire, number, numbered};
 
 fn connected(seed: u64) -> Wire {
     let mut wire = Wire::new(
         Settings::ONE_STREAM.pair(seed, Time::ZERO),
-        Weather::CALM,
+        Impairments::NONE,
         seed,
     );
     wire.connect();
@@ -49,7 +49,7 @@ proptest! {
     fn garbage_does_not_hinder_a_connection(
         datagrams in proptest::collection::vec(garbage(), 1..20)
     ) {
-        let mut wire = Wire::new(Settings::ONE_STREAM.pair(1, Time::ZERO), Weather::CALM, 1);
+        let mut wire = Wire::new(Settings::ONE_STREAM.pair(1, Time::ZERO), Impairments::NONE, 1);
         for datagram in &datagrams {
             wire.inject(CLIENT, datagram);
             wire.inject(SERVER, datagram);
@@ -126,7 +126,7 @@ fn a_peer_that_sends_more_than_is_allowed_is_disconnected() {
             client: generous.pair(4, Time::ZERO).client,
             server: strict.pair(4, Time::ZERO).server,
         };
-        let mut wire = Wire::new(pair, Weather::CALM, 4);
+        let mut wire = Wire::new(pair, Impairments::NONE, 4);
         wire.connect();
         wire.send(CLIENT, &numbered(1, 1_000)).unwrap();
         wire.send(CLIENT, &numbered(2, 1_001)).unwrap();

@@ -8,13 +8,13 @@ use std::time::Duration;
 use lagometer_transport::quic::Settings;
 use lagometer_transport::{State, Transport};
 use lagometer_units::Time;
-use virtual_wire::{CLIENT, Passed, Weather, Wire, numbered};
+use virtual_wire::{CLIENT, Impairments, Passed, Wire, numbered};
 
 /// Plays through a storm and returns every datagram, the handshake's too, and
 /// when the echoes came.
 fn play(settings: &Settings, seed: u64) -> (Vec<Passed>, Vec<Time>) {
-    // The weather is the same for every seed: only the endpoints differ.
-    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), Weather::STORM, 1);
+    // The impairments are the same for every seed: only the endpoints differ.
+    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), Impairments::HEAVY, 1);
     wire.echo = true;
     wire.connect();
     for index in 0..100 {
@@ -55,7 +55,7 @@ fn two_connections_taking_turns_in_a_thread_do_not_disturb_each_other() {
     let alone = play(&Settings::ONE_STREAM, 7);
     let both = [7, 8].map(|seed| {
         let pair = Settings::ONE_STREAM.pair(seed, Time::ZERO);
-        let mut wire = Wire::new(pair, Weather::STORM, 1);
+        let mut wire = Wire::new(pair, Impairments::HEAVY, 1);
         wire.echo = true;
         wire
     });

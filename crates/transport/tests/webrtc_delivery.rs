@@ -8,12 +8,12 @@ use std::time::Duration;
 use lagometer_transport::webrtc::Settings;
 use lagometer_transport::{Closed, Refused, State, Transport};
 use lagometer_units::{Size, Time};
-use virtual_wire::{CLIENT, SERVER, Weather, Wire, number, numbered};
+use virtual_wire::{CLIENT, Impairments, SERVER, Wire, number, numbered};
 
 const TICK: Duration = Duration::from_millis(50);
 
-fn connected(settings: &Settings, weather: Weather, seed: u64) -> Wire {
-    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), weather, seed);
+fn connected(settings: &Settings, impairments: Impairments, seed: u64) -> Wire {
+    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), impairments, seed);
     wire.connect();
     wire
 }
@@ -34,7 +34,7 @@ fn play(wire: &mut Wire, count: u64) -> Vec<u64> {
 
 #[test]
 fn the_reliable_channel_delivers_everything_in_order_through_a_storm() {
-    let mut wire = connected(&Settings::RELIABLE, Weather::STORM, 1);
+    let mut wire = connected(&Settings::RELIABLE, Impairments::HEAVY, 1);
     wire.echo = true;
     assert_eq!(play(&mut wire, 200), (0..200).collect::<Vec<_>>());
     let echoed = wire.received[CLIENT].iter();
@@ -44,7 +44,7 @@ fn the_reliable_channel_delivers_everything_in_order_through_a_storm() {
 
 #[test]
 fn the_unreliable_channel_loses_but_never_repeats() {
-    let mut wire = connected(&Settings::UNRELIABLE, Weather::STORM, 2);
+    let mut wire = connected(&Settings::UNRELIABLE, Impairments::HEAVY, 2);
     let mut numbers = play(&mut wire, 200);
     assert!((100..200).contains(&numbers.len()), "{}", numbers.len());
     numbers.sort_unstable();
@@ -55,11 +55,11 @@ fn the_unreliable_channel_loses_but_never_repeats() {
 
 #[test]
 fn both_channels_carry_64_kib_both_ways() {
-    for (settings, weather) in [
-        (Settings::RELIABLE, Weather::STORM),
-        (Settings::UNRELIABLE, Weather::CALM),
+    for (settings, impairments) in [
+        (Settings::RELIABLE, Impairments::HEAVY),
+        (Settings::UNRELIABLE, Impairments::NONE),
     ] {
-        let mut wire = connected(&settings, weather, 3);
+        let mut wire = connected(&settings, impairments, 3);
         wire.echo = true;
         for index in 0..3 {
             wire.send_patiently(CLIENT, &numbered(index, 65_536));
@@ -74,7 +74,7 @@ fn both_channels_carry_64_kib_both_ways() {
 
 #[test]
 fn an_empty_message_is_a_message() {
-    let mut wire = connected(&Settings::RELIABLE, Weather::CALM, 4);
+    let mut wire = connected(&Settings::RELIABLE, Impairments::NONE, 4);
     wire.send(CLIENT, b"").unwrap();
     wire.send(SERVER, b"").unwrap();
     wire.run_for(Duration::from_secs(1));
@@ -86,7 +86,7 @@ fn an_empty_message_is_a_message() {
 
 #[test]
 fn a_message_too_large_is_refused_with_the_limit() {
-    let mut wire = connected(&Settings::RELIABLE, Weather::CALM, 5);
+    let mut wire = connected(&Settings::RELIABLE, Impairments::NONE, 5);
     let limit_bytes = Settings::RELIABLE.largest_message_bytes();
     assert_eq!(
         wire.send(CLIENT, &vec![0; limit_bytes + 1]),
@@ -116,7 +116,7 @@ fn a_peer_that_stops_answering_is_a_dead_link_in_the_stated_time() {
         ..Settings::RELIABLE
     };
     for settings in [Settings::RELIABLE, Settings::UNRELIABLE, impatient] {
-        let mut wire = connected(&settings, Weather::CALM, 7);
+        let mut wire = connected(&settings, Impairments::NONE, 7);
         wire.run_for(Duration::from_secs(20));
         wire.cut = true;
         wire.send(CLIENT, b"anyone?").unwrap();
@@ -133,7 +133,7 @@ fn a_peer_that_stops_answering_is_a_dead_link_in_the_stated_time() {
 
 #[test]
 fn a_server_that_is_not_there_is_a_dead_link() {
-    let mut wire = Wire::new(Settings::RELIABLE.pair(8, Time::ZERO), Weather::CALM, 8);
+    let mut wire = Wire::new(Settings::RELIABLE.pair(8, Time::ZERO), Impairments::NONE, 8);
     wire.cut = true;
     wire.run_for(Duration::from_mins(2));
     assert_eq!(wire.ends[CLIENT].state(), State::Closed(Closed::DeadLink));
@@ -141,7 +141,7 @@ fn a_server_that_is_not_there_is_a_dead_link() {
 
 #[test]
 fn an_outage_shorter_than_that_is_survived() {
-    let mut wire = connected(&Settings::RELIABLE, Weather::CALM, 9);
+    let mut wire = connected(&Settings::RELIABLE, Impairments::NONE, 9);
     wire.run_for(Duration::from_secs(5));
     wire.cut = true;
     wire.send(CLIENT, &numbered(1, 500)).unwrap();
@@ -158,7 +158,7 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
         receive_buffer: Size(64 * 1024),
         ..Settings::RELIABLE
     };
-    let mut wire = connected(&narrow, Weather::CALM, 10);
+    let mut wire = connected(&narrow, Impairments::NONE, 10);
     wire.reads[SERVER] = false;
     let mut taken = 0;
     let refused = loop {
@@ -184,7 +184,7 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
 #[test]
 fn header_bytes_and_mtu_are_as_stated() {
     let parity = Settings::RELIABLE.properties();
-    let mut wire = connected(&Settings::RELIABLE, Weather::CALM, 11);
+    let mut wire = connected(&Settings::RELIABLE, Impairments::NONE, 11);
     wire.run_for(Duration::from_secs(1));
     let before = wire.passed.len();
     wire.send(CLIENT, &numbered(1, 500)).unwrap();

@@ -8,7 +8,7 @@ use lagometer_transport::webrtc::Settings;
 use lagometer_transport::{State, Transport};
 use lagometer_units::Time;
 use proptest::prelude::*;
-use virtual_wire::{CLIENT, SERVER, Weather, Wire, number, numbered};
+use virtual_wire::{CLIENT, Impairments, SERVER, Wire, number, numbered};
 
 fn still_works(wire: &mut Wire) {
     for from in [CLIENT, SERVER] {
@@ -40,7 +40,7 @@ proptest! {
         datagrams in proptest::collection::vec(garbage(), 1..20)
     ) {
         let pair = Settings::RELIABLE.pair(1, Time::ZERO);
-        let mut wire = Wire::new(pair, Weather::CALM, 1);
+        let mut wire = Wire::new(pair, Impairments::NONE, 1);
         wire.connect();
         for datagram in &datagrams {
             wire.inject(CLIENT, datagram);
@@ -52,7 +52,7 @@ proptest! {
 
 #[test]
 fn a_flood_of_garbage_is_not_answered_in_kind() {
-    let mut wire = Wire::new(Settings::RELIABLE.pair(2, Time::ZERO), Weather::CALM, 2);
+    let mut wire = Wire::new(Settings::RELIABLE.pair(2, Time::ZERO), Impairments::NONE, 2);
     wire.connect();
     let before = wire.passed.len();
     for index in 0..10_000 {

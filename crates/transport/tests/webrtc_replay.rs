@@ -8,7 +8,7 @@ use std::time::Duration;
 use lagometer_transport::Transport;
 use lagometer_transport::webrtc::Settings;
 use lagometer_units::Time;
-use virtual_wire::{CLIENT, SERVER, Weather, Wire, number, numbered};
+use virtual_wire::{CLIENT, Impairments, SERVER, Wire, number, numbered};
 
 /// When a packet was sent, from which end, and its size.
 type Packets = Vec<(Time, usize, usize)>;
@@ -16,8 +16,8 @@ type Packets = Vec<(Time, usize, usize)>;
 type Messages = Vec<(Time, usize, u64)>;
 
 fn play(settings: &Settings, seed: u64) -> (Packets, Messages) {
-    // The weather is the same for every seed: only the endpoints differ.
-    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), Weather::STORM, 1);
+    // The impairments are the same for every seed: only the endpoints differ.
+    let mut wire = Wire::new(settings.pair(seed, Time::ZERO), Impairments::HEAVY, 1);
     wire.echo = true;
     wire.connect();
     for index in 0..200 {

@@ -3,9 +3,9 @@
 
 mod agenda;
 mod leaving;
+mod measurements;
 mod peer;
 mod returning;
-mod tally;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::{Server, ServerCounts};
 use agenda::{Agenda, Duty};
+use measurements::Measurements;
 pub use peer::Peer;
-use tally::Tally;
 
 /// How long the gateway may take to give the world to the server.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -106,7 +106,7 @@ struct Stage<'a, W> {
     settled_at: Time,
     agenda: Agenda,
     clock: Rc<Cell<Time>>,
-    tally: Tally,
+    measurements: Measurements,
 }
 
 impl<'a, W: ConnectionBackend> Stage<'a, W> {
@@ -119,7 +119,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         coordination: &'a mut dyn Coordination,
     ) -> Result<Self, PlayError> {
         let mut stage = Self {
-            tally: Tally::new(scenario, backend.processor_time()),
+            measurements: Measurements::new(scenario, backend.processor_time()),
             scenario: Arc::clone(scenario),
             part,
             backend,
@@ -195,7 +195,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         let first_note = due_after(Time::ZERO + NOTE_EVERY, NOTE_EVERY, now);
         let noted_from = first_note - NOTE_EVERY;
         let nth = noted_from.since(Time::ZERO).as_nanos() / NOTE_EVERY.as_nanos();
-        self.tally.begin_notes(nth as u32, noted_from);
+        self.measurements.begin_notes(nth as u32, noted_from);
         self.agenda.add(first_note, Duty::Note);
         for player in (0..self.scenario.players).filter(|player| self.part.players.has(*player)) {
             self.agenda
@@ -205,7 +205,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
     }
 
     fn measure(&mut self) -> Result<(), PlayError> {
-        self.tally.forget(players(&self.backend));
+        self.measurements.forget(players(&self.backend));
         for &id in self.players.values() {
             if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
                 player.begin_measuring();
@@ -216,14 +216,14 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         let now = self.now();
         let (counts, flow) = (self.server_counts(), self.backend.flow());
         let cpu = self.backend.processor_time();
-        self.tally.begin(now, counts, flow, cpu);
+        self.measurements.begin(now, counts, flow, cpu);
         self.run_until(self.scenario.filled_at() + self.scenario.duration.0)?;
         self.collect()?;
         let (now, cpu) = (self.now(), self.backend.processor_time());
-        self.tally.end(now, players(&self.backend), cpu);
+        self.measurements.end(now, players(&self.backend), cpu);
         let (counts, flow) = (self.server_counts(), self.backend.flow());
-        self.tally.end_counts(counts, flow);
-        self.tally.gateway = self.backend.end_measuring();
+        self.measurements.end_counts(counts, flow);
+        self.measurements.gateway = self.backend.end_measuring();
         Ok(())
     }
 
@@ -249,7 +249,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
                 return Ok(());
             };
             self.collect()?;
-            let all_right = self.tally.compare(&truth, players(&self.backend));
+            let all_right = self.measurements.compare(&truth, players(&self.backend));
             if all_right || until >= give_up || self.coordination.is_stopped()? {
                 return Ok(());
             }
@@ -294,9 +294,9 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
     /// Tells what was found, and plays on until nobody needs this part's
     /// connections any more. The gateway is left as it was found.
     fn close(mut self) -> Result<Outcome, PlayError> {
-        self.tally.input_digest(players(&self.backend));
+        self.measurements.input_digest(players(&self.backend));
         let partial = self.coordination.is_stopped()?;
-        let outcome = self.tally.take_outcome(self.now(), partial);
+        let outcome = self.measurements.take_outcome(self.now(), partial);
         self.coordination.found(&outcome)?;
         while !self.coordination.is_over()? {
             self.step(self.now() + HEARING)?;
@@ -346,10 +346,10 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
             Duty::Look(number) => {
                 let (now, id) = (self.now(), self.players[&number]);
                 if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
-                    self.tally.look(player, now);
+                    self.measurements.look(player, now);
                 }
                 self.agenda
-                    .add(due + self.tally.look_every(), Duty::Look(number));
+                    .add(due + self.measurements.look_every(), Duty::Look(number));
             }
             Duty::Note => {
                 self.collect()?;
@@ -357,11 +357,11 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
                 let (now, counts) = (self.now(), self.server_counts());
                 let came = self.players.len() as u32;
                 let mut note = self
-                    .tally
+                    .measurements
                     .note(now, came, players(&self.backend), flow, cpu);
                 note.moment.gateway_ticks = self.backend.gateway_ticks();
-                let (tally, backend) = (&self.tally, &self.backend);
-                let so_far = || tally.so_far(players(backend), counts, flow, cpu);
+                let (measurements, backend) = (&self.measurements, &self.backend);
+                let so_far = || measurements.so_far(players(backend), counts, flow, cpu);
                 self.coordination.note(note, &so_far)?;
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
@@ -387,12 +387,13 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         self.backend.flush(id);
         let ended = self.now();
         let each = self.scenario.server_frame();
-        self.tally.frame(began.since(due), ended.since(began));
+        self.measurements
+            .frame(began.since(due), ended.since(began));
         let mut next = due + each;
         // A frame whose time has gone by altogether is left out.
         while next + each <= ended {
             next += each;
-            self.tally.miss_frame();
+            self.measurements.miss_frame();
         }
         self.agenda.add(next, Duty::ServerFrame(number));
         Ok(())
@@ -406,7 +407,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         // Spread evenly, so that ages are sampled at all times alike.
         let observers = self.scenario.observers.clamp(1, self.scenario.players);
         let phase = f64::from(number % observers) / f64::from(observers);
-        let first_look = now + self.tally.look_every().mul_f64(phase);
+        let first_look = now + self.measurements.look_every().mul_f64(phase);
         self.agenda.add(first_look, Duty::Look(number));
         Ok(())
     }
@@ -428,12 +429,12 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
     fn report(&mut self) -> Result<(), PlayError> {
         for &id in self.servers.values() {
             if let Some((Peer::Server(server), _)) = self.backend.peer(id) {
-                self.tally.claims(server.take_claims());
+                self.measurements.claims(server.take_claims());
             }
         }
-        let own = self.tally.report(self.backend.now());
+        let own = self.measurements.report(self.backend.now());
         let said = self.coordination.report(own)?;
-        self.tally.judge(said);
+        self.measurements.judge(said);
         Ok(())
     }
 
@@ -443,7 +444,8 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         if self.scenario.space.is_some() {
             for &id in self.players.values() {
                 if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
-                    self.tally.handover_gaps(&player.take_handover_gaps());
+                    self.measurements
+                        .handover_gaps(&player.take_handover_gaps());
                 }
             }
         }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use lagometer_units::Time;
 
 use super::flights::{Arrival, Flights};
-use super::tally::Tally;
+use super::stats::EchoStats;
 use crate::clock::Clock;
 use crate::payload::{Corrupt, Payload};
 use crate::placement::pin_this_thread;
@@ -50,7 +50,7 @@ pub enum Ended {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Counts, round trips, series.
-    pub tally: Tally,
+    pub stats: EchoStats,
     /// From the first message to the end of sending, or to the last echo if
     /// that came later.
     pub measured: Duration,
@@ -120,7 +120,7 @@ pub fn run<W: Wire + Send>(
         }
         Ok::<_, io::Error>(outcome)
     })?;
-    outcome.tally.counts.nudges = pulse.nudges.load(Ordering::Relaxed);
+    outcome.stats.counts.nudges = pulse.nudges.load(Ordering::Relaxed);
     Ok(outcome)
 }
 
@@ -175,7 +175,7 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
     let clock = || clock.now();
     let end = Time::ZERO + plan.span;
     let mut flights = Flights::new(payload.numbers());
-    let mut tally = Tally::new(plan.span);
+    let mut stats = EchoStats::new(plan.span);
     let mut now = Time::ZERO;
     let mut ended = Ended::OnTime;
     let mut refused_since = None;
@@ -185,8 +185,8 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
         // Entered once the next message has left, so that the book is kept
         // while that is on its way.
         if let Some((now, arrival)) = arrival.take() {
-            enter(&mut tally, now, arrival);
-            let counts = &tally.counts;
+            enter(&mut stats, now, arrival);
+            let counts = &stats.counts;
             let arrivals = counts.echoed + counts.late + counts.corrupt;
             pulse.echoed.store(counts.echoed, Ordering::Relaxed);
             pulse.arrivals.store(arrivals, Ordering::Relaxed);
@@ -209,7 +209,7 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
                 refused_since = None;
                 // An echo that took longer than it may is late, even where
                 // nothing has woken this loop in between.
-                give_up(&mut flights, &mut tally, now, plan.timeout);
+                give_up(&mut flights, &mut stats, now, plan.timeout);
                 arrival = Some((now, checked.map(|number| flights.arrived(number))));
             }
             Err(error) => {
@@ -230,15 +230,15 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
                         break;
                     }
                 }
-                give_up(&mut flights, &mut tally, now, plan.timeout);
+                give_up(&mut flights, &mut stats, now, plan.timeout);
             }
         }
     }
     // What is still on its way counts if it had its time.
-    give_up(&mut flights, &mut tally, clock(), plan.timeout);
-    let measured = clock().min(end).max(tally.last_echo());
+    give_up(&mut flights, &mut stats, clock(), plan.timeout);
+    let measured = clock().min(end).max(stats.last_echo());
     Outcome {
-        tally,
+        stats,
         measured: measured.since(Time::ZERO),
         ended,
     }
@@ -246,19 +246,19 @@ fn echo(wire: &mut impl Wire, payload: &mut Payload, plan: &Plan, pulse: &Pulse)
 
 /// Counts and times what came at `now`.
 #[inline]
-fn enter(tally: &mut Tally, now: Time, arrival: Result<Arrival, Corrupt>) {
+fn enter(stats: &mut EchoStats, now: Time, arrival: Result<Arrival, Corrupt>) {
     match arrival {
-        Ok(Arrival::Awaited(sent)) => tally.echoed(now, now.since(sent)),
-        Ok(Arrival::Late) => tally.counts.late += 1,
-        Ok(Arrival::Unsent) | Err(Corrupt) => tally.counts.corrupt += 1,
+        Ok(Arrival::Awaited(sent)) => stats.echoed(now, now.since(sent)),
+        Ok(Arrival::Late) => stats.counts.late += 1,
+        Ok(Arrival::Unsent) | Err(Corrupt) => stats.counts.corrupt += 1,
     }
 }
 
 /// Counts what has had its time as lost.
 #[inline]
-fn give_up(flights: &mut Flights, tally: &mut Tally, now: Time, timeout: Duration) {
+fn give_up(flights: &mut Flights, stats: &mut EchoStats, now: Time, timeout: Duration) {
     for _ in 0..flights.give_up(now, timeout) {
-        tally.lost();
+        stats.lost();
     }
 }
 

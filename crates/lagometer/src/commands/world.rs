@@ -3,9 +3,9 @@
 mod cluster;
 mod emulated;
 mod exporter;
+mod over_networks;
 mod own_gateway;
 mod sockets;
-mod weather;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
         with_players(&scenario, players)?;
     }
     match testbed(arguments)? {
-        Some(WorldTestbed::Sim) => weather::simulate(&scenario, players, arguments),
+        Some(WorldTestbed::Sim) => over_networks::simulate(&scenario, players, arguments),
         Some(WorldTestbed::Emu) => emulated::emulate(&scenario, players, arguments),
         None => sockets::play_all(&scenario, players, arguments),
     }
@@ -66,10 +66,10 @@ fn with_players(scenario: &Scenario, players: u32) -> Result<Scenario, Failure> 
 /// Where the world is played: over sockets of this machine where neither a
 /// testbed nor a network is asked for.
 fn testbed(arguments: &WorldArguments) -> Result<Option<WorldTestbed>, Failure> {
-    let is_weather = !arguments.network.is_empty() || !arguments.transport.is_empty();
+    let has_network = !arguments.network.is_empty() || !arguments.transport.is_empty();
     let testbed = arguments
         .testbed
-        .or_else(|| is_weather.then_some(WorldTestbed::Sim));
+        .or_else(|| has_network.then_some(WorldTestbed::Sim));
     if testbed.is_some() && arguments.export.is_some() {
         return Err(Failure::Input(
             "a world behind links is not watched while it is played: leave out `--export`"

@@ -35,16 +35,16 @@ proptest! {
             let fate = link.offer(UP, now, bytes);
             arrivals.extend(fate.arrivals().map(|arrival| arrival.at));
             prop_assert!(fate.arrivals().all(|arrival| arrival.at >= now));
-            prop_assert!(link.tally(UP).is_conserved());
+            prop_assert!(link.stats(UP).is_conserved());
             let underway = arrivals.iter().filter(|&&at| at > now).count();
             prop_assert_eq!(link.in_flight(UP, now), underway as u64);
         }
-        let tally = *link.tally(UP);
-        prop_assert_eq!(tally.offered.packets, traffic.len() as u64);
-        let delivered = tally.delivered.packets + tally.copies.packets;
+        let stats = *link.stats(UP);
+        prop_assert_eq!(stats.offered.packets, traffic.len() as u64);
+        let delivered = stats.delivered.packets + stats.copies.packets;
         prop_assert_eq!(delivered, arrivals.len() as u64);
         prop_assert_eq!(link.in_flight(UP, Time::MAX), 0);
-        prop_assert_eq!(link.tally(Direction::Down).offered.packets, 0);
+        prop_assert_eq!(link.stats(Direction::Down).offered.packets, 0);
     }
 
     /// A queue never holds more than its bound, and drops only what would
@@ -168,10 +168,10 @@ fn a_copy_arrives_after_the_first_and_is_counted_apart() {
             assert_eq!(copy.at.since(first.at).as_millis(), 3);
         }
     }
-    let tally = link.tally(UP);
-    assert_eq!(tally.delivered.packets, 5000);
-    assert!((1300..1700).contains(&tally.copies.packets), "{tally:?}");
-    assert_eq!(tally.damaged.packets, damaged as u64);
+    let stats = link.stats(UP);
+    assert_eq!(stats.delivered.packets, 5000);
+    assert!((1300..1700).contains(&stats.copies.packets), "{stats:?}");
+    assert_eq!(stats.damaged.packets, damaged as u64);
     assert!((550..750).contains(&damaged), "{damaged}");
 }
 

@@ -179,7 +179,7 @@ fn a_full_link_passes_its_rate() {
             }
             now += spacing;
         }
-        let realised = link.tally(UP).delivered.bytes as f64 * 8.0 / latest.as_secs_f64();
+        let realised = link.stats(UP).delivered.bytes as f64 * 8.0 / latest.as_secs_f64();
         assert!(
             (realised / bits - 1.0).abs() < 0.001,
             "{realised} for {bits}"
@@ -216,7 +216,7 @@ fn by_the_packet_the_shares_are_the_same() {
         // All at once: the nominal time is what counts.
         link.offer(UP, Time::ZERO, 100);
     }
-    let share = link.tally(UP).delivered.packets as f64 / f64::from(n);
+    let share = link.stats(UP).delivered.packets as f64 / f64::from(n);
     // 0.9 x (1 - 0.2 x 0.5)
     assert!((share / 0.81 - 1.0).abs() < 0.015, "{share}");
 }

@@ -94,7 +94,7 @@ fn a_mahimahi_trace_passes_its_rate_besides_delay_and_queue() {
         latest = fate.arrivals().last().map_or(latest, |it| it.at);
         assert!(link.waiting_bytes(UP, Time::from_micros(n * 1000)) <= 75_150);
     }
-    let rate = link.tally(UP).delivered.bytes as f64 * 8.0 / latest.as_secs_f64();
+    let rate = link.stats(UP).delivered.bytes as f64 * 8.0 / latest.as_secs_f64();
     assert!((rate / 6.012e6 - 1.0).abs() < 0.005, "{rate}");
     let truth = link.truth(UP, Time::from_secs(2));
     assert_eq!(truth.len(), 2);
@@ -141,7 +141,7 @@ proptest! {
                 let fate = link.offer(UP, now, 700);
                 prop_assert!(fate.arrivals().all(|it| it.at >= now && it.at < Time::MAX));
             }
-            prop_assert!(link.tally(UP).is_conserved());
+            prop_assert!(link.stats(UP).is_conserved());
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn data(view: &View<'_>, curves: &[Curve]) -> String {
     out += r#"],"rows":["#;
     let rows = view
         .document
-        .weather
+        .impairments
         .as_ref()
         .map(truth::series_rows)
         .unwrap_or_default();

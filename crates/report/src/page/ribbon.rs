@@ -42,7 +42,7 @@ impl Strip {
 /// Appends the section.
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
     let id = view.id("time");
-    let with_truth = view.document.weather.is_some();
+    let with_truth = view.document.impairments.is_some();
     append!(
         out,
         r#"<section class="time" aria-labelledby="{id}"><h2 id="{id}">Round trips over time</h2>

@@ -1,7 +1,7 @@
 //! What the link did, drawn on the time axis of the ribbons: delay, loss, rate
 //! and disturbances of each direction.
 
-use lagometer_stats::{DirectionWeather, Disturbance, Weather};
+use lagometer_stats::{DirectionImpairments, Disturbance, Impairments};
 
 use super::band::{Band, COLUMNS, WIDTH};
 use super::markup::{coordinate, esc, fine_per_cent, per_cent};
@@ -69,11 +69,12 @@ impl SeriesRow {
     }
 }
 
-/// The rows for what `weather` knows.
-pub(crate) fn series_rows(weather: &Weather) -> Vec<SeriesRow> {
-    let both = [&weather.up, &weather.down];
-    let band =
-        |of: fn(&DirectionWeather) -> &[f64]| both.map(|each| Band::along(each.step_s, of(each)));
+/// The rows for what `network conditions` knows.
+pub(crate) fn series_rows(impairments: &Impairments) -> Vec<SeriesRow> {
+    let both = [&impairments.up, &impairments.down];
+    let band = |of: fn(&DirectionImpairments) -> &[f64]| {
+        both.map(|each| Band::along(each.step_s, of(each)))
+    };
     let values = |bands: &[Band; 2]| -> Vec<f64> {
         bands
             .iter()
@@ -115,8 +116,8 @@ pub(crate) fn series_rows(weather: &Weather) -> Vec<SeriesRow> {
 }
 
 /// The rate of a direction that never changes, in kbit/s.
-fn constant_rate(weather: &DirectionWeather) -> Option<f64> {
-    let (first, rest) = weather.rate_kbit_per_s.split_first()?;
+fn constant_rate(impairments: &DirectionImpairments) -> Option<f64> {
+    let (first, rest) = impairments.rate_kbit_per_s.split_first()?;
     rest.iter()
         .all(|rate| (rate - first).abs() <= first.abs() * 1e-9)
         .then_some(*first)
@@ -130,7 +131,7 @@ fn bars_top(rows: usize, direction: usize) -> f64 {
 /// Appends the panel with the time axis; the axis alone where the link's
 /// truth is not known.
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
-    let Some(weather) = &view.document.weather else {
+    let Some(impairments) = &view.document.impairments else {
         append!(
             out,
             r#"<div class="truth"><div class="strip-name"></div><span></span><svg class="plot" height="{AXIS}">"#
@@ -139,10 +140,10 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         *out += "</svg></div>";
         return;
     };
-    let rows = series_rows(weather);
+    let rows = series_rows(impairments);
     let bars_end = bars_top(rows.len(), 1) + BARS;
     *out += r#"<div class="truth"><div class="strip-name"><b>the link</b> <span class="way"><i class="up"></i>up <i class="down"></i>down</span>"#;
-    *out += &legend(weather);
+    *out += &legend(impairments);
     gutter(&rows, bars_end + AXIS, out);
     append!(
         out,
@@ -153,13 +154,13 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     for (index, row) in rows.iter().enumerate() {
         series(view, index, row, out);
     }
-    for (direction, (name, weather)) in [("up", &weather.up), ("down", &weather.down)]
+    for (direction, (name, impairments)) in [("up", &impairments.up), ("down", &impairments.down)]
         .into_iter()
         .enumerate()
     {
         let top = bars_top(rows.len(), direction);
         append!(out, r#"<g class="bars {name}">"#);
-        for each in drawable(view, weather) {
+        for each in drawable(view, impairments) {
             bar(view, each, name, top, out);
         }
         *out += "</g>";
@@ -171,11 +172,11 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
 /// Appends a shade behind the plot for every outage and stall; bursts are too
 /// many to shade.
 pub(crate) fn backdrop(view: &View<'_>, height: f64, out: &mut String) {
-    let Some(weather) = &view.document.weather else {
+    let Some(impairments) = &view.document.impairments else {
         return;
     };
     *out += r#"<g class="backdrop">"#;
-    for each in [&weather.up, &weather.down]
+    for each in [&impairments.up, &impairments.down]
         .into_iter()
         .flat_map(|each| drawable(view, each))
     {
@@ -195,10 +196,10 @@ pub(crate) fn backdrop(view: &View<'_>, height: f64, out: &mut String) {
 /// Disturbances that reach into the run, with times that can be drawn.
 pub(crate) fn drawable<'a>(
     view: &View<'_>,
-    weather: &'a DirectionWeather,
+    impairments: &'a DirectionImpairments,
 ) -> impl Iterator<Item = &'a Disturbance> {
     let span = view.span_s;
-    weather.disturbances.iter().filter(move |each| {
+    impairments.disturbances.iter().filter(move |each| {
         each.start_s.is_finite()
             && each.end_s >= each.start_s
             && each.end_s >= 0.0
@@ -308,18 +309,18 @@ fn row_label(row: &str, value: f64) -> String {
     }
 }
 
-fn legend(weather: &Weather) -> String {
+fn legend(impairments: &Impairments) -> String {
     let mut out = String::from(r#"<span class="kinds">"#);
     for (kind, meaning) in [
         ("outage", "drops all"),
         ("stall", "holds all"),
         ("burst", "loses many"),
     ] {
-        let mut both = weather
+        let mut both = impairments
             .up
             .disturbances
             .iter()
-            .chain(&weather.down.disturbances);
+            .chain(&impairments.down.disturbances);
         if both.any(|each| each.kind == kind) {
             append!(
                 out,
@@ -327,7 +328,10 @@ fn legend(weather: &Weather) -> String {
             );
         }
     }
-    if let (Some(up), Some(down)) = (constant_rate(&weather.up), constant_rate(&weather.down)) {
+    if let (Some(up), Some(down)) = (
+        constant_rate(&impairments.up),
+        constant_rate(&impairments.down),
+    ) {
         append!(
             out,
             "<span>{} up, {} down <em>Mbit/s</em></span>",

@@ -7,7 +7,7 @@ use super::markup::{coordinate, esc, per_cent};
 use super::palette::Look;
 use super::scale::{LogScale, nines_ticks, tick_label};
 use super::view::View;
-use crate::by_weather::{OfNetwork, best_p99, by_network, down_each, transport, transports};
+use crate::by_network::{OfNetwork, best_p99, by_network, down_each, transport, transports};
 use crate::terminal::reach;
 use crate::written::{self, milliseconds};
 

@@ -38,7 +38,7 @@ pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String
     };
     say(
         &format!(
-            "sim: the mean of {} plays of the same weather that differ in the luck of single \
+            "sim: the mean of {} plays of the same network conditions that differ in the luck of single \
              packets; luck: three standard deviations of them. within: the limit at which the \
              two come nearest to what is permitted. Permitted: medians {} ms apart, 99th percentiles {} ms or {} %, shares {} points, or \
              that luck; {} ms for late wake-ups.",

@@ -44,12 +44,12 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
 fn how_judged(comparison: &Comparison) -> &'static str {
     match (comparison.paired, comparison.several_seeds) {
         (true, true) => {
-            "Both runs met the same weather: the interval is of the differences seed by seed; \
+            "Both runs met the same network conditions: the interval is of the differences seed by seed; \
              where it leaves out zero there is a difference."
         }
         (true, false) => {
-            "Both runs met the same weather, of one seed: the interval is of the differences over \
-             stretches of the run drawn anew; where it leaves out zero there is a difference. → --seeds 5 on both also tells of other weather."
+            "Both runs met the same network conditions, of one seed: the interval is of the differences over \
+             stretches of the run drawn anew; where it leaves out zero there is a difference. → --seeds 5 on both also tells of other network conditions."
         }
         (false, true) => {
             "± is half the range over the seeds, both runs together: only a larger change is a \

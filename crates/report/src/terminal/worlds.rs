@@ -6,7 +6,7 @@ use lagometer_stats::World;
 use super::grid::{Cell, Column, Grid, Row};
 use super::paint::{Paint, Style};
 use super::world::reach;
-use crate::by_weather::{best_p99, by_network, down_each, transport};
+use crate::by_network::{best_p99, by_network, down_each, transport};
 use crate::written::{self, milliseconds};
 
 /// Appends the table.

@@ -172,8 +172,8 @@ fn no_text_of_a_document_becomes_markup_or_script() {
         warning.why += evil;
         warning.mend += evil;
     }
-    if let Some(weather) = &mut document.weather {
-        for each in &mut weather.up.disturbances {
+    if let Some(impairments) = &mut document.impairments {
+        for each in &mut impairments.up.disturbances {
             each.kind += evil;
         }
     }

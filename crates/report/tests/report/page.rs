@@ -119,7 +119,7 @@ fn documents_with_holes_and_nonsense_still_make_a_page() {
     assert!(html.contains("No lane was measured.") && html.contains("udt owns its sockets"));
 
     let mut odd = document(&LANES[..3], 10, &[1]);
-    odd.weather = None;
+    odd.impairments = None;
     odd.lanes[0].histogram = "not base64".to_owned();
     odd.lanes[1].timeline.step_s = 0.0;
     odd.lanes[1].timeline.min_ms.truncate(3);

@@ -75,7 +75,7 @@ fn a_lane_of_an_imported_log_needs_neither_wire_nor_parity() {
     let mut document = document(&LANES[2..4], 30, &[1]);
     document.command = "import".to_owned();
     document.testbed = None;
-    document.weather = None;
+    document.impairments = None;
     for lane in &mut document.lanes {
         lane.parity = None;
         lane.wire = None;
@@ -137,13 +137,13 @@ fn the_worst_moment_of_one_seed_cannot_be_told_from_another() {
     let found = compare(&a, &b).expect("the same lane");
     assert!(!found.paired);
     let text = comparison(&found, PLAIN);
-    assert_golden("compare-other-weather.txt", &text);
+    assert_golden("compare-other-conditions.txt", &text);
     assert!(text.contains("cannot be told"), "{text}");
     assert!(text.contains("seeds: seed 1 against seed 2"), "{text}");
 }
 
 #[test]
-fn the_same_weather_tells_small_differences() {
+fn the_same_conditions_tell_small_differences() {
     let a = document(&LANES[2..4], 120, &[1, 2, 3, 4, 5]);
     let mut b = a.clone();
     b.lanes.swap(0, 1);

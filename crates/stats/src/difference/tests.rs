@@ -43,7 +43,7 @@ fn seeds_lane(seeds: &[u64], rtt_ms: impl Fn(u64, u64) -> u64) -> Lane {
     figures(&runs, &[]).into_lane("lane", "udp")
 }
 
-/// One second in twenty is bad weather.
+/// One second in twenty is impairment.
 fn bad(second: u64) -> bool {
     second % 20 == 7
 }
@@ -61,7 +61,7 @@ fn a_lane_does_not_differ_from_itself() {
 }
 
 #[test]
-fn a_lane_that_is_better_in_all_bad_weather_is_better() {
+fn a_lane_that_is_better_under_all_impairments_is_better() {
     let quick = lane(|second| if bad(second) { 120 } else { 60 });
     let slow = lane(|second| if bad(second) { 400 } else { 60 });
     assert_eq!(judge(SHARE, &quick, &slow, 0.0), Judgement::First);

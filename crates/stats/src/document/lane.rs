@@ -77,7 +77,7 @@ pub struct Lane {
     /// The same figures for each seed, where several were played.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_seed: Vec<SeedFigures>,
-    /// How the figures vary with the luck of the weather: drawn anew from the
+    /// How the figures vary with the luck of the network conditions: drawn anew from the
     /// seeds, or from the stretches of a run of fewer than five; absent for
     /// runs too short to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]

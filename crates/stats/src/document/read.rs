@@ -297,6 +297,17 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_had_other_names_are_read_by_them() {
+        let sample = sample_document();
+        let text = sample.to_json();
+        let older = text
+            .replace("\"impairments\": {", "\"weather\": {")
+            .replace("\"path\": {", "\"road\": {");
+        assert!(older.contains("\"weather\"") && older.contains("\"road\""));
+        assert_eq!(Document::from_json(&older), Ok(sample));
+    }
+
+    #[test]
     fn figures_that_contradict_each_other_are_refused() {
         let damages: [fn(&mut Document); 7] = [
             |document| document.echo.as_mut().unwrap().messages.sent += 1,

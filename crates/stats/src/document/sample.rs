@@ -5,10 +5,11 @@ use std::time::Duration;
 use lagometer_units::Time;
 
 use super::{
-    Audit, AuditFigures, AuditSpread, BudgetResult, Cell, Decision, DirectionWeather, Disturbance,
-    Document, Echo, EchoCounts, GatewayMetrics, Host, LaneAudit, Noise, NoiseFloor, NoiseQuantiles,
-    Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, TransportProperties, Warning, WayAudit,
-    Weather, Wire, World, WorldMoment, WorldPath, WorldProcess, WorldTier, WorldWay,
+    Audit, AuditFigures, AuditSpread, BudgetResult, Cell, Decision, DirectionImpairments,
+    Disturbance, Document, Echo, EchoCounts, GatewayMetrics, Host, Impairments, LaneAudit, Noise,
+    NoiseFloor, NoiseQuantiles, Placement, PlacementTrial, Quantiles, SCHEMA, Sweep,
+    TransportProperties, Warning, WayAudit, Wire, World, WorldMoment, WorldPath, WorldProcess,
+    WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -94,8 +95,8 @@ pub(crate) fn sample_document() -> Document {
             }),
         },
         experiment: serde_json::json!({ "for": "30 s" }),
-        weather: Some(Weather {
-            up: DirectionWeather {
+        impairments: Some(Impairments {
+            up: DirectionImpairments {
                 disturbances: vec![Disturbance {
                     kind: "stall".to_owned(),
                     start_s: 5.0,
@@ -106,7 +107,7 @@ pub(crate) fn sample_document() -> Document {
                 loss_pct: vec![0.0; 3],
                 rate_kbit_per_s: Vec::new(),
             },
-            down: DirectionWeather::default(),
+            down: DirectionImpairments::default(),
         }),
         lanes,
         echo: Some(sample_echo()),
@@ -128,7 +129,7 @@ pub(crate) fn sample_document() -> Document {
         verdict: None,
         warnings: vec![Warning {
             what: "One seed was played.".to_owned(),
-            why: "Small differences may be this weather's.".to_owned(),
+            why: "Small differences may be these network conditions'.".to_owned(),
             mend: "--seeds 5".to_owned(),
         }],
     }

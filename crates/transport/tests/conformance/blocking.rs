@@ -5,15 +5,15 @@ use std::time::Duration;
 use lagometer_transport::Spec;
 
 use crate::messages::message;
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 
 /// A hole in the middle of a steady series.
 pub(crate) fn is_told_where_it_happens(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 61);
+    let mut network = Network::connected(spec, Path::CLEAN, 61);
     for number in 0..60 {
-        network.road = match number {
-            20 | 21 => Road::CUT,
-            _ => Road::CLEAN,
+        network.path = match number {
+            20 | 21 => Path::CUT,
+            _ => Path::CLEAN,
         };
         network.send(Side::Client, &message(number, 200)).unwrap();
         network.run_for(Duration::from_millis(20));

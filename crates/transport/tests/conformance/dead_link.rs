@@ -5,7 +5,7 @@ use std::time::Duration;
 use lagometer_transport::{Closed, Refused, Spec, State};
 
 use crate::messages::message;
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 use crate::promises::send_patiently;
 
 /// A transport that never notices must still not claim otherwise after this;
@@ -19,16 +19,16 @@ fn dead_link_after(spec: &Spec) -> Option<Duration> {
 }
 
 pub(crate) fn is_reported(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 31);
+    let mut network = Network::connected(spec, Path::CLEAN, 31);
     for number in 0..20 {
         for side in Side::BOTH {
             network.send(side, &message(number, 500)).unwrap();
         }
         network.run_for(Duration::from_millis(50));
     }
-    network.road = Road::CUT;
-    // What was on the way when the road was cut still arrives.
-    let on_the_way = Road::CLEAN.delay;
+    network.path = Path::CUT;
+    // What was on the way when the path was cut still arrives.
+    let on_the_way = Path::CLEAN.delay;
     play_for(
         &mut network,
         dead_link_after(spec).unwrap_or(LONG) + on_the_way,
@@ -39,17 +39,17 @@ pub(crate) fn is_reported(spec: &Spec) {
 }
 
 pub(crate) fn is_reported_when_nobody_answers(spec: &Spec) {
-    let mut network = Network::new(spec, Road::CUT, 32);
+    let mut network = Network::new(spec, Path::CUT, 32);
     play_for(&mut network, dead_link_after(spec).unwrap_or(LONG));
     expect_dead(&network, spec, Side::Client);
 }
 
 /// Two seconds of silence are not the end of a connection.
 pub(crate) fn an_outage_is_not_one(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 33);
+    let mut network = Network::connected(spec, Path::CLEAN, 33);
     let mut number = 0;
-    for road in [Road::CLEAN, Road::CUT, Road::CLEAN] {
-        network.road = road;
+    for path in [Path::CLEAN, Path::CUT, Path::CLEAN] {
+        network.path = path;
         for _ in 0..40 {
             for side in Side::BOTH {
                 send_patiently(&mut network, side, &message(number, 500));

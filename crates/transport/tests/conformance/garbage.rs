@@ -6,7 +6,7 @@ use lagometer_transport::{Spec, State};
 
 use crate::dice::Dice;
 use crate::messages::message;
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 
 const ROUNDS: u32 = 400;
 
@@ -23,7 +23,7 @@ fn is_checked(spec: &Spec) -> bool {
 
 /// Bytes out of nowhere neither end the connection nor disturb a message.
 pub(crate) fn random_bytes_change_nothing(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 21);
+    let mut network = Network::connected(spec, Path::CLEAN, 21);
     let mut dice = Dice::new(21);
     for number in 0..ROUNDS {
         for side in Side::BOTH {
@@ -47,7 +47,7 @@ pub(crate) fn random_bytes_change_nothing(spec: &Spec) {
 /// where the transport checks them, and never a panic or a live-lock.
 pub(crate) fn mangled_datagrams_are_survived(spec: &Spec) {
     for seed in 0..8 {
-        let mut network = Network::connected(spec, Road::CLEAN, seed);
+        let mut network = Network::connected(spec, Path::CLEAN, seed);
         let mut dice = Dice::new(seed ^ 0xbad);
         for number in 0..ROUNDS {
             for side in Side::BOTH {
@@ -69,7 +69,7 @@ pub(crate) fn mangled_datagrams_are_survived(spec: &Spec) {
 
 /// Garbage during the handshake does not prevent it.
 pub(crate) fn is_survived_while_connecting(spec: &Spec) {
-    let mut network = Network::new(spec, Road::CLEAN, 23);
+    let mut network = Network::new(spec, Path::CLEAN, 23);
     let mut dice = Dice::new(23);
     for _ in 0..100 {
         for side in Side::BOTH {

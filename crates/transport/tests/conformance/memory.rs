@@ -6,7 +6,7 @@ use std::time::Duration;
 use lagometer_transport::{Refused, Spec, State};
 
 use crate::messages::message;
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 
 /// More than any preset may hold between its two ends.
 const OFFERED_BYTES: usize = 64 << 20;
@@ -14,7 +14,7 @@ const OFFERED_BYTES: usize = 64 << 20;
 const MESSAGE_BYTES: usize = 1000;
 
 pub(crate) fn is_bounded_when_the_peer_stops_reading(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 41);
+    let mut network = Network::connected(spec, Path::CLEAN, 41);
     network.reads[Side::Server as usize] = false;
     let taken = flood(&mut network);
     let held_back = taken.is_none();
@@ -61,8 +61,8 @@ fn left_unread(spec: &Spec) -> usize {
 }
 
 pub(crate) fn is_bounded_when_nothing_gets_through(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 42);
-    network.road = Road::CUT;
+    let mut network = Network::connected(spec, Path::CLEAN, 42);
+    network.path = Path::CUT;
     let taken = flood(&mut network);
     if spec.properties().reliable {
         assert!(taken.is_some(), "64 MiB were taken and nothing was sent");

@@ -37,7 +37,7 @@ impl Side {
 
 /// How the network treats datagrams, in both directions alike.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Road {
+pub(crate) struct Path {
     pub(crate) delay: Duration,
     /// Up to so much more, evenly distributed; datagrams overtake each other.
     pub(crate) jitter: Duration,
@@ -48,7 +48,7 @@ pub(crate) struct Road {
     pub(crate) damage: f64,
 }
 
-impl Road {
+impl Path {
     pub(crate) const CLEAN: Self = Self {
         delay: Duration::from_millis(20),
         jitter: Duration::ZERO,
@@ -74,7 +74,7 @@ impl Road {
 /// Both endpoints, what is on the way between them, and what has arrived.
 pub(crate) struct Network {
     pub(crate) now: Time,
-    pub(crate) road: Road,
+    pub(crate) path: Path,
     /// Messages that have arrived at each side, in order.
     pub(crate) arrived: [Vec<Vec<u8>>; 2],
     /// How long each of them says that it was blocked.
@@ -102,12 +102,12 @@ pub(crate) struct Network {
 
 impl Network {
     /// A network that begins at an instant of the seed's choice.
-    pub(crate) fn new(spec: &Spec, road: Road, seed: u64) -> Self {
+    pub(crate) fn new(spec: &Spec, path: Path, seed: u64) -> Self {
         let start = Time::from_nanos(seed * 1_234_567_891_011);
         Self {
             now: start,
             start,
-            road,
+            path,
             arrived: [Vec::new(), Vec::new()],
             blocked: [Vec::new(), Vec::new()],
             reads: [true, true],
@@ -127,8 +127,8 @@ impl Network {
     }
 
     /// A network on which both ends have become ready.
-    pub(crate) fn connected(spec: &Spec, road: Road, seed: u64) -> Self {
-        let mut network = Self::new(spec, road, seed);
+    pub(crate) fn connected(spec: &Spec, path: Path, seed: u64) -> Self {
+        let mut network = Self::new(spec, path, seed);
         for _ in 0..600 {
             if Side::BOTH.map(|side| network.state(side)) == [State::Ready, State::Ready] {
                 return network;
@@ -243,22 +243,22 @@ impl Network {
         }
     }
 
-    /// Puts a datagram on the road.
+    /// Puts a datagram on the path.
     fn launch(&mut self, to: Side, datagram: &[u8]) {
-        let road = self.road;
-        let copies = 1 + u32::from(self.dice.comes_up(road.duplication));
+        let path = self.path;
+        let copies = 1 + u32::from(self.dice.comes_up(path.duplication));
         for _ in 0..copies {
-            if self.dice.comes_up(road.loss) {
+            if self.dice.comes_up(path.loss) {
                 continue;
             }
             let mut datagram = datagram.to_vec();
-            if self.dice.comes_up(road.damage) {
+            if self.dice.comes_up(path.damage) {
                 if self.carrier == Carrier::Udp {
                     continue;
                 }
                 self.dice.flip_burst(&mut datagram);
             }
-            let at = self.now + road.delay + self.dice.up_to(road.jitter);
+            let at = self.now + path.delay + self.dice.up_to(path.jitter);
             self.launched += 1;
             self.flying.insert((at, self.launched), (to, datagram));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lagometer_transport::Spec;
 
 use crate::messages::message;
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 use crate::promises::send_patiently;
 
 /// By how much a header may be smaller than is said: numbers of variable
@@ -22,7 +22,7 @@ const MESSAGE_BYTES: usize = 100;
 
 /// A message on a connection that is otherwise quiet.
 pub(crate) fn of_the_header_is_true(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 81);
+    let mut network = Network::connected(spec, Path::CLEAN, 81);
     let carrier_bytes = spec.carrier().header_bytes() as usize;
     let said = spec.properties().header_bytes as usize;
     let mut header = usize::MAX;
@@ -45,7 +45,7 @@ pub(crate) fn of_the_header_is_true(spec: &Spec) {
 
 /// Messages that need many datagrams, and ones that share one.
 pub(crate) fn of_the_mtu_is_true(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 82);
+    let mut network = Network::connected(spec, Path::CLEAN, 82);
     let largest = spec.largest_message_bytes();
     for number in 0..200 {
         let len = [20, 20, 20, 1000, 5000, 50_000][number as usize % 6].min(largest);

@@ -6,17 +6,17 @@ use lagometer_transport::{Refused, Spec};
 
 use crate::dice::Dice;
 use crate::messages::{NUMBERED_BYTES, message};
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 
 const MESSAGES: u32 = 300;
 
-/// What an unreliable transport must deliver at least on [`Road::BAD`], where
+/// What an unreliable transport must deliver at least on [`Path::BAD`], where
 /// 7 % of datagrams are lost and many overtake each other.
 const UNRELIABLE_SHARE: f64 = 0.6;
 
 pub(crate) fn are_kept_on_a_bad_network(spec: &Spec) {
     for seed in 0..4 {
-        for numbers in play(spec, Road::BAD, seed) {
+        for numbers in play(spec, Path::BAD, seed) {
             if spec.properties().reliable {
                 assert!(numbers.into_iter().eq(0..MESSAGES), "seed {seed}: lost");
             } else {
@@ -28,15 +28,15 @@ pub(crate) fn are_kept_on_a_bad_network(spec: &Spec) {
 }
 
 pub(crate) fn are_exceeded_on_a_clean_network(spec: &Spec) {
-    for numbers in play(spec, Road::CLEAN, 5) {
+    for numbers in play(spec, Path::CLEAN, 5) {
         assert!(numbers.into_iter().eq(0..MESSAGES));
     }
 }
 
 /// Sends a series both ways, one message each 20 ms, and returns the numbers
 /// that arrived at each side.
-fn play(spec: &Spec, road: Road, seed: u64) -> [Vec<u32>; 2] {
-    let mut network = Network::connected(spec, road, seed);
+fn play(spec: &Spec, path: Path, seed: u64) -> [Vec<u32>; 2] {
+    let mut network = Network::connected(spec, path, seed);
     let mut dice = Dice::new(seed ^ 0xd1ce);
     let largest = spec.largest_message_bytes().min(1000);
     for number in 0..MESSAGES {

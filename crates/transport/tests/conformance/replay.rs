@@ -5,7 +5,7 @@ use std::time::Duration;
 use lagometer_transport::Spec;
 
 use crate::messages::message;
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 
 pub(crate) fn same_seed_same_bytes(spec: &Spec) {
     let here = [play(spec, 51), play(spec, 51)];
@@ -20,7 +20,7 @@ pub(crate) fn same_seed_same_bytes(spec: &Spec) {
 
 /// Ten minutes without a message.
 pub(crate) fn an_idle_connection_costs_little(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 53);
+    let mut network = Network::connected(spec, Path::CLEAN, 53);
     let before = network.datagrams;
     network.run_for(Duration::from_mins(10));
     let per_second = (network.datagrams - before) / 600;
@@ -29,7 +29,7 @@ pub(crate) fn an_idle_connection_costs_little(spec: &Spec) {
 
 /// Ten seconds of play on a bad network; the digest of all its datagrams.
 fn play(spec: &Spec, seed: u64) -> u64 {
-    let mut network = Network::connected(spec, Road::BAD, seed);
+    let mut network = Network::connected(spec, Path::BAD, seed);
     for number in 0..200 {
         for side in Side::BOTH {
             let _full = network.send(side, &message(number, 500));

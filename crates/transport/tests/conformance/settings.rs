@@ -5,7 +5,7 @@ use std::time::Duration;
 use lagometer_transport::{Refused, Spec, State, presets};
 use serde_json::{Map, Value, json};
 
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 
 /// Values of every kind, many of them at or beyond some edge.
 fn candidates() -> Vec<Value> {
@@ -79,7 +79,7 @@ fn one_setting_changed_is_refused_or_works() {
 
 /// Three seconds of play. Settings may make it useless, but not wrong.
 fn play(spec: &Spec) {
-    let mut network = Network::new(spec, Road::BAD, 71);
+    let mut network = Network::new(spec, Path::BAD, 71);
     let len = spec.largest_message_bytes().min(500);
     for _ in 0..60 {
         for side in Side::BOTH {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lagometer_transport::{Refused, Spec};
 
 use crate::dice::Dice;
-use crate::network::{Network, Road, Side};
+use crate::network::{Network, Path, Side};
 use crate::promises::send_patiently;
 
 /// Sizes around one datagram, and ones that need many.
@@ -18,7 +18,7 @@ pub(crate) fn are_all_carried(spec: &Spec) {
     assert!(largest >= 1000, "a message of a game must fit");
     let mut sizes: Vec<_> = SIZES.into_iter().filter(|&size| size < largest).collect();
     sizes.push(largest);
-    let mut network = Network::connected(spec, Road::CLEAN, 11);
+    let mut network = Network::connected(spec, Path::CLEAN, 11);
     for side in Side::BOTH {
         for (index, &size) in sizes.iter().enumerate() {
             let sent = Dice::new(index as u64).bytes(size);
@@ -31,7 +31,7 @@ pub(crate) fn are_all_carried(spec: &Spec) {
 }
 
 pub(crate) fn too_large_is_refused(spec: &Spec) {
-    let mut network = Network::connected(spec, Road::CLEAN, 11);
+    let mut network = Network::connected(spec, Path::CLEAN, 11);
     let limit_bytes = spec.largest_message_bytes();
     for size_bytes in [limit_bytes + 1, limit_bytes * 2 + 7] {
         let refused = network.send(Side::Client, &vec![0; size_bytes]);

@@ -1,5 +1,5 @@
 //! A conversation between two twins over a seeded in-memory network: settings,
-//! traffic, weather, application and clock all drawn from one seed.
+//! traffic, impairments, application and clock all drawn from one seed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use super::twin::{Difference, Twin};
 
 /// What a run has met.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct ScenarioStats {
     pub(crate) datagrams: u64,
     pub(crate) messages: u64,
     /// Runs in which a link died.
@@ -19,7 +19,7 @@ pub(crate) struct Tally {
     pub(crate) complete: u64,
 }
 
-impl Tally {
+impl ScenarioStats {
     /// Adds another run's.
     pub(crate) fn add(&mut self, other: Self) {
         self.datagrams += other.datagrams;
@@ -33,7 +33,7 @@ impl Tally {
 ///
 /// Returns the first difference between our engine and the reference, or
 /// between what was sent and what was received.
-pub(crate) fn play(seed: u64) -> Result<Tally, Difference> {
+pub(crate) fn play(seed: u64) -> Result<ScenarioStats, Difference> {
     let mut dice = Dice::new(seed);
     let mut run = Run::new(&mut dice);
     let steps = dice.within(40, 200);
@@ -41,11 +41,11 @@ pub(crate) fn play(seed: u64) -> Result<Tally, Difference> {
         run.step(&mut dice)?;
     }
     run.finish()?;
-    Ok(run.tally)
+    Ok(run.stats)
 }
 
 /// How the network treats datagrams, in percent and milliseconds.
-struct Weather {
+struct Impairments {
     loss: u64,
     duplication: u64,
     corruption: u64,
@@ -84,7 +84,7 @@ struct End {
 
 struct Run {
     ends: [End; 2],
-    weather: Weather,
+    impairments: Impairments,
     now: u64,
     clock_start: u32,
     longest_step: u64,
@@ -92,7 +92,7 @@ struct Run {
     /// Datagrams on their way by arrival time and order: where to, and what.
     wire: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
     sent: u64,
-    tally: Tally,
+    stats: ScenarioStats,
 }
 
 impl Run {
@@ -128,14 +128,14 @@ impl Run {
         };
         Self {
             ends,
-            weather: Weather::draw(dice),
+            impairments: Impairments::draw(dice),
             now: 0,
             clock_start,
             longest_step: dice.pick(&[1, 5, 10, 10, 30, 100, 700]),
             steps: 0,
             wire: BTreeMap::new(),
             sent: 0,
-            tally: Tally::default(),
+            stats: ScenarioStats::default(),
         }
     }
 
@@ -219,7 +219,7 @@ impl Run {
         let taken = end.twin.send(&bytes)?;
         if let Some(taken) = taken {
             self.ends[1 - side].owed.push_back(bytes[..taken].to_vec());
-            self.tally.messages += 1;
+            self.stats.messages += 1;
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl Run {
         let Some(message) = end.twin.receive()? else {
             return Ok(false);
         };
-        if self.weather.corruption > 0 {
+        if self.impairments.corruption > 0 {
             return Ok(true);
         }
         if end.stream {
@@ -276,7 +276,7 @@ impl Run {
             && entry.key().0 <= self.now
         {
             let (side, bytes) = entry.remove();
-            self.tally.datagrams += 1;
+            self.stats.datagrams += 1;
             let clock = self.clock();
             let end = &mut self.ends[side];
             let Some(dice) = dice.as_deref_mut() else {
@@ -294,7 +294,7 @@ impl Run {
         Ok(())
     }
 
-    /// Puts datagrams on the wire. Without dice the weather is fine.
+    /// Puts datagrams on the wire. Without dice nothing is impaired.
     fn post(&mut self, to: usize, datagrams: Vec<Vec<u8>>, mut dice: Option<&mut Dice>) {
         for mut bytes in datagrams {
             self.sent += 1;
@@ -302,17 +302,17 @@ impl Run {
                 self.wire.insert((self.now + 5, self.sent), (to, bytes));
                 continue;
             };
-            let weather = &self.weather;
-            let dark = weather.blackout.is_some_and(|step| self.steps >= step);
-            if dark || dice.percent(weather.loss) {
+            let impairments = &self.impairments;
+            let dark = impairments.blackout.is_some_and(|step| self.steps >= step);
+            if dark || dice.percent(impairments.loss) {
                 continue;
             }
-            if dice.percent(weather.corruption) {
+            if dice.percent(impairments.corruption) {
                 corrupt(&mut bytes, dice);
             }
-            let copies = 1 + u64::from(dice.percent(weather.duplication));
+            let copies = 1 + u64::from(dice.percent(impairments.duplication));
             for copy in 0..copies {
-                let arrival = self.now + weather.delay + dice.within(0, weather.jitter);
+                let arrival = self.now + impairments.delay + dice.within(0, impairments.jitter);
                 let order = 2 * self.sent + copy;
                 self.wire.insert((arrival, order), (to, bytes.clone()));
             }
@@ -322,13 +322,13 @@ impl Run {
     /// Where nothing was damaged, lets what is still under way arrive over a
     /// network that has become perfect.
     fn finish(&mut self) -> Result<(), Difference> {
-        self.tally.dead = u64::from(self.ends.iter().any(|end| end.twin.is_dead()));
-        if self.weather.corruption > 0 {
+        self.stats.dead = u64::from(self.ends.iter().any(|end| end.twin.is_dead()));
+        if self.impairments.corruption > 0 {
             return Ok(());
         }
         for _ in 0..2_000 {
             if self.ends.iter().all(|end| end.owed.is_empty()) {
-                self.tally.complete = 1;
+                self.stats.complete = 1;
                 return Ok(());
             }
             self.now = self.next_event()?;
@@ -364,7 +364,7 @@ impl Run {
     }
 }
 
-impl Weather {
+impl Impairments {
     fn draw(dice: &mut Dice) -> Self {
         Self {
             loss: dice.pick(&[0, 0, 2, 5, 10, 30, 60]),

@@ -20,7 +20,7 @@ pub(crate) const SERVER: usize = 1;
 
 /// What the wire does to packets, the same in both directions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct Impairments {
     pub(crate) delay: Duration,
     /// Up to so much is added to the delay, whereby packets overtake.
     pub(crate) jitter: Duration,
@@ -30,15 +30,15 @@ pub(crate) struct Weather {
     pub(crate) damaged: u64,
 }
 
-impl Weather {
-    pub(crate) const CALM: Self = Self {
+impl Impairments {
+    pub(crate) const NONE: Self = Self {
         delay: Duration::from_millis(20),
         jitter: Duration::ZERO,
         loss: 0,
         duplicates: 0,
         damaged: 0,
     };
-    pub(crate) const STORM: Self = Self {
+    pub(crate) const HEAVY: Self = Self {
         delay: Duration::from_millis(20),
         jitter: Duration::from_millis(30),
         loss: 100,
@@ -60,7 +60,7 @@ pub(crate) struct Passed {
 pub(crate) struct Wire {
     pub(crate) ends: [BoxedEndpoint; 2],
     pub(crate) now: Time,
-    pub(crate) weather: Weather,
+    pub(crate) impairments: Impairments,
     /// Every packet offered, in order.
     pub(crate) passed: Vec<Passed>,
     /// What each end received, in order.
@@ -83,11 +83,11 @@ pub(crate) struct Wire {
 const STEPS_PER_SECOND: u64 = 20_000;
 
 impl Wire {
-    pub(crate) fn new(pair: Pair, weather: Weather, seed: u64) -> Self {
+    pub(crate) fn new(pair: Pair, impairments: Impairments, seed: u64) -> Self {
         let mut wire = Self {
             ends: [pair.client, pair.server],
             now: Time::ZERO,
-            weather,
+            impairments,
             passed: Vec::new(),
             received: [VecDeque::new(), VecDeque::new()],
             echo: false,
@@ -214,19 +214,19 @@ impl Wire {
         let index = self.sent[from];
         self.sent[from] += 1;
         let coin = |what: u64| digest(&(self.seed, from, index, what));
-        if self.cut || coin(0) % 1000 < self.weather.loss {
+        if self.cut || coin(0) % 1000 < self.impairments.loss {
             return;
         }
-        let copies = 1 + u64::from(coin(1) % 1000 < self.weather.duplicates);
+        let copies = 1 + u64::from(coin(1) % 1000 < self.impairments.duplicates);
         for copy in 0..copies {
             let mut datagram = datagram.to_vec();
-            if coin(2 + copy) % 1000 < self.weather.damaged && !datagram.is_empty() {
+            if coin(2 + copy) % 1000 < self.impairments.damaged && !datagram.is_empty() {
                 let at = (coin(4) % datagram.len() as u64) as usize;
                 datagram[at] ^= 1 << (coin(5) % 8);
             }
-            let jitter = self.weather.jitter.as_nanos() as u64;
+            let jitter = self.impairments.jitter.as_nanos() as u64;
             let jitter = Duration::from_nanos(coin(6 + copy) % (jitter + 1));
-            let at = self.now + self.weather.delay + jitter;
+            let at = self.now + self.impairments.delay + jitter;
             self.flying
                 .insert((at, self.launched), (1 - from, datagram));
             self.launched += 1;

@@ -35,7 +35,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
             self.unsettle(now + RETURN_AFTER);
             match peer {
                 Peer::Player(player) => {
-                    self.tally.lose(&player, reason);
+                    self.measurements.lose(&player, reason);
                     if self.backend.may_return() {
                         let again = Duty::Return(player.number());
                         self.agenda.add(now + RETURN_AFTER, again);
@@ -64,9 +64,9 @@ impl<W: ConnectionBackend> Stage<'_, W> {
             return;
         };
         self.retired += server.counts();
-        self.tally.claims(server.take_claims());
+        self.measurements.claims(server.take_claims());
         let simulating = Server::simulating(&self.scenario, number);
-        self.tally.lose_server(simulating, now);
+        self.measurements.lose_server(simulating, now);
         self.absent.insert(number, (now, reason));
         self.agenda.add(now + RETURN_AFTER, Duty::Revive(number));
     }
@@ -90,7 +90,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
                 self.servers.insert(number, id);
                 self.unsettle(now);
                 self.absent.remove(&number);
-                self.tally.return_server();
+                self.measurements.return_server();
                 if simulates {
                     let frame = self.scenario.server_frame();
                     self.agenda.add(now + frame, Duty::ServerFrame(number));
@@ -116,7 +116,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
     pub(super) fn come_back(&mut self, number: u32) {
         if self.connect_player(number).is_ok() {
             self.unsettle(self.now());
-            self.tally.return_player();
+            self.measurements.return_player();
         } else {
             let again = self.now() + RETURN_AFTER;
             self.agenda.add(again, Duty::Return(number));
@@ -140,7 +140,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
         }
         if self.part.players.of(number) < came_before {
             self.unsettle(self.now());
-            self.tally.return_player();
+            self.measurements.return_player();
         }
         Ok(true)
     }

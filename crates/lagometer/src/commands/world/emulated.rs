@@ -10,7 +10,7 @@ use lagometer_world_lab::emu::{EmuError, Emulated, Gateway, Landscape};
 use lagometer_world_lab::matrix::Cell;
 
 use super::own_gateway::OwnGateway;
-use super::{Progress, finish, weather};
+use super::{Progress, finish, over_networks};
 use crate::cli::WorldArguments;
 use crate::commands::emulated;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(super) fn emulate(
     players: &[u32],
     arguments: &WorldArguments,
 ) -> Result<ExitCode, Failure> {
-    let cells = weather::cells(scenario, players, arguments)?;
+    let cells = over_networks::cells(scenario, players, arguments)?;
     emulated::acquire_permission()?;
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());

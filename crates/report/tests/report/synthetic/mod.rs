@@ -1,22 +1,22 @@
 //! Documents made up for the tests, as close to a real run's as a page of
-//! code comes: one weather for all lanes, and for each lane a rule of how its
+//! code comes: one network for all lanes, and for each lane a rule of how its
 //! transport retries, orders and holds back messages.
 
-mod weather;
+mod impairments;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use lagometer_stats::{
-    Budget, DirectionWeather, Disturbed, Document, Host, Lane, MessageRecord, Metric, Noise,
+    Budget, DirectionImpairments, Disturbed, Document, Host, Lane, MessageRecord, Metric, Noise,
     NoiseQuantiles, SCHEMA, SeedRun, TransportProperties, Warning, Wire, evaluate, figures,
     verdict,
 };
 use lagometer_units::Time;
 use serde_json::json;
 
-use self::weather::{active, coin, disturbed, loss, weather};
+use self::impairments::{active, coin, disturbed, impairments, loss};
 
 /// Milliseconds between two messages.
 const EVERY_MS: f64 = 50.0;
@@ -203,7 +203,7 @@ pub(crate) const LANES: [Rule; 14] = [
 
 /// A run of `lanes` over `seconds` of play with these seeds.
 pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document {
-    let weather = weather(seconds, seeds[0]);
+    let impairments = impairments(seconds, seeds[0]);
     Document {
         schema: SCHEMA.to_owned(),
         command: "run".to_owned(),
@@ -237,7 +237,7 @@ pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document 
             .iter()
             .map(|rule| lane(rule, seconds, seeds))
             .collect(),
-        weather: Some(weather),
+        impairments: Some(impairments),
         echo: None,
         sweep: None,
         audit: None,
@@ -271,7 +271,7 @@ pub(crate) fn judge(document: &mut Document) {
     }
     document.warnings = vec![Warning {
         what: "One seed was played.".to_owned(),
-        why: "Differences of a few per cent between lanes may be this weather's, not the transports'."
+        why: "Differences of a few per cent between lanes may be these network conditions', not the transports'."
             .to_owned(),
         mend: "--seeds 5 gives every figure with its spread".to_owned(),
     }];
@@ -287,7 +287,7 @@ pub(crate) fn failed_lane(name: &str, reason: &str) -> Lane {
 /// When something sent at `time` arrives; none when it never does.
 fn arrival(
     rule: &Rule,
-    weather: &DirectionWeather,
+    impairments: &DirectionImpairments,
     seed: u64,
     which: u64,
     index: u64,
@@ -299,10 +299,10 @@ fn arrival(
     for attempt in 0..40_u64 {
         let mut copies = (0..=rule.copies).map(|copy| sent + f64::from(copy) * EVERY_MS / 1e3);
         let through = copies.find(|&at| {
-            coin(seed, which + 30, (at * 1e3) as u64 ^ (attempt << 40)) >= loss(weather, at)
+            coin(seed, which + 30, (at * 1e3) as u64 ^ (attempt << 40)) >= loss(impairments, at)
         });
         if let Some(at) = through {
-            let clear = active(weather, at, "stall").unwrap_or(at);
+            let clear = active(impairments, at, "stall").unwrap_or(at);
             let slow = (at / 37.0 + which as f64).sin() * 2.0 + (at / 5.3).sin();
             let jitter = -2.5 * (1.0 - coin(key, which + 40, attempt)).ln();
             return Some(clear + (21.0 + slow + jitter) / 1e3);
@@ -318,7 +318,7 @@ fn arrival(
 
 /// What became of each message intended.
 fn play(rule: &Rule, seconds: u32, seed: u64) -> Vec<MessageRecord> {
-    let weather = weather(seconds, seed);
+    let impairments = impairments(seconds, seed);
     let messages = (f64::from(seconds) * 1e3 / EVERY_MS) as usize;
     let mut arrivals: Vec<Option<f64>> = Vec::with_capacity(messages);
     let (mut up_last, mut down_last) = (0.0_f64, 0.0_f64);
@@ -328,15 +328,21 @@ fn play(rule: &Rule, seconds: u32, seed: u64) -> Vec<MessageRecord> {
             .checked_sub(rule.window)
             .and_then(|earlier| arrivals[earlier])
             .unwrap_or(0.0);
-        let echo = arrival(rule, &weather.up, seed, 1, index as u64, intended.max(free)).and_then(
-            |mut up| {
-                if rule.ordered {
-                    up_last = up_last.max(up);
-                    up = up_last;
-                }
-                arrival(rule, &weather.down, seed, 2, index as u64, up)
-            },
-        );
+        let echo = arrival(
+            rule,
+            &impairments.up,
+            seed,
+            1,
+            index as u64,
+            intended.max(free),
+        )
+        .and_then(|mut up| {
+            if rule.ordered {
+                up_last = up_last.max(up);
+                up = up_last;
+            }
+            arrival(rule, &impairments.down, seed, 2, index as u64, up)
+        });
         let echo = echo.map(|mut down| {
             if rule.ordered {
                 down_last = down_last.max(down);
@@ -373,7 +379,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
         .map(|&seed| {
             (
                 play(rule, seconds, seed),
-                disturbed(&weather(seconds, seed)),
+                disturbed(&impairments(seconds, seed)),
             )
         })
         .collect();

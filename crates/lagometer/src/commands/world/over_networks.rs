@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::{instrument, interrupt};
 
 /// The network of a world in virtual time where none is named.
-const NO_WEATHER: &str = "perfect";
+const CALM_NETWORK: &str = "perfect";
 
 /// What a world takes besides its joins and the time that is measured, about:
 /// the first windows and the comparison at the end.
@@ -36,7 +36,7 @@ pub(super) fn cells(
         .collect::<Result<Vec<_>, _>>()?;
     let mut networks = arguments.network.clone();
     if networks.is_empty() {
-        networks.push(NO_WEATHER.to_owned());
+        networks.push(CALM_NETWORK.to_owned());
     }
     let mut cells = Vec::new();
     for network in networks {

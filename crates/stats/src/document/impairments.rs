@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 /// What the link did, the same for every lane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Weather {
+pub struct Impairments {
     /// From the client to the remote end.
-    pub up: DirectionWeather,
+    pub up: DirectionImpairments,
     /// From the remote end to the client.
-    pub down: DirectionWeather,
+    pub down: DirectionImpairments,
 }
 
 /// What one direction of the link did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct DirectionWeather {
+pub struct DirectionImpairments {
     /// Disturbances in order of their start.
     pub disturbances: Vec<Disturbance>,
     /// Seconds between two samples of the series below.
@@ -29,7 +29,7 @@ pub struct DirectionWeather {
     pub rate_kbit_per_s: Vec<f64>,
 }
 
-/// A stretch of bad weather.
+/// A stretch of impairment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Disturbance {

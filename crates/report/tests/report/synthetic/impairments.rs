@@ -1,6 +1,6 @@
-//! The made-up link: its weather depends on the seed and the time alone.
+//! The made-up link: its impairments depend on the seed and the time alone.
 
-use lagometer_stats::{DirectionWeather, Disturbance, Disturbed, Weather};
+use lagometer_stats::{DirectionImpairments, Disturbance, Disturbed, Impairments};
 use lagometer_units::Time;
 
 /// A number between 0 and 1 that depends on its arguments alone.
@@ -17,8 +17,8 @@ pub(crate) fn coin(seed: u64, stream: u64, index: u64) -> f64 {
     (x >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-pub(crate) fn weather(seconds: u32, seed: u64) -> Weather {
-    Weather {
+pub(crate) fn impairments(seconds: u32, seed: u64) -> Impairments {
+    Impairments {
         up: direction(seconds, seed, 1),
         down: direction(seconds, seed, 2),
     }
@@ -26,7 +26,7 @@ pub(crate) fn weather(seconds: u32, seed: u64) -> Weather {
 
 const STEP_S: f64 = 0.25;
 
-fn direction(seconds: u32, seed: u64, which: u64) -> DirectionWeather {
+fn direction(seconds: u32, seed: u64, which: u64) -> DirectionImpairments {
     let seconds = f64::from(seconds);
     let mut disturbances = Vec::new();
     let mut at = 7.0 * coin(seed, which, 0);
@@ -56,7 +56,7 @@ fn direction(seconds: u32, seed: u64, which: u64) -> DirectionWeather {
     }
     disturbances.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     let steps = (seconds / STEP_S).ceil() as usize;
-    let mut weather = DirectionWeather {
+    let mut impairments = DirectionImpairments {
         disturbances,
         step_s: STEP_S,
         delay_ms: Vec::new(),
@@ -66,25 +66,25 @@ fn direction(seconds: u32, seed: u64, which: u64) -> DirectionWeather {
     for step in 0..steps {
         let time = step as f64 * STEP_S;
         let slow = (time / 37.0 + which as f64).sin() * 2.0 + (time / 5.3).sin();
-        let stalled = active(&weather, time, "stall").map_or(0.0, |end| (end - time) * 1e3);
-        weather.delay_ms.push(21.0 + slow + stalled);
-        weather.loss_pct.push(loss(&weather, time) * 100.0);
+        let stalled = active(&impairments, time, "stall").map_or(0.0, |end| (end - time) * 1e3);
+        impairments.delay_ms.push(21.0 + slow + stalled);
+        impairments.loss_pct.push(loss(&impairments, time) * 100.0);
     }
-    weather
+    impairments
 }
 
-pub(crate) fn active(weather: &DirectionWeather, time: f64, kind: &str) -> Option<f64> {
-    weather
+pub(crate) fn active(impairments: &DirectionImpairments, time: f64, kind: &str) -> Option<f64> {
+    impairments
         .disturbances
         .iter()
         .find(|each| each.kind == kind && each.start_s <= time && time < each.end_s)
         .map(|each| each.end_s)
 }
 
-pub(crate) fn loss(weather: &DirectionWeather, time: f64) -> f64 {
-    if active(weather, time, "outage").is_some() {
+pub(crate) fn loss(impairments: &DirectionImpairments, time: f64) -> f64 {
+    if active(impairments, time, "outage").is_some() {
         1.0
-    } else if active(weather, time, "burst").is_some() {
+    } else if active(impairments, time, "burst").is_some() {
         0.35
     } else {
         0.004
@@ -92,13 +92,13 @@ pub(crate) fn loss(weather: &DirectionWeather, time: f64) -> f64 {
 }
 
 /// All disturbances of both directions, as episodes are held against.
-pub(crate) fn disturbed(weather: &Weather) -> Vec<Disturbed> {
+pub(crate) fn disturbed(impairments: &Impairments) -> Vec<Disturbed> {
     let at = |seconds: f64| Time::from_nanos((seconds * 1e9) as u64);
-    let both = weather
+    let both = impairments
         .up
         .disturbances
         .iter()
-        .chain(&weather.down.disturbances);
+        .chain(&impairments.down.disturbances);
     both.map(|each| Disturbed {
         from: at(each.start_s),
         until: at(each.end_s),

@@ -16,10 +16,10 @@ pub struct Amount {
 /// What one direction did with the packets it was offered.
 ///
 /// Every packet is offered and then either delivered, dropped for one reason,
-/// or refused: [`Tally::is_conserved`]. A delivered packet may still be on its
+/// or refused: [`LinkStats::is_conserved`]. A delivered packet may still be on its
 /// way: `Link::in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct LinkStats {
     /// All that entered.
     pub offered: Amount,
     /// What arrived or will arrive, each packet counted once.
@@ -34,7 +34,7 @@ pub struct Tally {
     pub damaged: Amount,
 }
 
-impl Tally {
+impl LinkStats {
     /// What was dropped for `reason`.
     #[must_use]
     pub const fn dropped_for(&self, reason: Reason) -> Amount {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lagometer_link::{Direction, Link};
-use lagometer_stats::{DirectionWeather, Disturbance, Weather};
+use lagometer_stats::{DirectionImpairments, Disturbance, Impairments};
 use lagometer_units::Time;
 
 /// Samples of a series at most: more than a page has pixels.
@@ -13,14 +13,14 @@ const SAMPLES_AT_MOST: u32 = 2000;
 const FINEST_STEP: Duration = Duration::from_millis(50);
 
 /// What both directions did within `duration` of the impairments' start.
-pub(crate) fn of(link: &Link, duration: Duration) -> Weather {
-    Weather {
+pub(crate) fn of(link: &Link, duration: Duration) -> Impairments {
+    Impairments {
         up: direction(link, Direction::Up, duration),
         down: direction(link, Direction::Down, duration),
     }
 }
 
-fn direction(link: &Link, direction: Direction, duration: Duration) -> DirectionWeather {
+fn direction(link: &Link, direction: Direction, duration: Duration) -> DirectionImpairments {
     let until = Time::ZERO + duration;
     let step = (duration / SAMPLES_AT_MOST).max(FINEST_STEP);
     let samples = link.conditions(direction, Time::ZERO, until, step);
@@ -29,7 +29,7 @@ fn direction(link: &Link, direction: Direction, duration: Duration) -> Direction
         .map_while(|(_, now)| now.rate_bits_per_second)
         .map(|bits| bits as f64 / 1e3)
         .collect();
-    DirectionWeather {
+    DirectionImpairments {
         disturbances: link
             .truth(direction, until)
             .into_iter()

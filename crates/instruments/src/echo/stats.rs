@@ -13,7 +13,7 @@ const LEAST_STEP: Duration = Duration::from_millis(50);
 
 /// Echoes counted and timed.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct EchoStats {
     /// Messages and what became of them.
     pub counts: EchoCounts,
     /// Round trips of those echoed.
@@ -25,7 +25,7 @@ pub struct Tally {
     last_echo: Time,
 }
 
-impl Tally {
+impl EchoStats {
     /// For a run of about `span` that begins at [`Time::ZERO`].
     #[must_use]
     pub fn new(span: Duration) -> Self {
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn the_series_holds_every_whole_step_even_silent_ones() {
-        let mut tally = Tally::new(Duration::from_secs(1));
+        let mut stats = EchoStats::new(Duration::from_secs(1));
         for millis in [10, 20, 60, 210] {
-            tally.echoed(Time::from_millis(millis), Duration::from_micros(5));
+            stats.echoed(Time::from_millis(millis), Duration::from_micros(5));
         }
-        tally.lost();
-        assert_eq!(tally.counts.sent, 5);
-        assert_eq!(tally.last_echo(), Time::from_millis(210));
-        let (series, step) = tally.series(Time::from_millis(260));
+        stats.lost();
+        assert_eq!(stats.counts.sent, 5);
+        assert_eq!(stats.last_echo(), Time::from_millis(210));
+        let (series, step) = stats.series(Time::from_millis(260));
         assert_eq!(step, LEAST_STEP);
         assert_eq!(series, [40.0, 20.0, 0.0, 0.0, 20.0]);
     }

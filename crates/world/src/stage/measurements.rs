@@ -30,7 +30,7 @@ const MISSING_AFTER: Duration = Duration::from_secs(2);
 const TOLERANCE_CM: f64 = 0.01;
 
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct Measurements {
     tiers: Vec<Duration>,
     look_every: Duration,
     /// Whether what happens now counts.
@@ -68,7 +68,7 @@ struct Noted {
     handovers: u64,
 }
 
-impl Tally {
+impl Measurements {
     /// `cpu` is the processor time used so far, where that is known, as in
     /// everything else that takes it.
     pub(super) fn new(scenario: &Scenario, cpu: Option<Duration>) -> Self {
