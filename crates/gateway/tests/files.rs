@@ -50,10 +50,7 @@ fn logs_in(mut stream: TcpStream) -> TcpStream {
     stream
 }
 
-// The web port's answer is lost in about half of the runs: it is not understood
-// whether by the gateway or by who counts the files here.
 #[test]
-#[ignore = "known failure: without a file left the web port closes unanswered in half of the runs"]
 fn without_a_file_left_servers_get_in_and_health_is_answered_and_clients_wait() {
     let limit = Rlimit {
         current: Some(256),

@@ -7,13 +7,17 @@
 //! - [`LineRate`]: which lines of a log are written when peers cause them without
 //!   end.
 //! - [`SpareFiles`]: file descriptors in reserve.
+//! - [`accept_pending`]: the next connection of a listener, also without a file
+//!   left for it.
 
+mod accept;
 mod household;
 mod line_rate;
 mod places;
 mod shares;
 mod spare_files;
 
+pub use accept::accept_pending;
 pub use household::household;
 pub use line_rate::LineRate;
 pub use places::Places;

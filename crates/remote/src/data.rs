@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lagometer_limits::Places;
+use lagometer_limits::{Places, accept_pending};
 use thiserror::Error;
 
 use crate::admission::{ANSWER_BYTES, Gate, HELLO_BYTES, Hello, Knocking, PROOF_BYTES};
@@ -197,17 +197,12 @@ impl TcpDataListener {
     /// Takes in those who have come, no more at a time than there are places.
     fn accept_all(&self, unproven: &mut Places<Unproven>) -> io::Result<()> {
         for _ in 0..UNPROVEN {
-            match self.listener.accept() {
-                Ok((stream, from)) => {
-                    let gate = gate(&self.session, self.port);
-                    // Without a word to whom this costs the place.
-                    drop(unproven.take(from.ip(), Unproven::new(stream, from, gate)?));
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // It went away before it was accepted.
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                Err(error) => return Err(error),
-            }
+            let Some((stream, from)) = accept_pending(&self.listener, TcpListener::accept)? else {
+                break;
+            };
+            let gate = gate(&self.session, self.port);
+            // Without a word to whom this costs the place.
+            drop(unproven.take(from.ip(), Unproven::new(stream, from, gate)?));
         }
         Ok(())
     }

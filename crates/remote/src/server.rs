@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use lagometer_limits::Places;
+use lagometer_limits::{Places, accept_pending};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -159,14 +159,14 @@ impl House {
                 thread::sleep(PAUSE);
                 continue;
             }
-            match listener.accept() {
-                Ok((stream, peer)) => {
+            match accept_pending(listener, TcpListener::accept) {
+                Ok(Some((stream, peer))) => {
                     // One of IPv4 may have come to an address of IPv6.
                     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
                     number += 1;
                     threads.extend(self.welcome(stream, peer, number));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(None) => {}
                 Err(error) => {
                     self.tell(&Event::CannotAccept { why: &error });
                     thread::sleep(PAUSE);

@@ -14,12 +14,12 @@ mod table;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-use lagometer_limits::{LineRate, SpareFiles};
+use lagometer_limits::{LineRate, SpareFiles, accept_pending};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::warn;
 
@@ -115,17 +115,18 @@ pub fn serve(
     answer: impl Fn(&str) -> Answer + Send + 'static,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
+    // Health is answered even while the process has used up its files, be it
+    // before the thread has had its first turn.
+    let spare = SpareFiles::new(1);
     Builder::new()
         .name("web".into())
-        .spawn(move || serve_all(&listener, &answer))
+        .spawn(move || serve_all(&listener, spare, &answer))
         .map(drop)
 }
 
-fn serve_all(listener: &TcpListener, answer: &impl Fn(&str) -> Answer) {
+fn serve_all(listener: &TcpListener, mut spare: SpareFiles, answer: &impl Fn(&str) -> Answer) {
     let mut table = Table::default();
     let (started, mut warnings) = (Instant::now(), LineRate::new(1));
-    // Health is answered even while the process has used up its files.
-    let mut spare = SpareFiles::new(1);
     loop {
         let Ok(ready) = wait(listener, &table) else {
             thread::sleep(PAUSE);
@@ -203,8 +204,8 @@ fn accept(
     answer: &impl Fn(&str) -> Answer,
 ) -> io::Result<()> {
     for _ in 0..ACCEPTED_AT_ONCE {
-        match listener.accept() {
-            Ok((stream, address)) => {
+        match accept_pending(listener, TcpListener::accept) {
+            Ok(Some((stream, address))) => {
                 let Ok(mut connection) = Connection::new(stream) else {
                     continue;
                 };
@@ -212,13 +213,9 @@ fn accept(
                     table.insert(address.ip().to_canonical(), connection);
                 }
             }
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock => return Ok(()),
-                // It went again before it was accepted.
-                ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                _ if spare.give_up() => {}
-                _ => return Err(error),
-            },
+            Ok(None) => return Ok(()),
+            Err(_) if spare.give_up() => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())

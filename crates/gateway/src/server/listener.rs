@@ -14,6 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use lagometer_limits::accept_pending;
 use lagometer_transport::kcp::StreamProfile;
 use lagometer_units::Time;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
@@ -173,21 +174,12 @@ impl Listener {
         let Some(listener) = self.tcp() else {
             return Ok(None);
         };
-        loop {
-            // The standard library's own knows no Unix sockets.
-            match SockRef::from(listener).accept() {
-                Ok((socket, from)) => {
-                    let from = from.as_socket().unwrap_or(FROM_HERE);
-                    return Ok(Some((socket.into(), from)));
-                }
-                Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock => return Ok(None),
-                    // It went again before it was accepted.
-                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => {}
-                    _ => return Err(error),
-                },
-            }
-        }
+        // The standard library's own knows no Unix sockets.
+        let accepted = accept_pending(listener, |listener| SockRef::from(listener).accept())?;
+        Ok(accepted.map(|(socket, from)| {
+            let from = from.as_socket().unwrap_or(FROM_HERE);
+            (socket.into(), from)
+        }))
     }
 }
 
