@@ -8,6 +8,7 @@ mod accept;
 mod drain;
 mod kcp;
 mod traffic;
+mod unauthenticated;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -92,8 +93,11 @@ pub(super) struct ConnectionLoop {
     kcp_due: BTreeSet<(Time, usize)>,
     /// KCP conversations with peers that may not be where they say.
     kcp_unproven: Unproven,
-    /// Connections that may have more to read than the poller knows, each once.
+    /// Connections that have logged in and may have more to read than the poller
+    /// knows, each once.
     unread: VecDeque<ConnKey>,
+    /// Those that have not logged in and may have something to read, each once.
+    unread_unauthenticated: VecDeque<ConnKey>,
     /// Connections that are not read for a while, by when they are again.
     paused: BTreeSet<(Time, ConnKey)>,
     /// Those that have not logged in.
@@ -161,6 +165,7 @@ impl ConnectionLoop {
             kcp_due: BTreeSet::new(),
             kcp_unproven: Unproven::default(),
             unread: VecDeque::new(),
+            unread_unauthenticated: VecDeque::new(),
             paused: BTreeSet::new(),
             unauthenticated: BTreeMap::new(),
             rates,
@@ -206,7 +211,7 @@ impl ConnectionLoop {
             self.waker.bell().wait(CHANNELS_BUSY)?;
             return self.poller.wait(Some(Duration::ZERO), events);
         }
-        if !self.unread.is_empty() || self.side.has_more_to_do() {
+        if self.has_unread() || self.side.has_more_to_do() {
             return self.poller.wait(Some(Duration::ZERO), events);
         }
         let due = [
@@ -283,6 +288,7 @@ impl ConnectionLoop {
 
     fn take_events(&mut self, now: Time, events: &Events) {
         let mut may_read = !self.link.is_full();
+        let mut listeners = Vec::new();
         if may_read {
             self.resume_paused(now);
             may_read = self.read_listed(now);
@@ -294,11 +300,12 @@ impl ConnectionLoop {
             let number = (event.token & 0xffff_ffff) as usize;
             match event.token & !0xffff_ffff {
                 0 => self.take_event(now, number, event, may_read),
-                LISTENERS => self.accept(now, number),
+                LISTENERS => listeners.push(number),
                 KCP_PORTS if !self.link.is_full() => self.read_kcp(now, number),
                 _ => {}
             }
         }
+        self.serve_unauthenticated(now, &listeners);
     }
 
     /// Other settings, where they can be changed.

@@ -110,10 +110,13 @@ impl ConnectionLoop {
         self.accept_again_at = rests.min();
     }
 
-    /// Accepts those who wait at a listener.
-    pub(super) fn accept(&mut self, now: Time, index: usize) {
+    /// Accepts those who wait at a listener, at least one, until then.
+    pub(super) fn accept(&mut self, now: Time, index: usize, until: Time) {
         self.spare_files.refill();
-        for _ in 0..AT_ONCE {
+        for nth in 0..AT_ONCE {
+            if nth > 0 && self.shared.clock.now() >= until {
+                return;
+            }
             let Some(listener) = self.listeners.get(index) else {
                 return;
             };

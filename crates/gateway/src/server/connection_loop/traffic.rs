@@ -43,10 +43,13 @@ impl ConnectionLoop {
         if !event.readable {
             return;
         }
-        if may_read {
+        self.note_login(slot);
+        let is_in_turn = (self.sockets.at(slot)).is_some_and(|socket| !socket.is_unauthenticated);
+        if may_read && is_in_turn {
             self.read(now, slot);
         } else {
-            // What is watched by edges nobody tells of again.
+            // What is watched by edges nobody tells of again; and who has not
+            // logged in waits for those who have.
             self.list_unread(slot);
         }
     }
@@ -59,12 +62,22 @@ impl ConnectionLoop {
             && !socket.is_listed
         {
             socket.is_listed = true;
-            self.unread.push_back(socket.key);
+            let unread = if socket.is_unauthenticated {
+                &mut self.unread_unauthenticated
+            } else {
+                &mut self.unread
+            };
+            unread.push_back(socket.key);
         }
     }
 
-    /// Reads those that were listed before this turn, in the order they were
-    /// listed, as long as there is time. Returns whether there is still.
+    /// Whether anybody is to be read of whom the poller does not tell.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.unread.is_empty() || !self.unread_unauthenticated.is_empty()
+    }
+
+    /// Reads those that have logged in and were listed before this turn, in the
+    /// order they were listed, as long as there is time. Returns whether there is still.
     pub(super) fn read_listed(&mut self, now: Time) -> bool {
         for at in 0..self.unread.len() {
             if at % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1 && self.is_late(now) {
