@@ -31,6 +31,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
         print("the settings are sound\n")?;
         return Ok(ExitCode::SUCCESS);
     }
+    keep_memory_small();
     let _log = log::start(&file.log)?;
     for warning in config.warnings() {
         warn!("{warning}");
@@ -53,6 +54,14 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     server.join().map_err(|error| failure(&error))?;
     info!("the gateway has ended");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the system fill no gaps of the heap with huge pages: it would make two
+/// megabytes of memory of each stretch that has a few pages in use, up to twice
+/// what the gateway needs, and keep them.
+fn keep_memory_small() {
+    // A kernel that refuses this has no huge pages.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// SIGHUP reads the settings again; the first SIGTERM or Ctrl-C lets everyone
