@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use crate::exit::Exit;
+
 /// A command's failure, said in one line: what, where, and how to mend it.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
@@ -40,9 +42,10 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Input(_) | Self::Read { .. } => ExitCode::from(2),
-            Self::Write { .. } | Self::Environment(_) => ExitCode::from(3),
+            Self::Input(_) | Self::Read { .. } => Exit::BadInput,
+            Self::Write { .. } | Self::Environment(_) => Exit::Environment,
         }
+        .into()
     }
 }
 

@@ -1,8 +1,7 @@
 //! Lagometer's one binary: the command line and nothing but wiring.
 //!
 //! Results go to standard output, progress and diagnostics to standard error.
-//! Exit code 0: done; 1: a budget was missed under `--assert`; 2: the input
-//! was wrong; 3: the environment lacks something.
+//! [`Exit`](exit::Exit) has the exit codes.
 
 /// Says a line on standard error. A reader that has gone away is no failure: the
 /// print macros of the standard library would panic.
@@ -15,6 +14,7 @@ macro_rules! note {
 
 mod cli;
 mod commands;
+mod exit;
 mod failure;
 mod guest;
 mod instrument;

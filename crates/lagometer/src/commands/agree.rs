@@ -11,6 +11,7 @@ use lagometer_stats::{Document, Tolerance, agreement};
 use super::emulated;
 use super::named::{Ask, resolved};
 use crate::cli::AgreeArguments;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, terminal, write};
@@ -87,5 +88,5 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
     }
     let found = agreement(&sims, &emu, Tolerance::default());
     print(&lagometer_report::agreement(&found, terminal()))?;
-    Ok(ExitCode::from(u8::from(!found.holds())))
+    Ok(Exit::of(found.holds()).into())
 }

@@ -14,6 +14,7 @@ use super::in_guests;
 use super::named::{Ask, resolved};
 use super::over_net;
 use crate::cli::{self, EmuMode, RunArguments};
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{interrupt, output, remote_end};
@@ -121,7 +122,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     output::show(&document, arguments.json.as_ref(), html.as_ref())?;
     let invalid = document.audit.as_ref().is_some_and(|audit| !audit.valid);
     let missed = invalid || document.budgets.iter().any(|budget| !budget.ok);
-    Ok(ExitCode::from(u8::from(arguments.assert_budgets && missed)))
+    Ok(Exit::of(!(arguments.assert_budgets && missed)).into())
 }
 
 /// How much each lane plays in virtual time where nobody says how many seeds:

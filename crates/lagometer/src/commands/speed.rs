@@ -13,6 +13,7 @@ use lagometer_stats::{Lane, Warning};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{Offload, SpeedArguments};
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{instrument, interrupt, output, remote_end};
 
@@ -40,7 +41,7 @@ pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
     for lane in &document.lanes {
         if let Some(why) = &lane.failure {
             note!("lagometer: lane `{}`: {why}", lane.lane);
-            code = ExitCode::from(3);
+            code = Exit::Environment.into();
         }
     }
     Ok(code)

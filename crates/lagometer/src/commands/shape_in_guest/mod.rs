@@ -15,6 +15,7 @@ use lagometer_units::create_private_file;
 
 use super::in_guest::{self, who_computes};
 use crate::cli::ShapeArguments;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
 use playing::{Heard, play};
@@ -62,7 +63,7 @@ pub(super) fn shape_in_guest(arguments: &ShapeArguments) -> Result<ExitCode, Fai
         }
         Some(difference) => {
             note!("lagometer: played twice: not the same: {difference}");
-            ExitCode::FAILURE
+            Exit::DoesNotHold.into()
         }
     })
 }

@@ -1,0 +1,66 @@
+//! The codes with which this program ends, and what each says.
+
+use std::process::ExitCode;
+
+/// What a command's end says to a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All was done.
+    Done,
+    /// It was played, and what was to hold does not.
+    DoesNotHold,
+    /// The input was wrong.
+    BadInput,
+    /// The environment lacks something.
+    Environment,
+}
+
+impl Exit {
+    /// All there are, in the order of their codes.
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Done,
+        Self::DoesNotHold,
+        Self::BadInput,
+        Self::Environment,
+    ];
+
+    /// The code, as the shell sees it.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::DoesNotHold => 1,
+            Self::BadInput => 2,
+            Self::Environment => 3,
+        }
+    }
+
+    /// When a command ends with it, in Markdown.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "what was asked for was done",
+            Self::DoesNotHold => {
+                "it was done, and what was to hold does not: a budget under `run --assert` was \
+                 missed or the run was not valid, `agree` found `sim` and `emu` apart, \
+                 `shape --twice` saw two runs differ"
+            }
+            Self::BadInput => {
+                "the input was wrong: the command line, a file, a name; one line says what and where"
+            }
+            Self::Environment => {
+                "the environment lacks something: a permission, a port, a peer that answers, room \
+                 to write; one line says what and how to mend it"
+            }
+        }
+    }
+
+    /// The code of what is to hold.
+    pub(crate) const fn of(holds: bool) -> Self {
+        if holds { Self::Done } else { Self::DoesNotHold }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
