@@ -79,6 +79,9 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Write the manual pages of every command into a folder
     Man(ManArguments),
+    /// Write the reference pages of the documentation site into a folder
+    #[command(hide = true)]
+    Reference(ReferenceArguments),
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +94,13 @@ pub(crate) struct CompletionsArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
     /// The folder, as in `~/.local/share/man/man1`; made where there is none
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReferenceArguments {
+    /// The folder; made where there is none
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 }

@@ -71,5 +71,6 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::List(arguments) => commands::list(&arguments),
         Command::Completions(arguments) => commands::completions(&arguments),
         Command::Man(arguments) => commands::man(&arguments),
+        Command::Reference(arguments) => commands::reference(&arguments),
     }
 }

@@ -7,6 +7,7 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use super::{Cli, with_two_dashes};
+use crate::commands::pages_without_sockets;
 
 /// What begins a command line of ours, in a document.
 const BEGINNINGS: [&str; 3] = [
@@ -22,11 +23,17 @@ const ENDS: [&str; 8] = ["|", ">", "2>", "&&", "&", ";", "||", "<"];
 fn every_command_line_in_the_documents_is_one_that_this_program_takes() {
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for path in documents() {
-        for line in command_lines(&fs::read_to_string(&path).unwrap()) {
+    let written = documents().into_iter().map(|path| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path.display().to_string(), text)
+    });
+    let generated = pages_without_sockets().into_iter();
+    let generated = generated.map(|(name, text)| (format!("generated {name}"), text));
+    for (page, text) in written.chain(generated) {
+        for line in command_lines(&text) {
             seen += 1;
             if let Some(why) = refusal(&line) {
-                wrong.push(format!("{}: {line}: {why}", path.display()));
+                wrong.push(format!("{page}: {line}: {why}"));
             }
         }
     }

@@ -7,6 +7,8 @@ mod over_networks;
 mod own_gateway;
 mod sockets;
 
+pub(crate) use exporter::described_metrics;
+
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

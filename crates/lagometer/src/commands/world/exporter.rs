@@ -6,9 +6,12 @@ use std::net::SocketAddr;
 use lagometer_web::Answer;
 use lagometer_world::{Moment, Scenario};
 use prometheus::process_collector::ProcessCollector;
-use prometheus::{Encoder as _, Gauge, GaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{Gauge, GaugeVec, Opts, Registry, TextEncoder};
 
 use crate::failure::Failure;
+
+/// The quantiles of ages that are told.
+const QUANTILES: [&str; 2] = ["0.5", "0.99"];
 
 /// The gauges, which a thread of their own shows to whoever asks.
 pub(super) struct Exporter {
@@ -97,7 +100,8 @@ impl Exporter {
         self.received_bytes_per_second.set(moment.bytes_per_s);
         self.frames_per_second.set(moment.frames_per_s);
         self.frame_late_seconds.set(moment.frame_late_ms / 1e3);
-        for (quantile, age_ms) in [("0.5", moment.age_p50_ms), ("0.99", moment.age_p99_ms)] {
+        let ages_ms = [moment.age_p50_ms, moment.age_p99_ms];
+        for (quantile, age_ms) in QUANTILES.into_iter().zip(ages_ms) {
             if let Some(age_ms) = age_ms {
                 let gauge = self.age_seconds.with_label_values(&[quantile]);
                 gauge.set(age_ms / 1e3);
@@ -109,15 +113,22 @@ impl Exporter {
     }
 }
 
+/// All metrics with what they mean, as a world answers that has not begun.
+pub(crate) fn described_metrics() -> prometheus::Result<String> {
+    let registry = Registry::new();
+    let exporter = Exporter::register(&registry, "single")?;
+    for quantile in QUANTILES {
+        exporter.age_seconds.with_label_values(&[quantile]);
+    }
+    TextEncoder::new().encode_to_string(&registry.gather())
+}
+
 fn answer(path: &str, registry: &Registry) -> Answer {
     match path {
-        "/metrics" => {
-            let mut text = Vec::new();
-            match TextEncoder::new().encode(&registry.gather(), &mut text) {
-                Ok(()) => Answer::metrics(text),
-                Err(error) => Answer::unavailable(format!("{error}\n")),
-            }
-        }
+        "/metrics" => match TextEncoder::new().encode_to_string(&registry.gather()) {
+            Ok(text) => Answer::metrics(text.into_bytes()),
+            Err(error) => Answer::unavailable(format!("{error}\n")),
+        },
         "/healthz" | "/readyz" => Answer::ok("playing\n"),
         _ => Answer::not_found("/metrics, /healthz and /readyz"),
     }
