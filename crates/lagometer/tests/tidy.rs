@@ -194,7 +194,10 @@ fn links_between_documents_lead_somewhere() {
             .filter_map(|rest| rest.split(')').next())
         {
             let file = target.split('#').next().unwrap_or_default();
-            if file.is_empty() || file.contains("://") {
+            // What the site's table of contents has of the reference is written
+            // when the site is built, which follows its links.
+            let is_made = path.ends_with("docs/SUMMARY.md") && file.starts_with("reference/");
+            if file.is_empty() || file.contains("://") || is_made {
                 continue;
             }
             if !path.parent().unwrap().join(file).exists() {
