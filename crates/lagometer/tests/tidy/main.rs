@@ -2,12 +2,31 @@
 //!
 //! Each rule names the file and line that breaks it and why the rule exists.
 
+mod tree;
+mod words;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines after which a file holds two ideas.
-const LINES_AT_MOST: usize = 600;
+const LINES_AT_MOST: usize = 500;
+
+/// Files that are longer, by a little. The list only ever grows shorter.
+const LONGER: &[&str] = &[
+    "crates/gateway/src/server/config/file.rs",
+    "crates/gateway/src/server/config/resolve.rs",
+    "crates/gateway/src/server/metrics.rs",
+    "crates/gateway/tests/attacks.rs",
+    "crates/gateway/tests/conversations/play.rs",
+    "crates/gateway/tests/core/fan_out.rs",
+    "crates/gateway/tests/core/hostile.rs",
+    "crates/lagometer/src/cli.rs",
+    "crates/lagometer/tests/conformance/cases/data.rs",
+];
+
+/// Lines that a file of that list may have.
+const LINES_OF_LONGER: usize = 600;
 
 /// Files that may ask the operating system for the time: the binary, which
 /// stands outside all logic, the crates that live in real time, the one place
@@ -78,13 +97,28 @@ const PRINTING: &[&str] = &["println!(", "eprintln!(", "print!(", "eprint!("];
 fn files_are_short() {
     check(|file, problems| {
         let lines = file.text.lines().count();
-        if lines > LINES_AT_MOST {
+        let is_known = LONGER.contains(&file.path.as_str());
+        let at_most = if is_known {
+            LINES_OF_LONGER
+        } else {
+            LINES_AT_MOST
+        };
+        if lines > at_most {
             problems.push(
                 1,
-                format!("{lines} lines, more than {LINES_AT_MOST}: does it hold two ideas?"),
+                format!("{lines} lines, more than {at_most}: does it hold two ideas?"),
             );
         }
+        if is_known && lines <= LINES_AT_MOST {
+            problems.push(1, "is short now: take it off the list LONGER".into());
+        }
     });
+    for path in LONGER {
+        assert!(
+            root().join(path).exists(),
+            "{path} is gone: take it off the list LONGER"
+        );
+    }
 }
 
 #[test]
@@ -280,7 +314,7 @@ fn check(rule: impl Fn(&SourceFile, &mut Problems)) {
             .unwrap()
             .to_string_lossy()
             .into_owned();
-        if relative == "crates/lagometer/tests/tidy.rs" {
+        if relative.starts_with("crates/lagometer/tests/tidy/") {
             continue;
         }
         let file = SourceFile {

@@ -1,0 +1,104 @@
+//! The tree as a whole: the floors that crates stand on, one layout of modules,
+//! and nobody else's code.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{files_below, root};
+
+/// Crates that are no floor of the house: what drives it from outside.
+const OUTSIDE: &[&str] = &["lagometer-gateway-bench", "lagometer-instruments-bench"];
+
+/// The map's table is the order: a crate imports only from rows above its own.
+/// What its tests need besides is free.
+#[test]
+fn crates_import_only_from_the_floors_beneath_them() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let floors: BTreeMap<&str, usize> = map
+        .lines()
+        .filter_map(|line| line.strip_prefix("| [`")?.split_once("`](crates/"))
+        .enumerate()
+        .map(|(floor, (name, _))| (name, floor))
+        .collect();
+    assert!(floors.len() > 10, "the map's table was not found");
+    let mut report = String::new();
+    for package in packages() {
+        let name = short(package["name"].as_str().unwrap());
+        if OUTSIDE.contains(&package["name"].as_str().unwrap()) {
+            continue;
+        }
+        let Some(floor) = floors.get(name) else {
+            let _ = writeln!(report, "{name} is not in the table of ARCHITECTURE.md");
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let is_ours = dependency["path"].is_string();
+            if !is_ours || dependency["kind"].as_str() == Some("dev") {
+                continue;
+            }
+            let beneath = short(dependency["name"].as_str().unwrap());
+            if floors.get(beneath).is_none_or(|it| it >= floor) {
+                let _ = writeln!(
+                    report,
+                    "{name} imports {beneath}, which is not beneath it in ARCHITECTURE.md"
+                );
+            }
+        }
+    }
+    assert!(report.is_empty(), "\n{report}");
+}
+
+/// The workspace's packages, as cargo sees them.
+fn packages() -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{why}");
+    let mut metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Value::Array(packages) = metadata["packages"].take() else {
+        panic!("cargo tells of no packages");
+    };
+    packages
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("lagometer-").unwrap_or(name)
+}
+
+/// Other people's code comes as a dependency, where its licence and its
+/// version are seen to.
+#[test]
+fn the_tree_holds_our_own_work_only() {
+    let root = root();
+    let mut report = String::new();
+    for end in ["rs", "c", "h", "cpp", "go", "js", "css", "toml", "proto"] {
+        for path in files_below(&root, end) {
+            let at = path.strip_prefix(&root).unwrap();
+            let is_foreign = ["third_party", "vendor", "node_modules"]
+                .iter()
+                .any(|name| at.iter().any(|part| part == *name));
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let is_signed = ["SPDX-License-Identifier:", "Copyright (c)", "Copyright ©"]
+                .iter()
+                .any(|mark| text.contains(mark));
+            let is_this = at.ends_with("tests/tidy/tree.rs");
+            if is_foreign || is_signed && !is_this {
+                let _ = writeln!(report, "{}: is it somebody else's?", at.display());
+            }
+        }
+    }
+    assert!(report.is_empty(), "\n{report}");
+}
