@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
-use super::{Cli, with_two_dashes};
+use super::{Cli, Command, with_two_dashes};
 use crate::commands::pages_without_sockets;
 
 /// What begins a command line of ours, in a document.
@@ -50,7 +51,10 @@ fn refusal(line: &str) -> Option<String> {
         .into_iter()
         .take_while(|word| !ENDS.contains(&word.as_str()))
         .map(Into::into);
-    let error = Cli::try_parse_from(with_two_dashes(words)).err()?;
+    let error = match Cli::try_parse_from(with_two_dashes(words)) {
+        Ok(cli) => return unknown_name(&cli.command),
+        Err(error) => error,
+    };
     let asked_for = matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
@@ -63,6 +67,40 @@ fn refusal(line: &str) -> Option<String> {
             .unwrap_or_default()
             .to_owned()
     })
+}
+
+/// The first name on the line that nothing built in has. Whatever has a dot is a
+/// file of the reader's own, and what is written in capitals stands for a name.
+fn unknown_name(command: &Command) -> Option<String> {
+    let (experiment, lanes, networks) = match command {
+        Command::Run(run) => (
+            Some(&run.experiment),
+            run.lanes.as_slice(),
+            run.network.as_slice(),
+        ),
+        Command::Agree(agree) => {
+            let networks = agree.network.as_slice();
+            (Some(&agree.experiment), agree.lanes.as_slice(), networks)
+        }
+        Command::Shape(shape) => (None, [].as_slice(), slice::from_ref(&shape.network)),
+        Command::World(world) => (None, [].as_slice(), world.network.as_slice()),
+        _ => return None,
+    };
+    let is_own = |name: &&String| !name.contains('.') && name.to_uppercase() != **name;
+    let experiments = lagometer_lab::catalogue::names();
+    let is_network = |name: &str| lagometer_link::catalogue::text(name).is_some();
+    let is_lane = |name: &str| {
+        let endpoints = lagometer_transport::presets().iter().map(|it| it.name);
+        let sockets = lagometer_socket::presets().iter().map(|it| it.name);
+        endpoints.chain(sockets).any(|known| known == name)
+    };
+    let mut experiment = experiment.into_iter().filter(is_own);
+    let mut networks = networks.iter().filter(is_own);
+    experiment
+        .find(|name| !experiments.contains(&name.as_str()))
+        .or_else(|| networks.find(|name| !is_network(name)))
+        .or_else(|| lanes.iter().find(|name| !is_lane(name)))
+        .map(|name| format!("nothing built in is called `{name}`"))
 }
 
 /// The documents that a user reads.
@@ -117,4 +155,8 @@ fn continued_lines_and_other_programs_are_told_apart() {
     assert_eq!(command_lines(text), ["lagometer run --seed 1"]);
     assert_eq!(refusal("lagometer run --seed 1 | less -R"), None);
     assert!(refusal("lagometer run --nonesuch").is_some());
+    assert!(refusal("lagometer run --lanes kpc").is_some());
+    assert!(refusal("lagometer shape busy-wify -- true").is_some());
+    assert!(refusal("lagometer run nonesuch").is_some());
+    assert_eq!(refusal("lagometer run own.toml --network NAME"), None);
 }
