@@ -44,16 +44,19 @@ pub enum Reason {
     QueueFull,
     /// It was larger than the MTU of a link on which such packets vanish.
     Oversize,
+    /// The queue's management dropped it though there was room.
+    QueueManaged,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Loss,
         Self::Burst,
         Self::Outage,
         Self::QueueFull,
         Self::Oversize,
+        Self::QueueManaged,
     ];
 
     /// The reason in one word, as documents have it.
@@ -65,6 +68,7 @@ impl Reason {
             Self::Outage => "outage",
             Self::QueueFull => "queue_full",
             Self::Oversize => "oversize",
+            Self::QueueManaged => "queue_managed",
         }
     }
 }

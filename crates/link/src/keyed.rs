@@ -17,6 +17,9 @@ pub(crate) enum Purpose {
     Reordering = 10,
     Corruption = 11,
     CorruptionOfCopy = 12,
+    EarlyDetection = 13,
+    FlowHash = 14,
+    CrossTraffic = 15,
 }
 
 /// Whom a draw concerns.

@@ -38,13 +38,17 @@
 //! - `profile`, `trace`: what people write and record, read and checked
 //! - `impairments`: the state of a direction at an instant; `jitter`, `playback`
 //! - `service`: rate, queue and stalls
-//! - `regime`, `oneway`, `link`: a packet's way through all of it
+//! - [`queue`]: disciplines of what waits for the rate
+//! - `regime`, `entrance`: what a packet meets before and behind the queue
+//! - `oneway`, `link`: a packet's way through all of it
+//! - `shared`: the same for several senders and any discipline
 //! - `in_flight`: packets on their way, for whoever plays links in virtual time
 //! - `fate`, `stats`, `truth`: what is reported
 //! - [`catalogue`]: the networks that come with the project
 
 pub mod catalogue;
 mod direction;
+mod entrance;
 mod fate;
 mod impairments;
 mod in_flight;
@@ -56,8 +60,10 @@ mod normal;
 mod oneway;
 mod playback;
 mod profile;
+pub mod queue;
 mod regime;
 mod service;
+mod shared;
 mod stats;
 pub mod trace;
 mod truth;
@@ -67,8 +73,10 @@ pub use direction::Direction;
 pub use fate::{Arrival, Damage, Fate, Reason};
 pub use in_flight::{InFlight, Packet};
 pub use link::Link;
+pub use profile::cross;
 pub use profile::written;
 pub use profile::{LoadError, Profile};
 pub use regime::Regime;
+pub use shared::{Passed, SharedLink};
 pub use stats::{Amount, LinkStats};
 pub use truth::{Conditions, Disturbance, DisturbanceKind};

@@ -5,7 +5,9 @@
 //! apart from reading files: [`Profile::parse`] is handed both the text and a
 //! way to read the traces it names.
 
+pub mod cross;
 pub(crate) mod plan;
+pub(crate) mod queue;
 mod spells;
 pub mod written;
 
@@ -18,7 +20,9 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::Direction;
+use crate::queue::Discipline;
 use crate::trace::Trace;
+use cross::Cross;
 use plan::{Complaint, Plan};
 use written::{Way, Written};
 
@@ -78,6 +82,7 @@ impl Profile {
                 traces.insert(name, Trace::parse(name, &trace_text)?);
             }
         }
+        cross::check_cross(origin, text, &written.cross)?;
         let plan = |direction, own: &Way, section| {
             Plan::new(direction, &written.both, own, &traces).map_err(|complaint| {
                 let section = if complaint.is_said_in(own) {
@@ -138,6 +143,28 @@ impl Profile {
     #[must_use]
     pub fn summary(&self) -> &str {
         &self.written.summary
+    }
+
+    /// The traffic that comes with the network.
+    #[must_use]
+    pub fn cross(&self) -> &[Cross] {
+        &self.written.cross
+    }
+
+    /// Whether a queue of the network has a discipline that a
+    /// [`Link`](crate::Link) cannot play: anything but first in, first out. It
+    /// needs a [`SharedLink`](crate::SharedLink).
+    #[must_use]
+    pub fn has_managed_queue(&self) -> bool {
+        let mut disciplines = self.plans.iter().map(|plan| plan.queue.discipline);
+        disciplines.any(|discipline| discipline != Discipline::DropTail)
+    }
+
+    /// The highest rate of a direction in bits a second; `None` where it has no
+    /// limit, or has none for a time.
+    #[must_use]
+    pub fn rate_bits_per_second(&self, direction: Direction) -> Option<u64> {
+        self.plan(direction).calm_rate()
     }
 
     /// The profile as it was written.

@@ -7,8 +7,11 @@
 
 use std::collections::VecDeque;
 
+use crate::Direction;
+use crate::impairments;
 use crate::interval::Cursor;
 use crate::playback::{Loops, OpportunityCursor, StepCursor};
+use crate::profile::plan::Plan;
 
 /// How fast a direction serves once the impairments have begun.
 #[derive(Clone, Debug)]
@@ -24,15 +27,15 @@ pub(crate) enum Capacity {
 /// One direction's bottleneck. Instants are nanoseconds of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
-    pub(crate) capacity: Capacity,
+    capacity: Capacity,
     /// When nothing is served, in impairment time.
-    pub(crate) stalls: Cursor,
-    pub(crate) impairments_starts: u64,
+    stalls: Cursor,
+    impairments_starts: u64,
     /// Bits per second before the impairments start; `None` is no limit.
-    pub(crate) calm_rate: Option<u64>,
+    calm_rate: Option<u64>,
     /// The bytes that may wait; `None` is no bound.
-    pub(crate) limit_bytes: Option<u64>,
-    pub(crate) queue: Queue,
+    limit_bytes: Option<u64>,
+    queue: Queue,
 }
 
 /// What the service remembers of the traffic.
@@ -55,6 +58,23 @@ struct Stretch {
 }
 
 impl Service {
+    /// A bottleneck as `plan` has it, with its bound, and nothing waiting.
+    pub(crate) fn new(
+        plan: &Plan,
+        seed: u64,
+        direction: Direction,
+        impairments_starts: u64,
+    ) -> Self {
+        Self {
+            capacity: impairments::capacity(plan),
+            stalls: Cursor::new(&impairments::stalls(plan, seed, direction)),
+            impairments_starts,
+            calm_rate: plan.calm_rate(),
+            limit_bytes: plan.queue.limit.bytes,
+            queue: Queue::default(),
+        }
+    }
+
     /// Takes in a packet of `bytes` at `now` and returns when its last bit
     /// leaves, or nothing if the queue is full. `now` must not decrease from
     /// call to call.
@@ -92,7 +112,7 @@ impl Service {
     }
 
     /// The first instant at or after `instant` at which a bit can leave.
-    fn ready(&mut self, mut instant: u64) -> u64 {
+    pub(crate) fn ready(&mut self, mut instant: u64) -> u64 {
         if instant >= self.impairments_starts
             && let Capacity::Opportunities(cursor) = &mut self.capacity
         {
@@ -109,7 +129,7 @@ impl Service {
     }
 
     /// Sends `bytes` from `instant` on and returns when the last bit has left.
-    fn carry(&mut self, mut instant: u64, bytes: u64) -> u64 {
+    pub(crate) fn carry(&mut self, mut instant: u64, bytes: u64) -> u64 {
         /// So that a rate in bits per second times nanoseconds is work done.
         const WORK_PER_BYTE: u64 = 8 * 1_000_000_000;
         let mut work = bytes.saturating_mul(WORK_PER_BYTE);
@@ -207,7 +227,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::Direction;
     use crate::interval::{Length, Onset, Source};
     use crate::keyed::{Purpose, Scope, Stream};
     use crate::trace::Recording;

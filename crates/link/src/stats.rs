@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::fate::Reason;
+use crate::fate::{Fate, Reason};
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,25 @@ impl LinkStats {
             sum += amount;
         }
         sum
+    }
+
+    /// Counts a packet of `bytes` and what became of it.
+    pub(crate) fn count(&mut self, bytes: u64, fate: &Fate) {
+        let packet = Amount::packet(bytes);
+        self.offered += packet;
+        match fate {
+            Fate::Delivered { .. } => self.delivered += packet,
+            Fate::Dropped(reason) => self.dropped[*reason as usize] += packet,
+            Fate::Refused { .. } => self.refused += packet,
+        }
+        for (nth, arrival) in fate.arrivals().enumerate() {
+            if nth > 0 {
+                self.copies += packet;
+            }
+            if arrival.damage.is_some() {
+                self.damaged += packet;
+            }
+        }
     }
 
     /// Whether all that was offered is accounted for.

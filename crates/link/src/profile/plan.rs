@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use lagometer_units::{Rate, Span};
 
+use super::queue::QueuePlan;
 use super::spells::spells;
 use super::written::{
-    Bursts, DistributionName, Handover, JitterWritten, Oversize, QueueBound, Spell, Way,
+    Bursts, DistributionName, Handover, JitterWritten, Oversize, QueueBound, QueueWritten, Spell,
+    Way,
 };
 use crate::Direction;
 use crate::interval::{Length, Onset};
@@ -35,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) loss: f64,
     pub(crate) bursts: Option<Shared<BurstPlan>>,
     pub(crate) rate: Option<u64>,
-    pub(crate) queue_bytes: Option<u64>,
+    pub(crate) queue: QueuePlan,
     pub(crate) duplication: Option<(f64, u64)>,
     pub(crate) reordering: Option<(f64, u64)>,
     pub(crate) corruption: f64,
@@ -169,7 +171,7 @@ impl Plan {
                 value: burst_plan(&bursts),
             }),
             rate,
-            queue_bytes: queue_bytes(way.queue, rate, played.as_ref())?,
+            queue: queue_plan(way.queue.as_ref(), rate, played.as_ref())?,
             duplication: way
                 .duplication
                 .map(|it| (it.share.fraction(), nanos(it.apart))),
@@ -273,29 +275,32 @@ fn check_against_trace(way: &Way, played: Option<&Played>) -> Result<(), Complai
     Ok(())
 }
 
-fn queue_bytes(
-    queue: Option<QueueBound>,
+fn queue_plan(
+    queue: Option<&QueueWritten>,
     rate: Option<u64>,
     played: Option<&Played>,
-) -> Result<Option<u64>, Complaint> {
-    let span = match queue {
-        None => return Ok(None),
-        Some(QueueBound::Size(size)) => return Ok(Some(size.bytes())),
-        Some(QueueBound::Span(span)) => span,
-    };
+) -> Result<QueuePlan, Complaint> {
     let mean = match played {
         None => rate,
         Some(Played::Mahimahi(opportunities)) => Some(opportunities.mean_bits_per_second()),
         Some(Played::Recorded(recording, direction)) => recording.mean_bits_per_second(*direction),
     };
-    mean.and_then(Rate::from_bits_per_second)
-        .map(|rate| Some(rate.bytes_in(span.duration())))
-        .ok_or_else(|| {
-            Complaint::new(
-                "queue",
-                "a queue given as a time needs a `rate`; expected one, or a size such as \"64 KiB\"",
-            )
-        })
+    let mean = mean.and_then(Rate::from_bits_per_second);
+    let bytes = |bound| match bound {
+        QueueBound::Size(size) => Ok(size.bytes()),
+        QueueBound::Span(span) => {
+            mean.map(|rate| rate.bytes_in(span.duration()))
+                .ok_or_else(|| {
+                    Complaint::new(
+                        "queue",
+                        "a queue given as a time needs a `rate`; expected one, or a size such as \
+                     \"64 KiB\"",
+                    )
+                })
+        }
+    };
+    let packet_time = mean.map_or(0, |rate| nanos(Span(rate.time_for(1000))));
+    QueuePlan::new(queue, &bytes, packet_time)
 }
 
 fn truncated(jitter: &JitterWritten) -> Result<Option<Truncated>, Complaint> {

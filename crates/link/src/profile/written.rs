@@ -7,6 +7,9 @@ use lagometer_units::{BadQuantity, Rate, Share, Size, Span};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::cross::Cross;
+pub use super::queue::{DisciplineName, ManagedQueue, QueueWritten};
+
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +25,9 @@ pub struct Written {
     /// What holds from the server to the player, key by key instead of `both`.
     #[serde(default, skip_serializing_if = "Way::is_empty")]
     pub down: Way,
+    /// Other traffic that comes with the network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cross: Vec<Cross>,
 }
 
 /// How one direction behaves, or both do.
@@ -45,7 +51,7 @@ pub struct Way {
     pub rate: Option<Rate>,
     /// What may wait for the rate or the end of a stall. Default: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<QueueBound>,
+    pub queue: Option<QueueWritten>,
     /// Packets that arrive twice. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplication: Option<Duplication>,

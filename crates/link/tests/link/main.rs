@@ -5,6 +5,7 @@ mod bookkeeping;
 mod golden;
 mod impairments;
 mod profiles;
+mod shared;
 mod statistics;
 mod traces;
 
