@@ -2,6 +2,8 @@
 //! reordering, duplication and MTU, all by a seed.
 #![allow(dead_code)]
 
+pub(crate) mod forge;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
