@@ -10,6 +10,7 @@ use lagometer_stats::{
 };
 use lagometer_units::Time;
 
+use crate::bottleneck;
 use crate::impairments;
 use crate::outcome::{Cost, LaneEnd, LaneOutcome};
 use crate::plan::Plan;
@@ -75,6 +76,7 @@ pub fn assemble(
             assembled
         })
         .collect();
+    let bottlenecks = bottleneck::of(resolved, &runs);
     lanes.extend(resolved.unrunnable.iter().map(unrunnable_lane));
     let budgets = lagometer_stats::evaluate(&resolved.experiment.budgets, &lanes);
 
@@ -95,6 +97,7 @@ pub fn assemble(
         impairments: (context.testbed != Some(Testbed::Net.name()))
             .then(|| impairments::of(&link(resolved, seed), resolved.plan.duration)),
         lanes,
+        bottlenecks,
         echo: None,
         sweep: None,
         audit: context.audit,
@@ -138,6 +141,7 @@ pub fn assemble_import(
         experiment: serde_json::json!({ "interval": interval }),
         impairments: None,
         lanes,
+        bottlenecks: Vec::new(),
         echo: None,
         sweep: None,
         audit: None,
@@ -230,7 +234,7 @@ fn assemble_lane(
 }
 
 impl LaneRun {
-    fn outcome(&self) -> Option<&LaneOutcome> {
+    pub(crate) fn outcome(&self) -> Option<&LaneOutcome> {
         match self {
             Self::Played(outcome) | Self::Cut(outcome, _) => Some(outcome),
             Self::Panicked(_) | Self::Unopened(_) => None,

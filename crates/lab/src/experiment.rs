@@ -16,6 +16,10 @@
 //! transport = "kcp"
 //! settings = { send_window = 256 }
 //!
+//! [[cross]]                        # other traffic on every lane's link
+//! kind = "bulk"
+//! direction = "down"
+//!
 //! [[budget]]
 //! metric = "within 150 ms"
 //! at_least = "99.9 %"
@@ -23,6 +27,7 @@
 
 use std::time::Duration;
 
+use lagometer_link::cross::{Cross, check_cross};
 use lagometer_stats::Budget;
 use lagometer_units::{BadInput, Size, Span, from_toml};
 use serde::{Deserialize, Serialize};
@@ -52,6 +57,9 @@ pub struct Experiment {
     /// What the impairments are keyed by.
     #[serde(default)]
     pub regime: RegimeName,
+    /// All lanes share one link, instead of each having a copy of it for itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// What the endpoints do.
     pub workload: Workload,
     /// Lanes with a preset's settings.
@@ -60,6 +68,9 @@ pub struct Experiment {
     /// Lanes with settings of their own.
     #[serde(default, rename = "lane", skip_serializing_if = "Vec::is_empty")]
     pub own_lanes: Vec<OwnLane>,
+    /// Other traffic on every link, beside that which comes with the network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cross: Vec<Cross>,
     /// What the lanes are held against.
     #[serde(default, rename = "budget", skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Budget>,
@@ -111,6 +122,7 @@ impl Experiment {
     pub fn parse(origin: &str, text: &str) -> Result<Self, BadInput> {
         let experiment: Self = from_toml(origin, text)?;
         experiment.check_budgets(origin, text)?;
+        check_cross(origin, text, &experiment.cross)?;
         experiment
             .check()
             .map_err(|(key, message)| BadInput::at(origin, text, key, message))?;

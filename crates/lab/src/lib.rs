@@ -8,6 +8,7 @@
 //! line or of how a document is shown.
 
 mod assemble;
+mod bottleneck;
 pub mod catalogue;
 mod digest;
 #[cfg(target_os = "linux")]
@@ -30,7 +31,7 @@ pub mod workload;
 pub use assemble::{RunContext, assemble, assemble_import};
 pub use digest::digest;
 pub use experiment::{Experiment, OwnLane, RegimeName, Workload};
-pub use outcome::{Cost, LaneEnd, LaneOutcome, WireCounts};
+pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, WireCounts};
 pub use plan::Plan;
 pub use playable::{Playable, Testbed};
 pub use resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve, suggest};

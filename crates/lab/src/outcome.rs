@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lagometer_stats::MessageRecord;
@@ -27,6 +28,48 @@ pub struct LaneOutcome {
     pub end: Option<LaneEnd>,
     /// What it cost, where it ran in real time.
     pub cost: Option<Cost>,
+    /// Who used its link, where others did or its queue has a discipline. Lanes
+    /// that share a link share this.
+    pub bottleneck: Option<Arc<BottleneckUse>>,
+}
+
+/// Who used a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BottleneckUse {
+    /// How long it was watched.
+    pub measured: Duration,
+    /// How long a step of [`PartyUse::waiting_bytes`] is.
+    pub step: Duration,
+    /// Up and down.
+    pub ways: [WayUse; 2],
+}
+
+/// Who used one direction of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WayUse {
+    /// Lanes, then other traffic, in their orders.
+    pub parties: Vec<PartyUse>,
+}
+
+/// What one party did in one direction while measuring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartyUse {
+    /// The lane's name or the other traffic's.
+    pub name: String,
+    /// Whether it has data to send in this direction.
+    pub contends: bool,
+    /// Packets that left the queue for the wire.
+    pub packets: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Packets dropped on the way in or from the queue.
+    pub dropped: u64,
+    /// Packets that were marked.
+    pub marked: u64,
+    /// Bytes that its receiver got, each once, where that is known.
+    pub goodput_bytes: Option<u64>,
+    /// Bytes it had waiting on average in each step.
+    pub waiting_bytes: Vec<u64>,
 }
 
 /// How a lane ended.

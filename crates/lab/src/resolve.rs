@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lagometer_link::{Profile, Regime};
+use lagometer_link::cross::Cross;
+use lagometer_link::{Direction, Profile, Regime};
 use thiserror::Error;
 
 use crate::experiment::{Experiment, OwnLane, RegimeName, Workload};
@@ -25,6 +26,8 @@ pub struct Resolved {
     pub regime: Regime,
     /// What is played.
     pub plan: Plan,
+    /// Other traffic on every link: the network's, then the experiment's.
+    pub cross: Vec<Cross>,
     /// The lanes that run in this testbed.
     pub lanes: Vec<RunnableLane>,
     /// The lanes that do not, and why.
@@ -78,6 +81,38 @@ pub enum ResolveError {
         /// The name.
         name: String,
     },
+    /// What the experiment or the network asks for is played in virtual time
+    /// alone.
+    #[error(
+        "{what} can be played in virtual time alone; leave out `--testbed {testbed}`, or name \
+         another network or experiment"
+    )]
+    OnlyInVirtualTime {
+        /// What is asked for.
+        what: String,
+        /// The testbed asked for.
+        testbed: &'static str,
+    },
+    /// Two kinds of other traffic have one name.
+    #[error(
+        "the network and the experiment both have other traffic called `{name}`; give the \
+         experiment's `[[cross]]` another `name`"
+    )]
+    SameCross {
+        /// The name.
+        name: String,
+    },
+    /// Other traffic would have no limit.
+    #[error(
+        "other traffic `{name}` sends as fast as it can, and the network has no `rate` {direction}: \
+         name a network that has one"
+    )]
+    NoBottleneck {
+        /// The other traffic's name.
+        name: String,
+        /// Where its data go.
+        direction: Direction,
+    },
     /// Every lane needs another testbed.
     #[error("no lane of this experiment can run here: {why}")]
     NothingToRun {
@@ -98,6 +133,8 @@ pub fn resolve(
     profile: Profile,
     testbed: Testbed,
 ) -> Result<Resolved, ResolveError> {
+    let cross = cross_of(&experiment, &profile)?;
+    check_testbed(&experiment, &profile, &cross, testbed)?;
     let Workload::PacedEcho(workload) = experiment.workload;
     let plan = Plan {
         workload,
@@ -157,8 +194,55 @@ pub fn resolve(
         profile,
         regime,
         plan,
+        cross,
         lanes,
         unrunnable,
+    })
+}
+
+impl Resolved {
+    /// Whether a link has more senders than one lane, or a queue with a
+    /// discipline.
+    #[must_use]
+    pub fn needs_stage(&self) -> bool {
+        self.experiment.shared || !self.cross.is_empty() || self.profile.has_managed_queue()
+    }
+}
+
+/// All other traffic: the network's, then the experiment's.
+fn cross_of(experiment: &Experiment, profile: &Profile) -> Result<Vec<Cross>, ResolveError> {
+    let cross = [profile.cross(), &experiment.cross].concat();
+    let mut names = BTreeSet::new();
+    for one in &cross {
+        let name = one.name().to_owned();
+        let direction = Direction::from(one.direction);
+        if one.is_tcp() && profile.rate_bits_per_second(direction).is_none() {
+            return Err(ResolveError::NoBottleneck { name, direction });
+        }
+        if !names.insert(name.clone()) {
+            return Err(ResolveError::SameCross { name });
+        }
+    }
+    Ok(cross)
+}
+
+/// Whether the testbed has what is asked for.
+fn check_testbed(
+    experiment: &Experiment,
+    profile: &Profile,
+    cross: &[Cross],
+    testbed: Testbed,
+) -> Result<(), ResolveError> {
+    let what = match cross.first() {
+        _ if testbed == Testbed::Sim => return Ok(()),
+        Some(cross) => format!("other traffic (`{}`)", cross.name()),
+        None if experiment.shared => "a link that lanes share".to_owned(),
+        None if profile.has_managed_queue() => "a queue with a discipline".to_owned(),
+        None => return Ok(()),
+    };
+    Err(ResolveError::OnlyInVirtualTime {
+        what,
+        testbed: testbed.name(),
     })
 }
 

@@ -12,14 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use lagometer_link::Link;
+use lagometer_link::{Link, SharedLink};
+use lagometer_transport::Spec;
 use lagometer_units::Time;
 
 use crate::outcome::LaneOutcome;
 use crate::plan::Plan;
 use crate::playable::Playable;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::sim::SimLane;
+use crate::sim::{SimLane, SimStage};
 
 /// Virtual time that a lane plays before another has its turn.
 const SLICE: Duration = Duration::from_secs(20);
@@ -104,28 +105,37 @@ struct BoardState {
     finished: Vec<(usize, usize, LaneRun)>,
 }
 
-/// One lane of one seed.
+/// One lane of one seed, or all lanes that share a link.
 struct Job {
     seed_index: usize,
+    /// The first of its lanes.
     lane_index: usize,
-    lane: Box<SimLane>,
+    play: Play,
+}
+
+enum Play {
+    /// A lane with a link of its own.
+    Lane(Box<SimLane>),
+    /// One or several lanes and whoever else is on their link.
+    Stage(Box<SimStage>),
 }
 
 impl Board<'_> {
     fn work(&self, progress: &(dyn Fn(Duration) + Sync), stop: &AtomicBool) {
         while let Some(mut job) = self.take(stop) {
-            let before = job.lane.now();
-            let played = catch_unwind(AssertUnwindSafe(|| job.lane.run_until(before + SLICE)));
-            progress(job.lane.now().since(before));
+            let before = job.play.now();
+            let played = catch_unwind(AssertUnwindSafe(|| job.play.run_until(before + SLICE)));
+            progress(job.play.now().since(before) * job.play.lanes());
             match played {
                 Ok(false) => self.put_back(job),
                 Ok(true) => {
-                    let run = LaneRun::Played(job.lane.outcome());
-                    self.finish(job.seed_index, job.lane_index, run);
+                    let runs = job.play.outcomes().into_iter().map(LaneRun::Played);
+                    self.finish(job.seed_index, job.lane_index, runs.collect());
                 }
                 Err(panic) => {
                     let why = panic_message(&*panic);
-                    self.finish(job.seed_index, job.lane_index, LaneRun::Panicked(why));
+                    let runs = (0..job.play.lanes()).map(|_| LaneRun::Panicked(why.clone()));
+                    self.finish(job.seed_index, job.lane_index, runs.collect());
                 }
             }
         }
@@ -136,7 +146,7 @@ impl Board<'_> {
     fn take(&self, stop: &AtomicBool) -> Option<Job> {
         let mut state = self.lock();
         loop {
-            let all_heard = state.slices >= self.resolved.lanes.len();
+            let all_heard = state.slices >= self.jobs_of_a_seed();
             if all_heard && stop.load(Ordering::Relaxed) {
                 return None;
             }
@@ -165,51 +175,64 @@ impl Board<'_> {
         }
     }
 
+    fn jobs_of_a_seed(&self) -> usize {
+        if self.resolved.experiment.shared {
+            1
+        } else {
+            self.resolved.lanes.len()
+        }
+    }
+
     /// Queues every lane of a seed, ready to play.
     fn start_seed(&self, state: &mut BoardState, seed_index: usize, seed: u64) {
-        for (lane_index, lane) in self.resolved.lanes.iter().enumerate() {
-            match catch_unwind(AssertUnwindSafe(|| self.start_lane(lane, seed))) {
-                Ok(lane) => {
+        let lanes = &self.resolved.lanes;
+        let together = lanes.len() / self.jobs_of_a_seed().max(1);
+        for (group, lanes) in lanes.chunks(together.max(1)).enumerate() {
+            let lane_index = group * together;
+            match catch_unwind(AssertUnwindSafe(|| self.start(lanes, seed))) {
+                Ok(play) => {
                     state.queue.push_back(Job {
                         seed_index,
                         lane_index,
-                        lane: Box::new(lane),
+                        play,
                     });
                 }
                 Err(panic) => {
                     let why = panic_message(&*panic);
-                    state
-                        .finished
-                        .push((seed_index, lane_index, LaneRun::Panicked(why)));
+                    state.finished.extend(
+                        (lane_index..)
+                            .zip(lanes)
+                            .map(|(index, _)| (seed_index, index, LaneRun::Panicked(why.clone()))),
+                    );
                 }
             }
         }
     }
 
-    /// Panics for a lane that has no place in virtual time, which resolving
-    /// for this testbed leaves out.
-    fn start_lane(&self, lane: &RunnableLane, seed: u64) -> SimLane {
-        let plan = Plan {
+    /// The lanes on one link.
+    fn start(&self, lanes: &[RunnableLane], seed: u64) -> Play {
+        let plan = |lane: &RunnableLane| Plan {
             seed,
             workload: lane.workload,
             ..self.resolved.plan.clone()
         };
-        let link = Link::new(
-            &self.resolved.profile,
-            seed,
-            self.resolved.regime,
-            plan.measuring_starts(),
-        );
-        match &lane.transport {
-            Playable::Virtual(spec) => SimLane::new(&plan, spec, link),
-            #[cfg(target_os = "linux")]
-            Playable::Sockets(spec) => {
-                panic!(
-                    "{} runs over sockets, not in virtual time",
-                    spec.transport()
-                )
-            }
+        let starts = self.resolved.plan.measuring_starts();
+        let (profile, regime) = (&self.resolved.profile, self.resolved.regime);
+        if let ([lane], false) = (lanes, self.resolved.needs_stage()) {
+            let link = Link::new(profile, seed, regime, starts);
+            return Play::Lane(Box::new(SimLane::new(&plan(lane), spec_of(lane), link)));
         }
+        let on_stage = lanes.iter().map(|lane| {
+            let sim = SimLane::on_stage(&plan(lane), spec_of(lane));
+            (lane.name.clone(), sim)
+        });
+        let link = SharedLink::new(profile, seed, regime, starts);
+        let plan = Plan {
+            seed,
+            ..self.resolved.plan.clone()
+        };
+        let stage = SimStage::new(&plan, on_stage.collect(), &self.resolved.cross, link);
+        Play::Stage(Box::new(stage))
     }
 
     fn put_back(&self, job: Job) {
@@ -220,10 +243,12 @@ impl Board<'_> {
         self.changed.notify_all();
     }
 
-    fn finish(&self, seed_index: usize, lane_index: usize, run: LaneRun) {
+    fn finish(&self, seed_index: usize, lane_index: usize, runs: Vec<LaneRun>) {
         let mut state = self.lock();
         state.playing -= 1;
-        state.finished.push((seed_index, lane_index, run));
+        let runs = (lane_index..).zip(runs);
+        let runs = runs.map(|(lane_index, run)| (seed_index, lane_index, run));
+        state.finished.extend(runs);
         drop(state);
         self.changed.notify_all();
     }
@@ -243,13 +268,13 @@ impl Board<'_> {
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut runs = state.finished;
-        runs.extend(state.queue.into_iter().map(|job| {
-            (
-                job.seed_index,
-                job.lane_index,
-                LaneRun::Cut(job.lane.outcome(), job.lane.now()),
-            )
-        }));
+        for mut job in state.queue {
+            let now = job.play.now();
+            let cut = (job.lane_index..).zip(job.play.outcomes());
+            runs.extend(cut.map(|(lane_index, outcome)| {
+                (job.seed_index, lane_index, LaneRun::Cut(outcome, now))
+            }));
+        }
         runs.sort_by_key(|&(seed_index, lane_index, _)| (seed_index, lane_index));
         let mut results: Vec<SeedRun> = self.options.seeds[..state.next_seed]
             .iter()
@@ -262,6 +287,51 @@ impl Board<'_> {
             results[seed_index].lanes.push(run);
         }
         results
+    }
+}
+
+impl Play {
+    fn run_until(&mut self, limit: Time) -> bool {
+        match self {
+            Self::Lane(lane) => lane.run_until(limit),
+            Self::Stage(stage) => stage.run_until(limit),
+        }
+    }
+
+    fn now(&self) -> Time {
+        match self {
+            Self::Lane(lane) => lane.now(),
+            Self::Stage(stage) => stage.now(),
+        }
+    }
+
+    fn lanes(&self) -> u32 {
+        match self {
+            Self::Lane(_) => 1,
+            Self::Stage(stage) => stage.lanes(),
+        }
+    }
+
+    fn outcomes(&mut self) -> Vec<LaneOutcome> {
+        match self {
+            Self::Lane(lane) => vec![lane.outcome()],
+            Self::Stage(stage) => stage.outcomes(),
+        }
+    }
+}
+
+/// The lane's endpoints. Panics for a lane that has no place in virtual time,
+/// which resolving for this testbed leaves out.
+fn spec_of(lane: &RunnableLane) -> &Spec {
+    match &lane.transport {
+        Playable::Virtual(spec) => spec,
+        #[cfg(target_os = "linux")]
+        Playable::Sockets(spec) => {
+            panic!(
+                "{} runs over sockets, not in virtual time",
+                spec.transport()
+            )
+        }
     }
 }
 

@@ -143,6 +143,7 @@ impl From<SavedOutcome> for LaneOutcome {
     fn from(saved: SavedOutcome) -> Self {
         let dropped = saved.dropped.into_iter();
         Self {
+            bottleneck: None,
             records: saved.records.into_iter().map(load_record).collect(),
             wire: WireCounts {
                 up_packets: saved.up_packets,
@@ -225,6 +226,7 @@ mod tests {
 
     fn outcome(end: Option<LaneEnd>) -> LaneOutcome {
         LaneOutcome {
+            bottleneck: None,
             records: vec![
                 MessageRecord::due(Time::from_millis(50)),
                 MessageRecord {

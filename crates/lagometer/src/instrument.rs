@@ -33,6 +33,7 @@ pub(crate) fn document(
         experiment: asked,
         impairments: None,
         lanes: Vec::new(),
+        bottlenecks: Vec::new(),
         echo: None,
         sweep: None,
         audit: None,

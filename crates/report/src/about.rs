@@ -224,6 +224,7 @@ mod tests {
                 figures(&[], &[]).into_lane("kcp", "kcp"),
                 figures(&[], &[]).into_lane("it's own", "enet"),
             ],
+            bottlenecks: Vec::new(),
             echo: None,
             sweep: None,
             audit: None,

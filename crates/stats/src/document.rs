@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 mod audit;
+mod bottleneck;
 mod bulk;
 mod echo;
 mod impairments;
@@ -24,6 +25,7 @@ mod upgrade;
 mod world;
 
 pub use audit::{Audit, AuditFigures, AuditSpread, LaneAudit, WayAudit};
+pub use bottleneck::{Bottleneck, BottleneckSender, BottleneckWay};
 pub use bulk::{Bulk, BulkSample};
 pub use echo::{Echo, EchoCounts};
 pub use impairments::{DirectionImpairments, Disturbance, Impairments};
@@ -80,6 +82,9 @@ pub struct Document {
     pub impairments: Option<Impairments>,
     /// The transports under test, in the order asked for.
     pub lanes: Vec<Lane>,
+    /// The links that had several senders, or a queue with a discipline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bottlenecks: Vec<Bottleneck>,
     /// What `echo` found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<Echo>,

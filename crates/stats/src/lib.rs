@@ -14,6 +14,7 @@ mod difference;
 mod distribution;
 mod document;
 mod episodes;
+mod fairness;
 mod figures;
 mod head_of_line;
 pub mod import_2015;
@@ -35,6 +36,7 @@ pub use document::*;
 pub use episodes::{
     Disturbed, FIXED_THRESHOLD, JOINED_WITHIN, LEAST_THRESHOLD, adaptive_threshold, episodes,
 };
+pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures};
 pub use metric::{Metric, Statistic, Unit, UnknownMetric};
 pub use quantiles::{Place, nearest_rank, place};

@@ -73,6 +73,7 @@ pub(super) fn outcome(played: Played, audit: &LaneAudit, began: Time, plan: &Pla
         .map(|start| client.ended_at.since(start))
         .unwrap_or_default();
     let outcome = LaneOutcome {
+        bottleneck: None,
         records,
         wire: wire(audit),
         echoes_sent: server.echo.echoes_sent(),

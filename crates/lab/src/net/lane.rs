@@ -166,6 +166,7 @@ pub(super) fn outcome(
         .unwrap_or_default();
     let outline = &notes.outline;
     let outcome = LaneOutcome {
+        bottleneck: None,
         records,
         wire: wire(lane, &client, outline, remote),
         echoes_sent: outline.echoes_sent,

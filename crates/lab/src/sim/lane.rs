@@ -21,7 +21,7 @@ pub struct SimLane {
     plan: Plan,
     carrier: Carrier,
     reliable: bool,
-    link: Link,
+    path: Path,
     in_flight: InFlight<()>,
     client: Host,
     server: Host,
@@ -34,6 +34,14 @@ pub struct SimLane {
     end: Option<LaneEnd>,
 }
 
+/// What a lane's packets are put on.
+enum Path {
+    /// A link of its own.
+    Link(Box<Link>),
+    /// Whatever the stage has: what was sent and not yet taken out.
+    Stage(Vec<(Direction, Vec<u8>)>),
+}
+
 /// Events at one instant after which an endpoint counts as stuck.
 const EVENTS_AT_ONE_INSTANT: u32 = 100_000;
 
@@ -41,6 +49,16 @@ impl SimLane {
     /// A lane of `spec`'s endpoints over `link`; all start at [`Time::ZERO`].
     #[must_use]
     pub fn new(plan: &Plan, spec: &Spec, link: Link) -> Self {
+        Self::on(plan, spec, Path::Link(Box::new(link)))
+    }
+
+    /// A lane whose packets are carried by a [`SimStage`](super::SimStage).
+    #[must_use]
+    pub fn on_stage(plan: &Plan, spec: &Spec) -> Self {
+        Self::on(plan, spec, Path::Stage(Vec::new()))
+    }
+
+    fn on(plan: &Plan, spec: &Spec, path: Path) -> Self {
         let pair = spec.pair(plan.seed, Time::ZERO);
         let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
         let tick = plan.workload.tick.map(lagometer_units::Span::duration);
@@ -53,7 +71,7 @@ impl SimLane {
             now: Time::ZERO,
             carrier,
             reliable: spec.properties().reliable,
-            link,
+            path,
             in_flight: InFlight::default(),
             client: Host::new(pair.client, is_in_kernel, tick, Duration::ZERO),
             server: Host::new(pair.server, is_in_kernel, tick, server_phase),
@@ -84,13 +102,41 @@ impl SimLane {
                 }
                 break;
             }
-            self.advance_to(next);
-            self.deliver();
-            self.look_after(Direction::Up);
-            self.look_after(Direction::Down);
-            self.watch();
+            self.step(next);
         }
         self.end.is_some()
+    }
+
+    /// Does what is due at `now`, at which there must be something due.
+    pub(super) fn step(&mut self, now: Time) {
+        self.advance_to(now);
+        self.deliver();
+        self.look_after(Direction::Up);
+        self.look_after(Direction::Down);
+        self.watch();
+    }
+
+    /// Whether the lane has ended.
+    pub(super) const fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Takes out what was sent, on a stage.
+    pub(super) fn take_sent(&mut self) -> Vec<(Direction, Vec<u8>)> {
+        match &mut self.path {
+            Path::Link(_) => Vec::new(),
+            Path::Stage(sent) => std::mem::take(sent),
+        }
+    }
+
+    /// Whether its datagrams are whole IP packets.
+    pub(super) fn is_ip(&self) -> bool {
+        self.carrier == Carrier::Ip
+    }
+
+    /// What the headers in front of a datagram add to it on the wire, in bytes.
+    pub(super) fn header_bytes(&self) -> usize {
+        self.carrier.header_bytes() as usize
     }
 
     /// How far the lane has played.
@@ -105,6 +151,7 @@ impl SimLane {
         let mut misdeliveries = self.echo_client.misdeliveries();
         misdeliveries += self.echo_server.misdeliveries();
         LaneOutcome {
+            bottleneck: None,
             records: self.echo_client.records(self.echo_server.arrivals()),
             wire: self.wire.clone(),
             echoes_sent: self.echo_server.echoes_sent(),
@@ -121,13 +168,8 @@ impl SimLane {
         self.in_flight.len()
     }
 
-    /// The lane's own copy of the link, for its counters and its truth.
-    #[must_use]
-    pub fn link(&self) -> &Link {
-        &self.link
-    }
-
-    fn next_event(&self) -> Option<Time> {
+    /// When there is something to do next.
+    pub(super) fn next_event(&self) -> Option<Time> {
         [
             self.in_flight.next_arrival(),
             self.client.next_wake(self.echo_client.next_send()),
@@ -216,7 +258,7 @@ impl SimLane {
 
     /// Puts a datagram on the link.
     fn offer(&mut self, direction: Direction, datagram: Vec<u8>) {
-        let bytes = datagram.len() + self.carrier.header_bytes() as usize;
+        let bytes = datagram.len() + self.header_bytes();
         if self.is_measuring() {
             self.wire.bytes += bytes as u64;
             match direction {
@@ -224,7 +266,18 @@ impl SimLane {
                 Direction::Down => self.wire.down_packets += 1,
             }
         }
-        match self.link.offer(direction, self.now, bytes) {
+        match &mut self.path {
+            Path::Link(link) => {
+                let fate = link.offer(direction, self.now, bytes);
+                self.settle(direction, fate, datagram);
+            }
+            Path::Stage(sent) => sent.push((direction, datagram)),
+        }
+    }
+
+    /// Lets a datagram have its fate.
+    pub(super) fn settle(&mut self, direction: Direction, fate: Fate, datagram: Vec<u8>) {
+        match fate {
             Fate::Delivered { first, copy } => {
                 if let Some(copy) = copy {
                     let twin = datagram.clone();

@@ -1,11 +1,17 @@
 //! The testbed `sim`: endpoints and links in virtual time.
 //!
 //! A [`SimLane`] is a discrete-event loop over two endpoints, their
-//! applications and one lane's own copy of the link. It owns no clock: time
+//! applications and one lane's own copy of the link. A [`SimStage`] is the same
+//! over a link with others on it: other lanes, other traffic. It owns no clock: time
 //! jumps from event to event, so an hour of play takes seconds, and the same
 //! seed gives the same bytes on any machine.
 
+mod cross;
+mod ecn;
 mod host;
 mod lane;
+mod occupancy;
+mod stage;
 
 pub use lane::SimLane;
+pub use stage::SimStage;

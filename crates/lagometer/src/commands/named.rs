@@ -87,7 +87,7 @@ fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf>), Failure
 }
 
 /// A built-in network, or a file, relative to `folder` if there is one.
-pub(crate) fn find_network(asked: &str, folder: Option<&Path>) -> Result<Profile, Failure> {
+fn find_network(asked: &str, folder: Option<&Path>) -> Result<Profile, Failure> {
     if let Some(profile) = lagometer_link::catalogue::named(asked) {
         return Ok(profile);
     }
@@ -102,6 +102,19 @@ pub(crate) fn find_network(asked: &str, folder: Option<&Path>) -> Result<Profile
     }
     let path = folder.map_or_else(|| PathBuf::from(asked), |folder| folder.join(asked));
     Profile::load(&path).map_err(Failure::input)
+}
+
+/// A network as [`find_network`] finds it, for `what`, where there is no other
+/// traffic and a queue is first in, first out.
+pub(crate) fn find_plain_network(asked: &str, what: &str) -> Result<Profile, Failure> {
+    let profile = find_network(asked, None)?;
+    if profile.cross().is_empty() && !profile.has_managed_queue() {
+        return Ok(profile);
+    }
+    Err(Failure::Input(format!(
+        "the network `{asked}` has other traffic or a queue with a discipline, which {what} does \
+         not play: name another, or use `lagometer run` without `--testbed`"
+    )))
 }
 
 fn looks_like_a_file(asked: &str) -> bool {

@@ -8,7 +8,7 @@ use lagometer_emu::{Audit, LogSummary, Output, Settings, Shape, ShapeError, Shap
 use lagometer_guest::{SHARE, STOP};
 use lagometer_link::Regime;
 
-use super::named::find_network;
+use super::named::find_plain_network;
 use super::shape_in_guest::{PACKETS, shape_in_guest};
 use crate::cli::{GuestShapeArguments, ShapeArguments, ShapeTestbed};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Runs the command behind the link; its exit code is the program's.
 pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
     check_flags(arguments)?;
-    let profile = find_network(&arguments.network, None)?;
+    let profile = find_plain_network(&arguments.network, "`shape`")?;
     if arguments.testbed == ShapeTestbed::Kernel {
         return shape_in_guest(arguments);
     }
@@ -60,7 +60,7 @@ fn check_flags(arguments: &ShapeArguments) -> Result<(), Failure> {
 
 /// Runs the commands within a guest.
 pub(crate) fn shape_within(arguments: &GuestShapeArguments) -> Result<ExitCode, Failure> {
-    let profile = find_network(&arguments.network, None)?;
+    let profile = find_plain_network(&arguments.network, "`shape`")?;
     let folder = Path::new(SHARE);
     let is_logged = arguments.log || arguments.pcap.is_some();
     let shape = Shape {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use lagometer_units::Time;
 
 use super::{
-    Audit, AuditFigures, AuditSpread, BudgetResult, Cell, Decision, DirectionImpairments,
-    Disturbance, Document, Echo, EchoCounts, GatewayMetrics, Host, Impairments, LaneAudit, Noise,
-    NoiseFloor, NoiseQuantiles, Placement, PlacementTrial, Quantiles, SCHEMA, Sweep,
-    TransportProperties, Warning, WayAudit, Wire, World, WorldMoment, WorldPath, WorldProcess,
-    WorldTier, WorldWay,
+    Audit, AuditFigures, AuditSpread, Bottleneck, BottleneckSender, BottleneckWay, BudgetResult,
+    Cell, Decision, DirectionImpairments, Disturbance, Document, Echo, EchoCounts, GatewayMetrics,
+    Host, Impairments, LaneAudit, Noise, NoiseFloor, NoiseQuantiles, Placement, PlacementTrial,
+    Quantiles, SCHEMA, Sweep, TransportProperties, Warning, WayAudit, Wire, World, WorldMoment,
+    WorldPath, WorldProcess, WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -110,6 +110,7 @@ pub(crate) fn sample_document() -> Document {
             down: DirectionImpairments::default(),
         }),
         lanes,
+        bottlenecks: vec![sample_bottleneck()],
         echo: Some(sample_echo()),
         sweep: Some(sample_sweep()),
         audit: Some(sample_audit()),
@@ -296,5 +297,31 @@ fn sample_world() -> World {
             ..WorldMoment::default()
         }],
         ..World::default()
+    }
+}
+
+/// A download beside a lane.
+fn sample_bottleneck() -> Bottleneck {
+    let sender = |name: &str, kbit_per_s, goodput_kbit_per_s| BottleneckSender {
+        name: name.to_owned(),
+        contends: true,
+        packets: 100,
+        dropped: 3,
+        marked: 0,
+        kbit_per_s,
+        goodput_kbit_per_s,
+        waiting_bytes: vec![1500, 64_000, 0],
+    };
+    Bottleneck {
+        lanes: vec!["kcp".to_owned()],
+        up: BottleneckWay::default(),
+        down: BottleneckWay {
+            senders: vec![
+                sender("kcp", 80.0, None),
+                sender("film", 9_920.0, Some(9_600.0)),
+            ],
+            jain: Some(0.508),
+            step_s: 10.0,
+        },
     }
 }

@@ -11,7 +11,7 @@ use lagometer_world_lab::matrix::{Cell, Found, play_all};
 use super::{finish, with_players};
 
 use crate::cli::WorldArguments;
-use crate::commands::named::find_network;
+use crate::commands::named::find_plain_network;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{instrument, interrupt};
@@ -40,7 +40,7 @@ pub(super) fn cells(
     }
     let mut cells = Vec::new();
     for network in networks {
-        let profile = find_network(&network, None)?;
+        let profile = find_plain_network(&network, "`world`")?;
         for transport in transports(arguments) {
             cells.extend(scenarios.iter().map(|scenario| Cell {
                 scenario: Arc::clone(scenario),

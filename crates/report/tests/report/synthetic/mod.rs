@@ -238,6 +238,7 @@ pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document 
             .map(|rule| lane(rule, seconds, seeds))
             .collect(),
         impairments: Some(impairments),
+        bottlenecks: Vec::new(),
         echo: None,
         sweep: None,
         audit: None,

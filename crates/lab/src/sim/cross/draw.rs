@@ -1,0 +1,56 @@
+//! Draws for other traffic, one after the other from a seed.
+
+/// A generator (`SplitMix64`: Steele, Lea, Flood, "Fast Splittable Pseudorandom
+/// Number Generators", OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub(super) struct Draw(u64);
+
+/// The odd number nearest to 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Draw {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// An even draw strictly between 0 and 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        ((mix(self.0) >> 12) as f64 + 0.5) * (1.0 / (1_u64 << 52) as f64)
+    }
+
+    /// An exponential draw.
+    pub(super) fn exponential(&mut self, mean: f64) -> f64 {
+        -libm::log(self.unit()) * mean
+    }
+
+    /// A draw from Pareto's distribution with the shape 2: as many small as large
+    /// ones weigh.
+    pub(super) fn pareto(&mut self, mean: f64) -> f64 {
+        mean / 2.0 / self.unit().sqrt()
+    }
+}
+
+/// The finaliser of `SplitMix64`.
+pub(super) const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_have_the_means_asked_for() {
+        let mut draw = Draw::new(1);
+        let n = 200_000;
+        let mean = |sum: f64| sum / f64::from(n);
+        let exponential = mean((0..n).map(|_| draw.exponential(10.0)).sum());
+        assert!((exponential - 10.0).abs() < 0.2, "{exponential}");
+        // Its variance is infinite, so the mean converges slowly.
+        let pareto = mean((0..n).map(|_| draw.pareto(10.0)).sum());
+        assert!((pareto - 10.0).abs() < 0.8, "{pareto}");
+    }
+}

@@ -1,0 +1,349 @@
+//! TCP between two hosts beside the lane's: transfers of a given length or
+//! without an end.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use lagometer_link::Direction;
+use lagometer_link::cross::{Control, Cross};
+use lagometer_tcp::congestion::Algorithm;
+use lagometer_tcp::{Config, Connection, ConnectionId, EcnMode, Endpoint, Instant, State};
+use lagometer_units::Time;
+
+use super::draw::mix;
+use super::schedule::{Schedule, Turn};
+use super::{CrossPacket, Load};
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 1));
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 2));
+const PORT: u16 = 443;
+
+/// Bytes written or read at once.
+const PIECE: usize = 64 << 10;
+
+/// When a transfer whose connection was lost is tried again.
+const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// Two hosts and the transfers between them.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    client: Host,
+    server: Host,
+    /// Where the data go.
+    direction: Direction,
+    /// What each server's connection is still to send, in the order in which
+    /// they are accepted.
+    to_serve: u64,
+    received: u64,
+    piece: Box<[u8]>,
+}
+
+#[derive(Debug)]
+struct Host {
+    endpoint: Endpoint,
+    connections: Vec<Transfer>,
+}
+
+/// One end of a transfer.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    id: ConnectionId,
+    /// Bytes to be written; `None` where this end receives.
+    left: Option<u64>,
+    /// What the connection had not got acknowledged when it was last written to.
+    unacknowledged: usize,
+}
+
+impl Hosts {
+    pub(super) fn new(cross: &Cross, seed: u64) -> Self {
+        let config = Config {
+            congestion: match cross.control.unwrap_or_default() {
+                Control::Cubic => Algorithm::Cubic,
+                Control::Reno => Algorithm::Reno,
+                Control::Bbr => Algorithm::Bbr,
+            },
+            ecn: if cross.ecn == Some(true) {
+                EcnMode::Always
+            } else {
+                EcnMode::WhenAsked
+            },
+            ..Config::default()
+        };
+        let mut server = Endpoint::new(SERVER, config.clone(), mix(seed ^ 2));
+        server.listen(PORT, 64);
+        Self {
+            client: Host {
+                endpoint: Endpoint::new(CLIENT, config, mix(seed ^ 1)),
+                connections: Vec::new(),
+            },
+            server: Host {
+                endpoint: server,
+                connections: Vec::new(),
+            },
+            direction: cross.direction.into(),
+            to_serve: 0,
+            received: 0,
+            piece: vec![0; PIECE].into_boxed_slice(),
+        }
+    }
+
+    /// Opens `connections`, over each of which `bytes` are to go.
+    pub(super) fn open(&mut self, now: Time, connections: u32, bytes: u64) {
+        self.to_serve = bytes;
+        for _ in 0..connections {
+            let address = SocketAddr::new(SERVER, PORT);
+            let Ok(id) = self.client.endpoint.connect(instant(now), address) else {
+                return;
+            };
+            self.client.connections.push(Transfer {
+                id,
+                left: (self.direction == Direction::Up).then_some(bytes),
+                unacknowledged: 0,
+            });
+        }
+        self.serve(now);
+    }
+
+    /// Gives up all transfers at once, at both ends.
+    pub(super) fn abort(&mut self, now: Time) {
+        for host in [&mut self.client, &mut self.server] {
+            for transfer in std::mem::take(&mut host.connections) {
+                host.endpoint
+                    .with(transfer.id, |connection| connection.abort(instant(now)));
+                host.endpoint.forget(transfer.id);
+            }
+        }
+    }
+
+    /// Transfers that are not over, as the client sees them.
+    pub(super) fn open_transfers(&self) -> u32 {
+        self.client.connections.len() as u32
+    }
+
+    pub(super) const fn received_bytes(&self) -> u64 {
+        self.received
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let hosts = [&self.client, &self.server];
+        let deadlines = hosts
+            .iter()
+            .filter_map(|host| host.endpoint.next_deadline());
+        deadlines
+            .min()
+            .map(|deadline| Time::from_nanos(deadline.as_nanos()))
+    }
+
+    pub(super) fn handle_deadline(&mut self, now: Time) {
+        for host in [&mut self.client, &mut self.server] {
+            if host
+                .endpoint
+                .next_deadline()
+                .is_some_and(|deadline| deadline <= instant(now))
+            {
+                host.endpoint.handle_deadline(instant(now));
+            }
+        }
+        self.serve(now);
+    }
+
+    /// A packet that went in `direction` arrives.
+    pub(super) fn receive(&mut self, now: Time, direction: Direction, packet: &[u8]) {
+        let host = match direction {
+            Direction::Up => &mut self.server,
+            Direction::Down => &mut self.client,
+        };
+        // What is damaged is no packet, and sent again.
+        let _ = host.endpoint.receive(instant(now), packet);
+        if direction == Direction::Up {
+            while let Some(id) = self.server.endpoint.accept(PORT) {
+                self.server.connections.push(Transfer {
+                    id,
+                    left: (self.direction == Direction::Down).then_some(self.to_serve),
+                    unacknowledged: 0,
+                });
+            }
+        }
+        self.serve(now);
+    }
+
+    pub(super) fn poll(&mut self) -> Option<CrossPacket> {
+        let (direction, packet) = match self.client.endpoint.poll_transmit() {
+            Some(packet) => (Direction::Up, packet),
+            None => (Direction::Down, self.server.endpoint.poll_transmit()?),
+        };
+        Some(CrossPacket {
+            direction,
+            flow: client_port(direction, &packet),
+            load: Load::Ip(packet),
+        })
+    }
+
+    /// Writes and reads what there is room for and what there is.
+    fn serve(&mut self, now: Time) {
+        for host in [&mut self.client, &mut self.server] {
+            let endpoint = &mut host.endpoint;
+            let (received, piece) = (&mut self.received, &mut self.piece);
+            host.connections.retain_mut(|transfer| {
+                if transfer.left.is_some() {
+                    transfer.write(endpoint, now, piece);
+                } else {
+                    *received += transfer.read(endpoint, now, piece);
+                }
+                !transfer.is_over(endpoint, now)
+            });
+        }
+    }
+}
+
+impl Transfer {
+    fn write(&mut self, endpoint: &mut Endpoint, now: Time, piece: &[u8]) {
+        let Some(connection) = endpoint.get(self.id) else {
+            return;
+        };
+        // The buffer has room again only where something was acknowledged.
+        let unacknowledged = connection.unacknowledged();
+        let is_stuck = unacknowledged > 0 && unacknowledged == self.unacknowledged;
+        if self.left == Some(0) || is_stuck || !connection.state().can_write() {
+            return;
+        }
+        let left = &mut self.left;
+        endpoint.with(self.id, |connection| {
+            while let Some(bytes) = left.filter(|&bytes| bytes > 0) {
+                let most = piece
+                    .len()
+                    .min(usize::try_from(bytes).unwrap_or(usize::MAX));
+                let written = connection.write(instant(now), &piece[..most]);
+                if written == 0 {
+                    return;
+                }
+                *left = Some(bytes - written as u64);
+            }
+            connection.finish(instant(now));
+        });
+        self.unacknowledged = endpoint.get(self.id).map_or(0, Connection::unacknowledged);
+    }
+
+    /// Reads all there is and says how much that was.
+    fn read(&self, endpoint: &mut Endpoint, now: Time, piece: &mut [u8]) -> u64 {
+        let has_some = endpoint
+            .get(self.id)
+            .is_some_and(|connection| connection.readable() > 0);
+        if !has_some {
+            return 0;
+        }
+        let mut sum = 0;
+        endpoint.with(self.id, |connection| {
+            loop {
+                let length = connection.read(instant(now), piece);
+                if length == 0 {
+                    break;
+                }
+                sum += length as u64;
+            }
+        });
+        sum
+    }
+
+    /// Whether nothing more will come of it; the connection then ends by itself.
+    fn is_over(&self, endpoint: &mut Endpoint, now: Time) -> bool {
+        let Some(connection) = endpoint.get(self.id) else {
+            return true;
+        };
+        if connection.state() == State::Closed {
+            endpoint.forget(self.id);
+            return true;
+        }
+        let is_received = self.left.is_none() && connection.is_finished();
+        let is_sent = self.left == Some(0) && connection.state() == State::FinWait2;
+        if is_received || is_sent {
+            endpoint.with(self.id, |connection| connection.close(instant(now)));
+        }
+        is_received || is_sent
+    }
+}
+
+/// Transfers that always have more to send, while their schedule is on.
+#[derive(Debug)]
+pub(super) struct Transfers {
+    hosts: Hosts,
+    flows: u32,
+    schedule: Schedule,
+    tried_again: Option<Time>,
+}
+
+impl Transfers {
+    pub(super) fn bulk(cross: &Cross, seed: u64, schedule: Schedule) -> Self {
+        Self {
+            hosts: Hosts::new(cross, seed),
+            flows: cross.flows(),
+            schedule,
+            tried_again: None,
+        }
+    }
+
+    pub(super) fn next_wake(&self) -> Option<Time> {
+        [
+            self.hosts.next_deadline(),
+            self.schedule.next_turn(),
+            self.tried_again,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    pub(super) fn wake(&mut self, now: Time) {
+        while let Some(turn) = self.schedule.turn(now) {
+            match turn {
+                Turn::On => self.hosts.open(now, self.flows, u64::MAX),
+                Turn::Off => self.hosts.abort(now),
+            }
+            self.tried_again = None;
+        }
+        self.hosts.handle_deadline(now);
+        if self.tried_again.is_some_and(|at| at <= now) {
+            self.tried_again = None;
+            let lost = self.flows.saturating_sub(self.hosts.open_transfers());
+            self.hosts.open(now, lost, u64::MAX);
+        }
+        self.note_lost(now);
+    }
+
+    pub(super) fn receive(&mut self, now: Time, direction: Direction, packet: &[u8]) {
+        self.hosts.receive(now, direction, packet);
+        self.note_lost(now);
+    }
+
+    pub(super) fn poll(&mut self) -> Option<CrossPacket> {
+        self.hosts.poll()
+    }
+
+    pub(super) const fn received_bytes(&self) -> u64 {
+        self.hosts.received_bytes()
+    }
+
+    /// A transfer without an end whose connection was lost is tried again.
+    fn note_lost(&mut self, now: Time) {
+        let is_short = self.schedule.is_on() && self.hosts.open_transfers() < self.flows;
+        if is_short && self.tried_again.is_none() {
+            self.tried_again = Some(now + TRIED_AGAIN_AFTER);
+        }
+    }
+}
+
+/// The port of the client of a packet, which tells flows apart.
+fn client_port(direction: Direction, packet: &[u8]) -> u32 {
+    // Behind an IPv4 header without options the source's port comes first.
+    let at = match direction {
+        Direction::Up => 20,
+        Direction::Down => 22,
+    };
+    let port = packet.get(at..at + 2).unwrap_or(&[0, 0]);
+    u32::from(u16::from_be_bytes([port[0], port[1]]))
+}
+
+/// The instant on the engine's clock.
+const fn instant(time: Time) -> Instant {
+    Instant::from_nanos(time.as_nanos())
+}

@@ -1,0 +1,292 @@
+//! Links with others on them: other traffic, lanes that share, queues with a
+//! discipline.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use lagometer_lab::sim::{SimLane, SimStage};
+use lagometer_lab::{
+    Experiment, Plan, ResolveError, Resolved, RunContext, RunOptions, Testbed, assemble, digest,
+    play, resolve,
+};
+use lagometer_link::{Link, Profile, Regime, SharedLink};
+use lagometer_stats::{Bottleneck, BottleneckSender, Document, Host};
+use lagometer_transport::Spec;
+use lagometer_units::Time;
+
+/// 2 Mbit/s each way behind 20 ms, and what else is said.
+fn profile(rest: &str) -> Profile {
+    let text = format!("summary = \"t\"\n[both]\ndelay = \"20 ms\"\nrate = \"2 Mbit/s\"\n{rest}");
+    Profile::from_text("t.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn experiment(rest: &str) -> Experiment {
+    let text = format!(
+        "name = \"t\"\nsummary = \"t\"\nnetwork = \"t\"\nfor = \"10 s\"\ngrace = \"5 s\"\n{rest}\n\
+         [workload.paced-echo]\nsize = \"200 B\"\ninterval = \"50 ms\"\n"
+    );
+    Experiment::parse("t.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn resolved(experiment: Experiment, profile: Profile) -> Resolved {
+    resolve(experiment, "t".to_owned(), profile, Testbed::Sim)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn document(resolved: &Resolved, seeds: &[u64], threads: usize) -> Document {
+    let options = RunOptions {
+        seeds: seeds.to_vec(),
+        threads,
+    };
+    let runs = play(resolved, &options, &|_| {}, &AtomicBool::new(false));
+    let context = RunContext {
+        started: SystemTime::UNIX_EPOCH,
+        wall: Duration::ZERO,
+        host: Host::default(),
+        testbed: Some("sim"),
+        audit: None,
+    };
+    assemble(resolved, &options.seeds, runs, context)
+}
+
+fn found(rest: &str, network: &str) -> Document {
+    document(&resolved(experiment(rest), profile(network)), &[1], 1)
+}
+
+fn sender<'a>(document: &'a Document, link: usize, name: &str) -> &'a BottleneckSender {
+    let Bottleneck { up, down, .. } = &document.bottlenecks[link];
+    let senders = down.senders.iter().chain(&up.senders);
+    senders
+        .filter(|sender| sender.contends)
+        .find(|sender| sender.name == name)
+        .unwrap()
+}
+
+const BULK: &str = "queue = \"200 ms\"\n[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\n";
+
+/// The named networks, with what 10 s of them find.
+const GOLDEN: &[(&str, &str)] = &[
+    ("home-film", "dfe4175989d00721"),
+    ("home-film-fq", "addedbc85eed92bf"),
+    ("home-upload", "bba99ee7e7a4c582"),
+];
+
+#[test]
+fn a_seed_finds_on_a_shared_link_what_it_always_found_whatever_the_threads() {
+    let digests: Vec<_> = GOLDEN
+        .iter()
+        .map(|&(network, _)| {
+            let profile = lagometer_link::catalogue::named(network).unwrap();
+            let experiment = experiment("lanes = [\"udp\", \"kcp\", \"tcp-bbr\"]");
+            let resolved = resolved(experiment, profile);
+            let one = digest(&document(&resolved, &[1, 2], 1));
+            assert_eq!(one, digest(&document(&resolved, &[1, 2], 3)), "{network}");
+            (network, one)
+        })
+        .collect();
+    for (&(network, golden), (_, digest)) in GOLDEN.iter().zip(&digests) {
+        assert_eq!(golden, digest, "{network}; all that was found: {digests:?}");
+    }
+}
+
+#[test]
+fn alone_on_a_stage_a_lane_finds_what_it_finds_alone() {
+    let network = lagometer_link::catalogue::named("busy-wifi").unwrap();
+    for name in ["udp", "kcp", "tcp-cubic", "quic"] {
+        let plan = Plan {
+            grace: Duration::from_secs(3),
+            ..resolved(experiment("lanes = [\"udp\"]"), network.clone()).plan
+        };
+        let spec = Spec::preset(name).unwrap();
+        let starts = plan.measuring_starts();
+        let link = Link::new(&network, 1, Regime::Time, starts);
+        let mut alone = SimLane::new(&plan, &spec, link);
+        alone.run_until(Time::MAX);
+        let stage = || {
+            let link = SharedLink::new(&network, 1, Regime::Time, starts);
+            let lane = SimLane::on_stage(&plan, &spec);
+            SimStage::new(&plan, vec![(name.to_owned(), lane)], &[], link)
+        };
+        let mut at_once = stage();
+        assert!(at_once.run_until(Time::MAX));
+        let on_stage = at_once.outcomes().remove(0);
+        assert_eq!(on_stage.records, alone.outcome().records, "{name}");
+        assert_eq!(on_stage.wire, alone.outcome().wire, "{name}");
+        let mut sliced = stage();
+        let mut until = Time::ZERO;
+        while !sliced.run_until(until) {
+            until += Duration::from_millis(317);
+        }
+        assert_eq!(
+            sliced.outcomes().remove(0).records,
+            on_stage.records,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_download_fills_the_bottleneck_and_delays_the_game_by_its_queue() {
+    let alone = found("lanes = [\"udp\"]", "queue = \"200 ms\"\n");
+    let beside = found("lanes = [\"udp\"]", BULK);
+    assert!(alone.bottlenecks.is_empty());
+    let bulk = sender(&beside, 0, "bulk");
+    assert!((1_700.0..1_960.0).contains(&bulk.kbit_per_s), "{bulk:?}");
+    let goodput = bulk.goodput_kbit_per_s.unwrap();
+    assert!(
+        (0.8..0.97).contains(&(goodput / bulk.kbit_per_s)),
+        "{bulk:?}"
+    );
+    let p50 = |document: &Document| document.lanes[0].rtt_ms.p50.unwrap();
+    let grown = p50(&beside) - p50(&alone);
+    assert!((50.0..210.0).contains(&grown), "{grown}");
+    let waited: u64 = bulk.waiting_bytes.iter().sum::<u64>() / bulk.waiting_bytes.len() as u64;
+    // 200 ms at 2 Mbit/s are 50 kB.
+    assert!((10_000..50_000).contains(&waited), "{waited}");
+}
+
+#[test]
+fn fair_queues_keep_the_download_from_delaying_the_game() {
+    for discipline in ["fq-codel", "cake"] {
+        let network = BULK.replace(
+            "\"200 ms\"",
+            &format!("{{ discipline = \"{discipline}\" }}"),
+        );
+        let document = found("lanes = [\"udp\"]", &network);
+        let p99 = document.lanes[0].rtt_ms.p99.unwrap();
+        // 40 ms, and a packet of 1500 bytes before it.
+        assert!(p99 < 40.0 + 3.0 * 6.0, "{discipline}: {p99}");
+        let bulk = sender(&document, 0, "bulk");
+        assert!(bulk.kbit_per_s > 1_500.0, "{discipline}: {bulk:?}");
+    }
+}
+
+#[test]
+fn marks_reach_the_tcp_that_asked_for_them() {
+    let managed = "queue = { discipline = \"codel\", ecn = true }\n[[cross]]\nkind = \"bulk\"\n\
+                   direction = \"down\"\necn = ";
+    let marked = found("lanes = [\"udp\"]", &format!("{managed}true\n"));
+    let bulk = sender(&marked, 0, "bulk");
+    assert!(bulk.marked > 0 && bulk.dropped == 0, "{bulk:?}");
+    assert!(bulk.kbit_per_s > 1_500.0, "{bulk:?}");
+    let deaf = found("lanes = [\"udp\"]", &format!("{managed}false\n"));
+    let bulk = sender(&deaf, 0, "bulk");
+    assert!(bulk.marked == 0 && bulk.dropped > 0, "{bulk:?}");
+}
+
+#[test]
+fn each_lane_has_a_copy_of_the_traffic_and_lanes_that_share_meet_each_other() {
+    let lanes = "lanes = [\"udp\", \"kcp\"]";
+    let apart = found(lanes, BULK);
+    assert_eq!(apart.bottlenecks.len(), 2);
+    // What a lane meets does not depend on which lanes there are.
+    let alone = found("lanes = [\"udp\"]", BULK);
+    assert_eq!(apart.lanes[0], alone.lanes[0]);
+    assert_eq!(apart.bottlenecks[0], alone.bottlenecks[0]);
+    let shared = found(&format!("shared = true\n{lanes}"), BULK);
+    assert_eq!(shared.bottlenecks.len(), 1);
+    assert_eq!(shared.bottlenecks[0].lanes, ["udp", "kcp"]);
+    let down = &shared.bottlenecks[0].down;
+    let names: Vec<_> = down.senders.iter().map(|sender| &*sender.name).collect();
+    assert_eq!(names, ["udp", "kcp", "bulk"]);
+    assert!(down.jain.is_some_and(|jain| jain < 0.5), "{:?}", down.jain);
+    assert!(shared.lanes.iter().all(|lane| lane.failure.is_none()));
+}
+
+#[test]
+fn constant_traffic_has_its_rate_while_its_schedule_is_on() {
+    let network = "queue = \"200 ms\"\n[[cross]]\nkind = \"constant\"\ndirection = \"up\"\n\
+                   rate = \"800 kbit/s\"\nwhen = [{ at = \"2 s\", for = \"5 s\" }]\n";
+    let document = found("lanes = [\"udp\"]", network);
+    let constant = sender(&document, 0, "constant");
+    // Half of the ten seconds.
+    assert!((constant.kbit_per_s - 400.0).abs() < 4.0, "{constant:?}");
+    assert!((constant.goodput_kbit_per_s.unwrap() - 400.0).abs() < 4.0);
+}
+
+#[test]
+fn a_call_that_adapts_by_delay_leaves_the_queue_short_and_one_by_loss_fills_it() {
+    let wait = |adapts: &str| {
+        let network = format!(
+            "queue = \"400 ms\"\n[[cross]]\nkind = \"call\"\ndirection = \"down\"\n\
+             rate = \"6 Mbit/s\"\nadapts = \"{adapts}\"\n"
+        );
+        let mut experiment = experiment("lanes = [\"udp\"]");
+        experiment.duration = "90 s".parse().unwrap();
+        let document = document(&resolved(experiment, profile(&network)), &[1], 1);
+        let call = sender(&document, 0, "call");
+        assert!(
+            (500.0..2_000.0).contains(&call.kbit_per_s),
+            "{adapts}: {call:?}"
+        );
+        call.waiting_bytes.iter().max().copied().unwrap()
+    };
+    let (delay, loss) = (wait("delay"), wait("loss"));
+    // 100 kB at most.
+    assert!(loss > 60_000, "{loss}");
+    assert!(delay < 50_000, "{delay}");
+}
+
+#[test]
+fn pages_come_in_bursts() {
+    let network = "queue = \"200 ms\"\n[[cross]]\nkind = \"web\"\ndirection = \"down\"\n\
+                   size = \"100 KB\"\npause = \"1 s\"\n";
+    let mut experiment = experiment("lanes = [\"udp\"]");
+    experiment.duration = "60 s".parse().unwrap();
+    let document = document(&resolved(experiment, profile(network)), &[1], 1);
+    let web = sender(&document, 0, "web");
+    assert!((150.0..1_500.0).contains(&web.kbit_per_s), "{web:?}");
+    let idle = web
+        .waiting_bytes
+        .iter()
+        .filter(|&&bytes| bytes == 0)
+        .count();
+    assert!(idle > 30 && idle < web.waiting_bytes.len() - 10, "{web:?}");
+}
+
+#[test]
+fn what_cannot_be_played_is_refused_in_one_line() {
+    let lanes = "lanes = [\"udp\"]";
+    let in_testbed = |experiment, profile, testbed| {
+        resolve(experiment, "t".to_owned(), profile, testbed).unwrap_err()
+    };
+    for (experiment, profile) in [
+        (experiment(lanes), profile(BULK)),
+        (experiment(&format!("shared = true\n{lanes}")), profile("")),
+        (
+            experiment(lanes),
+            profile("queue = { discipline = \"codel\" }"),
+        ),
+    ] {
+        for testbed in [Testbed::Emu, Testbed::Relay, Testbed::Kernel, Testbed::Net] {
+            let error = in_testbed(experiment.clone(), profile.clone(), testbed);
+            assert!(
+                matches!(error, ResolveError::OnlyInVirtualTime { .. }),
+                "{error}"
+            );
+            assert!(!error.to_string().contains('\n'));
+        }
+    }
+    let cross = "[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\n";
+    let text = format!(
+        "name = \"t\"\nsummary = \"t\"\nnetwork = \"t\"\n{lanes}\n[workload.paced-echo]\n\
+         size = \"200 B\"\ninterval = \"50 ms\"\n{cross}"
+    );
+    let asked = Experiment::parse("t.toml", &text).unwrap();
+    let same = in_testbed(asked.clone(), profile(BULK), Testbed::Sim);
+    assert_eq!(
+        same,
+        ResolveError::SameCross {
+            name: "bulk".to_owned()
+        }
+    );
+    let endless = Profile::from_text("t.toml", "summary = \"t\"\n").unwrap();
+    let error = in_testbed(asked, endless, Testbed::Sim);
+    assert!(
+        matches!(error, ResolveError::NoBottleneck { .. }),
+        "{error}"
+    );
+    let error = Experiment::parse("t.toml", &format!("{text}size = \"1 KB\"\n")).unwrap_err();
+    assert_eq!(error.line, 11, "{error}");
+    assert!(error.message.contains("has no `size`"), "{error}");
+}
