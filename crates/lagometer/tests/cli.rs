@@ -81,13 +81,46 @@ fn the_document_fits_the_schema() {
     )
     .unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    let document = document(&["--lanes", "udp,kcp,tcp-cubic,quic"]);
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(&document)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    for network in ["busy-wifi", "home-film"] {
+        let lanes = ["--lanes", "udp,kcp,tcp-cubic,quic", "--network", network];
+        let errors: Vec<String> = validator
+            .iter_errors(&document(&lanes))
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{network}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_download_beside_the_game_is_in_the_table_and_drawn_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = lagometer()
+        .current_dir(folder.path())
+        .args(["run", "--for", "10s", "--seeds", "1", "--lanes", "udp,kcp"])
+        .args(["--network", "home-film", "--html", "page.html"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(table.matches(" film ").count(), 2, "{table}");
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("The queue, and who filled it"));
+    assert!(page.matches("<svg class=\"queue\"").count() >= 2);
+}
+
+#[test]
+fn a_network_with_other_traffic_is_refused_where_it_cannot_be_played() {
+    for arguments in [
+        &["shape", "home-film", "--", "true"][..],
+        &["world", "--network", "home-film-fq", "--players", "2"],
+    ] {
+        let output = lagometer().args(arguments).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
+        assert!(said.contains("other traffic"), "{arguments:?}: {said}");
+    }
 }
 
 #[test]
@@ -194,6 +227,12 @@ fn wrong_input_is_answered_in_one_line_with_exit_code_2() {
         (
             vec!["--network".to_owned(), "4g-movin".to_owned()],
             "did you mean `4g-moving`",
+        ),
+        (
+            ["--testbed", "emu", "--network", "home-film"]
+                .map(str::to_owned)
+                .to_vec(),
+            "can be played in virtual time alone",
         ),
         (
             vec![folder.path().join("none.toml").to_str().unwrap().to_owned()],

@@ -9,6 +9,7 @@
 
 mod band;
 mod beside;
+mod bottleneck;
 mod bulk;
 mod by_players;
 mod capacity;

@@ -5,8 +5,8 @@ use super::markup::esc;
 use super::percentile_curves::{self, Curve};
 use super::view::View;
 use super::{
-    bulk, capacity, details, echo, embedded, lane_table, parity, ribbon, scatter, sweep, trust,
-    within_bars, world, worlds,
+    bottleneck, bulk, capacity, details, echo, embedded, lane_table, parity, ribbon, scatter,
+    sweep, trust, within_bars, world, worlds,
 };
 use crate::budget;
 use crate::capacity::by_players;
@@ -52,6 +52,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         percentile_curves::render(view, &curves, out);
         within_bars::render(view, out);
         scatter::render(view, out);
+        bottleneck::render(view, out);
     }
     parity::render(view, out);
     trust::render(view, out);

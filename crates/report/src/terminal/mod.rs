@@ -4,6 +4,7 @@
 
 mod agreement;
 mod beside;
+mod bottleneck;
 mod bulk;
 mod capacity;
 mod comparison;
@@ -100,6 +101,7 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
         bulk::render(document, paint, room, &mut out);
     } else if !document.lanes.is_empty() {
         lanes::render(document, &about, paint, room, &mut out);
+        bottleneck::render(document, paint, room, &mut out);
         parity::render(document, about.limit_ms, paint, room, &mut out);
     }
     notes::render(document, paint, room, &mut out);
