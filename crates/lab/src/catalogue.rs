@@ -30,7 +30,12 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "2015-c2-udt-50-kcp",
     "2015-d-kcp-enet-udt",
     "2015-e-kcp-enet-udt",
+    "collapse",
+    "fairness-bbr",
+    "fairness-cubic",
+    "fairness-self",
     "kcp-test-cpp",
+    "overload",
     "pvp-50",
     "pvp-500",
 ];
