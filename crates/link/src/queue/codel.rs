@@ -258,7 +258,9 @@ mod tests {
         for now in (0..2000 * MS).step_by(MS as usize) {
             queue.push(waiting(now, now.saturating_sub(4 * MS), false));
             queue.push(waiting(now, now.saturating_sub(4 * MS), false));
-            queue.pop(now, &mut |_| panic!("nobody waited for 5 ms"));
+            for _ in 0..2 {
+                queue.pop(now, &mut |_| panic!("nobody waited for 5 ms"));
+            }
         }
         let mut alone = CoDelQueue::new(CODEL);
         for now in (1000 * MS..2000 * MS).step_by(10 * MS as usize) {
