@@ -55,6 +55,7 @@ use accounts::Orphans;
 use admission::Admission;
 use auth::Logins;
 pub use auth::{AuthRequest, AuthVerdict, Ticket};
+use causes::Cause;
 use channel::Channel;
 use connection_table::ConnectionTable;
 use entity::EntityGroups;
@@ -89,8 +90,8 @@ pub struct ChannelManager {
     /// The last tick at which some window was due.
     last_tick: Option<Time>,
     sides: BTreeSet<SideId>,
-    /// The client whose request is being handled.
-    cause: Option<ConnId>,
+    /// Whose requests are being handled.
+    cause: Option<Cause>,
     to_connections: VecDeque<(SideId, ToConnections)>,
     scratch: Vec<u8>,
     head: Vec<u8>,

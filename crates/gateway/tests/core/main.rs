@@ -7,6 +7,7 @@ mod channels;
 mod congestion;
 mod fan_out;
 mod hostile;
+mod hostile_answers;
 mod hostile_budgets;
 mod hostile_values;
 mod long_messages;

@@ -155,6 +155,10 @@ impl ChannelManager {
     /// How many units of work the request may cost; `None`, and the request is
     /// refused, while its sender's last ones have used up all there is.
     pub(super) fn may_work(&mut self, request: &Request) -> Option<u64> {
+        if self.cause.is_some_and(|cause| cause.is_spent()) {
+            self.refuse(request, Budget::Work);
+            return None;
+        }
         let per_second = self.budgets_of(request).work_per_second;
         if per_second == u32::MAX {
             return Some(UNITS_PER_MESSAGE);

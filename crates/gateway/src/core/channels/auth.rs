@@ -253,7 +253,7 @@ impl ChannelManager {
         };
         self.to_connections.push_back((side, answer));
         if let Some(owner) = self.owner(ChannelId::GLOBAL) {
-            self.because_of(id, |side| side.send(owner, envelope.copy(), &message));
+            self.because_of(now, id, |side| side.send(owner, envelope.copy(), &message));
         }
         if admitted {
             if attempt.peer == Peer::Client {

@@ -1,5 +1,9 @@
-//! Which client a message to a server comes of, and the back-pressure that
+//! Which request a message comes of: who pays for it, and the back-pressure that
 //! follows from it.
+//!
+//! Whatever is sent because of a request, to whomever, is charged to whoever asks:
+//! some requests of a few bytes are answered with many, to many. Beyond
+//! [`ANSWERS_A_PACKET`] nothing more of a packet is worked on, whoever sent it.
 //!
 //! Whatever a server is sent because of a client counts as that client's when
 //! the server cannot keep up: its messages, and the notices of its login, its
@@ -11,27 +15,70 @@
 
 use std::time::Duration;
 
+use lagometer_units::Time;
+
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ConnId, Peer, SideId};
 
 use super::ChannelManager;
+use super::accounts::BYTES_PER_UNIT;
+
+/// Bytes of answers that the requests of one packet may come to. What servers do
+/// at once is far below it: thousands of subscriptions with their notices are
+/// less than one MiB.
+const ANSWERS_A_PACKET: usize = 16 << 20;
+
+/// Whose requests are being handled, and what they have come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause {
+    id: ConnId,
+    is_client: bool,
+    now: Time,
+    /// Bytes of what was sent because of them.
+    answers: usize,
+}
+
+impl Cause {
+    /// Whether no more may be sent because of them.
+    pub(super) fn is_spent(&self) -> bool {
+        self.answers >= ANSWERS_A_PACKET
+    }
+}
 
 impl ChannelManager {
-    /// Does something because of a connection's request.
-    pub(super) fn because_of(&mut self, id: ConnId, act: impl FnOnce(&mut Self)) {
+    /// Does something because of a connection's requests.
+    pub(super) fn because_of(&mut self, now: Time, id: ConnId, act: impl FnOnce(&mut Self)) {
         let before = self.cause;
-        let connection = self.connections.any(id);
-        self.cause = connection
-            .is_some_and(|connection| connection.peer == Peer::Client)
-            .then_some(id);
+        self.cause = self.connections.any(id).map(|connection| Cause {
+            id,
+            is_client: connection.peer == Peer::Client,
+            now,
+            answers: 0,
+        });
         act(self);
         self.cause = before;
+    }
+
+    /// So many bytes are sent to so many because of the requests being handled:
+    /// whoever asks pays.
+    pub(super) fn charge_cause(&mut self, bytes: usize, recipients: usize) {
+        if let Some(cause) = &mut self.cause {
+            cause.answers = cause.answers.saturating_add(bytes);
+            let (now, id) = (cause.now, cause.id);
+            self.charge(now, id, (recipients + bytes / BYTES_PER_UNIT) as u64);
+        }
+    }
+
+    /// The client whose request is being handled.
+    pub(super) fn client_cause(&self) -> Option<ConnId> {
+        let cause = self.cause.filter(|cause| cause.is_client)?;
+        Some(cause.id)
     }
 
     /// Whether a message to a connection counts as that of the client whose
     /// request is being handled.
     pub(super) fn is_caused(&self, to: ConnId) -> bool {
-        self.cause.is_some()
+        self.client_cause().is_some()
             && self
                 .connections
                 .get(to)

@@ -23,7 +23,7 @@ pub(super) struct Request {
 
 impl ChannelManager {
     pub(super) fn messages(&mut self, now: Time, from: ConnId, packet: &Bytes) {
-        self.because_of(from, |side| side.messages_of(now, from, packet));
+        self.because_of(now, from, |side| side.messages_of(now, from, packet));
     }
 
     fn messages_of(&mut self, now: Time, from: ConnId, packet: &Bytes) {

@@ -109,17 +109,12 @@ impl ChannelManager {
     }
 
     fn forward_to(&mut self, request: &Request, to: ConnId, message: Bytes) {
-        let is_sent = self.send_encoded(to, request.channel, message);
+        let is_sent = self.pass(to, request.channel, message);
         self.counters.forwarded += u64::from(is_sent);
     }
 
-    fn forward(
-        &mut self,
-        request: &Request,
-        to: impl IntoIterator<Item = ConnId>,
-        message: &Bytes,
-    ) {
-        let count = self.send_to_all(to, request.channel, message);
+    fn forward(&mut self, request: &Request, to: Vec<ConnId>, message: &Bytes) {
+        let count = self.pass_to_all(to, request.channel, message);
         self.counters.forwarded += count as u64;
     }
 

@@ -163,6 +163,7 @@ impl ChannelManager {
         if objects.is_empty() || !objects.contains_key(&id) {
             return;
         }
+        self.charge_cause(0, together.len());
         self.change_hands(from, to, &together);
         for (entity, obj) in &objects {
             self.remove_entity_from(from, entity.0);

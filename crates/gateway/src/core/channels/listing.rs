@@ -101,7 +101,6 @@ impl ChannelManager {
             }
             bytes += more;
             all_bytes += more;
-            found.units += (more / BYTES_PER_UNIT) as u64;
             channels.push(info);
         }
         found.messages.push(channels);

@@ -77,10 +77,23 @@ impl ChannelManager {
         self.arena.keep(&[&self.head, body])
     }
 
-    /// Sends one message to several connections.
+    /// Sends one message to several connections, at the cost of whoever asked for
+    /// it.
     pub(super) fn send_to_all(
         &mut self,
         to: impl IntoIterator<Item = ConnId>,
+        channel: ChannelId,
+        message: &Bytes,
+    ) -> usize {
+        let to: Vec<ConnId> = to.into_iter().collect();
+        self.charge_cause(message.len(), to.len());
+        self.pass_to_all(to, channel, message)
+    }
+
+    /// Passes a peer's own message on to several. Returns to how many.
+    pub(super) fn pass_to_all(
+        &mut self,
+        mut to: Vec<ConnId>,
         channel: ChannelId,
         message: &Bytes,
     ) -> usize {
@@ -88,13 +101,12 @@ impl ChannelManager {
             return 0;
         }
         let mut count = 0;
-        let mut to: Vec<ConnId> = to.into_iter().collect();
-        if self.cause.is_some() {
+        if self.client_cause().is_some() {
             // To servers one by one, so that it counts as the client's there.
             to.retain(|&id| {
                 let is_caused = self.is_caused(id);
                 if is_caused {
-                    count += usize::from(self.send_encoded(id, channel, message.clone()));
+                    count += usize::from(self.pass(id, channel, message.clone()));
                 }
                 !is_caused
             });
@@ -110,8 +122,15 @@ impl ChannelManager {
         count
     }
 
+    /// Sends an encoded message, at the cost of whoever asked for it.
+    pub(super) fn send_encoded(&mut self, to: ConnId, channel: ChannelId, message: Bytes) {
+        self.charge_cause(message.len(), 1);
+        self.pass(to, channel, message);
+    }
+
+    /// Passes a peer's own message on, which costs no more than to have sent it.
     /// Returns whether the connection is there and the message fits a frame.
-    pub(super) fn send_encoded(&mut self, to: ConnId, channel: ChannelId, message: Bytes) -> bool {
+    pub(super) fn pass(&mut self, to: ConnId, channel: ChannelId, message: Bytes) -> bool {
         let Some(connection) = self.connections.get(to) else {
             return false;
         };
@@ -119,7 +138,7 @@ impl ChannelManager {
         if self.is_too_long(channel, &message) {
             return false;
         }
-        let message = match self.cause.filter(|_| peer == Peer::Server) {
+        let message = match self.client_cause().filter(|_| peer == Peer::Server) {
             Some(cause) => ToConnections::Forward { cause, to, message },
             None => ToConnections::Send { to, message },
         };

@@ -131,6 +131,9 @@ impl ChannelManager {
             && self.settings.grid.is_some()
             && request.channel == ChannelId::GLOBAL
         {
+            if !self.pays(request, 1) {
+                return;
+            }
             let regions = self.regions();
             self.send(request.from, request.envelope, &regions);
         } else {
