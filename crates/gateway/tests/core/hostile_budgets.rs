@@ -108,6 +108,47 @@ fn states_by_the_hundred_due_at_one_time_are_sent_over_several_ticks_and_others_
 }
 
 #[test]
+fn subscribing_and_leaving_while_states_wait_keeps_one_turn_for_a_subscription() {
+    let mut world = World::new();
+    let (server, hoarder, hasty) = (world.server(), world.client(), world.client());
+    let large = CreateChannelMessage {
+        data: Some(any("chatpb.ChatChannelData", &chat(60_000))),
+        ..room("")
+    };
+    let masked = ChannelSubscriptionOptions {
+        data_field_masks: vec!["chatMessages".into()],
+        fan_out_delay_ms: Some(0),
+        ..every(20)
+    };
+    let rooms: Vec<u32> = (0..100)
+        .map(|_| world.create_with(server, &large))
+        .collect();
+    for &room in &rooms {
+        world.subscribe(hoarder, room, masked.clone());
+    }
+    // The first tick cannot send them all: what is due now has to wait.
+    world.pass(20);
+    for _ in 0..50 {
+        for &room in &rooms[..20] {
+            let at_once = ChannelSubscriptionOptions {
+                skip_first_fan_out: Some(false),
+                ..masked.clone()
+            };
+            world.subscribe(hasty, room, at_once);
+        }
+        world.pass(1);
+        for &room in &rooms[..20] {
+            world.unsubscribe(hasty, room);
+        }
+        // That who has a turn is subscribed is checked here.
+        world.check();
+    }
+    world.pass(1000);
+    let states = world.take(hoarder, types::UPDATE).len();
+    assert_eq!(states, 100, "nothing is lost");
+}
+
+#[test]
 fn channels_that_outlive_the_clients_that_made_them_are_bounded() {
     let mut world = World::with(|_, channels| channels.budgets.orphaned_channels = 20);
     // Test channels stay when their owner goes.

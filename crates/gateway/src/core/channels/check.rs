@@ -43,6 +43,7 @@ impl ChannelManager {
             self.check_subscriptions(channel)?;
             channel.fan_out.check(id, &mut groups)?;
         }
+        self.check_first_states()?;
         self.check_connections()?;
         self.check_recoveries()?;
         self.check_counters()
@@ -152,6 +153,18 @@ impl ChannelManager {
             joining_groups == joining,
             "who joins in {id}: {joining_groups:?} by groups, {joining:?} by subscriptions"
         );
+        Ok(())
+    }
+
+    fn check_first_states(&self) -> Result<(), BrokenInvariant> {
+        for (id, member, due) in self.first_states.iter() {
+            let channel = self.channels.get(&id);
+            let subscription = channel.and_then(|channel| channel.subscriptions.get(&member));
+            hold!(
+                subscription.is_some_and(|subscription| subscription.place.waits_for(due)),
+                "{member} has a turn for the state of {id}, for which it does not wait"
+            );
+        }
         Ok(())
     }
 

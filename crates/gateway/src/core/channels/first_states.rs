@@ -4,8 +4,10 @@
 //! asking has long been paid for. What one tick sends is therefore limited: what
 //! goes beyond waits for the next, and then the subscribers that wait take
 //! turns, so that who is due for one state does not wait for another's hundreds.
+//! Whoever unsubscribes does not wait any longer: there is one place for a
+//! subscription, however often it was begun and ended.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +37,8 @@ const UNITS_AT_LEAST: u64 = 8;
 /// States that are due and were not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct FirstStates {
-    /// By who is to get them, each with the time it was due.
-    waiting: BTreeMap<ConnId, VecDeque<(ChannelId, Time)>>,
+    /// By who is to get them, in the order they were due.
+    waiting: BTreeMap<ConnId, BTreeSet<(Time, ChannelId)>>,
     /// The least number of whoever has the next turn.
     next: u32,
     /// When the tick ends, and what it has cost so far.
@@ -56,7 +58,24 @@ impl FirstStates {
 
     fn push(&mut self, id: ChannelId, member: ConnId, due: Time) {
         let of_member = self.waiting.entry(member).or_default();
-        of_member.push_back((id, due));
+        of_member.insert((due, id));
+    }
+
+    /// A state is not wanted any more.
+    pub(super) fn remove(&mut self, id: ChannelId, member: ConnId, due: Time) {
+        if let Some(of_member) = self.waiting.get_mut(&member) {
+            of_member.remove(&(due, id));
+            if of_member.is_empty() {
+                self.waiting.remove(&member);
+            }
+        }
+    }
+
+    /// All that wait, each with when it was due.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ChannelId, ConnId, Time)> {
+        self.waiting
+            .iter()
+            .flat_map(|(&member, states)| states.iter().map(move |&(due, id)| (id, member, due)))
     }
 
     /// The next state of whoever has the turn.
@@ -65,11 +84,11 @@ impl FirstStates {
         let (&member, _) = after.or_else(|| self.waiting.first_key_value())?;
         self.next = member.0.wrapping_add(1);
         let of_member = self.waiting.get_mut(&member)?;
-        let popped = of_member.pop_front();
+        let popped = of_member.pop_first();
         if of_member.is_empty() {
             self.waiting.remove(&member);
         }
-        let (id, due) = popped?;
+        let (due, id) = popped?;
         Some((id, member, due))
     }
 }
@@ -79,6 +98,11 @@ impl ChannelManager {
     pub(super) fn first_state_due(&mut self, now: Time, due: Time, id: ChannelId, member: ConnId) {
         if self.first_states.waiting.is_empty() && self.first_states.has_room(now) {
             self.first_state(now, due, id, member);
+            return;
+        }
+        let channel = self.channels.get(&id);
+        let subscription = channel.and_then(|channel| channel.subscriptions.get(&member));
+        if !subscription.is_some_and(|subscription| subscription.place.waits_for(due)) {
             return;
         }
         if self.first_states.waiting.is_empty() {
@@ -203,6 +227,20 @@ mod tests {
             .map(|(id, member, _)| (id.0, member.0))
             .collect();
         assert_eq!(turns, [(1, 5), (1, 9), (2, 5), (3, 5)]);
+        assert!(states.waiting.is_empty());
+    }
+
+    #[test]
+    fn a_state_has_one_turn_however_often_it_is_due_and_none_once_it_is_not_wanted() {
+        let mut states = FirstStates::default();
+        let due = Time::from_millis(20);
+        for _ in 0..1000 {
+            states.push(ChannelId(1), ConnId(5), due);
+        }
+        states.push(ChannelId(2), ConnId(5), due);
+        assert_eq!(states.iter().count(), 2);
+        states.remove(ChannelId(1), ConnId(5), due);
+        assert_eq!(states.pop(), Some((ChannelId(2), ConnId(5), due)));
         assert!(states.waiting.is_empty());
     }
 

@@ -253,10 +253,8 @@ impl ChannelManager {
             return false;
         };
         channel.awaiting_data.remove(&subject);
-        if let Place::Waiting { .. } = ended.place {
-            self.timers.note_stale();
-        }
         self.counters.of_mut(channel.kind).subscriptions -= 1;
+        self.stop_waiting(id, subject, ended.place);
         if let Some(connection) = self.connections.any_mut(subject) {
             connection.subscribed.remove(&id);
             let forget = ToConnections::Forget {
@@ -345,19 +343,19 @@ impl ChannelManager {
         after: &SubOptions,
     ) {
         if !after.has_access() {
-            self.timers.note_stale();
             let cursor = self.part(id, subject);
+            let mut ended = Place::Outside;
             if let Some(channel) = self.channels.get_mut(&id)
                 && let Some(subscription) = channel.subscriptions.get_mut(&subject)
             {
-                subscription.place = Place::Outside;
+                std::mem::swap(&mut subscription.place, &mut ended);
                 // What comes from here on waits for it.
                 if let Some(cursor) = cursor {
                     channel.fan_out.pause(subject, cursor);
                 }
             }
+            self.stop_waiting(id, subject, ended);
         } else if !before.has_access() {
-            self.timers.note_stale();
             match self.resume(id, subject) {
                 Some(cursor) => self.join(now, id, subject, cursor, Start::Onward),
                 None => self.wait_for_state(now, id, subject, !after.skip_first),
@@ -367,6 +365,15 @@ impl ChannelManager {
             self.join(now, id, subject, cursor, Start::Onward);
         }
         self.dissolve_groups(id);
+    }
+
+    /// A subscription that was in that place has ended, or has no access now: if
+    /// it waited for its first state, it does no longer.
+    fn stop_waiting(&mut self, id: ChannelId, subject: ConnId, place: Place) {
+        if let Place::Waiting { due, .. } = place {
+            self.timers.note_stale();
+            self.first_states.remove(id, subject, due);
+        }
     }
 
     /// A subscriber without access is that no more. Returns the number of the
