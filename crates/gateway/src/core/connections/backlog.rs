@@ -7,12 +7,24 @@
 //! Bytes are counted as they were queued. An outbox that compresses holds fewer
 //! than that, so that the oldest count as written a little early; whoever sent
 //! most still has most.
+//!
+//! Small messages of clients in turn are a run each, and each run takes memory.
+//! Once there are many, the runs of a stretch are put together by client: what
+//! each client has waiting stays exact, which of it is written first within a
+//! stretch does not.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use lagometer_units::Time;
 
 use crate::core::ids::ConnId;
+
+/// More runs than this are put together; they take a MiB. As many as twice the
+/// clients that have something waiting are always left.
+const RUNS: usize = 65_536;
+
+/// The shortest stretch of runs that is put together.
+const STRETCH: usize = 1024;
 
 /// What waits in one server's outbox, by who caused it.
 #[derive(Debug, Default)]
@@ -45,6 +57,27 @@ impl Backlog {
         }
         if let Some(cause) = cause {
             self.shares.entry(cause).or_default().bytes += bytes;
+        }
+        if self.runs.len() > RUNS.max(2 * (self.shares.len() + 1)) {
+            self.condense();
+        }
+    }
+
+    /// Puts runs together, of stretches as long as it takes to halve their number
+    /// or, with very many clients, of all.
+    fn condense(&mut self) {
+        let enough = self.runs.len() / 2;
+        let mut stretch = STRETCH;
+        while self.runs.len() > enough {
+            let runs = Vec::from(std::mem::take(&mut self.runs));
+            let is_all = stretch >= runs.len();
+            for part in runs.chunks(stretch) {
+                self.runs.extend(by_client(part));
+            }
+            if is_all {
+                break;
+            }
+            stretch *= 4;
         }
     }
 
@@ -88,11 +121,55 @@ impl Backlog {
     }
 }
 
+/// The runs of a stretch as one of each client, in the order in which each first
+/// has one.
+fn by_client(runs: &[(Option<ConnId>, usize)]) -> Vec<(Option<ConnId>, usize)> {
+    let mut together: Vec<(Option<ConnId>, usize)> = Vec::new();
+    let mut places: BTreeMap<Option<ConnId>, usize> = BTreeMap::new();
+    for &(cause, bytes) in runs {
+        let place = *places.entry(cause).or_insert_with(|| {
+            together.push((cause, 0));
+            together.len() - 1
+        });
+        together[place].1 += bytes;
+    }
+    together
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn clients_that_send_in_turn_take_little_memory_and_have_what_they_sent() {
+        for clients in [2, 1000, 50_000] {
+            let mut backlog = Backlog::default();
+            let most = RUNS.max(2 * (clients + 1));
+            let messages = 300_000;
+            for number in 0..messages {
+                let client = ConnId((number % clients) as u32);
+                backlog.queued(Some(client), 10);
+                assert!(backlog.runs.len() <= most, "{}", backlog.runs.len());
+            }
+            let of_one = messages / clients * 10;
+            let shares = (0..clients).map(|client| backlog.of(ConnId(client as u32)));
+            assert!(shares.into_iter().all(|share| share == of_one));
+            // Half is written: what is left is what the shares add up to.
+            backlog.settle(messages * 5);
+            assert_eq!(backlog.total, messages * 5);
+            let left: usize = backlog.shares.values().map(|share| share.bytes).sum();
+            assert_eq!(left, messages * 5);
+            // With few clients it is still about half of what each sent.
+            if clients == 2 {
+                let one = backlog.of(ConnId(0));
+                assert!((of_one / 2).abs_diff(one) <= most * 10, "{one}");
+            }
+            backlog.settle(0);
+            assert!(backlog.shares.is_empty() && backlog.runs.is_empty());
+        }
+    }
 
     proptest! {
         #[test]
