@@ -25,7 +25,7 @@ impl<K, I> Default for Shares<K, I> {
     }
 }
 
-impl<K: Ord + Copy, I: Ord + Copy> Shares<K, I> {
+impl<K: Ord + Clone, I: Ord + Copy> Shares<K, I> {
     /// The key holds one more.
     pub fn insert(&mut self, key: K, id: I) {
         self.change(key, |held| {
@@ -42,14 +42,14 @@ impl<K: Ord + Copy, I: Ord + Copy> Shares<K, I> {
 
     /// How many a key holds.
     #[must_use]
-    pub fn count(&self, key: K) -> usize {
-        self.of.get(&key).map_or(0, BTreeSet::len)
+    pub fn count(&self, key: &K) -> usize {
+        self.of.get(key).map_or(0, BTreeSet::len)
     }
 
     /// The oldest that a key holds.
     #[must_use]
-    pub fn oldest(&self, key: K) -> Option<I> {
-        self.of.get(&key)?.first().copied()
+    pub fn oldest(&self, key: &K) -> Option<I> {
+        self.of.get(key)?.first().copied()
     }
 
     /// Which has to go so that there is room for one more: the oldest of the key
@@ -58,8 +58,8 @@ impl<K: Ord + Copy, I: Ord + Copy> Shares<K, I> {
     #[must_use]
     pub fn first_to_go(&self, newcomer: Option<K>) -> Option<I> {
         let &(most, Reverse(oldest), _) = self.ranks.last()?;
-        let own = newcomer.filter(|&key| self.count(key) >= most);
-        own.and_then(|key| self.oldest(key)).or(Some(oldest))
+        let own = newcomer.filter(|key| self.count(key) >= most);
+        own.and_then(|key| self.oldest(&key)).or(Some(oldest))
     }
 
     /// Whether nothing is held.
@@ -69,15 +69,15 @@ impl<K: Ord + Copy, I: Ord + Copy> Shares<K, I> {
     }
 
     fn change(&mut self, key: K, change: impl FnOnce(&mut BTreeSet<I>)) {
-        let rank = |held: &BTreeSet<I>| Some((held.len(), Reverse(*held.first()?), key));
-        let held = self.of.entry(key).or_default();
-        if let Some(before) = rank(held) {
-            self.ranks.remove(&before);
+        let rank = |held: &BTreeSet<I>| Some((held.len(), Reverse(*held.first()?)));
+        let held = self.of.entry(key.clone()).or_default();
+        if let Some((count, oldest)) = rank(held) {
+            self.ranks.remove(&(count, oldest, key.clone()));
         }
         change(held);
         match rank(held) {
-            Some(after) => {
-                self.ranks.insert(after);
+            Some((count, oldest)) => {
+                self.ranks.insert((count, oldest, key));
             }
             None => {
                 self.of.remove(&key);
@@ -125,7 +125,7 @@ mod tests {
                 let first = all.iter().find(|(key, _)| count(*key) == most);
                 prop_assert_eq!(shares.first_to_go(None), first.map(|(_, id)| *id));
                 prop_assert_eq!(shares.is_empty(), all.is_empty());
-                prop_assert_eq!(shares.count(key), count(key));
+                prop_assert_eq!(shares.count(&key), count(key));
             }
         }
     }

@@ -343,7 +343,7 @@ impl Places {
         };
         let share = limits.unauthenticated_per_address as usize;
         let oldest = match address {
-            Some(address) if self.shares.count(address) >= share => self.shares.oldest(address),
+            Some(address) if self.shares.count(&address) >= share => self.shares.oldest(&address),
             _ if is_full || self.unauthenticated[peer.index()].len() >= pool as usize => {
                 Some(self.first_to_go(peer, address).ok_or(Refusal::Full)?)
             }

@@ -1,24 +1,20 @@
 //! What each peer has used of its budgets: the channels it made, with what is
 //! set aside for their data, and the work its requests have cost.
 //!
-//! A client's channels are its own until it leaves. Those that outlive it, by
-//! the settings of their type, belong to nobody's budget any more: they are
-//! kept as orphans up to a number, so that connecting, making and leaving over
-//! and over adds up to nothing. Whoever has left most makes room: one
-//! address cannot push out what others left, many with little each can.
+//! A client's channels are its own until it leaves; what becomes of those that
+//! outlive it is told in [`orphans`](super::orphans).
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use lagometer_units::Time;
 
 use crate::core::budget::Budget;
-use crate::core::ids::{ChannelId, ConnId, Peer, household};
+use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::PeerBudgets;
 
 use super::ChannelManager;
 use super::dispatch::Request;
+use super::orphans::Maker;
 
 /// Bytes of text or data that one unit of work is spent on.
 pub(super) const BYTES_PER_UNIT: usize = 64;
@@ -63,63 +59,6 @@ impl Work {
     /// cannot pay for what is spent after it.
     fn charge(&mut self, now: Time, per_second: u32, units: u64) {
         self.spent = self.spent(now, per_second).saturating_add(units);
-    }
-}
-
-/// Who left orphans: clients behind one address are one, and so are those
-/// without an address that log in as the same player.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Maker {
-    Address(IpAddr),
-    Player(String),
-}
-
-/// Channels that clients made and that outlived them, by who made them, each
-/// maker's oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Orphans {
-    by_maker: BTreeMap<Maker, BTreeMap<u64, ChannelId>>,
-    maker_of: BTreeMap<u64, Maker>,
-    last: u64,
-}
-
-impl Orphans {
-    /// Takes in a channel. Returns its age among the orphans: the least is the
-    /// oldest.
-    fn add(&mut self, maker: &Maker, id: ChannelId) -> u64 {
-        self.last += 1;
-        let of_maker = self.by_maker.entry(maker.clone()).or_default();
-        of_maker.insert(self.last, id);
-        self.maker_of.insert(self.last, maker.clone());
-        self.last
-    }
-
-    fn remove(&mut self, age: u64) {
-        if let Some(maker) = self.maker_of.remove(&age)
-            && let Some(of_maker) = self.by_maker.get_mut(&maker)
-        {
-            of_maker.remove(&age);
-            if of_maker.is_empty() {
-                self.by_maker.remove(&maker);
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.maker_of.len()
-    }
-
-    /// Takes out the oldest channel of whoever has left most; of several the one whose
-    /// oldest is oldest.
-    fn pop(&mut self) -> Option<ChannelId> {
-        let makers = self.by_maker.values();
-        let first = |of_maker: &BTreeMap<u64, ChannelId>| {
-            let (&age, &id) = of_maker.first_key_value()?;
-            Some((of_maker.len(), Reverse(age), id))
-        };
-        let (_, Reverse(age), id) = makers.filter_map(first).max()?;
-        self.remove(age);
-        Some(id)
     }
 }
 
@@ -297,17 +236,14 @@ impl ChannelManager {
             return;
         };
         let is_client = connection.peer == Peer::Client;
-        let of = match connection.address {
-            Some(address) => Maker::Address(household(address)),
-            None => Maker::Player(connection.player.clone()),
-        };
+        let of = Maker::new(connection.address, &connection.player);
         for id in std::mem::take(&mut connection.account).made.into_keys() {
             let Some(channel) = self.channels.get_mut(&id) else {
                 continue;
             };
             channel.maker = None;
             if is_client {
-                channel.orphan = Some(self.orphans.add(&of, id));
+                channel.orphan = Some(self.orphans.add(of.clone(), id));
             }
         }
         while self.orphans.len() > self.settings.budgets.orphaned_channels {
