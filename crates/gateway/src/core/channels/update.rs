@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use lagometer_protocol::ChannelDataUpdate;
-use lagometer_protocol::merge::{MergeContext, MergeError, MergeLimits};
+use lagometer_protocol::merge::{MergeContext, MergeError, MergeLimits, Removal};
+use lagometer_protocol::{AnyView, ChannelDataUpdate};
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ConnId, Peer};
@@ -13,6 +13,21 @@ use super::ChannelManager;
 use super::channel::Content;
 use super::dispatch::Request;
 use super::windows::Update;
+
+/// Why an update changes nothing.
+#[derive(Clone, Copy, Debug)]
+struct Refusal(&'static str);
+
+/// What is wrong with data that cannot be read or does not fit.
+const BAD_DATA: Refusal = Refusal("its data is malformed or too large");
+
+/// What merging an update has led to.
+#[derive(Debug)]
+struct Merged {
+    /// It is the channel's first data.
+    is_first: bool,
+    removed: Vec<Removal>,
+}
 
 impl ChannelManager {
     pub(super) fn data_update(&mut self, request: &Request, packet: &Bytes, body: &[u8]) {
@@ -23,74 +38,90 @@ impl ChannelManager {
         if !self.pays(request, self.cost_of(request.channel, body.len())) {
             return;
         }
-        let update = ChannelDataUpdate::parse(body).ok();
-        let Some((data, on_behalf_of)) = update.and_then(|update| {
-            let data = update.data.filter(|data| !data.type_url.is_empty())?;
-            Some((data, update.context_conn_id))
-        }) else {
+        let Some((data, on_behalf_of)) = parse(body) else {
             self.drop_message(request, "it is no update");
             return;
         };
+        let moved = self.before_update(request, data.value);
+        let merged = match self.merge_update(request, &data) {
+            Ok(merged) => merged,
+            Err(Refusal(why)) => {
+                self.drop_message(request, why);
+                return;
+            }
+        };
+        if merged.is_first {
+            self.data_has_come(request.now, request.channel);
+        }
+        self.spread(request, sender, packet, data.value);
+        self.after_update(request, on_behalf_of, moved, &merged.removed);
+    }
+
+    /// Merges an update into the channel's data, or makes it the data where there
+    /// is none yet.
+    fn merge_update(&mut self, request: &Request, update: &AnyView<'_>) -> Result<Merged, Refusal> {
         let now_unix_ms = self.unix_ms(request.now);
+        let schema = &self.settings.schema;
         let Some(channel) = self.channels.get_mut(&request.channel) else {
-            return;
+            return Err(Refusal("there is no such channel"));
         };
-        let Some(channel_data) = &mut channel.data else {
-            self.drop_message(request, "the channel has no data: nobody has created it");
-            return;
+        let Some(data) = &mut channel.data else {
+            return Err(Refusal("the channel has no data: nobody has created it"));
         };
-        let is_first = channel_data.content.is_none();
-        if is_first {
+        let Some(content) = &mut data.content else {
             let limits = MergeLimits {
                 max_encoded_bytes: channel.max_data_bytes,
             };
-            channel_data.content = Content::load(&data, &self.settings.schema, limits);
+            data.content = Content::load(update, schema, limits);
+            data.content.as_mut().ok_or(BAD_DATA)?.changed();
+            return Ok(Merged {
+                is_first: true,
+                removed: Vec::new(),
+            });
+        };
+        if !content.is_of_type(update.type_url) {
+            return Err(Refusal("its data is of another type than the channel's"));
         }
-        let context_of_merge = MergeContext {
-            options: channel_data.options,
+        let merging = MergeContext {
+            options: data.options,
             now_unix_ms,
         };
-        let Some(stored) = &channel_data.content else {
-            self.drop_message(request, "its data is malformed or too large");
-            return;
+        let removed = match content.state.merge(update.value, &merging) {
+            Ok(removed) => removed,
+            // Data of an unknown type only ever grows by merging.
+            Err(MergeError::TooLarge { .. })
+                if content.state.data_type().is_none()
+                    && content.state.load(update.value).is_ok() =>
+            {
+                Vec::new()
+            }
+            Err(MergeError::TooLarge { .. }) => {
+                self.over_budget(request, Budget::Data);
+                return Err(BAD_DATA);
+            }
+            Err(_) => return Err(BAD_DATA),
         };
-        if !stored.is_of_type(data.type_url) {
-            self.drop_message(request, "its data is of another type than the channel's");
-            return;
-        }
-        let mut removed = Vec::new();
-        let before = self.before_update(request, data.value);
+        content.changed();
+        Ok(Merged {
+            is_first: false,
+            removed,
+        })
+    }
+
+    /// Keeps an update that was merged for those who are to get it at their next
+    /// fan-out tick.
+    fn spread(&mut self, request: &Request, sender: ConnId, packet: &Bytes, value: &[u8]) {
         let Some(channel) = self.channels.get_mut(&request.channel) else {
             return;
         };
-        let Some(content) = channel.content_mut() else {
-            return;
-        };
-        if !is_first {
-            match content.state.merge(data.value, &context_of_merge) {
-                Ok(removals) => removed = removals,
-                // Data of an unknown type only ever grows by merging.
-                Err(MergeError::TooLarge { .. })
-                    if content.state.data_type().is_none()
-                        && content.state.load(data.value).is_ok() => {}
-                Err(why) => {
-                    if let MergeError::TooLarge { .. } = why {
-                        self.over_budget(request, Budget::Data);
-                    }
-                    self.drop_message(request, "its data is malformed or too large");
-                    return;
-                }
-            }
-        }
-        content.changed();
-        let passed_on = match content.state.data_type() {
-            Some(data_type) => data_type.without_skipped(data.value),
-            None => Ok(Cow::Borrowed(data.value)),
-        };
-        let value = match passed_on {
-            Ok(Cow::Borrowed(value)) => packet.slice_ref(value),
-            Ok(Cow::Owned(value)) => Bytes::from(value),
-            Err(_) => return,
+        let data_type = channel
+            .content()
+            .and_then(|content| content.state.data_type());
+        let value = match data_type.map(|data_type| data_type.without_skipped(value)) {
+            None => packet.slice_ref(value),
+            Some(Ok(Cow::Borrowed(value))) => packet.slice_ref(value),
+            Some(Ok(Cow::Owned(value))) => Bytes::from(value),
+            Some(Err(_)) => return,
         };
         self.counters.of_mut(channel.kind).updates += 1;
         channel.fan_out.push(Update {
@@ -99,14 +130,10 @@ impl ChannelManager {
             value,
         });
         let is_full = channel.fan_out.is_full();
-        if is_first {
-            self.data_has_come(request.now, request.channel);
-        }
         self.arm(request.now, request.channel);
         if is_full {
             self.send_all_groups(request.now, request.channel);
         }
-        self.after_update(request, on_behalf_of, before, &removed);
     }
 
     /// Who an update counts as coming from, if it is allowed.
@@ -122,4 +149,11 @@ impl ChannelManager {
         let is_server = self.connections.get(request.from)?.peer == Peer::Server;
         channel.owner.filter(|_| is_server)
     }
+}
+
+/// An update's data, and the client on whose behalf it is sent.
+fn parse(body: &[u8]) -> Option<(AnyView<'_>, u32)> {
+    let update = ChannelDataUpdate::parse(body).ok()?;
+    let data = update.data.filter(|data| !data.type_url.is_empty())?;
+    Some((data, update.context_conn_id))
 }
