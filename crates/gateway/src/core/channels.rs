@@ -25,6 +25,7 @@ mod handover;
 mod interest;
 mod listing;
 mod manage;
+mod membership;
 mod numbers;
 mod orphans;
 mod outgoing;

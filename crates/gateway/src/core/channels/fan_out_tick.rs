@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use lagometer_units::Time;
 
-use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId, GroupId};
 
 use super::ChannelManager;
-use super::fan_out::{Grid, Start, Turn};
+use super::fan_out::Turn;
 use super::sending::{Sending, Sent};
-use super::subscription::Place;
 use super::timers::Due;
 use super::windows::{Recipe, as_one};
 
@@ -84,16 +82,16 @@ impl ChannelManager {
             mask,
         } = group.take_turn(head, tick_at, recipe.data_type.as_ref());
 
-        let out = &mut self.to_connections;
-        let mut sending = Sending::new(
+        let mut sending = Sending {
             channel,
             number,
-            &recipe,
+            recipe: &recipe,
             mask,
             type_url,
-            &self.connections,
-            out,
-        );
+            connections: &self.connections,
+            out: &mut self.to_connections,
+            sent: Sent::default(),
+        };
         if !sides.is_empty() {
             sending.group(from, &sides);
         }
@@ -108,7 +106,7 @@ impl ChannelManager {
             windows,
             bytes,
             too_long,
-        } = sending.into_sent();
+        } = sending.sent;
         let oldest = channel
             .fan_out
             .since(from, None)
@@ -134,75 +132,6 @@ impl ChannelManager {
         self.arm(now, id);
     }
 
-    /// A subscriber that has been sent all updates before number `cursor`
-    /// takes part in its group.
-    pub(super) fn join(
-        &mut self,
-        now: Time,
-        id: ChannelId,
-        member: ConnId,
-        cursor: u64,
-        start: Start,
-    ) {
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return;
-        };
-        let Some(subscription) = channel.subscriptions.get_mut(&member) else {
-            return;
-        };
-        let options = &subscription.options;
-        let grid = Grid {
-            now,
-            tick: self.settings.types.of(channel.kind).tick,
-            channel: id,
-        };
-        let not_before = start.first_end(options.interval_ms);
-        let group = channel
-            .fan_out
-            .group_for(options, start, grid, &mut self.groups);
-        let number = group.number();
-        if group.may_enter(cursor, now, not_before) {
-            self.enter_group(id, member, number);
-        } else {
-            group.join_at_tick(member, cursor, not_before);
-            subscription.place = Place::Joining { group: number };
-        }
-        self.arm(now, id);
-    }
-
-    /// Takes a subscriber out of its group. Returns the number of the first
-    /// update it has not been sent, if it was in one.
-    pub(super) fn part(&mut self, id: ChannelId, member: ConnId) -> Option<u64> {
-        let channel = self.channels.get_mut(&id)?;
-        let subscription = channel.subscriptions.get_mut(&member)?;
-        let place = subscription.place;
-        let (Place::Member { group: number } | Place::Joining { group: number }) = place else {
-            return None;
-        };
-        subscription.place = Place::Outside;
-        let group = channel.fan_out.group(number)?;
-        let cursor = group.stay_away(member).unwrap_or(group.cursor());
-        if let Place::Member { .. } = place
-            && let Some(connection) = self.connections.any_mut(member)
-        {
-            group.exit(connection.side);
-            let leave = ToConnections::Leave {
-                group: number,
-                id: member,
-            };
-            self.to_connections.push_back((connection.side, leave));
-        }
-        Some(cursor)
-    }
-
-    /// Dissolves groups that nobody is in any more.
-    pub(super) fn dissolve_groups(&mut self, id: ChannelId) {
-        if let Some(channel) = self.channels.get_mut(&id) {
-            let armed = channel.fan_out.drop_empty(&mut self.groups);
-            (0..armed).for_each(|_| self.timers.note_stale());
-        }
-    }
-
     /// Sees to it that every group of a channel that has something coming has
     /// its fan-out tick.
     pub(super) fn arm(&mut self, now: Time, id: ChannelId) {
@@ -212,25 +141,6 @@ impl ChannelManager {
         for (group, at) in channel.fan_out.arm(now) {
             let tick_at = Due::FanOutTick { channel: id, group };
             self.timers.add(at, tick_at);
-        }
-    }
-
-    fn enter_group(&mut self, id: ChannelId, member: ConnId, number: GroupId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return;
-        };
-        if let Some(subscription) = channel.subscriptions.get_mut(&member)
-            && let Some(group) = channel.fan_out.group(number)
-            && let Some(connection) = self.connections.get(member)
-        {
-            subscription.place = Place::Member { group: number };
-            group.enter(connection.side);
-            let join = ToConnections::Join {
-                group: number,
-                channel: id,
-                member: subscription.member(member),
-            };
-            self.to_connections.push_back((connection.side, join));
         }
     }
 }

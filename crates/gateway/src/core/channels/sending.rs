@@ -16,14 +16,18 @@ use super::windows::{Built, Recipe, build, masked};
 
 /// One group's windows on their way.
 pub(super) struct Sending<'a> {
-    channel: &'a Channel,
-    number: GroupId,
-    recipe: &'a Recipe,
-    mask: Option<Mask>,
-    type_url: Arc<str>,
-    connections: &'a ConnectionTable,
-    out: &'a mut VecDeque<(SideId, ToConnections)>,
-    sent: Sent,
+    pub(super) channel: &'a Channel,
+    /// The group.
+    pub(super) number: GroupId,
+    /// What the windows are made by.
+    pub(super) recipe: &'a Recipe,
+    pub(super) mask: Option<Mask>,
+    pub(super) type_url: Arc<str>,
+    /// Those who may be members, with the sides they are on.
+    pub(super) connections: &'a ConnectionTable,
+    pub(super) out: &'a mut VecDeque<(SideId, ToConnections)>,
+    /// What has come of it so far.
+    pub(super) sent: Sent,
 }
 
 /// What came of it.
@@ -35,34 +39,7 @@ pub(super) struct Sent {
     pub(super) too_long: Vec<usize>,
 }
 
-impl<'a> Sending<'a> {
-    /// Windows of a channel's group, made by a recipe, for the members on `connections`'s
-    /// sides.
-    pub(super) fn new(
-        channel: &'a Channel,
-        number: GroupId,
-        recipe: &'a Recipe,
-        mask: Option<Mask>,
-        type_url: Arc<str>,
-        connections: &'a ConnectionTable,
-        out: &'a mut VecDeque<(SideId, ToConnections)>,
-    ) -> Self {
-        Self {
-            channel,
-            number,
-            recipe,
-            mask,
-            type_url,
-            connections,
-            out,
-            sent: Sent::default(),
-        }
-    }
-
-    pub(super) fn into_sent(self) -> Sent {
-        self.sent
-    }
-
+impl Sending<'_> {
     /// To the group's members.
     pub(super) fn group(&mut self, cursor: u64, sides: &[SideId]) {
         let windows = self.windows(cursor, None);

@@ -1,0 +1,103 @@
+//! Who takes part in which group: subscribers join at a fan-out tick or at once,
+//! leave, and take what they have not been sent with them from one group to
+//! another.
+
+use lagometer_units::Time;
+
+use crate::core::bus::ToConnections;
+use crate::core::ids::{ChannelId, ConnId, GroupId};
+
+use super::ChannelManager;
+use super::fan_out::{Grid, Start};
+use super::subscription::Place;
+
+impl ChannelManager {
+    /// A subscriber that has been sent all updates before number `cursor`
+    /// takes part in its group.
+    pub(super) fn join(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        member: ConnId,
+        cursor: u64,
+        start: Start,
+    ) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        let Some(subscription) = channel.subscriptions.get_mut(&member) else {
+            return;
+        };
+        let options = &subscription.options;
+        let grid = Grid {
+            now,
+            tick: self.settings.types.of(channel.kind).tick,
+            channel: id,
+        };
+        let not_before = start.first_end(options.interval_ms);
+        let group = channel
+            .fan_out
+            .group_for(options, start, grid, &mut self.groups);
+        let number = group.number();
+        if group.may_enter(cursor, now, not_before) {
+            self.enter_group(id, member, number);
+        } else {
+            group.join_at_tick(member, cursor, not_before);
+            subscription.place = Place::Joining { group: number };
+        }
+        self.arm(now, id);
+    }
+
+    /// Takes a subscriber out of its group. Returns the number of the first
+    /// update it has not been sent, if it was in one.
+    pub(super) fn part(&mut self, id: ChannelId, member: ConnId) -> Option<u64> {
+        let channel = self.channels.get_mut(&id)?;
+        let subscription = channel.subscriptions.get_mut(&member)?;
+        let place = subscription.place;
+        let (Place::Member { group: number } | Place::Joining { group: number }) = place else {
+            return None;
+        };
+        subscription.place = Place::Outside;
+        let group = channel.fan_out.group(number)?;
+        let cursor = group.stay_away(member).unwrap_or(group.cursor());
+        if let Place::Member { .. } = place
+            && let Some(connection) = self.connections.any_mut(member)
+        {
+            group.exit(connection.side);
+            let leave = ToConnections::Leave {
+                group: number,
+                id: member,
+            };
+            self.to_connections.push_back((connection.side, leave));
+        }
+        Some(cursor)
+    }
+
+    /// Dissolves groups that nobody is in any more.
+    pub(super) fn dissolve_groups(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels.get_mut(&id) {
+            let armed = channel.fan_out.drop_empty(&mut self.groups);
+            (0..armed).for_each(|_| self.timers.note_stale());
+        }
+    }
+
+    /// A subscriber is a member of a group from now on.
+    pub(super) fn enter_group(&mut self, id: ChannelId, member: ConnId, number: GroupId) {
+        let Some(channel) = self.channels.get_mut(&id) else {
+            return;
+        };
+        if let Some(subscription) = channel.subscriptions.get_mut(&member)
+            && let Some(group) = channel.fan_out.group(number)
+            && let Some(connection) = self.connections.get(member)
+        {
+            subscription.place = Place::Member { group: number };
+            group.enter(connection.side);
+            let join = ToConnections::Join {
+                group: number,
+                channel: id,
+                member: subscription.member(member),
+            };
+            self.to_connections.push_back((connection.side, join));
+        }
+    }
+}
