@@ -1,7 +1,7 @@
 //! What subscribers get of a channel's data, and when.
 
 use lagometer_protocol::messages::channeldpb::{
-    ChannelDataAccess, ChannelSubscriptionOptions, CreateChannelMessage, CreateEntityChannelMessage,
+    ChannelSubscriptionOptions, CreateChannelMessage, CreateEntityChannelMessage,
 };
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::tpspb::{EntityChannelData, TestNpcState, TestRepChannelData};
@@ -11,7 +11,7 @@ use prost::Message;
 use crate::world::{GLOBAL, Who, World, any, data, every, types, writing};
 
 const WORLD: &str = "tpspb.TestRepChannelData";
-const CHAT: &str = "chatpb.ChatChannelData";
+pub(crate) const CHAT: &str = "chatpb.ChatChannelData";
 
 fn npc(id: u32, moving: bool) -> TestRepChannelData {
     let state = TestNpcState {
@@ -24,7 +24,7 @@ fn npc(id: u32, moving: bool) -> TestRepChannelData {
     }
 }
 
-fn say(text: &str) -> ChatChannelData {
+pub(crate) fn say(text: &str) -> ChatChannelData {
     ChatChannelData {
         chat_messages: vec![ChatMessage {
             content: text.into(),
@@ -33,13 +33,13 @@ fn say(text: &str) -> ChatChannelData {
     }
 }
 
-fn said(updates: &[ChatChannelData]) -> Vec<&str> {
+pub(crate) fn said(updates: &[ChatChannelData]) -> Vec<&str> {
     let messages = updates.iter().flat_map(|update| &update.chat_messages);
     messages.map(|message| &*message.content).collect()
 }
 
 /// A world whose GLOBAL has data, and its owner.
-fn with_data(type_name: &str, first: &impl Message) -> (World, Who) {
+pub(crate) fn with_data(type_name: &str, first: &impl Message) -> (World, Who) {
     let mut world = World::new();
     let master = world.server();
     let message = CreateChannelMessage {
@@ -207,29 +207,6 @@ fn skipping_the_first_state_leaves_it_out() {
 }
 
 #[test]
-fn without_access_there_is_nothing_until_it_is_given() {
-    let (mut world, master) = with_data(CHAT, &say("state"));
-    let client = world.client();
-    let access = |access: ChannelDataAccess| ChannelSubscriptionOptions {
-        data_access: Some(access as i32),
-        ..every(20)
-    };
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
-    world.pass(100);
-    world.update(master, GLOBAL, CHAT, &say("more"));
-    world.pass(100);
-    assert!(world.take(client, types::UPDATE).is_empty());
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::ReadAccess));
-    world.pass(100);
-    let states = world.updates::<ChatChannelData>(client, GLOBAL);
-    assert_eq!(said(&states), ["state", "more"]);
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
-    world.update(master, GLOBAL, CHAT, &say("unheard"));
-    world.pass(100);
-    assert!(world.take(client, types::UPDATE).is_empty());
-}
-
-#[test]
 fn a_mask_narrows_state_and_windows_for_one_and_nobody_else() {
     let actor = ActorState {
         b_hidden: Some(true),
@@ -335,28 +312,6 @@ fn an_interval_of_nothing_and_unknown_types_do_no_harm() {
         1,
         "another type than the channel's"
     );
-}
-
-#[test]
-fn only_who_may_write_writes() {
-    let (mut world, master) = with_data(CHAT, &say("state"));
-    let (reader, server) = (world.client(), world.server());
-    let watcher = world.client();
-    for who in [reader, watcher, server] {
-        world.subscribe(who, GLOBAL, every(20));
-    }
-    world.pass(100);
-    world.forget_all();
-    world.update(reader, GLOBAL, CHAT, &say("graffiti"));
-    world.update(server, GLOBAL, CHAT, &say("in the owner's name"));
-    world.pass(40);
-    let seen = world.updates::<ChatChannelData>(watcher, GLOBAL);
-    assert_eq!(said(&seen), ["in the owner's name"]);
-    assert!(
-        world.take(master, types::UPDATE).is_empty(),
-        "it counts as the owner's own"
-    );
-    assert_eq!(world.take(server, types::UPDATE).len(), 1);
 }
 
 #[test]
@@ -514,62 +469,4 @@ fn two_updates_after_the_whole_state_come_as_one_though_others_are_there_before(
         let updates: Vec<ChatChannelData> = world.updates(client, GLOBAL);
         assert_eq!(said(&updates), ["one", "two"]);
     }
-}
-
-/// Options that change the access alone.
-fn access(access: ChannelDataAccess) -> ChannelSubscriptionOptions {
-    ChannelSubscriptionOptions {
-        data_access: Some(access as i32),
-        ..ChannelSubscriptionOptions::default()
-    }
-}
-
-#[test]
-fn what_came_while_there_was_no_access_comes_as_updates_once_there_is() {
-    let (mut world, master) = with_data(CHAT, &say("welcome"));
-    let (client, other) = (world.client(), world.client());
-    for who in [client, other] {
-        world.subscribe(who, GLOBAL, every(20));
-    }
-    world.pass(100);
-    world.forget_all();
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
-    world.pass(100);
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::ReadAccess));
-    world.pass(100);
-    assert_eq!(
-        world.updates::<ChatChannelData>(client, GLOBAL),
-        [],
-        "nothing has happened"
-    );
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
-    for text in ["one", "two"] {
-        world.update(master, GLOBAL, CHAT, &say(text));
-        world.pass(100);
-    }
-    assert_eq!(world.updates::<ChatChannelData>(client, GLOBAL), []);
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::ReadAccess));
-    world.pass(100);
-    let missed: Vec<ChatChannelData> = world.updates(client, GLOBAL);
-    assert_eq!(said(&missed), ["one", "two"]);
-    let all: Vec<ChatChannelData> = world.updates(other, GLOBAL);
-    assert_eq!(said(&all), ["one", "two"]);
-}
-
-#[test]
-fn what_was_missed_without_access_is_kept_up_to_a_limit() {
-    let (mut world, master) = with_data(CHAT, &say("welcome"));
-    let client = world.client();
-    world.subscribe(client, GLOBAL, every(20));
-    world.pass(100);
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::NoAccess));
-    world.forget_all();
-    for _ in 0..5000 {
-        world.update(master, GLOBAL, CHAT, &say("much"));
-    }
-    world.subscribe(client, GLOBAL, access(ChannelDataAccess::ReadAccess));
-    world.pass(100);
-    let state: Vec<ChatChannelData> = world.updates(client, GLOBAL);
-    assert_eq!(said(&state).len(), 5001, "the whole state in its place");
-    assert_eq!(said(&state)[0], "welcome");
 }

@@ -1,6 +1,7 @@
 //! The core in virtual time: both halves, several connection managers, peers that
 //! read frames.
 
+mod access;
 mod auth;
 mod broadcasting;
 mod channels;
@@ -9,6 +10,7 @@ mod fan_out;
 mod hostile;
 mod hostile_answers;
 mod hostile_budgets;
+mod hostile_logins;
 mod hostile_values;
 mod long_messages;
 mod recovery;
