@@ -159,6 +159,15 @@ pub struct SlowReaders {
     pub merged: MergeLimits,
 }
 
+impl SlowReaders {
+    /// How large the merged updates of all channels of one reader may grow
+    /// together, encoded: a quarter of what may wait.
+    #[must_use]
+    pub fn merged_bytes(&self) -> usize {
+        self.close_at_bytes / 4
+    }
+}
+
 impl Default for SlowReaders {
     /// Merging from 256 KiB, queueing again at 64 KiB, closing at 4 MiB (servers:
     /// 64 MiB) or after ten seconds.

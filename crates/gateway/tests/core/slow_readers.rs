@@ -7,7 +7,7 @@ use lagometer_protocol::messages::tpspb::{TestNpcState, TestRepChannelData};
 use lagometer_protocol::messages::unrealpb::FVector;
 use std::time::Duration;
 
-use crate::world::{GLOBAL, Who, World, any, every, types};
+use crate::world::{GLOBAL, Who, World, any, data, every, types};
 
 const WORLD: &str = "tpspb.TestRepChannelData";
 
@@ -97,6 +97,45 @@ fn updates_of_a_slow_reader_are_merged_and_it_catches_up() {
     world.pass(20);
     let updates = world.updates::<TestRepChannelData>(slow, GLOBAL);
     assert_eq!(updates, [step(501, 3)], "as if nothing had been");
+}
+
+#[test]
+fn a_slow_reader_of_many_channels_costs_little_and_gets_the_states_in_the_end() {
+    let (mut world, master, slow, _) = with_readers(50_000);
+    let rooms: Vec<u32> = (0..60)
+        .map(|_| {
+            let message = CreateChannelMessage {
+                channel_type: 3,
+                data: Some(any(WORLD, &step(0, 1))),
+                ..CreateChannelMessage::default()
+            };
+            world.create_with(master, &message)
+        })
+        .collect();
+    for &room in &rooms {
+        world.subscribe(slow, room, every(20));
+    }
+    world.pass(200);
+    world.forget_all();
+    world.peers[slow].stalled = true;
+    for index in 1..=20 {
+        for &room in &rooms {
+            world.update(master, room, WORLD, &step(index, 100));
+        }
+        world.pass(20);
+    }
+    let side = world.peers[slow].side;
+    world.resume(slow);
+    world.pass(2000);
+    assert_eq!(world.peers[slow].closed, None);
+    let counters = world.sides[side].counters();
+    assert!(counters.of(Peer::Client).resyncs > 0, "not all was kept");
+    let all = world.take(slow, types::UPDATE);
+    for room in rooms {
+        let updates = all.iter().filter(|pack| pack.channel_id == room);
+        let updates: Vec<TestRepChannelData> = updates.map(data).collect();
+        assert_eq!(last_seen(&updates), vec![20.0; 100], "channel {room}");
+    }
 }
 
 #[test]

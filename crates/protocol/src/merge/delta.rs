@@ -104,6 +104,16 @@ impl Delta {
         self.is_empty = true;
     }
 
+    /// How many bytes [`to_bytes`](Self::to_bytes) would give. This walks all of
+    /// it.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        match &self.data {
+            DeltaData::Typed { tree, .. } => tree.encoded_len(),
+            DeltaData::Opaque { bytes, .. } => bytes.len(),
+        }
+    }
+
     /// Whether no update was merged. An update that says nothing counts as
     /// one.
     #[must_use]

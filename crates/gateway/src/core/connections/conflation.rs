@@ -1,5 +1,8 @@
 //! What a slow reader has not been sent yet: the updates of each channel,
 //! merged, so that it costs no more to be far behind than a little.
+//!
+//! All channels together are limited, too, for a reader may be subscribed to
+//! thousands: those with most are dropped, and the whole state comes instead.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +17,10 @@ use crate::core::ids::ChannelId;
 /// Room for a message's envelope and the URL of its type.
 const ENVELOPE_BYTES: usize = 512;
 
+/// What was merged is counted anew once updates have brought so large a part of
+/// what it may come to, one in so many.
+const COUNT_AFTER: usize = 8;
+
 /// All channels that one reader is behind in.
 #[derive(Debug, Default)]
 pub(super) struct ConflationBuffer {
@@ -22,6 +29,10 @@ pub(super) struct ConflationBuffer {
     channels: BTreeMap<ChannelId, Option<Merged>>,
     /// Where to go on: no channel is to wait for ever for those before it.
     next: Option<ChannelId>,
+    /// Encoded bytes of all of it when it was counted last.
+    counted: usize,
+    /// Bytes that updates have brought since.
+    brought: usize,
 }
 
 /// One channel's updates.
@@ -50,6 +61,11 @@ impl ConflationBuffer {
         self.channels.remove(&channel);
     }
 
+    /// Merges an update; all channels together keep to about `most_bytes`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an update and what is said of it"
+    )]
     pub(super) fn merge(
         &mut self,
         channel: ChannelId,
@@ -58,6 +74,7 @@ impl ConflationBuffer {
         options: Option<MergeOptions>,
         schema: &Schema,
         limits: MergeLimits,
+        most_bytes: usize,
     ) {
         let place = self.channels.entry(channel).or_insert_with(|| {
             Some(Merged {
@@ -70,6 +87,27 @@ impl ConflationBuffer {
             && merged.add(update, options, limits).is_err()
         {
             *place = None;
+        }
+        self.brought += update.len();
+        let room = most_bytes.saturating_sub(self.counted);
+        if self.brought > room.max(most_bytes / COUNT_AFTER) {
+            self.count(most_bytes);
+        }
+    }
+
+    /// Counts all channels, and drops those with most while they are too much.
+    fn count(&mut self, most_bytes: usize) {
+        let channels = self.channels.iter();
+        let sizes = channels.filter_map(|(&id, merged)| Some((merged.as_ref()?.encoded_len(), id)));
+        let mut sizes: Vec<(usize, ChannelId)> = sizes.collect();
+        sizes.sort_unstable();
+        self.counted = sizes.iter().map(|(bytes, _)| bytes).sum();
+        self.brought = 0;
+        while self.counted > most_bytes
+            && let Some((bytes, id)) = sizes.pop()
+        {
+            self.channels.insert(id, None);
+            self.counted -= bytes;
         }
     }
 
@@ -110,6 +148,11 @@ impl Merged {
         Ok(())
     }
 
+    fn encoded_len(&self) -> usize {
+        let closed: usize = self.closed.iter().map(Vec::len).sum();
+        closed + self.delta.encoded_len()
+    }
+
     /// The URL of the data's type, and the updates to send in order, each the
     /// data of one message. `None` where one is too long for that.
     pub(super) fn into_values(mut self) -> Option<(Arc<str>, Vec<Vec<u8>>)> {
@@ -124,5 +167,60 @@ impl Merged {
             self.closed.push(self.delta.to_bytes());
             self.delta.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
+    use prost::Message;
+
+    use super::*;
+
+    const MOST: usize = 100_000;
+
+    fn buffer_of(updates: impl IntoIterator<Item = (u32, usize)>) -> ConflationBuffer {
+        let url: Arc<str> = "type.googleapis.com/chatpb.ChatChannelData".into();
+        let limits = MergeLimits::default();
+        let mut buffer = ConflationBuffer::default();
+        for (channel, bytes) in updates {
+            let data = ChatChannelData {
+                chat_messages: vec![ChatMessage {
+                    content: "x".repeat(bytes),
+                    ..ChatMessage::default()
+                }],
+            };
+            let (channel, data) = (ChannelId(channel), data.encode_to_vec());
+            let schema = Schema::bundled();
+            buffer.merge(channel, &url, &data, None, &schema, limits, MOST);
+        }
+        buffer
+    }
+
+    fn kept(buffer: &ConflationBuffer) -> usize {
+        let merged = buffer.channels.values().flatten();
+        merged.map(Merged::encoded_len).sum()
+    }
+
+    #[test]
+    fn channels_by_the_thousand_are_kept_up_to_a_limit_and_those_with_most_give_way() {
+        let buffer = buffer_of((0..2000).map(|channel| (channel, 1000 + channel as usize)));
+        assert!(kept(&buffer) <= MOST + MOST / COUNT_AFTER + 3000);
+        assert!(kept(&buffer) > MOST / 2);
+        assert_eq!(buffer.channels.len(), 2000, "the rest gets the whole state");
+        assert!(buffer.channels[&ChannelId(0)].is_some(), "it has least");
+    }
+
+    #[test]
+    fn one_channel_with_much_is_dropped_alone() {
+        let others = (0..10).map(|channel| (channel, 50));
+        let much = (0..200).map(|_| (99, 1000));
+        let buffer = buffer_of(others.chain(much));
+        let dropped = buffer
+            .channels
+            .iter()
+            .filter(|(_, merged)| merged.is_none());
+        let dropped: Vec<u32> = dropped.map(|(id, _)| id.0).collect();
+        assert_eq!(dropped, [99]);
     }
 }

@@ -252,6 +252,7 @@ impl ConnectionManager {
             window.merge_options,
             &self.settings.schema,
             self.settings.slow_readers.merged,
+            self.settings.slow_readers.merged_bytes(),
         );
     }
 
