@@ -50,8 +50,6 @@ pub enum Budget {
     Masks,
     /// Levels of one field mask.
     MaskDepth,
-    /// Levels of nested messages in channel data.
-    Depth,
     /// How far ahead a subscription's interval and delay may lie.
     FanOutTimes,
     /// Metadata filters of one LIST: their number and their bytes.
@@ -77,7 +75,7 @@ const BUDGETS: usize = Budget::ALL.len();
 
 impl Budget {
     /// All of them, in the order of their [`index`](Self::index).
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 22] = [
         Self::LoginBytes,
         Self::LoginMessages,
         Self::LoginAttempts,
@@ -91,7 +89,6 @@ impl Budget {
         Self::Subscriptions,
         Self::Masks,
         Self::MaskDepth,
-        Self::Depth,
         Self::FanOutTimes,
         Self::Filters,
         Self::ListAnswer,
@@ -126,7 +123,6 @@ impl Budget {
             Self::Subscriptions => "subscriptions",
             Self::Masks => "masks",
             Self::MaskDepth => "mask_depth",
-            Self::Depth => "depth",
             Self::FanOutTimes => "fan_out_times",
             Self::Filters => "filters",
             Self::ListAnswer => "list_answer",
