@@ -54,7 +54,7 @@ pub(super) struct Channel {
     /// The objects that a recovering server is told of, by net id, encoded.
     pub(super) objects: BTreeMap<u32, Bytes>,
     /// What entities have beside.
-    pub(super) entity: Option<Box<Entity>>,
+    pub(super) entity: Option<Entity>,
 }
 
 /// A channel's data.

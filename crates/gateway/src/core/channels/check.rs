@@ -43,6 +43,10 @@ impl ChannelManager {
             self.check_subscriptions(channel)?;
             channel.fan_out.check(id, &mut groups)?;
         }
+        let entities = self.channels.iter();
+        let entities = entities.filter(|(_, channel)| channel.entity.is_some());
+        self.entity_groups
+            .check(&entities.map(|(id, _)| id).collect())?;
         self.check_first_states()?;
         self.check_connections()?;
         self.check_recoveries()?;

@@ -1,7 +1,5 @@
-//! Entity channels: their making, and the groups of entities that change hands
-//! together or not at all.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Entity channels: their making, who is shown them, and what is asked of the
+//! [groups](super::entity_groups) they are in.
 
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::merge::MergeLimits;
@@ -17,6 +15,7 @@ use crate::core::settings::ClientRights;
 
 use super::ChannelManager;
 use super::dispatch::Request;
+use super::entity_groups::Bond;
 use super::outgoing::Envelope;
 
 /// How long a new client is given to make itself ready for the entities that
@@ -28,78 +27,6 @@ const WELL_KNOWN_DELAY_MS: i32 = 1000;
 pub(super) struct Entity {
     /// The client that moved it last, or on whose behalf it was moved.
     pub(super) context: u32,
-    handover: Option<GroupKey>,
-    lock: Option<GroupKey>,
-}
-
-/// Names a group that entities share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct GroupKey(u64);
-
-/// Groups of entities. Several entities share one group object: what is added
-/// through one is seen by all.
-#[derive(Debug, Default)]
-pub(super) struct EntityGroups {
-    groups: BTreeMap<GroupKey, Shared>,
-    last: u64,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    members: BTreeSet<ChannelId>,
-    /// How many entities have it as theirs.
-    holders: usize,
-}
-
-impl EntityGroups {
-    fn add(&mut self) -> GroupKey {
-        self.last += 1;
-        let key = GroupKey(self.last);
-        self.groups.insert(key, Shared::default());
-        key
-    }
-
-    fn hold(&mut self, key: GroupKey) {
-        if let Some(group) = self.groups.get_mut(&key) {
-            group.holders += 1;
-        }
-    }
-
-    fn release(&mut self, key: GroupKey) {
-        if let Some(group) = self.groups.get_mut(&key) {
-            group.holders -= 1;
-            if group.holders == 0 {
-                self.groups.remove(&key);
-            }
-        }
-    }
-
-    fn members(&self, key: Option<GroupKey>) -> BTreeSet<ChannelId> {
-        key.and_then(|key| self.groups.get(&key))
-            .map(|group| group.members.clone())
-            .unwrap_or_default()
-    }
-
-    /// How many members a group has.
-    fn len(&self, key: Option<GroupKey>) -> usize {
-        key.and_then(|key| self.groups.get(&key))
-            .map_or(0, |group| group.members.len())
-    }
-
-    /// At most how many it would have with one more, and those who come along.
-    fn len_with(&self, key: GroupKey, id: ChannelId, along: Option<GroupKey>) -> usize {
-        let is_new = self
-            .groups
-            .get(&key)
-            .is_some_and(|group| !group.members.contains(&id));
-        self.len(Some(key)) + usize::from(is_new) + self.len(along)
-    }
-
-    fn insert(&mut self, key: GroupKey, members: impl IntoIterator<Item = ChannelId>) {
-        if let Some(group) = self.groups.get_mut(&key) {
-            group.members.extend(members);
-        }
-    }
 }
 
 impl ChannelManager {
@@ -137,8 +64,8 @@ impl ChannelManager {
         self.make_channel(id, ChannelType::Entity as i32, Some(request.from));
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.metadata.clone_from(&message.metadata);
-            channel.entity = Some(Box::default());
         }
+        self.begin_entity(id);
         self.note_made(request, id, data_bytes);
         if content.is_err() {
             self.drop_message(
@@ -203,7 +130,7 @@ impl ChannelManager {
     }
 
     pub(super) fn group_add(&mut self, request: &Request, message: &AddEntityGroupMessage) {
-        let Some(is_lock) = self.group_kind(request, message.r#type) else {
+        let Some(bond) = self.group_kind(request, message.r#type) else {
             return;
         };
         if !self.pays(request, 1) {
@@ -211,17 +138,10 @@ impl ChannelManager {
         }
         let ids = self.groupable(request, &message.entities_to_add);
         let most = self.budgets_of(request).group_size;
-        let own = self.group_of(request.channel, is_lock);
-        for id in ids {
-            let along = self.joins(id, own);
-            // Those who come along are looked at one by one.
-            self.worked(request, 1 + self.entity_groups.len(along) as u64);
-            if self.entity_groups.len_with(own, id, along) > most {
-                self.refuse(request, Budget::GroupSize);
-                return;
-            }
-            self.entity_groups.insert(own, [id]);
-            self.adopt(id, own, is_lock);
+        let grouped = self.entity_groups.add(request.channel, bond, ids, most);
+        self.worked(request, grouped.looked_at as u64);
+        if grouped.is_full {
+            self.refuse(request, Budget::GroupSize);
         }
     }
 
@@ -241,13 +161,8 @@ impl ChannelManager {
             .collect()
     }
 
-    /// The group whose members an entity would bring along into another.
-    fn joins(&self, id: ChannelId, group: GroupKey) -> Option<GroupKey> {
-        self.entity(id)?.handover.filter(|&own| own != group)
-    }
-
     pub(super) fn group_remove(&mut self, request: &Request, message: &RemoveEntityGroupMessage) {
-        let Some(is_lock) = self.group_kind(request, message.r#type) else {
+        let Some(bond) = self.group_kind(request, message.r#type) else {
             return;
         };
         if !self.pays(request, 1) {
@@ -255,35 +170,23 @@ impl ChannelManager {
         }
         let ids = self.groupable(request, &message.entities_to_remove);
         self.worked(request, ids.len() as u64);
-        if !self.remove_from_group(request.channel, is_lock, ids) {
+        if !self.entity_groups.remove(request.channel, bond, ids) {
             self.drop_message(request, "the entity is in no such group");
         }
     }
 
-    /// The entities that go where one goes; none if one of them is locked.
-    pub(super) fn handover_set(&self, id: ChannelId) -> BTreeSet<ChannelId> {
-        let Some(entity) = self.entity(id) else {
-            return BTreeSet::new();
-        };
-        if entity.handover.is_none() {
-            return [id].into();
-        }
-        let together = self.entity_groups.members(entity.handover);
-        let locked = self.entity_groups.members(entity.lock);
-        if together.is_disjoint(&locked) {
-            together
-        } else {
-            BTreeSet::new()
+    /// A channel that was made is an entity's.
+    pub(super) fn begin_entity(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.entity = Some(Entity::default());
+            self.entity_groups.add_entity(id);
         }
     }
 
     /// An entity's channel goes.
     pub(super) fn forget_entity(&mut self, id: ChannelId) {
         self.well_known.remove(&id);
-        for is_lock in [false, true] {
-            self.remove_from_group(id, is_lock, [id]);
-            self.set_group(id, is_lock, None);
-        }
+        self.entity_groups.remove_entity(id);
     }
 
     pub(super) fn is_of_kind(&self, id: ChannelId, kind: ChannelType) -> bool {
@@ -304,110 +207,20 @@ impl ChannelManager {
         }
     }
 
-    /// Whether a group message is about locking, if it is in order.
-    fn group_kind(&mut self, request: &Request, number: i32) -> Option<bool> {
+    /// What kind of group a message is about, if it is in order.
+    fn group_kind(&mut self, request: &Request, number: i32) -> Option<Bond> {
         let is_owner = self.owner(request.channel) == Some(request.from);
-        if !is_owner || self.entity(request.channel).is_none() {
+        if !is_owner || !self.is_of_kind(request.channel, ChannelType::Entity) {
             self.drop_message(request, "only an entity's owner groups it");
             return None;
         }
         match EntityGroupType::try_from(number) {
-            Ok(EntityGroupType::Handover) => Some(false),
-            Ok(EntityGroupType::Lock) => Some(true),
+            Ok(EntityGroupType::Handover) => Some(Bond::Handover),
+            Ok(EntityGroupType::Lock) => Some(Bond::Lock),
             Err(_) => {
                 self.drop_message(request, "there is no such kind of group");
                 None
             }
         }
-    }
-
-    /// An entity takes a group for its own, bringing along those it was with.
-    /// One that is locked stays as it is.
-    fn adopt(&mut self, id: ChannelId, group: GroupKey, is_lock: bool) {
-        let Some(entity) = self.entity(id) else {
-            return;
-        };
-        let (handover, lock) = (entity.handover, entity.lock);
-        if self.entity_groups.len(lock) > 0 {
-            return;
-        }
-        // Its own group has them already: copying it into itself at every
-        // entity would be quadratic.
-        if handover != Some(group) {
-            let along = self.entity_groups.members(handover);
-            self.entity_groups.insert(group, along);
-        }
-        self.set_group(id, is_lock, Some(group));
-    }
-
-    /// The group of a channel, made if it has none.
-    fn group_of(&mut self, id: ChannelId, is_lock: bool) -> GroupKey {
-        let has = self.entity(id).and_then(|entity| {
-            if is_lock {
-                entity.lock
-            } else {
-                entity.handover
-            }
-        });
-        has.unwrap_or_else(|| {
-            let key = self.entity_groups.add();
-            self.set_group(id, is_lock, Some(key));
-            key
-        })
-    }
-
-    fn remove_from_group(
-        &mut self,
-        id: ChannelId,
-        is_lock: bool,
-        ids: impl IntoIterator<Item = ChannelId>,
-    ) -> bool {
-        let group = self.entity(id).and_then(|entity| {
-            if is_lock {
-                entity.lock
-            } else {
-                entity.handover
-            }
-        });
-        let Some(group) = group else {
-            return false;
-        };
-        for removed in ids {
-            if let Some(shared) = self.entity_groups.groups.get_mut(&group) {
-                shared.members.remove(&removed);
-            }
-            if self.entity(removed).is_some() {
-                // Alone from now on, and handed over with nobody.
-                let fresh = self.entity_groups.add();
-                self.set_group(removed, is_lock, Some(fresh));
-            }
-        }
-        true
-    }
-
-    fn set_group(&mut self, id: ChannelId, is_lock: bool, group: Option<GroupKey>) {
-        let Some(entity) = self
-            .channels
-            .get_mut(&id)
-            .and_then(|channel| channel.entity.as_mut())
-        else {
-            return;
-        };
-        let place = if is_lock {
-            &mut entity.lock
-        } else {
-            &mut entity.handover
-        };
-        let old = std::mem::replace(place, group);
-        if let Some(group) = group {
-            self.entity_groups.hold(group);
-        }
-        if let Some(old) = old {
-            self.entity_groups.release(old);
-        }
-    }
-
-    fn entity(&self, id: ChannelId) -> Option<&Entity> {
-        self.channels.get(&id)?.entity.as_deref()
     }
 }

@@ -154,7 +154,7 @@ impl ChannelManager {
         if from == to || !self.channels.contains_key(&from) || !self.channels.contains_key(&to) {
             return;
         }
-        let together = self.handover_set(id);
+        let together = self.entity_groups.together(id);
         // Without its object's reference nobody could tell what came over.
         let objects: BTreeMap<ChannelId, UnrealObjectRef> = together
             .iter()

@@ -99,10 +99,8 @@ impl ChannelManager {
         };
         self.make_channel(id, kind, Some(request.from));
         // An entity that is made like other channels has a number like theirs.
-        if kind == ChannelType::Entity as i32
-            && let Some(channel) = self.channels.get_mut(&id)
-        {
-            channel.entity = Some(Box::default());
+        if kind == ChannelType::Entity as i32 {
+            self.begin_entity(id);
         }
         self.note_made(request, id, data_bytes);
         self.finish_creation(request, id, content, message);
