@@ -11,6 +11,11 @@ pub(crate) fn processor_time() -> Duration {
     duration(clock_gettime(ClockId::ThreadCPUTime))
 }
 
+/// Processor time of this process.
+pub(crate) fn processor_time_of_all() -> Duration {
+    duration(clock_gettime(ClockId::ProcessCPUTime))
+}
+
 /// Time since some instant that does not change.
 pub(crate) fn monotonic() -> Time {
     Time::ZERO + duration(clock_gettime(ClockId::Monotonic))

@@ -2,101 +2,28 @@
 //! does, in order. Data alone, so that it can be cut down and told.
 
 use std::fmt;
-use std::time::Duration;
 
-use lagometer_gateway::core::{
-    AntiDdos, AuthPolicy, AuthVerdict, ChannelSettings, ConnNumbers, ConnectionSettings, Fsm, Grid,
-    Peer, Recovery, SlowReaders,
-};
-use lagometer_gateway::server::config::{Config, FileConfig};
+use lagometer_gateway::core::{AuthVerdict, Peer};
 use lagometer_protocol::messages::channeldpb::MessagePack;
-use lagometer_protocol::{Compressor, FrameBuilder, HEADER_LEN};
+use lagometer_protocol::{Compression, Compressor, FrameBuilder, HEADER_LEN, frame_header};
 
 use super::choices::Choices;
 use super::hostile;
+use super::stage::Stage;
+use super::tactics;
 
 /// The most acts of a conversation.
 const MAX_ACTS: usize = 160;
 
-/// The least that a client is closed at.
-pub(crate) const CLOSE_AT_BYTES: usize = 2 << 20;
+/// The most tactics woven into one.
+const MAX_TACTICS: usize = 3;
 
-/// The settings a conversation is held under.
-#[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting by itself")]
-pub(crate) struct Stage {
-    /// Attackers come in as servers too: then nothing is promised to anybody
-    /// but that the gateway lives and its tables are sound.
-    pub(crate) hostile_servers: bool,
-    /// Clients subscribe and write by themselves.
-    pub(crate) clients_decide: bool,
-    /// Logins are for a provider to decide.
-    pub(crate) provider: bool,
-    pub(crate) grid: bool,
-    pub(crate) recovery: bool,
-    pub(crate) anti_ddos: bool,
-    /// Little may wait for a reader.
-    pub(crate) tight: bool,
-    pub(crate) recording: bool,
-    /// The gateway has settings files that come with channeld, or `--dev`: what
-    /// they leave open is nobody's promise.
-    pub(crate) files: Option<Files>,
-    pub(crate) sides: usize,
-    /// The largest connection number.
-    pub(crate) max_conn_id: u32,
-}
+/// Whichever attacker came last.
+pub(crate) const LAST: usize = usize::MAX;
 
-/// Settings files by their names, as a user gives them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Files {
-    pub(crate) dev: bool,
-    channels: Option<&'static str>,
-    clients: Option<&'static str>,
-    servers: Option<&'static str>,
-    grid: Option<&'static str>,
-}
-
-impl Files {
-    fn draw(choices: &mut Choices<'_>) -> Self {
-        Self {
-            dev: choices.one_in(2),
-            channels: choices.pick(&[
-                None,
-                Some("channel_settings_hifi.json"),
-                Some("channel_settings_lofi.json"),
-                Some("channel_settings_tps.json"),
-                Some("channel_settings_ue.json"),
-            ]),
-            clients: choices.pick(&[
-                None,
-                Some("client_authoratative_fsm.json"),
-                Some("client_non_authoratative_fsm.json"),
-            ]),
-            servers: choices.pick(&[None, Some("server_authoratative_fsm.json")]),
-            grid: choices.pick(&[
-                Some("spatial_static_2x2.json"),
-                Some("spatial_static_4x1.json"),
-                Some("spatial_static_benchmark.json"),
-                Some("spatial_static_tanks_big.json"),
-                Some("spatial_static_tanks_small.json"),
-            ]),
-        }
-    }
-
-    /// What the server makes of them.
-    fn resolve(self) -> Config {
-        let mut file = FileConfig {
-            dev: self.dev,
-            ..FileConfig::default()
-        };
-        file.channels.settings = self.channels.map(Into::into);
-        file.channels.grid = self.grid.map(Into::into);
-        file.clients.state_machine = self.clients.map(Into::into);
-        file.servers.state_machine = self.servers.map(Into::into);
-        file.resolve(1)
-            .expect("what comes with the gateway is sound")
-    }
-}
+/// What an inflated frame unpacks to at most, in messages and bytes: a little more
+/// messages than the gateway takes, as many bytes as it takes.
+const INFLATED: (usize, usize) = (16_400, 1 << 20);
 
 /// One thing that somebody does. Attackers go by number, whoever has it.
 #[derive(Clone, Debug)]
@@ -149,6 +76,8 @@ pub(crate) enum Form {
     Legacy,
     /// A byte of it is another: which, and what it is xored with.
     Mangled(usize, u8),
+    /// Snappy that unpacks to far more than a plain frame holds.
+    Inflated,
 }
 
 /// A whole conversation.
@@ -160,104 +89,20 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn draw(choices: &mut Choices<'_>) -> Self {
-        let stage = Stage::draw(choices);
+        let mut stage = Stage::draw(choices);
         let count = 30 + choices.below(MAX_ACTS - 30);
         let mut acts = Vec::new();
         while acts.len() < count && !choices.are_over() {
             acts.push(act(&stage, choices));
         }
+        stage.small = choices.one_in(4);
+        let tactics = choices.below(MAX_TACTICS + 1);
+        for _ in 0..tactics {
+            let woven = tactics::tactic(&stage, choices);
+            let at = choices.below(acts.len() + 1);
+            acts.splice(at..at, woven);
+        }
         Self { stage, acts }
-    }
-}
-
-impl Stage {
-    fn draw(choices: &mut Choices<'_>) -> Self {
-        Self {
-            hostile_servers: choices.one_in(2),
-            clients_decide: choices.one_in(2),
-            provider: choices.one_in(4),
-            grid: !choices.one_in(3),
-            recovery: choices.one_in(3),
-            anti_ddos: choices.one_in(4),
-            tight: choices.one_in(2),
-            recording: choices.one_in(6),
-            files: choices.one_in(3).then(|| Files::draw(choices)),
-            sides: 1 + choices.below(3),
-            max_conn_id: choices.pick(&[u32::MAX >> 1, u32::MAX >> 1, 31]),
-        }
-    }
-
-    /// Another stage with these settings.
-    pub(crate) fn reloaded(&self, tight: bool, anti_ddos: bool) -> Self {
-        Self {
-            anti_ddos,
-            tight,
-            ..self.clone()
-        }
-    }
-
-    pub(crate) fn slow_readers(&self) -> SlowReaders {
-        let roomy = SlowReaders::default();
-        if !self.tight {
-            return roomy;
-        }
-        SlowReaders {
-            merge_from_bytes: 1000,
-            resume_at_bytes: 500,
-            close_at_bytes: CLOSE_AT_BYTES,
-            close_after: Duration::from_secs(2),
-            ..roomy
-        }
-    }
-
-    pub(crate) fn connections(&self) -> ConnectionSettings {
-        let base = match self.files {
-            Some(files) => files.resolve().connection_settings().clone(),
-            None => ConnectionSettings {
-                client_fsm: if self.clients_decide {
-                    Fsm::authoritative_client()
-                } else {
-                    Fsm::client()
-                },
-                ..ConnectionSettings::default()
-            },
-        };
-        ConnectionSettings {
-            anti_ddos: self.anti_ddos.then(AntiDdos::default),
-            slow_readers: self.slow_readers(),
-            ..base
-        }
-    }
-
-    pub(crate) fn channels(&self) -> ChannelSettings {
-        let grid = r#"{ "Config": { "GridWidth": 10, "GridHeight": 10, "GridCols": 4,
-            "GridRows": 4, "ServerCols": 2, "ServerRows": 1, "ServerInterestBorderSize": 1 } }"#;
-        let base = match self.files {
-            Some(files) => files.resolve().channel_settings().clone(),
-            None => ChannelSettings::default(),
-        };
-        let grid = self.grid.then(|| {
-            base.grid
-                .clone()
-                .unwrap_or_else(|| Grid::from_json(grid).expect("a grid"))
-        });
-        ChannelSettings {
-            auth: if self.provider {
-                AuthPolicy::AskProvider
-            } else {
-                AuthPolicy::AdmitAll
-            },
-            grid,
-            recovery: self.recovery.then_some(Recovery {
-                within: Some(Duration::from_secs(1)),
-            }),
-            max_failed_auth: if self.anti_ddos { 5 } else { 0 },
-            max_conn_id: self.max_conn_id,
-            development: true,
-            conn_numbers: ConnNumbers::Counted,
-            unix_ns_at_zero: 0,
-            ..base
-        }
     }
 }
 
@@ -342,6 +187,16 @@ impl SentFrame {
     /// The frame, or as many as its messages take.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
+        if self.form == Form::Inflated {
+            let packet = self.inflated();
+            if let Some(packed) = Compressor::new().compress(&packet)
+                && let Ok(len) = u16::try_from(packed.len())
+            {
+                bytes.extend(frame_header(len, Compression::Snappy));
+                bytes.extend(packed);
+            }
+            return bytes;
+        }
         let mut builder = FrameBuilder::new();
         'times: for _ in 0..self.times {
             for pack in &self.messages {
@@ -364,6 +219,35 @@ impl SentFrame {
             *byte ^= with;
         }
         bytes
+    }
+
+    /// How many bytes it comes to, unpacked.
+    pub(crate) fn unpacked_len(&self) -> usize {
+        let plain = |frame: &Self| Self {
+            form: Form::Plain,
+            ..frame.clone()
+        };
+        match self.form {
+            Form::Inflated => self.inflated().len(),
+            Form::Snappy => plain(self).bytes().len(),
+            _ => self.bytes().len(),
+        }
+    }
+
+    /// The packet of an inflated frame.
+    fn inflated(&self) -> Vec<u8> {
+        let (most, most_bytes) = INFLATED;
+        let mut packet = Vec::new();
+        let messages = self.messages.iter().cycle();
+        for pack in messages.take(most.min(self.times * self.messages.len())) {
+            let before = packet.len();
+            view(pack).encode_in_packet(&mut packet);
+            if packet.len() > most_bytes {
+                packet.truncate(before);
+                break;
+            }
+        }
+        packet
     }
 
     fn finish(&self, builder: &mut FrameBuilder, bytes: &mut Vec<u8>) {
