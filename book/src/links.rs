@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn files_anchors_and_what_comes_from_elsewhere_are_told_apart() {
         let a =
-            r##"<a href="b.html#there">x</a><script>"<a href='no.html'>"</script><h2 id="here">"##;
+            r#"<a href="b.html#there">x</a><script>"<a href='no.html'>"</script><h2 id="here">"#;
         let pages = BTreeMap::from([
             (PathBuf::from("a.html"), read(a)),
             (PathBuf::from("b.html"), read(r#"<p id="there">"#)),

@@ -50,7 +50,7 @@ fn build(root: &Path, reference: &Path, site: &Path) -> anyhow::Result<usize> {
     assemble::assemble(root, reference, &source)?;
     let config = root.join("book/book.toml");
     let mut config = Config::from_disk(config)?;
-    config.book.src = source.clone();
+    config.book.src.clone_from(&source);
     config.build.build_dir = std::path::absolute(site)?;
     config.set("output.html.additional-css", ["site.css"])?;
     fs::copy(root.join("book/site.css"), source.join("site.css"))?;
