@@ -78,6 +78,18 @@ fn short(name: &str) -> &str {
     name.strip_prefix("lagometer-").unwrap_or(name)
 }
 
+/// A module with parts of its own is `name.rs` beside the folder `name`, so that
+/// no two tabs of an editor are called alike.
+#[test]
+fn modules_with_parts_lie_beside_their_folders() {
+    let root = root();
+    let found: Vec<_> = files_below(&root.join("crates"), "rs")
+        .into_iter()
+        .filter(|path| path.ends_with("mod.rs") && path.iter().any(|part| part == "src"))
+        .collect();
+    assert!(found.is_empty(), "{found:?}: `git mv name/mod.rs name.rs`");
+}
+
 /// Other people's code comes as a dependency, where its licence and its
 /// version are seen to.
 #[test]

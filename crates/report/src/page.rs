@@ -44,15 +44,15 @@ pub(crate) use self::percentile_curves::{Curve, curve};
 pub(crate) use self::scale::{LogScale, most_nines, nines_ticks, tick_label};
 use self::view::View;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = concat!(
     "'use strict';\n(() => {\n",
-    include_str!("script/chart.js"),
-    include_str!("script/tooltip.js"),
-    include_str!("script/lanes.js"),
-    include_str!("script/time.js"),
-    include_str!("script/curves.js"),
-    include_str!("script/page.js"),
+    include_str!("page/script/chart.js"),
+    include_str!("page/script/tooltip.js"),
+    include_str!("page/script/lanes.js"),
+    include_str!("page/script/time.js"),
+    include_str!("page/script/curves.js"),
+    include_str!("page/script/page.js"),
     "})();\n"
 );
 
