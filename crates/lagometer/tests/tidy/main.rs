@@ -18,9 +18,6 @@ const LONGER: &[&str] = &[
     "crates/gateway/src/server/config/resolve.rs",
     "crates/gateway/src/server/metrics.rs",
     "crates/gateway/tests/attacks.rs",
-    "crates/gateway/tests/conversations/play.rs",
-    "crates/gateway/tests/core/fan_out.rs",
-    "crates/gateway/tests/core/hostile.rs",
     "crates/lagometer/src/cli.rs",
     "crates/lagometer/tests/conformance/cases/data.rs",
 ];
