@@ -6,6 +6,7 @@ use std::slice;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use lagometer_lab::Experiment;
 
 use super::{Cli, Command, with_two_dashes};
 use crate::commands::pages_without_sockets;
@@ -94,6 +95,14 @@ fn unknown_name(command: &Command) -> Option<String> {
         let sockets = lagometer_socket::presets().iter().map(|it| it.name);
         endpoints.chain(sockets).any(|known| known == name)
     };
+    let own_lanes: Vec<String> = experiment
+        .and_then(|name| Experiment::parse(name, lagometer_lab::catalogue::text(name)?).ok())
+        .map(|experiment| experiment.own_lanes)
+        .unwrap_or_default()
+        .iter()
+        .map(|lane| lane.name().to_owned())
+        .collect();
+    let is_lane = |name: &str| is_lane(name) || own_lanes.iter().any(|own| own == name);
     let mut experiment = experiment.into_iter().filter(is_own);
     let mut networks = networks.iter().filter(is_own);
     experiment
