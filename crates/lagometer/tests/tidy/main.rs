@@ -273,6 +273,22 @@ fn files_that_the_map_names_exist() {
     );
 }
 
+/// How to add something is told by paths from the root on.
+#[test]
+fn paths_that_tell_how_to_extend_exist() {
+    let root = root();
+    let text = fs::read_to_string(root.join("docs/extending.md")).unwrap();
+    let mut named = 0;
+    for path in text.split('`').skip(1).step_by(2) {
+        let is_ours = ["crates/", "deploy/"].iter().any(|it| path.starts_with(it));
+        if is_ours {
+            assert!(root.join(path).exists(), "docs/extending.md: `{path}`");
+            named += 1;
+        }
+    }
+    assert!(named > 30, "only {named} paths were found");
+}
+
 /// A source file of ours.
 struct SourceFile {
     path: String,
