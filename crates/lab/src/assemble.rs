@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Audit, Disturbed, Document, Host, Lane, MessageRecord, SCHEMA, SeedRun as SeedRecords,
+    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SCHEMA, SeedRun as SeedRecords,
     TransportProperties, Warning, Wire, figures,
 };
 use lagometer_units::Time;
@@ -61,6 +61,8 @@ pub fn assemble(
         .map(|run| disturbances(resolved, run.seed))
         .collect();
 
+    let threshold = lag_threshold(resolved, context.testbed, &runs);
+
     let mut warnings = Vec::new();
     let mut lanes: Vec<Lane> = resolved
         .lanes
@@ -71,7 +73,7 @@ pub fn assemble(
                 .iter()
                 .map(|run| (run.seed, &run.lanes[index]))
                 .collect();
-            let assembled = assemble_lane(resolved, lane, &of_lane, &link_truths, horizon);
+            let assembled = assemble_lane(resolved, lane, &of_lane, &link_truths, horizon, threshold);
             warnings.extend(lane_warnings(&assembled, &of_lane));
             assembled
         })
@@ -153,6 +155,26 @@ pub fn assemble_import(
     })
 }
 
+/// The round trip above which every lane's player lags: what the experiment
+/// says, else [`LAG_ABOVE`] more than the calm path's. What a real path is when
+/// calm is not known, and taken to be the shortest round trip of any lane.
+fn lag_threshold(
+    resolved: &Resolved,
+    testbed: Option<&str>,
+    runs: &[SeedRun],
+) -> Option<Duration> {
+    if let Some(asked) = resolved.experiment.lag_threshold {
+        return Some(asked.duration());
+    }
+    if testbed != Some(Testbed::Net.name()) {
+        return Some(resolved.profile.base_rtt() + LAG_ABOVE);
+    }
+    let lanes = runs.iter().flat_map(|run| &run.lanes);
+    let records = lanes.filter_map(LaneRun::outcome);
+    let rtts = records.flat_map(|outcome| outcome.records.iter().filter_map(MessageRecord::rtt));
+    rtts.min().map(|shortest| shortest + LAG_ABOVE)
+}
+
 impl SeedRun {
     /// Whether every lane played to its end.
     fn is_whole(&self) -> bool {
@@ -180,6 +202,7 @@ fn assemble_lane(
     runs: &[(u64, &LaneRun)],
     link_truths: &[Vec<Disturbed>],
     horizon: Option<Time>,
+    lag_threshold: Option<Duration>,
 ) -> Lane {
     let last_intended = horizon
         .map(|horizon| Time::ZERO + (horizon - CUT_MARGIN).since(resolved.plan.measuring_starts()));
@@ -229,7 +252,7 @@ fn assemble_lane(
         system_calls_per_message: (cost.system_calls > 0 && messages > 0)
             .then(|| rounded(cost.system_calls as f64 / messages as f64)),
         socket_path: Some(cost.path).filter(|path| !path.is_empty()),
-        ..figures(&seed_records, &limits).into_lane(&lane.name, lane.transport.name())
+        ..figures(&seed_records, &limits, lag_threshold).into_lane(&lane.name, lane.transport.name())
     }
 }
 
@@ -276,7 +299,7 @@ fn rounded(value: f64) -> f64 {
 fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
     Lane {
         failure: Some(lane.why.clone()),
-        ..figures(&[], &[]).into_lane(&lane.name, &lane.transport)
+        ..figures(&[], &[], None).into_lane(&lane.name, &lane.transport)
     }
 }
 

@@ -5,6 +5,7 @@
 //! summary = "A shooter's traffic: 500 B every 50 ms, echoed"
 //! network = "busy-wifi"            # a named network, or a file beside this one
 //! for = "10 min"
+//! lag_threshold = "170 ms"         # of a round trip; 150 ms above the calm path's
 //! lanes = ["udp", "kcp", "enet"]   # presets …
 //!
 //! [workload.paced-echo]
@@ -28,7 +29,7 @@
 use std::time::Duration;
 
 use lagometer_link::cross::{Cross, check_cross};
-use lagometer_stats::Budget;
+use lagometer_stats::{Budget, LAG_ABOVE};
 use lagometer_units::{BadInput, Size, Span, from_toml};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,10 @@ pub struct Experiment {
     /// All lanes share one link, instead of each having a copy of it for itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+    /// The round trip above which a player lags, for every lane alike; where
+    /// absent, [`LAG_ABOVE`] more than the calm path's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_threshold: Option<Span>,
     /// What the endpoints do.
     pub workload: Workload,
     /// Lanes with a preset's settings.
@@ -195,6 +200,15 @@ impl Experiment {
             return Err((
                 "tick",
                 "a game's tick is at least 1 ms; leave it out for none".into(),
+            ));
+        }
+        if self.lag_threshold.is_some_and(|lag| lag < Span::from_millis(1)) {
+            return Err((
+                "lag_threshold",
+                format!(
+                    "lag begins at 1 ms or later; leave it out for {} ms above the calm round trip",
+                    LAG_ABOVE.as_millis()
+                ),
             ));
         }
         if self.duration < workload.interval {

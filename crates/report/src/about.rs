@@ -221,8 +221,8 @@ mod tests {
             experiment,
             impairments: None,
             lanes: vec![
-                figures(&[], &[]).into_lane("kcp", "kcp"),
-                figures(&[], &[]).into_lane("it's own", "enet"),
+                figures(&[], &[], None).into_lane("kcp", "kcp"),
+                figures(&[], &[], None).into_lane("it's own", "enet"),
             ],
             bottlenecks: Vec::new(),
             echo: None,

@@ -67,8 +67,9 @@ pub(crate) fn who(budget: &BudgetResult) -> String {
     let value = match (Figure::named(&budget.metric), budget.value) {
         (Some(figure), Some(value)) => with_unit(figure, value),
         (None, Some(value)) => value.to_string(),
-        // More was lost than the percentile allows for.
-        (_, None) => LOST.to_owned(),
+        // More was lost than the percentile allows for, or a freeze has no end.
+        (Some(figure), None) => figure.written(f64::INFINITY),
+        (None, None) => LOST.to_owned(),
     };
     match (budget.decision, budget.more_seeds) {
         (Decision::Undecided, Some(seeds)) => {
@@ -83,6 +84,8 @@ fn with_unit(figure: Figure, value: f64) -> String {
         Unit::Share => format!("{} %", figure.written(value)),
         Unit::Milliseconds => written::milliseconds_with_unit(value),
         Unit::Factor => format!("{} ×", written::factor(value)),
+        Unit::PerMinute if figure == Figure::Lag => format!("{} s/min", figure.written(value)),
+        Unit::PerMinute => format!("{} a minute", figure.written(value)),
         Unit::Count | Unit::Nanoseconds => figure.written(value),
     }
 }

@@ -203,7 +203,7 @@ impl Pair {
             Unit::Milliseconds => sizes * RESOLUTION / 2.0 + self.machines_ms,
             Unit::Share => 0.5 / fewest as f64,
             Unit::Factor | Unit::Nanoseconds => sizes * RESOLUTION / 2.0,
-            Unit::Count => 0.0,
+            Unit::Count | Unit::PerMinute => 0.0,
         }
     }
 }
@@ -215,14 +215,24 @@ fn changes(pair: &Pair, first: &Lane, second: &Lane, limit_ms: u32) -> Vec<Chang
         Figure::P99,
         Figure::P99_9,
         Figure::Worst,
+        Figure::Lag,
+        Figure::Freezes,
+        Figure::LongestFreeze,
         Figure::Episodes,
         Figure::LongestEpisode,
         Figure::Lost,
         Figure::Overhead,
     ]
     .into_iter()
+    .filter(|figure| !is_old(*figure) || first.lag.is_none() || second.lag.is_none())
     .filter_map(|figure| change(pair, figure, first, second))
     .collect()
+}
+
+/// Whether the figure is compared only with documents that know no other of
+/// lag.
+const fn is_old(figure: Figure) -> bool {
+    matches!(figure, Figure::Episodes | Figure::LongestEpisode)
 }
 
 fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Change> {

@@ -5,12 +5,18 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_stats::{Lane, Metric, SeedFigures, Statistic, interval};
+use lagometer_stats::{Lag, Lane, Lasted, Metric, SeedFigures, Statistic, interval};
 
 use crate::written;
 
 /// What a percentile is written as that no delivered message reaches.
 pub(crate) const LOST: &str = "lost";
+
+/// What a freeze is written as where there was none.
+const NONE: &str = "none";
+
+/// What something is written as whose end was not seen.
+const NEVER: &str = "no end";
 
 /// One figure of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +33,16 @@ pub(crate) enum Figure {
     P99_9,
     /// Longest round trip.
     Worst,
+    /// Seconds of lag in a minute of play.
+    Lag,
+    /// Freezes in a minute of play.
+    Freezes,
+    /// Duration of the longest freeze.
+    LongestFreeze,
+    /// Longest recovery from the first disturbance that a freeze touched.
+    RecoveryFirst,
+    /// Longest recovery from the last disturbance that a freeze touched.
+    RecoveryLast,
     /// Number of lag episodes, the mean of all seeds.
     Episodes,
     /// Duration of the longest lag episode.
@@ -52,6 +68,8 @@ pub(crate) enum Unit {
     Milliseconds,
     /// A number of things.
     Count,
+    /// Seconds or things in a minute of play.
+    PerMinute,
     /// A ratio.
     Factor,
     /// Nanoseconds, written in microseconds.
@@ -68,9 +86,14 @@ impl Figure {
             Self::P99 => "p99",
             Self::P99_9 => "p99.9",
             Self::Worst => "worst",
-            Self::Episodes => "lags",
-            Self::LongestEpisode => "longest",
-            Self::Recovery => "recovery",
+            Self::Lag => "lag",
+            Self::Freezes => "freezes",
+            Self::LongestFreeze => "freeze",
+            Self::RecoveryFirst => "recovery",
+            Self::RecoveryLast => "from last",
+            Self::Episodes => "episodes",
+            Self::LongestEpisode => "longest episode",
+            Self::Recovery => "episode recovery",
             Self::Lost => "lost",
             Self::Overhead => "wire",
             Self::HeadOfLine => "blocked",
@@ -85,6 +108,8 @@ impl Figure {
             Unit::Share => "%",
             Unit::Milliseconds => "ms",
             Unit::Count => "n",
+            Unit::PerMinute if self == Self::Lag => "s/min",
+            Unit::PerMinute => "/min",
             Unit::Factor => "×",
             Unit::Nanoseconds => "µs/msg",
         }
@@ -94,6 +119,7 @@ impl Figure {
     pub(crate) fn unit(self) -> Unit {
         match self {
             Self::Within(_) | Self::Lost | Self::HeadOfLine => Unit::Share,
+            Self::Lag | Self::Freezes => Unit::PerMinute,
             Self::Episodes => Unit::Count,
             Self::Overhead => Unit::Factor,
             Self::Cpu => Unit::Nanoseconds,
@@ -114,6 +140,17 @@ impl Figure {
             Self::P99 => "One echo in a hundred took longer than this.",
             Self::P99_9 => "One echo in a thousand took longer than this.",
             Self::Worst => "The longest round trip of the run; lost where a message was.",
+            Self::Lag => {
+                "Seconds in a minute of play in which nothing newer had come for longer than the threshold, the same for every lane."
+            }
+            Self::Freezes => "How often in a minute of play lag set in; pauses of less than 250 ms are counted in.",
+            Self::LongestFreeze => "The longest stretch of lag; ≥ where nothing newer came to end it.",
+            Self::RecoveryFirst => {
+                "The longest time from the end of the first disturbance of the link that a freeze touched to the freeze's own end; ≥ where it never came."
+            }
+            Self::RecoveryLast => {
+                "The longest time from the end of the last disturbance of the link that a freeze touched to the freeze's own end; ≥ where it never came."
+            }
             Self::Episodes => {
                 "Lag episodes for each seed: stretches in which round trips exceeded three medians and 100 ms."
             }
@@ -136,6 +173,20 @@ impl Figure {
         !matches!(self, Self::Within(_))
     }
 
+    /// Whether less of it, or more, is better for certain. Counts are not: a lane
+    /// that is always late lags once. What begins at the last disturbance
+    /// forgives a lane for having lagged since the first.
+    pub(crate) fn is_ranked(self) -> bool {
+        !matches!(
+            self,
+            Self::Freezes
+                | Self::RecoveryLast
+                | Self::Episodes
+                | Self::LongestEpisode
+                | Self::Recovery
+        )
+    }
+
     /// The figure of `lane`; none where it was not measured.
     ///
     /// Percentiles and the worst are those of all intended messages, a lost one
@@ -146,6 +197,14 @@ impl Figure {
         }
         match self {
             Self::LongestEpisode if lane.episodes.is_empty() => None,
+            Self::LongestFreeze | Self::RecoveryFirst | Self::RecoveryLast => {
+                let lag = lane.lag.as_ref()?;
+                match self.lasted(lag) {
+                    Some(lasted) => Some(lasted.censored_ms()),
+                    // Where there was no freeze there was nothing to recover from.
+                    None => (lag.freezes_per_min <= 0.0).then_some(0.0),
+                }
+            }
             Self::Recovery => {
                 let all = lane.episodes.iter().filter_map(|each| each.recovery_ms);
                 all.filter(|each| each.is_finite()).reduce(f64::max)
@@ -156,6 +215,28 @@ impl Figure {
             _ => self.metric()?.of(lane),
         }
         .filter(|value| !value.is_nan())
+    }
+
+    /// The figure of `lane` as people read it, without the unit in the heading:
+    /// of what was not seen to end, how long it lasted at least.
+    pub(crate) fn written_of(self, lane: &Lane) -> Option<String> {
+        let value = self.of(lane)?;
+        let lasted = lane.lag.as_ref().and_then(|lag| self.lasted(lag));
+        Some(match lasted.filter(|lasted| lasted.at_least) {
+            Some(lasted) => format!("≥{}", written::milliseconds(lasted.ms)),
+            None => self.written(value),
+        })
+    }
+
+    /// How long something lasted that the figure is; none of other figures and
+    /// where there was nothing of the kind.
+    fn lasted(self, lag: &Lag) -> Option<Lasted> {
+        match self {
+            Self::LongestFreeze => lag.longest_freeze,
+            Self::RecoveryFirst => lag.recovery_first,
+            Self::RecoveryLast => lag.recovery_last,
+            _ => None,
+        }
     }
 
     /// Half the figure's 95 % interval: it is known to ± this. Infinite where
@@ -175,8 +256,15 @@ impl Figure {
 
     /// The value as people read it, without the unit in the heading.
     pub(crate) fn written(self, value: f64) -> String {
+        let lasts = matches!(
+            self,
+            Self::LongestFreeze | Self::RecoveryFirst | Self::RecoveryLast
+        );
         if value.is_infinite() {
-            return LOST.to_owned();
+            return if lasts { NEVER } else { LOST }.to_owned();
+        }
+        if lasts && value <= 0.0 {
+            return NONE.to_owned();
         }
         match self.unit() {
             Unit::Share if self == Self::Lost => written::lost_share(value),
@@ -184,7 +272,7 @@ impl Figure {
             Unit::Milliseconds => written::milliseconds(value),
             Unit::Count if value.fract() > 0.0 && value < 100.0 => format!("{value:.1}"),
             Unit::Count => format!("{value:.0}"),
-            Unit::Factor => written::factor(value),
+            Unit::Factor | Unit::PerMinute => written::factor(value),
             Unit::Nanoseconds => written::factor(value / 1e3),
         }
     }
@@ -209,6 +297,11 @@ impl Figure {
             Metric::Rtt(Statistic::P99) => Self::P99,
             Metric::Rtt(Statistic::P99_9) => Self::P99_9,
             Metric::Rtt(Statistic::Max) => Self::Worst,
+            Metric::Lag => Self::Lag,
+            Metric::Freezes => Self::Freezes,
+            Metric::LongestFreeze => Self::LongestFreeze,
+            Metric::RecoveryFirst => Self::RecoveryFirst,
+            Metric::RecoveryLast => Self::RecoveryLast,
             Metric::Episodes => Self::Episodes,
             Metric::WorstEpisode => Self::LongestEpisode,
             Metric::WorstRecovery => Self::Recovery,
@@ -231,6 +324,11 @@ impl Figure {
             Self::P99 => Metric::Rtt(Statistic::P99),
             Self::P99_9 => Metric::Rtt(Statistic::P99_9),
             Self::Worst => Metric::Rtt(Statistic::Max),
+            Self::Lag => Metric::Lag,
+            Self::Freezes => Metric::Freezes,
+            Self::LongestFreeze => Metric::LongestFreeze,
+            Self::RecoveryFirst => Metric::RecoveryFirst,
+            Self::RecoveryLast => Metric::RecoveryLast,
             Self::Episodes => Metric::Episodes,
             Self::LongestEpisode => Metric::WorstEpisode,
             Self::Recovery => Metric::WorstRecovery,

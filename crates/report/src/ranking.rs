@@ -72,8 +72,12 @@ pub(crate) fn is_measured(lane: &Lane) -> bool {
 }
 
 /// Whether no lane of `group` is written with a better value than `value`:
-/// what reads the same is the same. Nothing is best where all are alike.
+/// what reads the same is the same. Nothing is best where all are alike, and by
+/// a figure that does not rank.
 pub(crate) fn is_best(group: &Group<'_>, figure: Figure, value: f64) -> bool {
+    if !figure.is_ranked() {
+        return false;
+    }
     let written = |value: f64| figure.written(value);
     let values = || group.lanes.iter().filter_map(|lane| figure.of(lane));
     let best = if figure.smaller_is_better() {
@@ -108,4 +112,77 @@ fn better(a: &Lane, b: &Lane, limit_ms: u32) -> std::cmp::Ordering {
         .then_with(|| by(Figure::P99))
         .then_with(|| by(Figure::P99_9))
         .then_with(|| by(Figure::Worst))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lagometer_stats::{Disturbed, MessageRecord, SeedRun, figures};
+    use lagometer_units::Time;
+
+    use super::*;
+
+    /// Half a minute of a message each 50 ms, in order, late by so much in an
+    /// outage of so many milliseconds in every five seconds and by `always`.
+    fn lane(name: &str, outage_ms: u64, always: u64) -> Lane {
+        let disturbed: Vec<Disturbed> = (0..6)
+            .map(|nth| Disturbed {
+                from: Time::from_millis(nth * 5_000 + 1_000),
+                until: Time::from_millis(nth * 5_000 + 1_000 + outage_ms),
+            })
+            .collect();
+        let records: Vec<MessageRecord> = (0..600)
+            .map(|index| {
+                let intended = Time::from_millis(index * 50);
+                let held = disturbed
+                    .iter()
+                    .find(|each| (each.from..each.until).contains(&intended))
+                    .map_or(intended, |each| each.until);
+                MessageRecord {
+                    returned: Some(held + Duration::from_millis(20 + always)),
+                    ..MessageRecord::due(intended)
+                }
+            })
+            .collect();
+        let run = SeedRun {
+            seed: 1,
+            records: &records,
+            disturbed: &disturbed,
+            overhead: None,
+        };
+        figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, "kcp")
+    }
+
+    #[test]
+    fn a_lane_that_is_always_late_leads_in_no_column_of_lag() {
+        for always in [200, 1_000, 20_000] {
+            for outage_ms in [0, 100, 300, 1_500] {
+                let late = lane("late", outage_ms, always);
+                let usual = lane("usual", outage_ms, 0);
+                let group = Group {
+                    label: None,
+                    lanes: vec![&usual, &late],
+                };
+                for figure in [
+                    Figure::Lag,
+                    Figure::Freezes,
+                    Figure::LongestFreeze,
+                    Figure::RecoveryFirst,
+                    Figure::RecoveryLast,
+                    Figure::Episodes,
+                    Figure::LongestEpisode,
+                    Figure::Recovery,
+                ] {
+                    let value = figure.of(&late);
+                    let leads = value.is_some_and(|value| is_best(&group, figure, value));
+                    assert!(!leads, "{figure:?} of {outage_ms} ms, {always} ms late");
+                }
+                let lag = |lane: &Lane| Figure::Lag.of(lane).unwrap();
+                assert!(lag(&late) > 50.0 || always > 10_000, "{}", lag(&late));
+                assert!(lag(&usual) < 20.0, "{}", lag(&usual));
+                assert!(is_best(&group, Figure::Lag, lag(&usual)));
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ mod comparison;
 mod echo;
 mod grid;
 mod lanes;
-pub(crate) use lanes::intervals_from;
+pub(crate) use lanes::{intervals_from, lag_figures};
 mod notes;
 mod paint;
 mod parity;

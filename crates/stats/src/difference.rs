@@ -12,9 +12,9 @@
 //!
 //! Late messages are few and come together, so a share of them is skewed: runs
 //! with few show little variance. Whether a difference is one is therefore
-//! asked where the variance does not hang on the value: of the arcsine of a late
-//! share's root (M. S. Bartlett, "The use of transformations", 1947), of a
-//! count's root and of a delay's logarithm.
+//! asked where the variance does not hang on the value: of the arcsine of the
+//! root of a late share, of messages or of play (M. S. Bartlett, "The use of
+//! transformations", 1947), of a count's root and of a delay's logarithm.
 //!
 //! No error is taken to be smaller than the figure's resolution allows: some
 //! units that happen to agree to the message are no proof of certainty.
@@ -28,6 +28,7 @@
 //! machine's late wake-ups can do.
 
 use crate::document::{Document, Lane, ResampleUnit, Resamples};
+use crate::lag::per_minute;
 use crate::metric::{Metric, Unit};
 use crate::student;
 
@@ -164,6 +165,8 @@ enum Scale {
     Good,
     /// Of a share of bad messages.
     Bad,
+    /// Of seconds in a minute: the same of their share.
+    Minute,
     /// Of a number: its root.
     Root,
     /// Of a delay: its logarithm.
@@ -171,8 +174,9 @@ enum Scale {
 }
 
 impl Scale {
-    const fn of(metric: Metric) -> Self {
+    fn of(metric: Metric) -> Self {
         match metric.unit() {
+            _ if metric == Metric::Lag => Self::Minute,
             Unit::Share if metric.more_is_better() => Self::Good,
             Unit::Share => Self::Bad,
             Unit::Number => Self::Root,
@@ -184,6 +188,7 @@ impl Scale {
         match self {
             Self::Good => (1.0 - value).clamp(0.0, 1.0).sqrt().asin(),
             Self::Bad => value.clamp(0.0, 1.0).sqrt().asin(),
+            Self::Minute => Self::Bad.to(value / 60.0),
             Self::Root => value.max(0.0).sqrt(),
             Self::Log => value.max(0.0).ln_1p(),
         }
@@ -194,6 +199,7 @@ impl Scale {
         match self {
             Self::Good => 1.0 - angle.sin().powi(2),
             Self::Bad => angle.sin().powi(2),
+            Self::Minute => 60.0 * Self::Bad.back(scaled),
             Self::Root => scaled.max(0.0).powi(2),
             Self::Log => scaled.max(0.0).exp_m1(),
         }
@@ -207,6 +213,12 @@ fn resolution(metric: Metric, lane: &Lane) -> f64 {
     let units = f64::from(units.max(1));
     match metric {
         Metric::Episodes => units.sqrt(),
+        // A message that comes by one interval later, as a part of all play.
+        Metric::Lag => 60.0 * units.sqrt() / lane.messages.intended.max(1) as f64,
+        Metric::Freezes => {
+            let seconds = lane.resamples.as_ref().map_or(0.0, |drawn| drawn.block_s);
+            per_minute(units.sqrt(), units * seconds)
+        }
         _ => match metric.unit() {
             Unit::Share => units.sqrt() / lane.messages.intended.max(1) as f64,
             Unit::Milliseconds | Unit::Number => {

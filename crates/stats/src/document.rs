@@ -12,6 +12,7 @@ mod bulk;
 mod echo;
 mod impairments;
 mod imported;
+mod lag;
 mod lane;
 mod placement;
 mod read;
@@ -30,6 +31,7 @@ pub use bulk::{Bulk, BulkSample};
 pub use echo::{Echo, EchoCounts};
 pub use impairments::{DirectionImpairments, Disturbance, Impairments};
 pub use imported::{ClockSpan, ImportedStatistics, ShareOver};
+pub use lag::{Freeze, Lag, Lasted};
 pub use lane::{
     CensoredQuantiles, Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Population,
     Quantiles, Timeline, TransportProperties, WITHIN_LIMITS_MS, Wire,

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use crate::distribution::Distribution;
 use crate::document::{
-    CensoredQuantiles, Episode, HeadOfLine, Lane, MessageCounts, Milliseconds, Population,
+    CensoredQuantiles, Episode, HeadOfLine, Lag, Lane, MessageCounts, Milliseconds, Population,
     Quantiles, Resamples, SeedFigures, Timeline,
 };
 use crate::episodes::{Disturbed, FIXED_THRESHOLD, adaptive_threshold, episodes};
 use crate::head_of_line::head_of_line;
+use crate::lag::{SeedLag, lag_of, pooled};
 use crate::quantiles::at_rank;
 use crate::record::{MessageRecord, nanos};
-use crate::resample::{Drawn, resamples};
+use crate::resample::{Drawn, length_of, resamples};
 use crate::timeline::timeline;
 use crate::within::within;
 
@@ -49,6 +50,8 @@ pub struct LaneFigures {
     pub head_of_line: Option<HeadOfLine>,
     /// As [`Lane::within`].
     pub within: BTreeMap<Milliseconds, f64>,
+    /// As [`Lane::lag`].
+    pub lag: Option<Lag>,
     /// As [`Lane::episodes`].
     pub episodes: Vec<Episode>,
     /// As [`Lane::episodes_500ms`].
@@ -73,23 +76,40 @@ pub struct LaneFigures {
 /// differently is told by [drawing them anew](LaneFigures::resamples).
 ///
 /// `extra_limits_ms` are further limits for [`Lane::within`], as budgets may
-/// ask for; see [`limits_ms`](crate::limits_ms).
+/// ask for; see [`limits_ms`](crate::limits_ms). `lag_threshold` is the round
+/// trip above which [lag](Lane::lag) begins, the same for every lane of a run;
+/// without one lag is left out.
 #[must_use]
-pub fn figures(runs: &[SeedRun<'_>], extra_limits_ms: &[u32]) -> LaneFigures {
+pub fn figures(
+    runs: &[SeedRun<'_>],
+    extra_limits_ms: &[u32],
+    lag_threshold: Option<Duration>,
+) -> LaneFigures {
     let sorted: Vec<Vec<MessageRecord>> = runs.iter().map(|run| in_order(run.records)).collect();
     let mut figures = LaneFigures::default();
     let mut drawn = Vec::with_capacity(runs.len());
+    let mut lags = Vec::with_capacity(runs.len());
     for (run, records) in runs.iter().zip(&sorted) {
         let before = figures.episodes.len();
-        let seed_figures = figures.add_run(run, records, extra_limits_ms);
+        let mut seed_figures = figures.add_run(run, records, extra_limits_ms);
+        let lag = lag_threshold.map(|threshold| lag_of_seed(run, records, threshold));
+        seed_figures.lag = lag.as_ref().zip(lag_threshold).map(|(lag, threshold)| Lag {
+            freezes: Vec::new(),
+            ..pooled(std::slice::from_ref(lag), threshold)
+        });
         figures.per_seed.push(seed_figures);
         let own = figures.episodes[before..].iter();
         drawn.push(Drawn {
             records,
             episodes_s: own.map(|episode| episode.start_s).collect(),
+            lag: lag.clone(),
             overhead: run.overhead,
         });
+        lags.extend(lag);
     }
+    figures.lag = lag_threshold
+        .filter(|_| !runs.is_empty())
+        .map(|threshold| pooled(&lags, threshold));
     if runs.len() < 2 {
         figures.forget_seeds();
     }
@@ -122,6 +142,7 @@ impl LaneFigures {
             down_ms: self.down_ms,
             head_of_line: self.head_of_line,
             within: self.within,
+            lag: self.lag,
             episodes: self.episodes,
             episodes_500ms: self.episodes_500ms,
             wire: None,
@@ -156,6 +177,7 @@ impl LaneFigures {
             within: within(&rtts, messages.intended, extra_limits_ms),
             messages,
             rtt_ms,
+            lag: None,
             episodes: own.len() as u64,
             worst_episode_ms: longest_ms(&own),
             overhead: run.overhead,
@@ -173,6 +195,9 @@ impl LaneFigures {
         self.per_seed.clear();
         for episode in self.episodes.iter_mut().chain(&mut self.episodes_500ms) {
             episode.seed = None;
+        }
+        for freeze in self.lag.iter_mut().flat_map(|lag| &mut lag.freezes) {
+            freeze.seed = None;
         }
     }
 
@@ -198,6 +223,15 @@ impl LaneFigures {
         (self.up_ms, self.down_ms) = one_way(runs, self.messages.intended);
         self.within = within(&rtts, self.messages.intended, extra_limits_ms);
     }
+}
+
+fn lag_of_seed(run: &SeedRun<'_>, records: &[MessageRecord], threshold: Duration) -> SeedLag {
+    let played = Duration::from_nanos(length_of(records));
+    let mut lag = lag_of(records, played, threshold, run.disturbed);
+    for freeze in &mut lag.freezes {
+        freeze.seed = Some(run.seed);
+    }
+    lag
 }
 
 /// The longest episode in milliseconds; zero without one.

@@ -1,5 +1,5 @@
-//! What a run found: distributions without a ceiling, lag episodes, budgets,
-//! and the one result document that everything else reads.
+//! What a run found: distributions without a ceiling, lag, budgets, and the
+//! one result document that everything else reads.
 //!
 //! The way through the crate: a testbed fills a [`MessageRecord`] for every
 //! message the workload meant to send; [`figures()`] turns the records of a
@@ -18,6 +18,7 @@ mod fairness;
 mod figures;
 mod head_of_line;
 pub mod import_2015;
+mod lag;
 mod metric;
 mod quantiles;
 mod record;
@@ -38,6 +39,7 @@ pub use episodes::{
 };
 pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures};
+pub use lag::LAG_ABOVE;
 pub use metric::{Metric, Statistic, Unit, UnknownMetric};
 pub use quantiles::{Place, nearest_rank, place};
 pub use record::MessageRecord;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lagometer_units::Span;
 use thiserror::Error;
 
-use crate::document::{CensoredQuantiles, Lane, Milliseconds, Population, Quantiles, SeedFigures};
+use crate::document::{CensoredQuantiles, Lag, Lane, Lasted, Milliseconds, Population, Quantiles, SeedFigures};
 use crate::figures::longest_ms;
 use crate::within::share;
 
@@ -33,6 +33,18 @@ pub enum Metric {
     Down(Statistic),
     /// Share of all intended messages that were lost.
     Lost,
+    /// Seconds of lag in a minute of play, by the experiment's threshold.
+    Lag,
+    /// Freezes in a minute of play.
+    Freezes,
+    /// The longest freeze in milliseconds; endless if its end was not seen.
+    LongestFreeze,
+    /// The longest recovery from the first disturbance that a freeze touched,
+    /// in milliseconds; endless if its end was not seen, zero where no freeze
+    /// touched one.
+    RecoveryFirst,
+    /// The same from the last disturbance that a freeze touched.
+    RecoveryLast,
     /// Number of lag episodes, over all seeds together.
     Episodes,
     /// Number of episodes above a fixed 500 ms, over all seeds together.
@@ -81,7 +93,8 @@ pub enum Unit {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "there is no metric `{written}`; write one of \"within 150 ms\" (any limit), \"p50\", \"p90\", \
-     \"p99\", \"p99.9\", \"max\", \"mean\", \"up p99\", \"down p99\", \"lost\", \"episodes\", \
+     \"p99\", \"p99.9\", \"max\", \"mean\", \"up p99\", \"down p99\", \"lost\", \"lag\", \
+     \"freezes\", \"longest freeze\", \"recovery first\", \"recovery last\", \"episodes\", \
      \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
      \"cpu per message\""
 )]
@@ -99,11 +112,17 @@ impl Metric {
             Self::Rtt(_)
             | Self::Up(_)
             | Self::Down(_)
+            | Self::LongestFreeze
+            | Self::RecoveryFirst
+            | Self::RecoveryLast
             | Self::WorstEpisode
             | Self::WorstRecovery => Unit::Milliseconds,
-            Self::Episodes | Self::Episodes500ms | Self::Overhead | Self::CpuPerMessage => {
-                Unit::Number
-            }
+            Self::Lag
+            | Self::Freezes
+            | Self::Episodes
+            | Self::Episodes500ms
+            | Self::Overhead
+            | Self::CpuPerMessage => Unit::Number,
         }
     }
 
@@ -119,7 +138,7 @@ impl Metric {
     #[must_use]
     pub const fn is_estimated(self) -> bool {
         match self {
-            Self::Within(_) | Self::Lost | Self::Episodes => true,
+            Self::Within(_) | Self::Lost | Self::Lag | Self::Freezes | Self::Episodes => true,
             Self::Rtt(statistic) => matches!(
                 statistic,
                 Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P99_9
@@ -141,6 +160,11 @@ impl Metric {
             Self::Up(statistic) => Some(statistic.among(lane.up_ms.as_ref()?)),
             Self::Down(statistic) => Some(statistic.among(lane.down_ms.as_ref()?)),
             Self::Lost => Some(share(lane.messages.lost, lane.messages.intended)),
+            Self::Lag
+            | Self::Freezes
+            | Self::LongestFreeze
+            | Self::RecoveryFirst
+            | Self::RecoveryLast => self.of_lag(lane.lag.as_ref()?),
             Self::Episodes => Some(lane.episodes.len() as f64),
             Self::Episodes500ms => Some(lane.episodes_500ms.len() as f64),
             Self::WorstEpisode => Some(longest_ms(&lane.episodes)),
@@ -165,6 +189,11 @@ impl Metric {
                 Some(statistic.among(&seed.rtt_ms))
             }
             Self::Lost => Some(share(seed.messages.lost, seed.messages.intended)),
+            Self::Lag
+            | Self::Freezes
+            | Self::LongestFreeze
+            | Self::RecoveryFirst
+            | Self::RecoveryLast => self.of_lag(seed.lag.as_ref()?),
             Self::Episodes => Some(seed.episodes as f64),
             Self::WorstEpisode => Some(seed.worst_episode_ms),
             Self::Overhead => seed.overhead,
@@ -175,6 +204,19 @@ impl Metric {
             | Self::WorstRecovery
             | Self::CpuPerMessage => None,
         }
+    }
+
+    /// The value of a figure of lag.
+    fn of_lag(self, lag: &Lag) -> Option<f64> {
+        let lasted = match self {
+            Self::Lag => return Some(lag.s_per_min),
+            Self::Freezes => return Some(lag.freezes_per_min),
+            Self::LongestFreeze => lag.longest_freeze,
+            Self::RecoveryFirst => lag.recovery_first,
+            Self::RecoveryLast => lag.recovery_last,
+            _ => return None,
+        };
+        Some(lasted.map_or(0.0, Lasted::censored_ms))
     }
 }
 
@@ -230,6 +272,11 @@ impl fmt::Display for Metric {
             Self::Up(statistic) => write!(formatter, "up_ms.{statistic}"),
             Self::Down(statistic) => write!(formatter, "down_ms.{statistic}"),
             Self::Lost => formatter.write_str("lost"),
+            Self::Lag => formatter.write_str("lag_s_per_min"),
+            Self::Freezes => formatter.write_str("freezes_per_min"),
+            Self::LongestFreeze => formatter.write_str("longest_freeze_ms"),
+            Self::RecoveryFirst => formatter.write_str("recovery_first_ms"),
+            Self::RecoveryLast => formatter.write_str("recovery_last_ms"),
             Self::Episodes => formatter.write_str("episodes"),
             Self::Episodes500ms => formatter.write_str("episodes_500ms"),
             Self::WorstEpisode => formatter.write_str("worst_episode_ms"),
@@ -291,6 +338,11 @@ fn parse_words(words: &str) -> Option<Metric> {
     }
     Some(match words {
         "lost" => Metric::Lost,
+        "lag" | "lag s per min" => Metric::Lag,
+        "freezes" | "freezes per min" => Metric::Freezes,
+        "longest freeze" | "longest freeze ms" => Metric::LongestFreeze,
+        "recovery first" | "recovery first ms" => Metric::RecoveryFirst,
+        "recovery last" | "recovery last ms" => Metric::RecoveryLast,
         "episodes" => Metric::Episodes,
         "episodes 500ms" | "episodes 500 ms" => Metric::Episodes500ms,
         "worst episode" | "worst episode ms" => Metric::WorstEpisode,
@@ -322,131 +374,4 @@ fn whole_millis(limit: Span) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::figures::{SeedRun, figures};
-    use crate::record::MessageRecord;
-    use lagometer_units::Time;
-    use proptest::prelude::*;
-
-    const STATISTICS: [Statistic; 7] = [
-        Statistic::Min,
-        Statistic::P50,
-        Statistic::P90,
-        Statistic::P99,
-        Statistic::P99_9,
-        Statistic::Max,
-        Statistic::Mean,
-    ];
-
-    #[test]
-    fn every_metric_is_read_back_from_its_own_name() {
-        let mut metrics = vec![
-            Metric::Within(150),
-            Metric::Lost,
-            Metric::Episodes,
-            Metric::Episodes500ms,
-            Metric::WorstEpisode,
-            Metric::WorstRecovery,
-            Metric::Overhead,
-            Metric::CpuPerMessage,
-        ];
-        for statistic in STATISTICS {
-            metrics.extend([
-                Metric::Rtt(statistic),
-                Metric::Up(statistic),
-                Metric::Down(statistic),
-            ]);
-        }
-        for metric in metrics {
-            assert_eq!(metric.to_string().parse(), Ok(metric));
-        }
-    }
-
-    #[test]
-    fn people_may_write_it_in_words() {
-        for (written, metric) in [
-            ("within 150 ms", Metric::Within(150)),
-            ("within 0.1 s", Metric::Within(100)),
-            ("Within 2s", Metric::Within(2000)),
-            ("p99", Metric::Rtt(Statistic::P99)),
-            ("p99.9", Metric::Rtt(Statistic::P99_9)),
-            ("rtt p50", Metric::Rtt(Statistic::P50)),
-            ("median", Metric::Rtt(Statistic::P50)),
-            ("up max", Metric::Up(Statistic::Max)),
-            ("worst episode", Metric::WorstEpisode),
-            ("  episodes ", Metric::Episodes),
-        ] {
-            assert_eq!(written.parse(), Ok(metric), "{written}");
-        }
-        for written in [
-            "",
-            "within",
-            "within 0 ms",
-            "within 1.5 ms",
-            "within 100",
-            "p98",
-            "up",
-        ] {
-            assert!(written.parse::<Metric>().is_err(), "{written}");
-        }
-    }
-
-    fn lane(rtts_ms: &[Option<u64>]) -> Lane {
-        let records: Vec<_> = rtts_ms
-            .iter()
-            .enumerate()
-            .map(|(index, rtt)| {
-                let intended = Time::from_millis(index as u64 * 50);
-                MessageRecord {
-                    returned: rtt.map(|rtt| intended + Duration::from_millis(rtt)),
-                    ..MessageRecord::due(intended)
-                }
-            })
-            .collect();
-        let run = SeedRun {
-            seed: 1,
-            records: &records,
-            disturbed: &[],
-            overhead: None,
-        };
-        figures(&[run], &[]).into_lane("lane", "udp")
-    }
-
-    #[test]
-    fn lost_messages_never_end() {
-        let mut rtts = vec![Some(60); 100];
-        rtts[7] = None;
-        rtts[8] = Some(80);
-        let lane = lane(&rtts);
-        // Of a hundred, the 99th is the slowest delivered, the 100th never came.
-        let p99 = Metric::Rtt(Statistic::P99).of(&lane).unwrap();
-        assert!((p99 - 80.0).abs() < 0.1, "{p99}");
-        let lost = Some(f64::INFINITY);
-        assert_eq!(Metric::Rtt(Statistic::Max).of(&lane), lost);
-        assert_eq!(Metric::Rtt(Statistic::P99_9).of(&lane), lost);
-        assert_eq!(Metric::Rtt(Statistic::Mean).of(&lane), lost);
-        assert_eq!(
-            Metric::Rtt(Statistic::P50).of(&lane).map(f64::round),
-            Some(60.0)
-        );
-        assert_eq!(Metric::Lost.of(&lane), Some(0.01));
-    }
-
-    #[test]
-    fn a_lane_that_delivered_nothing_is_infinitely_late_and_one_that_sent_nothing_is_not() {
-        for (rtts, delay) in [(&[][..], None), (&[None, None], Some(f64::INFINITY))] {
-            let lane = lane(rtts);
-            for statistic in STATISTICS {
-                assert_eq!(Metric::Rtt(statistic).of(&lane), delay, "{statistic}");
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(text in ".*") {
-            let _ = text.parse::<Metric>();
-        }
-    }
-}
+mod tests;

@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{ResampleUnit, Resamples, WITHIN_LIMITS_MS};
+use crate::lag::{SeedLag, per_minute};
 use crate::metric::{Metric, Statistic};
 use crate::quantiles::{Place, in_millis, place};
 use crate::record::{MessageRecord, nanos};
@@ -55,6 +56,8 @@ pub(crate) struct Drawn<'a> {
     pub(crate) records: &'a [MessageRecord],
     /// When its lag episodes began, in seconds.
     pub(crate) episodes_s: Vec<f64>,
+    /// Its lag, where a threshold is known.
+    pub(crate) lag: Option<SeedLag>,
     /// Its wire overhead, where it is known.
     pub(crate) overhead: Option<f64>,
 }
@@ -94,6 +97,11 @@ struct Units {
     intended: Vec<u64>,
     /// Episodes that began in each.
     episodes: Vec<u64>,
+    /// Nanoseconds of lag in each and freezes that began there, where they are
+    /// known of all.
+    lag: Option<Vec<(u64, u64)>>,
+    /// Nanoseconds of play for each message.
+    spacing: f64,
     /// Wire overhead of each, where it is known of all.
     overhead: Option<Vec<f64>>,
     /// All round trips in ascending order, in nanoseconds, with their unit.
@@ -122,6 +130,11 @@ impl Units {
             length,
             intended: vec![0; len as usize],
             episodes: vec![0; len as usize],
+            lag: runs
+                .iter()
+                .all(|run| run.lag.is_some())
+                .then(|| vec![(0, 0); len as usize]),
+            spacing: 0.0,
             overhead: overheads.filter(|_| unit == ResampleUnit::Seed),
             rtts: Vec::new(),
             limits_ms: WITHIN_LIMITS_MS
@@ -135,6 +148,8 @@ impl Units {
             units.add(run, first, count);
             first += count;
         }
+        let intended: u64 = units.intended.iter().sum();
+        units.spacing = whole.iter().map(|&all| all as f64).sum::<f64>() / intended as f64;
         units.rtts.sort_unstable();
         Some(units)
     }
@@ -152,6 +167,26 @@ impl Units {
         }
         for start_s in &run.episodes_s {
             self.episodes[unit_at((start_s * 1e9) as u64) as usize] += 1;
+        }
+        let (Some(units), Some(lag)) = (&mut self.lag, &run.lag) else {
+            return;
+        };
+        for freeze in &lag.freezes {
+            units[unit_at((freeze.start_s * 1e9) as u64) as usize].1 += 1;
+        }
+        for &(from, until) in &lag.lagging {
+            let (mut from, until) = (from.as_nanos(), until.as_nanos());
+            while from < until {
+                let unit = unit_at(from);
+                // The last unit has what is left over at the end.
+                let end = if unit - first + 1 < count {
+                    until.min((unit - first + 1) * self.length)
+                } else {
+                    until
+                };
+                units[unit as usize].0 += end - from;
+                from = end;
+            }
         }
     }
 
@@ -176,6 +211,7 @@ impl Units {
             (Metric::Episodes, times(&self.episodes) as f64),
             (Metric::Lost, share(lost, intended)),
         ];
+        figures.extend(self.lag_of(drawn, intended));
         figures.extend(
             self.overhead_of(drawn)
                 .map(|overhead| (Metric::Overhead, overhead)),
@@ -208,6 +244,24 @@ impl Units {
         figures
     }
 
+    /// The lag of a draw of so many messages.
+    fn lag_of(&self, drawn: &[u64], intended: u64) -> impl Iterator<Item = (Metric, f64)> {
+        let seconds = self.spacing * intended as f64 / 1e9;
+        let total = |lag: &Vec<(u64, u64)>| {
+            let each = lag.iter().zip(drawn);
+            each.fold((0, 0), |sum, (lag, drawn)| {
+                (sum.0 + lag.0 * drawn, sum.1 + lag.1 * drawn)
+            })
+        };
+        let total = self.lag.as_ref().map(total);
+        total.into_iter().flat_map(move |(nanos, freezes)| {
+            [
+                (Metric::Lag, per_minute(nanos as f64 / 1e9, seconds)),
+                (Metric::Freezes, per_minute(freezes as f64, seconds)),
+            ]
+        })
+    }
+
     /// The overhead of a draw: that of its seeds, by their messages.
     fn overhead_of(&self, drawn: &[u64]) -> Option<f64> {
         let overhead = self.overhead.as_ref()?;
@@ -223,7 +277,7 @@ impl Units {
 
 /// How long a run is, in nanoseconds: its last message has as much time of its
 /// own as the others have on average.
-fn length_of(records: &[MessageRecord]) -> u64 {
+pub(crate) fn length_of(records: &[MessageRecord]) -> u64 {
     let Some(last) = records.last() else {
         return 0;
     };

@@ -3,8 +3,8 @@
 //!
 //! Reliable lanes are ranked among themselves: by the share delivered within
 //! the budget's limit, then, where that does not tell them apart, by the
-//! slowest thousandth if it takes a tenth longer, then by the number of lag
-//! episodes. Lanes that no other beats are named together, with the one that
+//! slowest thousandth if it takes a tenth longer, then by the seconds of lag in
+//! a minute if they are a tenth more. Lanes that no other beats are named together, with the one that
 //! put the least on the wire. Unreliable lanes promise less, so they are not
 //! ranked with the others; the sentence says what the best of them loses.
 //!
@@ -28,7 +28,7 @@ mod words;
 /// one: the delay that shooters can just about hide.
 pub const USUAL_LIMIT_MS: u32 = 150;
 
-/// A delay that is longer by less than this share is no reason to pay for a
+/// A delay or a lag that is longer by less than this share is no reason to pay for a
 /// costlier lane, however surely it is longer.
 const FELT: f64 = 0.1;
 
@@ -149,7 +149,7 @@ impl<'a> Bench<'a> {
 
     /// The figures by which lanes are ranked, the first that decides first.
     const fn figures(&self) -> [Metric; 3] {
-        [self.share, Metric::Rtt(Statistic::P99_9), Metric::Episodes]
+        [self.share, Metric::Rtt(Statistic::P99_9), Metric::Lag]
     }
 
     fn rank(&self, lanes: &[&'a Lane]) -> Option<Ranking<'a>> {
@@ -243,10 +243,10 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Whether the longer of two delays is longer by more than [`FELT`]; other
-/// figures are felt whatever they are.
+/// Whether the longer of two delays or lags is longer by more than [`FELT`];
+/// other figures are felt whatever they are.
 fn is_felt(metric: Metric, quick: &Lane, slow: &Lane) -> bool {
-    if !matches!(metric, Metric::Rtt(_)) {
+    if !matches!(metric, Metric::Rtt(_) | Metric::Lag) {
         return true;
     }
     match (metric.of(quick), metric.of(slow)) {

@@ -19,6 +19,8 @@ use lagometer_stats::{
 use lagometer_units::Time;
 
 const EVERY_MS: u64 = 50;
+/// Lag begins at 150 ms above the calm round trip.
+const LAG_THRESHOLD: Duration = Duration::from_millis(170);
 const SHARE: Metric = Metric::Within(150);
 
 /// One run is wrong in a sentence at most this often.
@@ -139,7 +141,7 @@ fn lanes(kind: &Kind, run: u64) -> Vec<Lane> {
                     overhead: None,
                 })
                 .collect();
-            figures(&runs, &[]).into_lane(&format!("lane-{lane}-"), "kcp")
+            figures(&runs, &[], Some(LAG_THRESHOLD)).into_lane(&format!("lane-{lane}-"), "kcp")
         })
         .collect()
 }

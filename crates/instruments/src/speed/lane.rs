@@ -216,7 +216,7 @@ impl LanePlan {
             settings,
             library,
             parity: Some(parity),
-            ..figures(&[], &[]).into_lane(&self.name, transport)
+            ..figures(&[], &[], None).into_lane(&self.name, transport)
         }
     }
 }

@@ -58,7 +58,7 @@ mod tests {
                 received_bytes: 1,
                 ..Bulk::default()
             }),
-            ..figures(&[], &[]).into_lane(name, name)
+            ..figures(&[], &[], None).into_lane(name, name)
         }
     }
 

@@ -99,7 +99,8 @@ fn of_lane(view: &View<'_>, lane: &Lane, out: &mut String) {
         );
     }
     delays(lane, out);
-    longest_lags(view, lane, out);
+    longest_freezes(view, lane, out);
+    longest_episodes(view, lane, out);
     per_seed(view, lane, out);
     *out += "</div></details>";
 }
@@ -218,35 +219,90 @@ fn whole(of: &Quantiles) -> [Option<f64>; 7] {
     [of.min, of.p50, of.p90, of.p99, of.p99_9, of.max, of.mean].map(Some)
 }
 
-fn longest_lags(view: &View<'_>, lane: &Lane, out: &mut String) {
-    if lane.episodes.is_empty() {
+/// One of the longest lags: when, in which seed, and its cells.
+struct LongLag {
+    seed: Option<u64>,
+    start_s: f64,
+    duration_ms: f64,
+    cells: Vec<String>,
+}
+
+fn longest_freezes(view: &View<'_>, lane: &Lane, out: &mut String) {
+    let Some(lag) = &lane.lag else { return };
+    let optional = |value: Option<f64>| value.map_or(NOTHING.to_owned(), milliseconds);
+    let freezes = lag.freezes.iter().map(|each| {
+        let at_least = if each.over { "" } else { "≥" };
+        LongLag {
+            seed: each.seed,
+            start_s: each.start_s,
+            duration_ms: each.duration_ms,
+            cells: vec![
+                format!("{at_least}{}", milliseconds(each.duration_ms)),
+                milliseconds(each.lag_ms),
+                optional(each.recovery_first_ms),
+                optional(each.recovery_last_ms),
+            ],
+        }
+    });
+    let heads = ["lasted", "lag", "recovery", "from last"];
+    longest(view, "freezes", &heads, freezes.collect(), out);
+}
+
+/// Lag by the lane's own median, which ranks nothing.
+fn longest_episodes(view: &View<'_>, lane: &Lane, out: &mut String) {
+    let optional = |value: Option<f64>| value.map_or(NOTHING.to_owned(), milliseconds);
+    let episodes = lane.episodes.iter().map(|each| LongLag {
+        seed: each.seed,
+        start_s: each.start_s,
+        duration_ms: each.duration_ms,
+        cells: vec![
+            milliseconds(each.duration_ms),
+            optional(each.worst_ms),
+            optional(each.recovery_ms),
+            format!("{} late", each.messages),
+            format!("{} lost", each.lost),
+        ],
+    });
+    let heads = ["lasted", "worst", "recovery", "", ""];
+    let title = "episodes above three medians and 100 ms";
+    longest(view, title, &heads, episodes.collect(), out);
+}
+
+fn longest(
+    view: &View<'_>,
+    title: &str,
+    heads: &[&str],
+    mut lags: Vec<LongLag>,
+    out: &mut String,
+) {
+    if lags.is_empty() {
         return;
     }
-    let mut longest: Vec<_> = lane.episodes.iter().collect();
-    longest.sort_by(|a, b| b.duration_ms.total_cmp(&a.duration_ms));
+    lags.sort_by(|a, b| b.duration_ms.total_cmp(&a.duration_ms));
     append!(
         out,
-        r#"<div class="broad"><h3>Longest lags, {} of {}</h3><div class="scroll"><table><thead><tr><th class="n">from</th><th class="n">lasted <small>ms</small></th><th class="n">worst <small>ms</small></th><th class="n">recovery <small>ms</small></th><th class="n">late</th><th class="n">lost</th><th></th></tr></thead><tbody>"#,
-        longest.len().min(LONGEST),
-        longest.len()
+        r#"<div class="broad"><h3>Longest {title}, {} of {}</h3><div class="scroll"><table><thead><tr><th class="n">from</th>"#,
+        lags.len().min(LONGEST),
+        lags.len()
     );
-    for each in longest.iter().take(LONGEST) {
-        let optional = |value: Option<f64>| value.map_or(NOTHING.to_owned(), milliseconds);
+    for head in heads {
+        let unit = if head.is_empty() { "" } else { " <small>ms</small>" };
+        append!(out, r#"<th class="n">{head}{unit}</th>"#);
+    }
+    *out += "<th></th></tr></thead><tbody>";
+    for each in lags.iter().take(LONGEST) {
         let seed = match each.seed {
             Some(seed) if seed != view.document.seed => format!(" <small>seed {seed}</small>"),
             _ => String::new(),
         };
-        append!(
-            out,
-            r#"<tr><td class="n">{}{seed}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td>"#,
-            clock(each.start_s, 0.5),
-            milliseconds(each.duration_ms),
-            optional(each.worst_ms),
-            optional(each.recovery_ms),
-            each.messages,
-            each.lost,
-        );
-        if is_of_first_seed(view, each) {
+        let start = clock(each.start_s, 0.5);
+        append!(out, r#"<tr><td class="n">{start}{seed}</td>"#);
+        for cell in &each.cells {
+            append!(out, r#"<td class="n">{cell}</td>"#);
+        }
+        *out += "<td>";
+        let is_finite = each.start_s.is_finite() && each.duration_ms.is_finite();
+        if is_finite && is_of_first_seed(view, each.seed) {
             append!(
                 out,
                 r#"<button type="button" class="show-lag js-only" data-from="{}" data-to="{}">show</button>"#,
@@ -269,6 +325,9 @@ fn per_seed(view: &View<'_>, lane: &Lane, out: &mut String) {
         Figure::P99,
         Figure::P99_9,
         Figure::Worst,
+        Figure::Lag,
+        Figure::Freezes,
+        Figure::LongestFreeze,
         Figure::Episodes,
         Figure::LongestEpisode,
         Figure::Lost,

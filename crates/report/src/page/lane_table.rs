@@ -8,7 +8,7 @@ use super::scale::tick_label;
 use super::view::View;
 use crate::figure::Figure;
 use crate::ranking::{self, Group};
-use crate::terminal::intervals_from;
+use crate::terminal::{intervals_from, lag_figures};
 use crate::written;
 
 /// Appends the section: the table, then lanes that could not be measured.
@@ -17,9 +17,10 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
-<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.</p>"#,
+<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.{}</p>"#,
         intervals(view),
         view.about.limit_ms,
+        threshold(view),
     );
     let figures = figures(view);
     append!(
@@ -57,6 +58,17 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     *out += "</section>\n";
 }
 
+/// What counts as lag, where it is known.
+fn threshold(view: &View<'_>) -> String {
+    let lag = view.lanes().find_map(|(_, lane)| lane.lag.as_ref());
+    lag.map_or_else(String::new, |lag| {
+        format!(
+            " A player lags while nothing newer has come for more than {} ms, the same for every lane; a freeze is a stretch of that.",
+            written::milliseconds(lag.threshold_ms)
+        )
+    })
+}
+
 /// What ± means, where figures have intervals.
 fn intervals(view: &View<'_>) -> String {
     let drawn = view.lanes().find_map(|(_, lane)| lane.resamples.as_ref());
@@ -70,15 +82,18 @@ fn intervals(view: &View<'_>) -> String {
 }
 
 fn figures(view: &View<'_>) -> Vec<Figure> {
+    let [lag, longest, recovery] = lag_figures(&view.groups);
     [
         Figure::Within(view.about.limit_ms),
         Figure::P50,
         Figure::P99,
         Figure::P99_9,
         Figure::Worst,
-        Figure::Episodes,
-        Figure::LongestEpisode,
-        Figure::Recovery,
+        lag,
+        Figure::Freezes,
+        longest,
+        recovery,
+        Figure::RecoveryLast,
         Figure::Lost,
         Figure::Overhead,
     ]
@@ -115,7 +130,7 @@ fn cell(view: &View<'_>, group: &Group<'_>, lane: &Lane, figure: Figure, out: &m
         append!(out, r#"<td class="n none">{}</td>"#, written::NOTHING);
         return;
     };
-    let text = figure.written(value);
+    let text = figure.written_of(lane).unwrap_or_default();
     let budget =
         view.document.budgets.iter().find(|budget| {
             budget.lane == lane.lane && Figure::named(&budget.metric) == Some(figure)

@@ -109,7 +109,7 @@ mod tests {
     fn lanes(transports: &[&str]) -> Vec<Lane> {
         transports
             .iter()
-            .map(|transport| figures(&[], &[]).into_lane("x", transport))
+            .map(|transport| figures(&[], &[], None).into_lane("x", transport))
             .collect()
     }
 

@@ -1,8 +1,8 @@
 //! Round trips over time: for each lane a ribbon from the smallest to the
-//! largest, its lag episodes beneath, lost messages above, and behind it the
+//! largest, its freezes beneath, lost messages above, and behind it the
 //! moments at which the link itself was in trouble.
 
-use lagometer_stats::{Episode, Lane};
+use lagometer_stats::{Episode, Freeze, Lane};
 
 use super::band::{Band, COLUMNS, WIDTH};
 use super::markup::{coordinate, esc, fine_per_cent};
@@ -46,9 +46,14 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="time" aria-labelledby="{id}"><h2 id="{id}">Round trips over time</h2>
-<p class="note">Each ribbon spans the smallest to the largest round trip of a moment, on a logarithmic scale; <span class="key episode-key"></span> marks lag episodes, <span class="key lost-key"></span> lost messages.{}{}</p>
+<p class="note">Each ribbon spans the smallest to the largest round trip of a moment, on a logarithmic scale; <span class="key episode-key"></span> marks {}, <span class="key lost-key"></span> lost messages.{}{}</p>
 <div class="zoombar js-only"><span class="zoomed" role="status"></span><button type="button" class="reset" hidden>Show the whole run</button><span class="hint">Drag across the ribbons to zoom in; with the keyboard, focus them and use ← → + − and 0.</span></div>
 <div class="timeplot" tabindex="0" role="group" aria-label="Round trips over time, zoomable">"#,
+        if view.lanes().any(|(_, lane)| lane.lag.is_some()) {
+            "freezes"
+        } else {
+            "lag episodes"
+        },
         if with_truth {
             " Beneath, on the same time axis, is what the link did to every lane alike."
         } else {
@@ -125,32 +130,91 @@ fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut 
         band.path(view.span_s, y),
         lost_path(&timeline.lost, timeline.step_s, view.span_s),
     );
-    for episode in lane
-        .episodes
-        .iter()
-        .filter(|each| is_of_first_seed(view, each))
+    for Mark {
+        start_s,
+        duration_ms,
+        words,
+    } in marks(view, lane)
     {
-        let (start, width) = (
-            episode.start_s / view.span_s,
-            episode.duration_ms / 1e3 / view.span_s,
-        );
+        let (start, width) = (start_s / view.span_s, duration_ms / 1e3 / view.span_s);
         append!(
             out,
             r#"<rect class="episode" x="{}" width="{}" y="{}" height="5"><title>{}</title></rect>"#,
             fine_per_cent(start.clamp(0.0, 1.0)),
             fine_per_cent(width.clamp(0.0, 1.0 - start.clamp(0.0, 1.0))),
             height - 6.0,
-            episode_in_words(episode),
+            words,
         );
     }
     *out += "</g></svg></div>";
 }
 
-/// The timeline is that of the first seed, and so must its episodes be.
-pub(crate) fn is_of_first_seed(view: &View<'_>, episode: &Episode) -> bool {
-    episode.seed.is_none_or(|seed| seed == view.document.seed)
-        && episode.start_s.is_finite()
-        && episode.duration_ms.is_finite()
+/// What is marked beneath a ribbon.
+struct Mark {
+    start_s: f64,
+    duration_ms: f64,
+    words: String,
+}
+
+/// The freezes of the seed that is shown; lag episodes of a document that knows
+/// no freezes.
+fn marks(view: &View<'_>, lane: &Lane) -> Vec<Mark> {
+    let is_shown = |seed, start_s: f64, duration_ms: f64| {
+        is_of_first_seed(view, seed) && start_s.is_finite() && duration_ms.is_finite()
+    };
+    match &lane.lag {
+        Some(lag) => lag
+            .freezes
+            .iter()
+            .filter(|each| is_shown(each.seed, each.start_s, each.duration_ms))
+            .map(|each| Mark {
+                start_s: each.start_s,
+                duration_ms: each.duration_ms,
+                words: freeze_in_words(each),
+            })
+            .collect(),
+        None => lane
+            .episodes
+            .iter()
+            .filter(|each| is_shown(each.seed, each.start_s, each.duration_ms))
+            .map(|each| Mark {
+                start_s: each.start_s,
+                duration_ms: each.duration_ms,
+                words: episode_in_words(each),
+            })
+            .collect(),
+    }
+}
+
+/// The timeline is that of the first seed, and so must be what is marked in it.
+pub(crate) fn is_of_first_seed(view: &View<'_>, seed: Option<u64>) -> bool {
+    seed.is_none_or(|seed| seed == view.document.seed)
+}
+
+/// `Frozen from 3:06.2 for 412 ms, recovered 120 ms after the disturbance`.
+pub(crate) fn freeze_in_words(freeze: &Freeze) -> String {
+    let mut words = format!(
+        "Frozen from {} for {}{}",
+        clock(freeze.start_s, 0.5),
+        if freeze.over { "" } else { "at least " },
+        milliseconds_with_unit(freeze.duration_ms),
+    );
+    match (freeze.recovery_first_ms, freeze.recovery_last_ms) {
+        _ if !freeze.over => {}
+        (Some(first), Some(last)) if first > last => append!(
+            words,
+            ", recovered {} after the first disturbance and {} after the last",
+            milliseconds_with_unit(first),
+            milliseconds_with_unit(last)
+        ),
+        (Some(first), _) => append!(
+            words,
+            ", recovered {} after the disturbance",
+            milliseconds_with_unit(first)
+        ),
+        (None, _) => {}
+    }
+    words
 }
 
 /// `from 3:06.2, 412 ms long, worst 590 ms, 3 lost, recovered in 120 ms`.
@@ -183,18 +247,14 @@ fn in_short(view: &View<'_>, lane: &Lane) -> String {
         .per_seed
         .first()
         .map_or(&lane.rtt_ms, |seed| &seed.rtt_ms);
-    let lags = lane
-        .episodes
-        .iter()
-        .filter(|each| is_of_first_seed(view, each))
-        .count();
+    let lags = marks(view, lane).len();
     if lane.messages.delivered == 0 {
         return "nothing arrived".to_owned();
     }
     let lags = match lags {
-        0 => "no lag".to_owned(),
-        1 => "1 lag".to_owned(),
-        many => format!("{many} lags"),
+        0 => "no freeze".to_owned(),
+        1 => "1 freeze".to_owned(),
+        many => format!("{many} freezes"),
     };
     match rtt.max {
         Some(worst) => format!("{lags}, worst {}", milliseconds_with_unit(worst)),

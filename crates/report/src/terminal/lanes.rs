@@ -37,23 +37,41 @@ pub(crate) fn render(
 }
 
 /// The figures always shown, in the order of the columns.
-fn essential(limit_ms: u32) -> [Figure; 8] {
+fn essential(limit_ms: u32, groups: &[Group<'_>]) -> [Figure; 8] {
+    let [lag, longest, recovery] = lag_figures(groups);
     [
         Figure::Within(limit_ms),
         Figure::P50,
         Figure::P99,
         Figure::Worst,
-        Figure::Episodes,
-        Figure::LongestEpisode,
-        Figure::Recovery,
+        lag,
+        longest,
+        recovery,
         Figure::Overhead,
     ]
 }
 
+/// The figures of lag that are shown: those by the experiment's threshold, or
+/// episodes where the document is of a time that knew no other.
+pub(crate) fn lag_figures(groups: &[Group<'_>]) -> [Figure; 3] {
+    let mut lanes = groups.iter().flat_map(|group| &group.lanes);
+    if lanes.any(|lane| lane.lag.is_some()) {
+        [Figure::Lag, Figure::LongestFreeze, Figure::RecoveryFirst]
+    } else {
+        [
+            Figure::Episodes,
+            Figure::LongestEpisode,
+            Figure::Recovery,
+        ]
+    }
+}
+
 /// Figures a wider terminal adds, the most wanted first, each with the
 /// essential one it stands before.
-const EXTRA: [(Figure, Figure); 5] = [
+const EXTRA: [(Figure, Figure); 7] = [
     (Figure::P99_9, Figure::Worst),
+    (Figure::RecoveryLast, Figure::Overhead),
+    (Figure::Freezes, Figure::LongestFreeze),
     (Figure::Lost, Figure::P50),
     (Figure::P90, Figure::P99),
     (Figure::HeadOfLine, Figure::Overhead),
@@ -72,7 +90,7 @@ fn columns_that_fit(
             .flat_map(|group| &group.lanes)
             .any(|lane| figure.of(lane).is_some())
     };
-    let mut figures: Vec<Figure> = essential(limit_ms)
+    let mut figures: Vec<Figure> = essential(limit_ms, groups)
         .into_iter()
         .filter(|&figure| known(figure))
         .collect();
@@ -140,7 +158,7 @@ fn cell(document: &Document, group: &Group<'_>, lane: &Lane, figure: Figure) -> 
     let Some(value) = figure.of(lane) else {
         return Cell::new(NOTHING, Style::Dim);
     };
-    let text = figure.written(value);
+    let text = figure.written_of(lane).unwrap_or_default();
     let budget = document
         .budgets
         .iter()
@@ -179,10 +197,16 @@ fn footnotes(groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {
             intervals_from(drawn)
         ));
     }
-    if figures.contains(&Figure::Episodes) {
+    if let Some(lag) = lanes().find_map(|lane| lane.lag.as_ref()) {
+        notes.push(format!(
+            "lag: seconds a minute in which nothing newer came for more than {} ms · freeze: the \
+             longest · recovery: worst, to its end from that of the first disturbance it met · \
+             wire: bytes on the wire over payload bytes",
+            written::milliseconds(lag.threshold_ms)
+        ));
+    } else if figures.contains(&Figure::Episodes) {
         notes.push(
-            "lags: episodes above max(3 × median, 100 ms) · recovery: worst, from the end of the \
-             disturbance · wire: bytes on the wire over payload bytes"
+            "episodes: above max(3 × median, 100 ms) · wire: bytes on the wire over payload bytes"
                 .to_owned(),
         );
     }

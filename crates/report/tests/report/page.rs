@@ -1,7 +1,7 @@
 //! The page's structure, without a browser.
 
 use lagometer_report::{named_page, page};
-use lagometer_stats::Episode;
+use lagometer_stats::{Episode, Freeze};
 
 use crate::synthetic::{LANES, document, failed_lane, full};
 
@@ -47,8 +47,10 @@ fn every_lane_is_drawn_in_every_chart_without_any_script() {
         2 * lanes,
         "rows of both tables"
     );
-    let episodes: usize = document.lanes.iter().map(|lane| lane.episodes.len()).sum();
-    assert_eq!(count(&html, r#"class="episode""#), episodes);
+    let lags = document.lanes.iter().flat_map(|lane| &lane.lag);
+    let freezes: usize = lags.map(|lag| lag.freezes.len()).sum();
+    assert!(freezes > 0);
+    assert_eq!(count(&html, r#"class="episode""#), freezes);
     assert_eq!(
         count(&html, r#"<path class="series "#),
         4,
@@ -135,6 +137,17 @@ fn documents_with_holes_and_nonsense_still_make_a_page() {
         recovery_ms: None,
         seed: None,
     });
+    odd.lanes[1].lag = None;
+    odd.lanes[1].episodes = odd.lanes[2].episodes.clone();
+    let lag = odd.lanes[2].lag.as_mut().unwrap();
+    lag.freezes.push(Freeze {
+        start_s: f64::NAN,
+        duration_ms: f64::INFINITY,
+        recovery_first_ms: Some(f64::NAN),
+        ..Freeze::default()
+    });
+    lag.s_per_min = f64::NAN;
+    lag.longest_freeze = None;
     odd.lanes[2].timeline.step_s = f64::NAN;
     let html = page(&[odd]);
     assert!(!html.contains("NaN") && !html.contains("inf%"));

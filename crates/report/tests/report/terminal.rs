@@ -79,6 +79,7 @@ fn a_lane_of_an_imported_log_needs_neither_wire_nor_parity() {
     for lane in &mut document.lanes {
         lane.parity = None;
         lane.wire = None;
+        lane.lag = None;
         lane.cpu_ns_per_message = None;
         lane.head_of_line = None;
         for episode in &mut lane.episodes {

@@ -157,7 +157,7 @@ fn a_figure_that_is_not_there_misses_its_budget() {
 
 #[test]
 fn a_lane_that_played_nothing_meets_no_budget() {
-    let lane = crate::figures(&[], &[]).into_lane("broken", "udt");
+    let lane = crate::figures(&[], &[], None).into_lane("broken", "udt");
     let results = evaluate(
         &[
             Budget::new(Metric::Episodes, 0.0),

@@ -40,7 +40,7 @@ fn seeds_lane(seeds: &[u64], rtt_ms: impl Fn(u64, u64) -> u64) -> Lane {
             overhead: None,
         })
         .collect();
-    figures(&runs, &[]).into_lane("lane", "udp")
+    figures(&runs, &[], Some(Duration::from_millis(170))).into_lane("lane", "udp")
 }
 
 /// One second in twenty is impairment.
@@ -204,7 +204,7 @@ fn losing(seeds: &[u64]) -> Lane {
             overhead: None,
         })
         .collect();
-    figures(&runs, &[]).into_lane("lane", "udp")
+    figures(&runs, &[], Some(Duration::from_millis(170))).into_lane("lane", "udp")
 }
 
 #[test]

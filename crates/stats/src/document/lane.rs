@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bulk, ImportedStatistics, Resamples, SeedFigures};
+use super::{Bulk, ImportedStatistics, Lag, Resamples, SeedFigures};
 
 /// One transport under test and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,13 @@ pub struct Lane {
     /// Share of all intended messages whose echo arrived within so many
     /// milliseconds (the key), between 0 and 1. Lost messages count as late.
     pub within: BTreeMap<Milliseconds, f64>,
-    /// Lag episodes: above max(3 × median, 100 ms).
+    /// Lag by the threshold of the experiment, which is the same for every
+    /// lane: what lanes are ranked by. Absent in documents that are older, and
+    /// where no threshold is known, as of imported logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Lag>,
+    /// Lag episodes: above max(3 × median, 100 ms). The threshold is the lane's
+    /// own, so a lane that is always late has few: nothing is ranked by them.
     pub episodes: Vec<Episode>,
     /// Lag episodes above a fixed 500 ms.
     pub episodes_500ms: Vec<Episode>,

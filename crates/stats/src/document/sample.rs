@@ -32,7 +32,7 @@ pub(crate) fn sample_document() -> Document {
             disturbed: &disturbed,
             overhead: Some(1.25),
         };
-        let mut lane = figures(&[run], &[]).into_lane(name, name);
+        let mut lane = figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, name);
         lane.parity = Some(TransportProperties {
             reliable,
             ordered: reliable,

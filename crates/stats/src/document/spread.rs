@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::resample::{FEWEST_BLOCKS, FEWEST_SEEDS};
 
-use super::{CensoredQuantiles, MessageCounts, Milliseconds};
+use super::{CensoredQuantiles, Lag, MessageCounts, Milliseconds};
 
 /// What is drawn anew as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct SeedFigures {
     /// Share of all intended messages within so many milliseconds, as for
     /// the lane.
     pub within: BTreeMap<Milliseconds, f64>,
+    /// Lag, without its freezes one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Lag>,
     /// Number of lag episodes.
     pub episodes: u64,
     /// The longest episode, in milliseconds.

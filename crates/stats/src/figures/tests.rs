@@ -20,6 +20,9 @@ fn run(seed: u64, records: &[MessageRecord]) -> SeedRun<'_> {
     }
 }
 
+/// Lag begins above 170 ms.
+const LAG: Option<Duration> = Some(Duration::from_millis(170));
+
 #[test]
 fn what_became_of_every_message_is_counted() {
     let refused = MessageRecord {
@@ -33,7 +36,7 @@ fn what_became_of_every_message_is_counted() {
         record(100, Some(70)),
         refused,
     ];
-    let figures = figures(&[run(1, &records)], &[]);
+    let figures = figures(&[run(1, &records)], &[], LAG);
     assert_eq!(
         figures.messages,
         MessageCounts {
@@ -56,7 +59,7 @@ fn a_late_sender_shows_in_the_corrected_delay_only() {
         accepted: Some(Time::from_millis(400)),
         ..record(0, Some(460))
     };
-    let figures = figures(&[run(1, &[late])], &[]);
+    let figures = figures(&[run(1, &[late])], &[], LAG);
     assert!((figures.rtt_delivered_ms.max - 460.0).abs() < 1e-9);
     assert!((figures.rtt_raw_ms.unwrap().max - 60.0).abs() < 1e-9);
 }
@@ -70,7 +73,7 @@ fn seeds_are_pooled_but_episodes_do_not_reach_across() {
     let second: Vec<_> = (0..40)
         .map(|i| record(i * 50, Some(if i < 10 { 400 } else { 60 })))
         .collect();
-    let figures = figures(&[run(7, &first), run(8, &second)], &[]);
+    let figures = figures(&[run(7, &first), run(8, &second)], &[], LAG);
     assert_eq!(figures.messages.intended, 80);
     let seeds: Vec<_> = figures
         .episodes
@@ -91,8 +94,8 @@ fn seeds_are_pooled_but_episodes_do_not_reach_across() {
 
 #[test]
 fn nothing_to_measure_is_no_reason_to_fail() {
-    assert_eq!(figures(&[], &[]), LaneFigures::default().tap_within());
-    let figures = figures(&[run(1, &[])], &[]);
+    assert_eq!(figures(&[], &[], LAG), LaneFigures::default().tap_within());
+    let figures = figures(&[run(1, &[])], &[], LAG);
     assert_eq!(figures.messages, MessageCounts::default());
     assert_eq!(figures.rtt_delivered_ms, Quantiles::default());
 }
@@ -113,7 +116,7 @@ proptest! {
         let records: Vec<_> = (0_u64..).zip(&rtts).map(|(i, &rtt)| record(i * 50, rtt)).collect();
         let mut reversed = records.clone();
         reversed.reverse();
-        prop_assert_eq!(figures(&[run(1, &records)], &[]), figures(&[run(1, &reversed)], &[]));
+        prop_assert_eq!(figures(&[run(1, &records)], &[], LAG), figures(&[run(1, &reversed)], &[], LAG));
     }
 
     #[test]
@@ -123,8 +126,8 @@ proptest! {
     ) {
         let records: Vec<_> = (0_u64..).zip(&rtts).map(|(i, &rtt)| record(i * 50, rtt)).collect();
         let (first, second) = records.split_at(cut.min(records.len()));
-        let whole = figures(&[run(1, &records)], &[]);
-        let pooled = figures(&[run(1, first), run(2, second)], &[]);
+        let whole = figures(&[run(1, &records)], &[], LAG);
+        let pooled = figures(&[run(1, first), run(2, second)], &[], LAG);
         prop_assert_eq!(whole.rtt_ms, pooled.rtt_ms);
         prop_assert_eq!(whole.within, pooled.within);
         prop_assert_eq!(whole.messages, pooled.messages);

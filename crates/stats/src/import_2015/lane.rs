@@ -43,7 +43,7 @@ impl Log {
             disturbed: &[],
             overhead: None,
         };
-        let mut lane = figures(&[run], &[]).into_lane(lane, transport);
+        let mut lane = figures(&[run], &[], None).into_lane(lane, transport);
         // The schedule is assumed, so a delay from the intended send and one
         // from the actual send cannot be told apart.
         lane.rtt_raw_ms = None;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::episodes::episodes;
+use crate::lag::lag_of;
 use lagometer_units::Time;
 use std::time::Duration;
 
@@ -25,6 +26,12 @@ fn one(records: &[MessageRecord]) -> Drawn<'_> {
     Drawn {
         records,
         episodes_s: episodes.iter().map(|episode| episode.start_s).collect(),
+        lag: Some(lag_of(
+            records,
+            Duration::from_nanos(length_of(records)),
+            Duration::from_millis(150),
+            &[],
+        )),
         overhead: Some(1.5),
     }
 }
@@ -87,6 +94,40 @@ fn draws_scatter_around_the_run_they_are_drawn_from() {
     let episodes = finite(&drawn, "episodes");
     let mean = episodes.iter().sum::<f64>() / episodes.len() as f64;
     assert!((mean - 20.0).abs() < 1.5, "{mean}");
+}
+
+#[test]
+fn the_lag_of_a_draw_is_that_of_its_stretches_wherever_a_freeze_began() {
+    // One freeze from the middle of the eleventh stretch to that of the
+    // twentieth, and some seconds more than whole stretches.
+    let records = run(307, |second| {
+        if (105..195).contains(&second) {
+            400
+        } else {
+            60
+        }
+    });
+    let units = Units::cut(&[one(&records)], &[]).unwrap();
+    assert_eq!(units.len(), 30);
+    let of = |drawn: &[u64], metric| {
+        let figures = units.figures(drawn);
+        let found = figures.into_iter().find(|(name, _)| *name == metric);
+        found.unwrap().1
+    };
+    let lag = |drawn: &[u64]| of(drawn, Metric::Lag);
+    // The threshold takes 150 ms of the first second; ninety seconds of
+    // lateness end 400 ms less 60 ms after the last late message was due.
+    let once = vec![1; 30];
+    let wanted = (90.0 - 0.15 + 0.05) / 307.0 * 60.0;
+    assert!((lag(&once) - wanted).abs() < 0.1, "{} {wanted}", lag(&once));
+    assert!((of(&once, Metric::Freezes) - 60.0 / 307.0).abs() < 1e-9);
+    let mut only = vec![0; 30];
+    only[12] = 1;
+    assert!((lag(&only) - 60.0).abs() < 1e-9, "a minute of it in a minute");
+    assert!(of(&only, Metric::Freezes).abs() < 1e-9, "it began earlier");
+    only[12] = 0;
+    only[25] = 3;
+    assert!(lag(&only).abs() < 1e-9);
 }
 
 #[test]

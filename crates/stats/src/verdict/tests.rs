@@ -35,7 +35,7 @@ fn lane_of(
         disturbed: &[],
         overhead: None,
     };
-    let mut lane = figures(&[run], &[]).into_lane(name, name);
+    let mut lane = figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, name);
     lane.parity = sample_document().lanes[0].parity.clone();
     if let Some(parity) = &mut lane.parity {
         parity.reliable = reliable;
@@ -168,7 +168,7 @@ fn a_short_run_of_one_seed_is_said_to_be_too_short() {
 
 #[test]
 fn lanes_that_could_not_run_are_no_rivals() {
-    let broken = || figures(&[], &[]).into_lane("udt", "udt");
+    let broken = || figures(&[], &[], None).into_lane("udt", "udt");
     assert_eq!(said(vec![], Some(0.99)), "No lane could be measured.");
     assert_eq!(
         said(vec![broken()], Some(0.99)),

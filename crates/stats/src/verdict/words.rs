@@ -142,9 +142,9 @@ fn lead(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
             ", its slowest thousandth taking {ours:.0} ms or more against {theirs:.0} ms for \
              {next}, the next best"
         ),
-        Metric::Episodes => {
-            format!(", with {ours:.0} against {theirs:.0} lag episodes for {next}, the next best")
-        }
+        Metric::Lag => format!(
+            ", with {ours:.2} s of lag a minute against {theirs:.2} s for {next}, the next best"
+        ),
         _ => format!(
             ", {}{} more than {next}, the next best at {}",
             points(ours - theirs),

@@ -280,7 +280,7 @@ pub(crate) fn judge(document: &mut Document) {
 
 /// A lane that could not run.
 pub(crate) fn failed_lane(name: &str, reason: &str) -> Lane {
-    let mut lane = figures(&[], &[]).into_lane(name, "udt");
+    let mut lane = figures(&[], &[], None).into_lane(name, "udt");
     lane.failure = Some(reason.to_owned());
     lane
 }
@@ -394,7 +394,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
             overhead: Some(overhead),
         })
         .collect();
-    let mut lane = figures(&runs, &[]).into_lane(rule.name, rule.transport);
+    let mut lane = figures(&runs, &[], Some(Duration::from_millis(170))).into_lane(rule.name, rule.transport);
     rule.library.clone_into(&mut lane.library);
     lane.settings =
         json!({ "rto_ms": rule.rto_ms, "backoff": rule.backoff, "window": rule.window });
