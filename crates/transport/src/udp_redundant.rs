@@ -4,10 +4,10 @@
 //!
 //! A datagram is a CRC-32 bound to the connection, the 32-bit number of its
 //! newest message, then messages from the newest to the oldest, each behind a
-//! 16-bit length; their numbers count down. All little-endian. Where a
-//! datagram is full the oldest repetitions are left out, so large messages
-//! ride along less often. Repeated messages are delivered once, in the order
-//! of their numbers within one datagram.
+//! 16-bit length; their numbers count down. All little-endian. Repetitions that
+//! do not fit leave at once in datagrams of their own, of the same kind, so
+//! messages of any size are carried equally often. Repeated messages are
+//! delivered once, in the order of their numbers within one datagram.
 //!
 //! The last message before a pause has nobody to ride with. If no new message
 //! comes for `tail_interval` a datagram of repetitions alone leaves, and so on
@@ -43,7 +43,8 @@ const LENGTH_BYTES: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// How many further datagrams carry each message again; 0 to 32.
+    /// How many times each message is carried again, with the next messages
+    /// sent; 0 to 32.
     pub copies: u8,
     /// How long after the last datagram one of repetitions alone leaves, if
     /// no new message came; 1 ms to 10 s. Above the game's send interval it
@@ -97,7 +98,7 @@ impl Transport for Settings {
             mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
             header_bytes: (HEADER_BYTES + LENGTH_BYTES) as u32 + Carrier::Udp.header_bytes(),
             acks: "none".to_owned(),
-            congestion_control: format!("none; every message up to {} times", self.copies + 1),
+            congestion_control: format!("none; every message {} times", self.copies + 1),
         }
     }
 
@@ -158,23 +159,23 @@ impl UdpRedundant {
         }
     }
 
-    /// Builds a datagram of everything that rides and fits, newest first, and
-    /// counts the ride. A message left out for want of room has its ride
-    /// counted too: it would be the oldest in the next datagram as well.
+    /// Builds datagrams of everything that rides, newest first and as few as may
+    /// be, and counts the ride.
     fn emit(&mut self, now: Time) {
         let limit_bytes = self.settings.max_datagram.bytes() as usize;
-        let newest = self.next_number.wrapping_sub(1);
-        let mut datagram = Vec::with_capacity(limit_bytes);
-        datagram.extend_from_slice(&[0; CHECK_BYTES]);
-        datagram.extend_from_slice(&newest.to_le_bytes());
+        let mut number = self.next_number.wrapping_sub(1);
+        let mut datagram = begun(number);
         for rider in &self.riding {
             if datagram.len() + LENGTH_BYTES + rider.bytes.len() > limit_bytes {
-                break;
+                let mut full = std::mem::replace(&mut datagram, begun(number));
+                self.outbound.seal(&mut full);
+                self.outgoing.push(full);
             }
             let length = u16::try_from(rider.bytes.len())
                 .expect("send() takes no message longer than a datagram");
             datagram.extend_from_slice(&length.to_le_bytes());
             datagram.extend_from_slice(&rider.bytes);
+            number = number.wrapping_sub(1);
         }
         self.outbound.seal(&mut datagram);
         self.outgoing.push(datagram);
@@ -190,6 +191,13 @@ impl UdpRedundant {
     }
 }
 
+/// A datagram whose first message has this number, still without messages.
+fn begun(number: u32) -> Vec<u8> {
+    let mut datagram = vec![0; CHECK_BYTES];
+    datagram.extend_from_slice(&number.to_le_bytes());
+    datagram
+}
+
 impl Endpoint for UdpRedundant {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = self.settings.largest_message_bytes();
@@ -199,10 +207,13 @@ impl Endpoint for UdpRedundant {
                 limit_bytes,
             });
         }
-        if !self
-            .outgoing
-            .has_room_for(self.settings.max_datagram.bytes() as usize)
-        {
+        let riding = self.riding.iter().map(|rider| rider.bytes.len());
+        // At worst each leaves in a datagram of its own.
+        let room: usize = riding
+            .chain([message.len()])
+            .map(|bytes| HEADER_BYTES + LENGTH_BYTES + bytes)
+            .sum();
+        if !self.outgoing.has_room_for(room) {
             return Err(Refused::BufferFull);
         }
         self.next_number = self.next_number.wrapping_add(1);
@@ -300,19 +311,51 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_copies_are_left_out_of_a_full_datagram() {
+    fn repetitions_that_do_not_fit_leave_in_datagrams_of_their_own() {
         let mut pair = Settings::THREE_COPIES.pair(1, Time::ZERO);
+        let mut last = Vec::new();
         for n in 0..4_u8 {
             pair.client.send(Time::ZERO, &[n; 500]).unwrap();
+            last = datagrams(&mut *pair.client);
         }
-        let datagrams = datagrams(&mut *pair.client);
-        assert!(datagrams.iter().all(|datagram| datagram.len() <= 1400));
-        pair.server.handle_datagram(Time::ZERO, &datagrams[3]);
-        assert_eq!(
-            received(&mut *pair.server),
-            [vec![2; 500], vec![3; 500]],
-            "two of 500 B fit, four would not"
-        );
+        assert_eq!(last.len(), 2, "two of 500 B fit, four do not");
+        assert!(last.iter().all(|datagram| datagram.len() <= 1400));
+        pair.server.handle_datagram(Time::ZERO, &last[0]);
+        assert_eq!(received(&mut *pair.server), [vec![2; 500], vec![3; 500]]);
+        pair.server.handle_datagram(Time::ZERO, &last[1]);
+        assert_eq!(received(&mut *pair.server), [vec![0; 500], vec![1; 500]]);
+    }
+
+    #[test]
+    fn a_message_of_any_size_is_carried_four_times() {
+        let largest = Settings::THREE_COPIES.largest_message_bytes();
+        for size in [0, 1, 20, 345, 346, 500, 694, 695, 1000, largest] {
+            let mut pair = Settings::THREE_COPIES.pair(1, Time::ZERO);
+            let mut carried = Vec::new();
+            for n in 0..8_u8 {
+                pair.client.send(Time::ZERO, &vec![n; size]).unwrap();
+                carried.extend(datagrams(&mut *pair.client));
+            }
+            while let Some(deadline) = pair.client.next_deadline() {
+                pair.client.handle_deadline(deadline);
+                carried.extend(datagrams(&mut *pair.client));
+            }
+            let mut times = [0; 8];
+            for datagram in &carried {
+                assert!(datagram.len() <= 1400, "{size}");
+                // Whoever is told of nothing else takes all that is in it.
+                let mut other = Settings::THREE_COPIES.pair(1, Time::ZERO);
+                let newest = u32::from_le_bytes(datagram[CHECK_BYTES..][..4].try_into().unwrap());
+                other.server.handle_datagram(Time::ZERO, datagram);
+                let messages = received(&mut *other.server);
+                assert!(!messages.is_empty(), "{size}");
+                for (message, number) in messages.iter().rev().zip((0..=newest).rev()) {
+                    assert_eq!(message, &vec![number as u8; size]);
+                    times[number as usize] += 1;
+                }
+            }
+            assert_eq!(times, [4; 8], "{size} B");
+        }
     }
 
     #[test]
