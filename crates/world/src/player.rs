@@ -1,6 +1,7 @@
 //! A simulated player: it walks, turns and jumps, subscribes to what it should
 //! see, and keeps the newest of it.
 
+mod ages;
 mod around;
 mod spatial;
 
@@ -69,6 +70,10 @@ pub struct Player {
     first_state_after: Option<Duration>,
     /// The others, and at which tier their channels are subscribed to.
     view: View,
+    /// What it saw when its connection broke off, until it is told anew.
+    before: View,
+    /// When it had its pawn again.
+    back_at: Option<Time>,
     windows: Windows,
     /// The cells it is shown, where the world has cells.
     around: Around,
@@ -99,6 +104,8 @@ impl Player {
             subscribed_at: None,
             first_state_after: None,
             view: View::default(),
+            before: View::default(),
+            back_at: None,
             windows: Windows::default(),
             around: Around::default(),
             asked_at: Time::ZERO,
@@ -151,17 +158,6 @@ impl Player {
         let sent = outbox.message_owner(listener, words::RPC, &moved);
         self.counts.moves += u64::from(sent.is_ok());
         self.note(sent);
-    }
-
-    /// Calls `sample` with the tier and the age of the newest state of each
-    /// entity that this player sees at `now`, its own left out.
-    pub fn ages(&self, now: Time, mut sample: impl FnMut(usize, Duration)) {
-        for (_, seen) in self.others() {
-            if let Some(place) = seen.place {
-                let tier = seen.tier.unwrap_or_else(|| self.tier_by_distance(place));
-                sample(tier, now.since(seen.at));
-            }
-        }
     }
 
     /// Its number, by which it plays.
@@ -296,6 +292,7 @@ impl Player {
                 self.subscribe_anew(outbox);
             }
             self.answered_at = self.clock.get();
+            self.back_at.get_or_insert(self.answered_at);
             self.around.settle(channel_id);
         }
         if self.scenario.channels == Channels::Spatial {
@@ -362,11 +359,10 @@ impl Player {
         let Self { view, counts, .. } = self;
         let at_s = read_world(data, |entity, sighting| {
             counts.states += 1;
-            let _ = view.see(entity, &sighting, None, now);
+            let _ = view.see(entity, &sighting, sighting.at_s.map(seconds), now);
         })
         .ok()?;
-        if let Some(at_s) = at_s {
-            view.all_as_of(seconds(at_s));
+        if at_s.is_some() {
             self.first_state(now);
         }
         Some(())
@@ -465,6 +461,7 @@ impl Handler for Player {
             } => {
                 let entity = EntityId(removed.channel_id);
                 self.view.forget(entity);
+                self.before.forget(entity);
                 self.view.unsubscribe(entity);
                 self.around.forget(entity);
                 if self.pawn == Some(entity) {

@@ -6,6 +6,7 @@
 use lagometer_protocol::wire::{Reader, Value, WireError};
 
 use crate::crowd::EntityId;
+use crate::words::STAMPS_PER_S;
 
 /// Field numbers of the messages that are read: `tpspb.TestRepChannelData`,
 /// `tpspb.EntityChannelData` and what of `unrealpb` they hold.
@@ -19,6 +20,7 @@ mod field {
     pub(super) const ENTITY_PAWN_STATE: u32 = 3;
     pub(super) const ENTITY_CHARACTER_STATE: u32 = 4;
     pub(super) const REMOVED: u32 = 1;
+    pub(super) const REMOTE_ROLE: u32 = 5;
     pub(super) const REPLICATED_MOVEMENT: u32 = 11;
     pub(super) const LOCATION: u32 = 3;
     pub(super) const STAMP: u32 = 9;
@@ -107,6 +109,9 @@ fn read_actor(actor: &[u8], sighting: &mut Sighting) -> Result<(), WireError> {
     while let Some(part) = reader.next_field()? {
         match part.number {
             field::REMOVED => sighting.removed = part.uint32()? != 0,
+            field::REMOTE_ROLE => {
+                sighting.at_s = Some(f64::from(part.uint32()?) / STAMPS_PER_S);
+            }
             field::REPLICATED_MOVEMENT => {
                 let mut movement = Reader::new(part.bytes()?);
                 while let Some(part) = movement.next_field()? {

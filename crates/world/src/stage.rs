@@ -98,6 +98,8 @@ struct Stage<'a, W> {
     players: BTreeMap<u32, PeerId>,
     /// Servers whose connections have broken off: when, and why.
     absent: BTreeMap<u32, (Time, String)>,
+    /// Players whose connections have broken off and who are not back.
+    cut_off: BTreeMap<u32, Box<Player>>,
     /// What servers did whose connections have broken off.
     retired: ServerCounts,
     /// Nobody moves any more.
@@ -127,6 +129,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
             servers: BTreeMap::new(),
             players: BTreeMap::new(),
             absent: BTreeMap::new(),
+            cut_off: BTreeMap::new(),
             retired: ServerCounts::default(),
             frozen: false,
             settled_at: Time::ZERO,
@@ -345,7 +348,10 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
             Duty::Look(_) if self.frozen => {}
             Duty::Look(number) => {
                 let (now, id) = (self.now(), self.players[&number]);
-                if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
+                // Whoever is cut off sees what it saw last.
+                if let Some(player) = self.cut_off.get(&number) {
+                    self.measurements.look(player, now);
+                } else if let Some((Peer::Player(player), _)) = self.backend.peer(id) {
                     self.measurements.look(player, now);
                 }
                 self.agenda

@@ -136,11 +136,17 @@ impl View {
         self.told_by(entity, sighting.by, now)
     }
 
-    /// Everything known is as of `at`: a channel that holds all entities says
-    /// of those it does not name that they are as they were.
-    pub(crate) fn all_as_of(&mut self, at: Time) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.has_place) {
-            entry.at = entry.at.max(at);
+    /// Takes over the places of another view, and how old they are, of entities
+    /// that are not known here; without their subscriptions.
+    pub(crate) fn take_places(&mut self, other: &Self) {
+        for theirs in other.entries.iter().filter(|entry| entry.has_place) {
+            let index = self.place_of(theirs.id);
+            if !self.entries[index].is_known {
+                self.entries[index] = Entry {
+                    tier: None,
+                    ..*theirs
+                };
+            }
         }
     }
 
@@ -251,7 +257,6 @@ mod tests {
         Unsubscribe,
         See([Option<f32>; 3], Option<u32>, Option<u32>),
         Removed,
-        AllAsOf(u32),
     }
 
     /// The same, said as plainly as can be.
@@ -317,7 +322,6 @@ mod tests {
             1 => Just(Happens::Unsubscribe),
             6 => (place, number(), number()).prop_map(|(place, at, by)| Happens::See(place, at, by)),
             1 => Just(Happens::Removed),
-            1 => (0..9_u32).prop_map(Happens::AllAsOf),
         ]
     }
 
@@ -359,13 +363,6 @@ mod tests {
                         let sighting = Sighting { removed: true, ..Sighting::default() };
                         prop_assert_eq!(view.see(entity, &sighting, None, now), None);
                         plain.known.remove(&entity);
-                    }
-                    Happens::AllAsOf(at) => {
-                        let at = Time::from_secs(u64::from(at));
-                        view.all_as_of(at);
-                        for seen in plain.known.values_mut().filter(|seen| seen.place.is_some()) {
-                            seen.at = seen.at.max(at);
-                        }
                     }
                 }
                 let told: Vec<_> = view.entities().collect();

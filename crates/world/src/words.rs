@@ -76,6 +76,9 @@ pub(crate) fn object(player: u32, part: Part, owning_conn_id: u32) -> UnrealObje
     }
 }
 
+/// How often a second the stamps of states in GLOBAL's data count.
+pub(crate) const STAMPS_PER_S: f64 = 10_000.0;
+
 /// An update of GLOBAL's data that is being filled.
 pub(crate) struct WorldUpdate {
     data: TestRepChannelData,
@@ -93,15 +96,21 @@ impl WorldUpdate {
         }
     }
 
+    /// Adds what is to be told of an entity: at least that its state is of now.
+    /// The stamp is in a field that the engine has no use for in a state that is
+    /// replicated; it counts up with every update, as a sequence number does,
+    /// and lasts for five days.
     pub(crate) fn push(
         &mut self,
         entity: EntityId,
         actor: Option<ActorState>,
         character: Option<CharacterState>,
     ) {
-        if let Some(actor) = actor {
-            self.data.actor_states.insert(entity.0, actor);
-        }
+        let stamped = ActorState {
+            remote_role: Some((self.at_s * STAMPS_PER_S) as u32),
+            ..actor.unwrap_or_default()
+        };
+        self.data.actor_states.insert(entity.0, stamped);
         if let Some(character) = character {
             self.data.character_states.insert(entity.0, character);
         }

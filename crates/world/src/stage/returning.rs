@@ -1,7 +1,8 @@
 //! Connections that break off, and their return.
 //!
 //! A player that has lost its connection comes back as a new one of the same
-//! number, as players do. A server comes back knowing nothing, as after a
+//! number, as players do; until it is told anew it goes on seeing what it saw
+//! last. A server comes back knowing nothing, as after a
 //! crash: what it had, the gateway tells it, or it begins anew where the
 //! gateway knows nothing either, and its players, whom it does not answer any
 //! more, ask it to play again.
@@ -40,6 +41,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
                         let again = Duty::Return(player.number());
                         self.agenda.add(now + RETURN_AFTER, again);
                     }
+                    self.cut_off.insert(player.number(), player);
                 }
                 Peer::Server(server) if self.backend.may_return() => {
                     self.lose_server(server, reason, now);
@@ -171,6 +173,9 @@ impl<W: ConnectionBackend> Stage<'_, W> {
             .backend
             .connect(End::Player(number), Settings::default(), peer)?;
         if let Some((Peer::Player(player), outbox)) = self.backend.peer(id) {
+            if let Some(earlier) = self.cut_off.remove(&number) {
+                player.goes_on_as(*earlier);
+            }
             // An empty outbox takes a login.
             let _ = player.begin(outbox);
         }

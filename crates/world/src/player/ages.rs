@@ -1,0 +1,183 @@
+//! How old what a player sees is, whether its connection stands or not.
+//!
+//! A player that is cut off goes on seeing what it saw last. Were it left out
+//! until it is back, a transport that drops its stalled players would show
+//! younger views than one that keeps them.
+
+use std::time::Duration;
+
+use lagometer_units::Time;
+
+use super::{ASK_AGAIN_AFTER, Player};
+use crate::ids::Part;
+use crate::view::{Seen, View};
+
+impl Player {
+    /// The player goes on as `earlier`, whose connection broke off: what that one
+    /// saw is what this one sees until it is told of it anew, older and older.
+    pub(crate) fn goes_on_as(&mut self, earlier: Self) {
+        self.before = View::default();
+        self.before.take_places(&earlier.view);
+        // It may have broken off again before it was told of all.
+        self.before.take_places(&earlier.before);
+        self.before.forget(Part::Pawn.of(self.number));
+        self.windows = earlier.windows;
+    }
+
+    /// Calls `sample` with the tier and the age of the newest state of each
+    /// entity that this player has at `now`, its own left out: whether its
+    /// connection stands or not, and from before where it broke off and has been
+    /// told nothing newer since.
+    pub fn ages(&self, now: Time, mut sample: impl FnMut(usize, Duration)) {
+        let mut sample = |seen: Seen| {
+            if let Some(place) = seen.place {
+                let tier = seen.tier.unwrap_or_else(|| self.tier_by_distance(place));
+                sample(tier, now.since(seen.at));
+            }
+        };
+        for (_, seen) in self.others() {
+            sample(seen);
+        }
+        // Who has gone in the meantime is not announced any more.
+        let all_announced = self
+            .back_at
+            .is_some_and(|back| now.since(back) >= ASK_AGAIN_AFTER);
+        for (entity, seen) in self.before.entities() {
+            let own = self.pawn == Some(entity);
+            let newer = self.view.seen(entity);
+            let is_told_of = newer.is_some_and(|newer| newer.place.is_some());
+            if !own && !is_told_of && (newer.is_some() || !all_announced) {
+                sample(seen);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::body::Body;
+    use crate::replica::Replica;
+    use crate::scenario::{BUILT_IN, Scenario};
+    use crate::vector::{Vector, Yaw};
+    use crate::words::WorldUpdate;
+
+    /// What one update says: of which of the others.
+    type Told = [bool; 3];
+
+    fn player() -> Player {
+        let (_, text) = BUILT_IN.iter().find(|(name, _)| *name == "single").unwrap();
+        let mut scenario = Scenario::parse("single", text).unwrap();
+        scenario.players = 4;
+        scenario.observers = 4;
+        let clock = Rc::new(Cell::new(Time::ZERO));
+        let mut player = Player::new(0, Arc::new(scenario), clock);
+        player.pawn = Some(Part::Pawn.of(0));
+        player
+    }
+
+    /// GLOBAL's update as of `at`.
+    fn update(at: Time, told: Told) -> Vec<u8> {
+        let mut update = WorldUpdate::new(at.as_secs_f64());
+        for (nth, told) in (1..).zip(told) {
+            if told {
+                let place = Vector::on_ground(at.as_secs_f64(), f64::from(nth));
+                let body = Body::standing(place, Yaw::new(0.0));
+                let mut replica = Replica::default();
+                update.push(Part::Pawn.of(nth), replica.actor_changes(&body), None);
+            }
+        }
+        update.encode().to_vec()
+    }
+
+    fn update_at(player: &mut Player, at: Time, told: Told) {
+        player.told_of_world(&update(at, told), at).unwrap();
+    }
+
+    fn ages_ms(player: &Player, now: Time) -> Vec<u128> {
+        let mut ages = Vec::new();
+        player.ages(now, |_, age| ages.push((age.as_micros() + 500) / 1000));
+        ages.sort_unstable();
+        ages
+    }
+
+    #[test]
+    fn an_update_makes_nobody_fresh_but_those_it_tells_of() {
+        let mut player = player();
+        update_at(&mut player, Time::from_millis(100), [true, true, true]);
+        update_at(&mut player, Time::from_millis(200), [true, false, true]);
+        update_at(&mut player, Time::from_millis(300), [true, false, false]);
+        assert_eq!(ages_ms(&player, Time::from_millis(400)), [100, 200, 300]);
+    }
+
+    #[test]
+    fn one_that_is_back_goes_on_from_what_it_saw_until_it_is_told_anew() {
+        let mut player = player();
+        update_at(&mut player, Time::from_millis(100), [true, true, true]);
+        let mut back = self::player();
+        back.pawn = None;
+        back.goes_on_as(player);
+        assert_eq!(ages_ms(&back, Time::from_millis(900)), [800, 800, 800]);
+        update_at(&mut back, Time::from_millis(900), [true, false, false]);
+        assert_eq!(ages_ms(&back, Time::from_millis(950)), [50, 850, 850]);
+        // It breaks off again before it was told of all.
+        let mut again = self::player();
+        again.pawn = None;
+        again.goes_on_as(back);
+        assert_eq!(ages_ms(&again, Time::from_millis(1000)), [100, 900, 900]);
+        // Once everybody there is has been announced, the others are gone.
+        again.back_at = Some(Time::from_millis(1000));
+        again.view.learn(Part::Pawn.of(2), Time::from_millis(1000));
+        let later = Time::from_millis(1000) + ASK_AGAIN_AFTER;
+        assert_eq!(ages_ms(&again, later).len(), 1);
+    }
+
+    proptest! {
+        /// A transport that drops a stalled player shows no younger views than
+        /// one that keeps it, at any instant and of anybody.
+        #[test]
+        fn dropping_a_stalled_player_never_flatters(
+            told in proptest::collection::vec(any::<[bool; 3]>(), 60),
+            stalls_at in 1_usize..40,
+            stalls_for in 1_usize..20,
+            reconnects_for in 0_usize..20,
+        ) {
+            let stall = stalls_at..stalls_at + stalls_for;
+            let gone = stalls_at..stall.end + reconnects_for;
+            let (mut kept, mut dropped) = (player(), Some(player()));
+            let mut cut_off = None;
+            for (nth, mut told) in told.into_iter().enumerate() {
+                if nth == 0 {
+                    // Both have seen everybody.
+                    told = [true; 3];
+                }
+                let now = Time::from_millis(nth as u64 * 20);
+                if !stall.contains(&nth) {
+                    update_at(&mut kept, now, told);
+                }
+                if gone.contains(&nth) {
+                    cut_off = dropped.take().or(cut_off);
+                } else {
+                    let player = dropped.get_or_insert_with(|| {
+                        let mut back = player();
+                        back.goes_on_as(cut_off.take().unwrap());
+                        back
+                    });
+                    update_at(player, now, told);
+                }
+                let seen = dropped.as_ref().or(cut_off.as_ref()).unwrap();
+                let (kept, dropped) = (ages_ms(&kept, now), ages_ms(seen, now));
+                prop_assert_eq!((kept.len(), dropped.len()), (3, 3));
+                for (dropped, kept) in dropped.iter().zip(&kept) {
+                    prop_assert!(dropped >= kept);
+                }
+            }
+        }
+    }
+}
