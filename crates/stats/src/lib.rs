@@ -14,6 +14,7 @@ mod difference;
 mod distribution;
 mod document;
 mod episodes;
+mod equivalence;
 mod fairness;
 mod figures;
 mod head_of_line;
@@ -36,6 +37,10 @@ pub use distribution::{BadDistribution, Distribution, TooManyValues};
 pub use document::*;
 pub use episodes::{
     Disturbed, FIXED_THRESHOLD, JOINED_WITHIN, LEAST_THRESHOLD, adaptive_threshold, episodes,
+};
+pub use equivalence::{
+    CHANCE as EQUIVALENCE_CHANCE, Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS,
+    equivalence,
 };
 pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures};

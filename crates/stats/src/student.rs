@@ -19,6 +19,20 @@ pub(crate) fn two_sided_quantile(p: f64, freedom: u32) -> f64 {
     })
 }
 
+/// The chance that such a variable is at least `t`.
+pub(crate) fn one_sided_p(t: f64, freedom: u32) -> f64 {
+    match distribution(freedom) {
+        Some(student) if t.is_finite() => student.cdf(-t),
+        Some(_) if t > 0.0 => 0.0,
+        _ => 1.0,
+    }
+}
+
+/// What such a variable exceeds with the chance `p`.
+pub(crate) fn one_sided_quantile(p: f64, freedom: u32) -> f64 {
+    distribution(freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(1.0 - p))
+}
+
 fn distribution(freedom: u32) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, f64::from(freedom)).ok()
 }
