@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer as _, V2Serializer};
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -52,7 +52,7 @@ pub enum BadDistribution {
     #[error("the histogram is not base64")]
     NotBase64,
     /// The bytes are not an `HdrHistogram` V2 of nanoseconds to three digits.
-    #[error("the histogram is not an uncompressed HdrHistogram V2 of three digits: {0}")]
+    #[error("the histogram is not an HdrHistogram V2 of three digits: {0}")]
     NotOurs(&'static str),
     /// The counts overflow.
     #[error(transparent)]
@@ -183,19 +183,20 @@ impl Distribution {
         }
     }
 
-    /// The distribution as the result document carries it: `HdrHistogram`
-    /// encoding V2, uncompressed, in base64.
+    /// The distribution as the result document carries it and as the tools of
+    /// the `HdrHistogram` project read it: encoding V2, compressed, in base64.
     #[must_use]
     pub fn to_base64(&self) -> String {
         let mut bytes = Vec::new();
-        V2Serializer::new()
+        V2DeflateSerializer::new()
             .serialize(&self.histogram, &mut bytes)
             .unwrap_or_else(|_| unreachable!("counts of at most 2^62 fit the encoding"));
         STANDARD.encode(bytes)
     }
 
-    /// Reads what [`to_base64`](Self::to_base64) wrote, with memory bounded
-    /// whatever the text says.
+    /// Reads what [`to_base64`](Self::to_base64) wrote, and the same encoding
+    /// uncompressed, as older documents have it, with memory bounded whatever
+    /// the text says.
     ///
     /// # Errors
     ///

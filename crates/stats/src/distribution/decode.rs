@@ -4,18 +4,28 @@
 //! check and sizes its memory by the header. This one refuses instead. The
 //! encoding is that of the `HdrHistogram` project ("V2 encoding"): a header of
 //! 40 bytes, then counts as zig-zag variable-length integers, a negative one
-//! standing for a run of empty buckets.
+//! standing for a run of empty buckets. Compressed, all that is a zlib stream
+//! (RFC 1950) behind a mark and a length of four bytes each.
 
+use std::io::Read;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 
 use super::{BadDistribution, Distribution, SIGNIFICANT_DIGITS};
 
 /// The longest text that is read: eight times what a distribution with a
 /// distinct count in each of its 56 000 buckets takes.
 const LONGEST_TEXT: usize = 4 << 20;
+
+/// The most bytes that a compressed distribution may unpack to: as many as the
+/// longest text holds.
+const MOST_UNPACKED: usize = LONGEST_TEXT / 4 * 3;
+
+/// The first four bytes of the compressed V2 encoding.
+const COMPRESSED_COOKIE: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
 
 /// The first four bytes of the uncompressed V2 encoding.
 const COOKIE: u32 = 0x1c84_9313;
@@ -35,8 +45,33 @@ pub(super) fn from_base64(text: &str) -> Result<Distribution, BadDistribution> {
     let bytes = STANDARD
         .decode(text)
         .map_err(|_| BadDistribution::NotBase64)?;
+    let bytes = match bytes.split_first_chunk() {
+        Some((mark, packed)) if *mark == COMPRESSED_COOKIE => unpack(packed)?,
+        _ => bytes,
+    };
     let counts = check_header(&bytes)?;
     decode_counts(counts)
+}
+
+/// The uncompressed encoding out of a length and a zlib stream of that length.
+fn unpack(packed: &[u8]) -> Result<Vec<u8>, BadDistribution> {
+    let (len, stream) = packed
+        .split_first_chunk()
+        .ok_or(BadDistribution::NotOurs("it is cut short"))?;
+    if u32::from_be_bytes(*len) as usize != stream.len() {
+        return Err(BadDistribution::NotOurs(
+            "its length is not what its header says",
+        ));
+    }
+    let mut bytes = Vec::new();
+    let mut unpacked = ZlibDecoder::new(stream).take(MOST_UNPACKED as u64 + 1);
+    unpacked
+        .read_to_end(&mut bytes)
+        .map_err(|_| BadDistribution::NotOurs("it does not unpack"))?;
+    if bytes.len() > MOST_UNPACKED {
+        return Err(BadDistribution::NotOurs("it unpacks to too much"));
+    }
+    Ok(bytes)
 }
 
 /// Checks the header and returns the encoded counts behind it.

@@ -1,5 +1,8 @@
 use super::*;
-use hdrhistogram::serialization::Deserializer;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use hdrhistogram::serialization::{Deserializer, V2Serializer};
+use std::io::Write;
 use proptest::prelude::*;
 
 fn of(values: &[u64]) -> Distribution {
@@ -8,6 +11,41 @@ fn of(values: &[u64]) -> Distribution {
         distribution.record(Duration::from_nanos(value));
     }
     distribution
+}
+
+/// As documents had it before.
+fn uncompressed(distribution: &Distribution) -> String {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(&distribution.histogram, &mut bytes)
+        .unwrap();
+    STANDARD.encode(bytes)
+}
+
+#[test]
+fn what_unpacks_to_more_than_any_distribution_is_refused() {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    for _ in 0..64 {
+        packed.write_all(&vec![0; 1 << 20]).unwrap();
+    }
+    let packed = packed.finish().unwrap();
+    let mut bytes = 0x1c84_9314_u32.to_be_bytes().to_vec();
+    bytes.extend((packed.len() as u32).to_be_bytes());
+    bytes.extend(packed);
+    assert!(bytes.len() < 100_000);
+    assert_eq!(
+        Distribution::from_base64(&STANDARD.encode(&bytes)),
+        Err(BadDistribution::NotOurs("it unpacks to too much"))
+    );
+    // A stream that is cut off, and none at all.
+    for len in [4, 8, 40] {
+        let mut cut = bytes[..len].to_vec();
+        if len > 8 {
+            cut[4..8].copy_from_slice(&(len as u32 - 8).to_be_bytes());
+        }
+        let read = Distribution::from_base64(&STANDARD.encode(&cut));
+        assert!(matches!(read, Err(BadDistribution::NotOurs(_))), "{len}");
+    }
 }
 
 #[test]
@@ -74,7 +112,7 @@ fn a_shortened_or_foreign_text_is_refused() {
 #[test]
 fn a_run_of_empty_buckets_as_long_as_can_be_written_is_refused() {
     // The zig-zag form of i64::MIN, twice, then a count.
-    let mut bytes = STANDARD.decode(Distribution::new().to_base64()).unwrap();
+    let mut bytes = STANDARD.decode(uncompressed(&Distribution::new())).unwrap();
     bytes.truncate(40);
     bytes.extend([0xff; 18]);
     bytes.push(2);
@@ -92,6 +130,13 @@ fn delays() -> impl Strategy<Value = Vec<u64>> {
 }
 
 proptest! {
+    #[test]
+    fn older_documents_are_read_too(values in delays()) {
+        let distribution = of(&values);
+        let read = Distribution::from_base64(&uncompressed(&distribution));
+        prop_assert_eq!(read, Ok(distribution));
+    }
+
     #[test]
     fn merging_equals_recording_everything(left in delays(), right in delays()) {
         let mut merged = of(&left);

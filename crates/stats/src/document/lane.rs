@@ -76,7 +76,8 @@ pub struct Lane {
     /// How bytes got to the wire and back, over real sockets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_path: Option<String>,
-    /// The corrected round trips in nanoseconds, `HdrHistogram` V2 in base64.
+    /// The corrected round trips in nanoseconds: `HdrHistogram` V2, compressed,
+    /// in base64. Older documents have it uncompressed.
     pub histogram: String,
     /// Round trips over time, bounded in size whatever the run's length.
     pub timeline: Timeline,
