@@ -143,7 +143,8 @@ fn over_a_path_the_figures_are_the_paths() {
     let udp = lane(&document, "udp");
     assert!(udp["failure"].is_null(), "{udp}");
     let lost = number(&udp["messages"]["lost"]) / number(&udp["messages"]["intended"]);
-    assert!((0.005..0.15).contains(&lost), "{lost} of 5 % are lost");
+    // Of two hundred messages, by five standard deviations; at least one.
+    assert!((0.005..0.127).contains(&lost), "{lost} of 5 % are lost");
     // Two ways of 20 to 30 ms; beyond that is the machine.
     let median = number(&udp["rtt_ms"]["p50"]);
     assert!((40.0..80.0).contains(&median), "{median} ms");
@@ -215,7 +216,8 @@ fn what_is_recorded_is_what_was_there_and_replays() {
         let udp = lane(&document, "udp");
         let lost = number(&udp["messages"]["lost"]) / number(&udp["messages"]["intended"]);
         assert!(
-            (0.01..0.12).contains(&lost),
+            // Of a thousand probes, by five standard deviations.
+            (0.016..0.084).contains(&lost),
             "{network}: {lost} of 5 % lost\n{shown}"
         );
         let median = number(&udp["rtt_ms"]["p50"]);

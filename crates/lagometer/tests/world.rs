@@ -56,7 +56,8 @@ fn everyone_sees_everyone_in_one_channel() {
     // A state cannot be older than what was sent last and the window it
     // waited for, unless something is lost.
     let p50 = tier["age_ms"]["p50"].as_f64().unwrap();
-    assert!(p50 < 1000.0, "{tier:#}");
+    // Half a window and half a frame of 20 ms each, on a machine that does more.
+    assert!(p50 < 250.0, "{tier:#}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A gateway that runs while a test does.
 
+use std::cell::Cell;
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -21,6 +22,11 @@ pub(crate) enum Whose {
     Ours,
     /// The original, where [`CHANNELD`] names it.
     Channeld,
+}
+
+thread_local! {
+    /// A gateway came up in this thread.
+    static STARTED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Names the original's binary for Unreal games, `channeld-ue-tps`.
@@ -88,7 +94,13 @@ impl Gateway {
             );
             thread::sleep(Duration::from_millis(10));
         }
+        STARTED.set(true);
         gateway
+    }
+
+    /// Whether a gateway came up in this thread since this was asked last.
+    pub(crate) fn has_started() -> bool {
+        STARTED.replace(false)
     }
 
     /// A game server that is let in, with a token of its own.
