@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SCHEMA, SeedRun as SeedRecords,
-    TransportProperties, Warning, Wire, figures,
+    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SCHEMA,
+    SeedRun as SeedRecords, TransportProperties, Warning, Wire, figures,
 };
 use lagometer_units::Time;
 
@@ -73,7 +73,8 @@ pub fn assemble(
                 .iter()
                 .map(|run| (run.seed, &run.lanes[index]))
                 .collect();
-            let assembled = assemble_lane(resolved, lane, &of_lane, &link_truths, horizon, threshold);
+            let assembled =
+                assemble_lane(resolved, lane, &of_lane, &link_truths, horizon, threshold);
             warnings.extend(lane_warnings(&assembled, &of_lane));
             assembled
         })
@@ -158,11 +159,7 @@ pub fn assemble_import(
 /// The round trip above which every lane's player lags: what the experiment
 /// says, else [`LAG_ABOVE`] more than the calm path's. What a real path is when
 /// calm is not known, and taken to be the shortest round trip of any lane.
-fn lag_threshold(
-    resolved: &Resolved,
-    testbed: Option<&str>,
-    runs: &[SeedRun],
-) -> Option<Duration> {
+fn lag_threshold(resolved: &Resolved, testbed: Option<&str>, runs: &[SeedRun]) -> Option<Duration> {
     if let Some(asked) = resolved.experiment.lag_threshold {
         return Some(asked.duration());
     }
@@ -252,7 +249,8 @@ fn assemble_lane(
         system_calls_per_message: (cost.system_calls > 0 && messages > 0)
             .then(|| rounded(cost.system_calls as f64 / messages as f64)),
         socket_path: Some(cost.path).filter(|path| !path.is_empty()),
-        ..figures(&seed_records, &limits, lag_threshold).into_lane(&lane.name, lane.transport.name())
+        ..figures(&seed_records, &limits, lag_threshold)
+            .into_lane(&lane.name, lane.transport.name())
     }
 }
 

@@ -202,7 +202,10 @@ impl Experiment {
                 "a game's tick is at least 1 ms; leave it out for none".into(),
             ));
         }
-        if self.lag_threshold.is_some_and(|lag| lag < Span::from_millis(1)) {
+        if self
+            .lag_threshold
+            .is_some_and(|lag| lag < Span::from_millis(1))
+        {
             return Err((
                 "lag_threshold",
                 format!(

@@ -8,7 +8,9 @@ use std::time::Duration;
 use lagometer_units::Span;
 use thiserror::Error;
 
-use crate::document::{CensoredQuantiles, Lag, Lane, Lasted, Milliseconds, Population, Quantiles, SeedFigures};
+use crate::document::{
+    CensoredQuantiles, Lag, Lane, Lasted, Milliseconds, Population, Quantiles, SeedFigures,
+};
 use crate::figures::longest_ms;
 use crate::within::share;
 

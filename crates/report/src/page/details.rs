@@ -268,13 +268,7 @@ fn longest_episodes(view: &View<'_>, lane: &Lane, out: &mut String) {
     longest(view, title, &heads, episodes.collect(), out);
 }
 
-fn longest(
-    view: &View<'_>,
-    title: &str,
-    heads: &[&str],
-    mut lags: Vec<LongLag>,
-    out: &mut String,
-) {
+fn longest(view: &View<'_>, title: &str, heads: &[&str], mut lags: Vec<LongLag>, out: &mut String) {
     if lags.is_empty() {
         return;
     }
@@ -286,7 +280,11 @@ fn longest(
         lags.len()
     );
     for head in heads {
-        let unit = if head.is_empty() { "" } else { " <small>ms</small>" };
+        let unit = if head.is_empty() {
+            ""
+        } else {
+            " <small>ms</small>"
+        };
         append!(out, r#"<th class="n">{head}{unit}</th>"#);
     }
     *out += "<th></th></tr></thead><tbody>";

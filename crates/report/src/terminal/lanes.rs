@@ -58,11 +58,7 @@ pub(crate) fn lag_figures(groups: &[Group<'_>]) -> [Figure; 3] {
     if lanes.any(|lane| lane.lag.is_some()) {
         [Figure::Lag, Figure::LongestFreeze, Figure::RecoveryFirst]
     } else {
-        [
-            Figure::Episodes,
-            Figure::LongestEpisode,
-            Figure::Recovery,
-        ]
+        [Figure::Episodes, Figure::LongestEpisode, Figure::Recovery]
     }
 }
 

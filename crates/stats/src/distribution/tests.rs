@@ -2,8 +2,8 @@ use super::*;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use hdrhistogram::serialization::{Deserializer, V2Serializer};
-use std::io::Write;
 use proptest::prelude::*;
+use std::io::Write;
 
 fn of(values: &[u64]) -> Distribution {
     let mut distribution = Distribution::new();

@@ -41,9 +41,13 @@ fn a_lane_that_is_always_late_lags_all_the_time_however_even_it_is() {
     let lag = lag(&vec![Some(400); 1200], &[]);
     assert_eq!(lag.freezes.len(), 1);
     // All but the first 170 ms of a minute, and what lies below the threshold.
-    assert!((s_per_min(&lag) - 59.83).abs() < 1e-9, "{}", s_per_min(&lag));
+    assert!(
+        (s_per_min(&lag) - 59.83).abs() < 1e-9,
+        "{}",
+        s_per_min(&lag)
+    );
     // By half of each interval late: half the time.
-    let half = self::lag(&vec![Some(195); 1200], &[]);
+    let half = self::lag(&[Some(195); 1200], &[]);
     assert!(
         (s_per_min(&half) - 30.0).abs() < 0.3,
         "{}",
@@ -77,7 +81,11 @@ fn recovery_counts_from_the_first_and_from_the_last_disturbance() {
         from: Time::from_millis(from),
         until: Time::from_millis(until),
     };
-    let spells = [spell(1_990, 2_100), spell(2_400, 2_700), spell(4_000, 4_100)];
+    let spells = [
+        spell(1_990, 2_100),
+        spell(2_400, 2_700),
+        spell(4_000, 4_100),
+    ];
     let freeze = &lag(&rtts, &spells).freezes[0];
     assert_eq!(freeze.recovery_first_ms, Some(920.0));
     assert_eq!(freeze.recovery_last_ms, Some(320.0));
@@ -115,9 +123,9 @@ fn lag_by_definition(records: &[MessageRecord], played_ms: u64) -> u64 {
             let here = |record: &MessageRecord| record.returned.is_some_and(|at| at <= now);
             let newest = records.iter().rposition(here);
             let awaited = newest.map_or(0, |newest| newest + 1);
-            records
-                .get(awaited)
-                .is_some_and(|record| now.since(record.intended) > THRESHOLD && record.intended <= now)
+            records.get(awaited).is_some_and(|record| {
+                now.since(record.intended) > THRESHOLD && record.intended <= now
+            })
         })
         .count() as u64
 }

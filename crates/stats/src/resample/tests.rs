@@ -123,7 +123,10 @@ fn the_lag_of_a_draw_is_that_of_its_stretches_wherever_a_freeze_began() {
     assert!((of(&once, Metric::Freezes) - 60.0 / 307.0).abs() < 1e-9);
     let mut only = vec![0; 30];
     only[12] = 1;
-    assert!((lag(&only) - 60.0).abs() < 1e-9, "a minute of it in a minute");
+    assert!(
+        (lag(&only) - 60.0).abs() < 1e-9,
+        "a minute of it in a minute"
+    );
     assert!(of(&only, Metric::Freezes).abs() < 1e-9, "it began earlier");
     only[12] = 0;
     only[25] = 3;

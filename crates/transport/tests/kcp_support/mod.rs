@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod damage;
 pub(crate) mod dice;
 pub(crate) mod lane;
 pub(crate) mod scenario;
+pub(crate) mod stats;
 pub(crate) mod twin;

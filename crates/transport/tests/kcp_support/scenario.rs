@@ -5,29 +5,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use lagometer_transport::kcp::Config;
 
+use super::damage::{corrupt, forged};
 use super::dice::Dice;
-use super::twin::{Difference, Twin};
+use super::stats::ScenarioStats;
+use super::twin::{Difference, Twin, segments};
 
-/// What a run has met.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ScenarioStats {
-    pub(crate) datagrams: u64,
-    pub(crate) messages: u64,
-    /// Runs in which a link died.
-    pub(crate) dead: u64,
-    /// Runs in which everything sent arrived, once the network was mended.
-    pub(crate) complete: u64,
-}
+/// An hour in milliseconds.
+const AN_HOUR_MS: u64 = 3_600_000;
 
-impl ScenarioStats {
-    /// Adds another run's.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.datagrams += other.datagrams;
-        self.messages += other.messages;
-        self.dead += other.dead;
-        self.complete += other.complete;
-    }
-}
+/// Events in which all must have arrived, or an hour gone by: enough to read six
+/// hundred segments one a round trip.
+const MOST_EVENTS: u32 = 800_000;
 
 /// Plays the conversation of one seed to its end.
 ///
@@ -49,6 +37,9 @@ struct Impairments {
     loss: u64,
     duplication: u64,
     corruption: u64,
+    /// Chance of a datagram that neither end made, from somebody who knows the
+    /// conversation's number.
+    forgery: u64,
     delay: u64,
     jitter: u64,
     /// No datagram arrives from this step on.
@@ -92,6 +83,10 @@ struct Run {
     /// Datagrams on their way by arrival time and order: where to, and what.
     wire: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
     sent: u64,
+    conversation: u32,
+    first_sequence: u32,
+    /// When each segment of data was first sent, by sender and number.
+    first_sent: BTreeMap<(usize, u32), u64>,
     stats: ScenarioStats,
 }
 
@@ -135,6 +130,9 @@ impl Run {
             steps: 0,
             wire: BTreeMap::new(),
             sent: 0,
+            conversation,
+            first_sequence,
+            first_sent: BTreeMap::new(),
             stats: ScenarioStats::default(),
         }
     }
@@ -148,6 +146,12 @@ impl Run {
         } else {
             dice.within(0, self.longest_step)
         };
+        if dice.percent(self.impairments.forgery) {
+            let to = dice.below(2) as usize;
+            let bytes = forged(self.conversation, self.clock(), self.first_sequence, dice);
+            self.sent += 1;
+            self.wire.insert((self.now, 2 * self.sent), (to, bytes));
+        }
         self.deliver(Some(dice))?;
         for side in [0, 1] {
             self.act(side, dice)?;
@@ -183,7 +187,8 @@ impl Run {
         if dice.percent(1) {
             // No smaller than the reference's buffer can bear while segments
             // cut for the largest size so far are about.
-            let mtu = dice.within(40, 300) as usize;
+            let most = dice.pick(&[300, 1500]);
+            let mtu = dice.within(40, most) as usize;
             if 3 * (mtu + 24) >= end.largest_mtu {
                 end.twin.set_mtu(mtu)?;
                 if mtu >= 50 {
@@ -217,6 +222,7 @@ impl Run {
         let mark = dice.any().to_le_bytes();
         let bytes: Vec<u8> = mark.iter().copied().cycle().take(length as usize).collect();
         let taken = end.twin.send(&bytes)?;
+        self.stats.reached[11] += u64::from(taken.is_none());
         if let Some(taken) = taken {
             self.ends[1 - side].owed.push_back(bytes[..taken].to_vec());
             self.stats.messages += 1;
@@ -229,7 +235,7 @@ impl Run {
         let Some(message) = end.twin.receive()? else {
             return Ok(false);
         };
-        if self.impairments.corruption > 0 {
+        if self.impairments.is_damaging() {
             return Ok(true);
         }
         if end.stream {
@@ -286,7 +292,11 @@ impl Run {
             if dice.percent(end.habits.fresh_clock) {
                 end.twin.set_clock(clock);
             }
-            end.twin.input(&bytes)?;
+            match end.twin.input(&bytes)? {
+                -3 => self.stats.reached[12] += 1,
+                -2 => self.stats.reached[13] += 1,
+                _ => {}
+            }
             if dice.percent(self.ends[side].habits.flush) {
                 self.flush(side, dice)?;
             }
@@ -297,6 +307,7 @@ impl Run {
     /// Puts datagrams on the wire. Without dice nothing is impaired.
     fn post(&mut self, to: usize, datagrams: Vec<Vec<u8>>, mut dice: Option<&mut Dice>) {
         for mut bytes in datagrams {
+            self.note(1 - to, &bytes);
             self.sent += 1;
             let Some(dice) = dice.as_deref_mut() else {
                 self.wire.insert((self.now + 5, self.sent), (to, bytes));
@@ -323,10 +334,15 @@ impl Run {
     /// network that has become perfect.
     fn finish(&mut self) -> Result<(), Difference> {
         self.stats.dead = u64::from(self.ends.iter().any(|end| end.twin.is_dead()));
-        if self.impairments.corruption > 0 {
+        if self.impairments.is_damaging() {
+            self.stats.damaged = 1;
             return Ok(());
         }
-        for _ in 0..2_000 {
+        let mended = self.now;
+        for _ in 0..MOST_EVENTS {
+            if self.now - mended >= AN_HOUR_MS {
+                break;
+            }
             if self.ends.iter().all(|end| end.owed.is_empty()) {
                 self.stats.complete = 1;
                 return Ok(());
@@ -340,8 +356,47 @@ impl Run {
                 self.post(1 - side, datagrams, None);
             }
         }
-        // Timeouts that have doubled again and again can be hours away.
+        // Timeouts that have doubled again and again can be hours away; anything
+        // else would be a transport that forgets.
+        if self.now - mended < AN_HOUR_MS {
+            return Err(Difference(format!(
+                "not all has arrived {} ms after the network was mended",
+                self.now - mended
+            )));
+        }
+        self.stats.late = 1;
         Ok(())
+    }
+
+    /// Counts what a datagram by one end shows.
+    fn note(&mut self, by: usize, bytes: &[u8]) {
+        let segments = segments(bytes);
+        let reached = &mut self.stats.reached;
+        reached[7] += u64::from(segments.len() > 1);
+        reached[10] += u64::from(bytes.len() == 1400);
+        for &(command, fragment, window, _, sequence, _, _) in &segments {
+            match command {
+                81 => reached[0] += 1,
+                82 => reached[1] += 1,
+                83 => reached[2] += 1,
+                84 => reached[3] += 1,
+                _ => {}
+            }
+            reached[8] += u64::from(window == 0);
+            if command != 81 {
+                continue;
+            }
+            reached[6] += u64::from(fragment > 0);
+            reached[9] += u64::from(sequence < self.first_sequence);
+            if let Some(&first) = self.first_sent.get(&(by, sequence)) {
+                reached[4] += 1;
+                // A timeout takes longer: it is twice the round trip at least.
+                let trip = 2 * self.impairments.delay;
+                reached[5] += u64::from(trip > 0 && 2 * (self.now - first) < 3 * trip);
+            } else {
+                self.first_sent.insert((by, sequence), self.now);
+            }
+        }
     }
 
     /// The next arrival, or the next instant at which an end asks for an
@@ -365,11 +420,17 @@ impl Run {
 }
 
 impl Impairments {
+    /// Whether what arrives may be other than what was sent.
+    const fn is_damaging(&self) -> bool {
+        self.corruption > 0 || self.forgery > 0
+    }
+
     fn draw(dice: &mut Dice) -> Self {
         Self {
             loss: dice.pick(&[0, 0, 2, 5, 10, 30, 60]),
             duplication: dice.pick(&[0, 0, 2, 20]),
             corruption: dice.pick(&[0, 0, 0, 0, 0, 10]),
+            forgery: dice.pick(&[0, 0, 0, 0, 0, 0, 0, 2, 20]),
             delay: dice.pick(&[0, 1, 10, 30, 30, 200]),
             jitter: dice.pick(&[0, 0, 3, 20, 60, 300]),
             blackout: dice.percent(10).then(|| dice.within(10, 60)),
@@ -400,20 +461,7 @@ fn randomise(config: &mut Config, dice: &mut Dice) {
     config.congestion_control = dice.percent(50);
     config.send_window = dice.pick(&[1, 4, 32, 32, 128, 600]);
     config.receive_window = dice.pick(&[1, 128, 128, 200, 600]);
-    config.mtu = dice.pick(&[50, 60, 76, 120, 200, 300]);
+    config.mtu = dice.pick(&[50, 60, 76, 120, 200, 300, 1400, 1400]);
     config.minimum_rto_ms = dice.pick(&[None, None, Some(0), Some(10), Some(300)]);
     config.dead_link = dice.pick(&[0, 1, 2, 5, 20, 20]);
-}
-
-fn corrupt(bytes: &mut Vec<u8>, dice: &mut Dice) {
-    match dice.below(4) {
-        0 => bytes.truncate(dice.below(bytes.len() as u64 + 1) as usize),
-        1 => bytes.extend(dice.any().to_le_bytes()),
-        _ => {
-            for _ in 0..dice.within(1, 3) {
-                let at = dice.below(bytes.len() as u64) as usize;
-                bytes[at] ^= 1 << dice.below(8);
-            }
-        }
-    }
 }

@@ -84,7 +84,8 @@ impl Twin {
         Ok(received.then_some(message))
     }
 
-    pub(crate) fn input(&mut self, datagram: &[u8]) -> Result<(), Difference> {
+    /// The reference's code for a datagram: 0, or less for one that is refused.
+    pub(crate) fn input(&mut self, datagram: &[u8]) -> Result<i32, Difference> {
         let code = match self.ours.input(Time::ZERO, datagram) {
             Ok(()) => 0,
             Err(BadDatagram::TooShort | BadDatagram::OtherConversation) => -1,
@@ -92,7 +93,8 @@ impl Twin {
             Err(BadDatagram::UnknownCommand) => -3,
         };
         same!(code, self.reference.input(datagram), "the code of input");
-        self.compare()
+        self.compare()?;
+        Ok(code)
     }
 
     /// The datagrams that an update makes.
@@ -186,7 +188,7 @@ fn int<T: TryInto<i32>>(number: T) -> i32 {
 
 /// (command, fragment, window, timestamp, sequence, una, length) of every
 /// segment, to say where two datagrams differ.
-fn segments(mut bytes: &[u8]) -> Vec<(u8, u8, u16, u32, u32, u32, u32)> {
+pub(crate) fn segments(mut bytes: &[u8]) -> Vec<(u8, u8, u16, u32, u32, u32, u32)> {
     let mut found = Vec::new();
     while bytes.len() >= 24 {
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());

@@ -394,7 +394,8 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
             overhead: Some(overhead),
         })
         .collect();
-    let mut lane = figures(&runs, &[], Some(Duration::from_millis(170))).into_lane(rule.name, rule.transport);
+    let mut lane =
+        figures(&runs, &[], Some(Duration::from_millis(170))).into_lane(rule.name, rule.transport);
     rule.library.clone_into(&mut lane.library);
     lane.settings =
         json!({ "rto_ms": rule.rto_ms, "backoff": rule.backoff, "window": rule.window });
