@@ -12,11 +12,13 @@
 //!
 //! - `settings`: what can be chosen, the presets, what is promised.
 //! - `tls`: rustls, told to draw from the seed.
+//! - `cubic`: congestion control, the same on every machine.
 //! - `wiring`: settings and seed to the library's configuration.
 //! - `carriage`: how messages become streams or datagrams.
 //! - `endpoint`: the connection behind [`Endpoint`](crate::Endpoint).
 
 mod carriage;
+mod cubic;
 mod endpoint;
 mod settings;
 mod tls;

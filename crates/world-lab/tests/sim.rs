@@ -187,19 +187,8 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
     let stop = AtomicBool::new(false);
     let played = sim::play(&scenario, PlayerTransport::Kcp, &link, &mut |_| {}, &stop).unwrap();
     assert_eq!(played.outcome.lost.len(), 1);
-    // It goes on seeing what it saw last, older and older: as much is seen as
-    // where nobody is lost.
-    let all_calm = |player: u32, starts: Time| player_link(&calm, 1, player, starts);
-    let kept = sim::play(
-        &scenario,
-        PlayerTransport::Kcp,
-        &all_calm,
-        &mut |_| {},
-        &stop,
-    )
-    .unwrap();
-    assert_eq!(kept.outcome.lost, Vec::<String>::new());
-    assert_eq!(played.outcome.age[0].len(), kept.outcome.age[0].len());
+    // It goes on seeing what it saw last, older and older, to the end: five
+    // entities ten times a second for fourteen seconds.
     let age = played.outcome.age[0].quantiles_ms();
     assert!(age.max >= 13_500.0, "{age:?}");
     assert!(played.outcome.stale >= 660, "{}", played.outcome.stale);

@@ -47,7 +47,7 @@ fn a_lane_that_is_always_late_lags_all_the_time_however_even_it_is() {
         s_per_min(&lag)
     );
     // By half of each interval late: half the time.
-    let half = self::lag(&[Some(195); 1200], &[]);
+    let half = self::lag(&vec![Some(195); 1200], &[]);
     assert!(
         (s_per_min(&half) - 30.0).abs() < 0.3,
         "{}",

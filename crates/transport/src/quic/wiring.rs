@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use lagometer_units::Size;
-use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::NewRenoConfig;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig,
@@ -15,6 +15,7 @@ use quinn_proto::{
 };
 use ring::{hkdf, hmac};
 
+use super::cubic::CubicFactory;
 use super::settings::{Carriage, CongestionControl, Settings};
 use super::tls;
 use crate::entropy::Entropy;
@@ -109,9 +110,7 @@ fn transport(settings: &Settings) -> TransportConfig {
         frequency
     }));
     match settings.congestion_control {
-        CongestionControl::Cubic => {
-            config.congestion_controller_factory(Arc::new(CubicConfig::default()))
-        }
+        CongestionControl::Cubic => config.congestion_controller_factory(Arc::new(CubicFactory)),
         CongestionControl::NewReno => {
             config.congestion_controller_factory(Arc::new(NewRenoConfig::default()))
         }

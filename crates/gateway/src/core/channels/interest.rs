@@ -139,7 +139,8 @@ fn cells(grid: &Grid, query: &SpatialInterestQuery) -> Option<BTreeMap<u32, u32>
             x: area.radius,
             z: area.radius,
         };
-        let least = area.angle.cos();
+        // In Rust alone, for the platform's last bit is not fixed.
+        let least = libm::cos(area.angle);
         let length = direction.distance(Place::default());
         let within = |spot: Place| {
             let far = spot.distance(centre);

@@ -125,7 +125,7 @@ impl Grid {
     /// A cell's diagonal, by which distances are counted for damping.
     #[must_use]
     pub fn diagonal(&self) -> f64 {
-        self.cell_width.hypot(self.cell_height)
+        length(self.cell_width, self.cell_height)
     }
 
     /// The world's lowest and highest corner.
@@ -227,8 +227,14 @@ impl Place {
     /// How far it is to another, along the ground.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
-        (self.x - other.x).hypot(self.z - other.z)
+        length(self.x - other.x, self.z - other.z)
     }
+}
+
+/// The length of a vector, to the same bit on every machine: a square root is
+/// exact by IEEE 754, the platform's `hypot` is not.
+fn length(x: f64, z: f64) -> f64 {
+    (x * x + z * z).sqrt()
 }
 
 #[cfg(test)]
