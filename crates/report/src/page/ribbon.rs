@@ -159,31 +159,34 @@ struct Mark {
 /// The freezes of the seed that is shown; lag episodes of a document that knows
 /// no freezes.
 fn marks(view: &View<'_>, lane: &Lane) -> Vec<Mark> {
-    let is_shown = |seed, start_s: f64, duration_ms: f64| {
-        is_of_first_seed(view, seed) && start_s.is_finite() && duration_ms.is_finite()
+    let mark = |start_s, duration_ms, words| Mark {
+        start_s,
+        duration_ms,
+        words,
     };
-    match &lane.lag {
+    let all: Vec<(Option<u64>, Mark)> = match &lane.lag {
         Some(lag) => lag
             .freezes
             .iter()
-            .filter(|each| is_shown(each.seed, each.start_s, each.duration_ms))
-            .map(|each| Mark {
-                start_s: each.start_s,
-                duration_ms: each.duration_ms,
-                words: freeze_in_words(each),
+            .map(|each| {
+                let words = freeze_in_words(each);
+                (each.seed, mark(each.start_s, each.duration_ms, words))
             })
             .collect(),
         None => lane
             .episodes
             .iter()
-            .filter(|each| is_shown(each.seed, each.start_s, each.duration_ms))
-            .map(|each| Mark {
-                start_s: each.start_s,
-                duration_ms: each.duration_ms,
-                words: episode_in_words(each),
+            .map(|each| {
+                let words = episode_in_words(each);
+                (each.seed, mark(each.start_s, each.duration_ms, words))
             })
             .collect(),
-    }
+    };
+    all.into_iter()
+        .filter(|&(seed, _)| is_of_first_seed(view, seed))
+        .map(|(_, mark)| mark)
+        .filter(|mark| mark.start_s.is_finite() && mark.duration_ms.is_finite())
+        .collect()
 }
 
 /// The timeline is that of the first seed, and so must be what is marked in it.
