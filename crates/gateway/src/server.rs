@@ -61,7 +61,7 @@ use listener::Listener;
 use mailbox::{Exchange, Queue};
 use metrics::Metrics;
 use poller::{Poller, Waker, waker};
-use recordings::RecordingWriter;
+use recordings::{RecordingWriter, WriterThread};
 use report::Report;
 use shared::Shared;
 
@@ -74,6 +74,7 @@ pub struct Server {
     web: Option<SocketAddr>,
     connection_loops: Vec<JoinHandle<Result<(), Errno>>>,
     channel_loop: Option<JoinHandle<Result<(), Errno>>>,
+    recording_thread: Option<WriterThread>,
 }
 
 /// Tells a running gateway what to do, from any thread.
@@ -176,9 +177,12 @@ impl Server {
             })?),
             None => None,
         };
-        let recordings = match &config.record_to {
-            Some(folder) => Some(record_to(folder)?),
-            None => None,
+        let (recordings, recording_thread) = match &config.record_to {
+            Some(folder) => {
+                let (writer, thread) = record_to(folder)?;
+                (Some(writer), Some(thread))
+            }
+            None => (None, None),
         };
         let clock = Clock::start();
         let shared = Arc::new(Shared {
@@ -255,6 +259,7 @@ impl Server {
             web: web_address,
             connection_loops,
             channel_loop,
+            recording_thread,
         })
     }
 
@@ -300,6 +305,9 @@ impl Server {
         self.handle.tell_all(|| Command::End);
         if let Some(thread) = self.channel_loop {
             result = result.and(ended(thread));
+        }
+        if let Some(thread) = self.recording_thread {
+            thread.finish();
         }
         result
     }
@@ -367,7 +375,7 @@ fn links(
     Ok((links, Some(channels)))
 }
 
-fn record_to(folder: &Path) -> Result<RecordingWriter, ServerError> {
+fn record_to(folder: &Path) -> Result<(RecordingWriter, WriterThread), ServerError> {
     recordings::start(folder.to_owned()).map_err(|why| ServerError::Recordings {
         path: folder.display().to_string(),
         why,

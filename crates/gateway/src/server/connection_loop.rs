@@ -197,6 +197,9 @@ impl ConnectionLoop {
             let now = self.shared.clock.now();
             self.turned_at = now;
             if self.turn(now, &events)? {
+                // Whoever is left goes now, and what was recorded is kept.
+                self.end_all(now);
+                self.keep_log(now);
                 return Ok(());
             }
             self.turns += 1;

@@ -7,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lagometer_limits::LineRate;
 use tracing::{info, warn};
@@ -23,6 +23,10 @@ const SAME_NAME: u32 = 1000;
 /// Recordings that may wait for the disk, and their bytes; more are left out.
 const WAITING: usize = 4096;
 const WAITING_BYTES: usize = 64 << 20;
+
+/// How long the gateway's end waits for the disk. Recordings end when clients go,
+/// which at the end is all of them at once.
+const FINISH_WITHIN: Duration = Duration::from_secs(10);
 
 /// Hands recordings to the thread that writes them, and never waits for it.
 #[derive(Clone, Debug)]
@@ -47,18 +51,49 @@ struct Waiting {
     backlog: Arc<Backlog>,
 }
 
-/// Starts the writer. It ends with the last handle. A folder that it has to make
+/// The writing thread, for whoever waits for its end.
+#[derive(Debug)]
+pub(super) struct WriterThread {
+    /// Nothing comes, until it is closed with the thread's end.
+    ended: Receiver<()>,
+    backlog: Arc<Backlog>,
+}
+
+/// Starts the writer. Its thread ends with the last handle. A folder that it has to make
 /// is its owner's alone: recordings hold what players said.
-pub(super) fn start(folder: PathBuf) -> io::Result<RecordingWriter> {
+pub(super) fn start(folder: PathBuf) -> io::Result<(RecordingWriter, WriterThread)> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(&folder)?;
     let (writer, waiting) = queue();
+    let (ends, ended) = channel();
+    let backlog = Arc::clone(&writer.backlog);
     std::thread::Builder::new()
         .name("recordings".into())
-        .spawn(move || write_all(&folder, &waiting))?;
-    Ok(writer)
+        .spawn(move || {
+            write_all(&folder, &waiting);
+            drop::<Sender<()>>(ends);
+        })?;
+    Ok((writer, WriterThread { ended, backlog }))
+}
+
+impl WriterThread {
+    /// Waits until everything is written, once nobody is left who brings more,
+    /// and says so where the disk takes too long.
+    pub(super) fn finish(self) {
+        if !self.ends_within(FINISH_WITHIN) {
+            let bytes = self.backlog.waiting_bytes.load(Ordering::SeqCst);
+            warn!(
+                bytes,
+                "recordings are lost: the disk takes too long over them"
+            );
+        }
+    }
+
+    fn ends_within(&self, at_most: Duration) -> bool {
+        self.ended.recv_timeout(at_most) == Err(RecvTimeoutError::Disconnected)
+    }
 }
 
 fn queue() -> (RecordingWriter, Waiting) {
@@ -216,6 +251,19 @@ mod tests {
         assert_eq!(waiting.next().unwrap().file.len(), WAITING_BYTES + 1);
         drop(writer);
         assert_eq!(waiting.next(), None);
+    }
+
+    #[test]
+    fn the_end_waits_until_all_is_written_and_not_while_more_may_come() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, thread) = start(folder.path().to_owned()).unwrap();
+        for _ in 0..100 {
+            writer.keep(recording(1000));
+        }
+        assert!(!thread.ends_within(Duration::from_millis(1)));
+        drop(writer);
+        thread.finish();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 100);
     }
 
     #[test]

@@ -69,9 +69,6 @@ impl ConnectionLoop {
             return false;
         }
         if now >= drain.give_up_at {
-            for key in self.keys(None) {
-                self.end(now, key, CloseReason::Shutdown);
-            }
             return true;
         }
         if !drain.clients_asked {
@@ -99,6 +96,13 @@ impl ConnectionLoop {
             }
         }
         self.sockets.len() == 0
+    }
+
+    /// Ends all connections that are left.
+    pub(super) fn end_all(&mut self, now: Time) {
+        for key in self.keys(None) {
+            self.end(now, key, CloseReason::Shutdown);
+        }
     }
 
     fn keys(&self, peer: Option<Peer>) -> Vec<ConnKey> {
