@@ -50,6 +50,8 @@ pub struct Engine {
     pub(super) dead: bool,
     /// The peer has acknowledged a segment under the time at which it was sent.
     proven: bool,
+    /// Flushes that sent something again; it wraps.
+    pub(super) resending_flushes: u32,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Sequence numbers and timestamps to acknowledge at the next flush.
@@ -89,6 +91,7 @@ impl Engine {
             grace_shift: (config.nodelay == 0 && !rules.no_first_grace).then_some(3),
             dead: false,
             proven: false,
+            resending_flushes: 0,
             sender: Sender::new(config),
             receiver: Receiver::new(config.first_sequence, u32::from(receive_window)),
             acknowledgements: Vec::new(),
@@ -248,6 +251,13 @@ impl Engine {
     #[must_use]
     pub const fn is_dead(&self) -> bool {
         self.dead
+    }
+
+    /// How many flushes have sent something again that was lost or taken for
+    /// lost. The number wraps.
+    #[must_use]
+    pub const fn resending_flushes(&self) -> u32 {
+        self.resending_flushes
     }
 
     /// Whether the peer has acknowledged a segment under the time at which it

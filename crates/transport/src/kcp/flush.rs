@@ -221,6 +221,9 @@ impl Engine {
     /// What the congestion window makes of a flush.
     fn conclude(&mut self, resent: Resent, window: u32) {
         self.dead |= resent.dead;
+        if resent.on_skips || resent.on_timeout {
+            self.resending_flushes = self.resending_flushes.wrapping_add(1);
+        }
         let bytes = segment_bytes(self.mtu) as u32;
         if resent.on_skips {
             let in_flight = self.sender.ring.span() as u32;

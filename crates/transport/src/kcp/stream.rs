@@ -165,6 +165,13 @@ impl Stream {
         self.engine.is_peer_proven()
     }
 
+    /// How many flushes have sent something again that was lost or taken for
+    /// lost. The number wraps.
+    #[must_use]
+    pub const fn resending_flushes(&self) -> u32 {
+        self.engine.resending_flushes()
+    }
+
     /// Asks the peer, with the next flush, to say that it is there. Any KCP
     /// answers with its window.
     pub fn ask_for_sign_of_life(&mut self) {
@@ -348,6 +355,21 @@ mod tests {
             let bytes: Vec<u8> = (0..20_000_u32).map(|n| n as u8).collect();
             assert_eq!(sides[0].write(Time::ZERO, &bytes), bytes.len());
             assert_eq!(carry(&mut sides, 20_000, 5), bytes, "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn flushes_that_send_again_are_counted_and_those_that_need_not_are_not() {
+        for profile in [StreamProfile::KcpGo, StreamProfile::Tuned] {
+            let side = || Stream::new(7, profile, Time::ZERO);
+            for (lost_of, any) in [(0, false), (5, true)] {
+                let mut sides = [side(), side()];
+                sides[0].write(Time::ZERO, &vec![7; 20_000]);
+                carry(&mut sides, 20_000, lost_of);
+                let resending = sides[0].resending_flushes();
+                assert_eq!(resending > 0, any, "{profile:?}: {resending}");
+                assert_eq!(sides[1].resending_flushes(), 0, "it sent nothing");
+            }
         }
     }
 

@@ -66,6 +66,8 @@ pub(in crate::server) struct KcpSession {
     next_probe: Time,
     /// Bytes of datagrams that came.
     received_bytes: usize,
+    /// The stream's resending flushes when it was last looked.
+    resending_flushes: u32,
 }
 
 /// Where a conversation's datagrams go, and how many may.
@@ -136,6 +138,7 @@ impl KcpPort {
             silent_at_most,
             next_probe: now + silent_at_most / 2,
             received_bytes: 0,
+            resending_flushes: 0,
         }
     }
 
@@ -268,6 +271,12 @@ impl KcpSession {
             self.stream.ask_for_sign_of_life();
         }
         false
+    }
+
+    /// Whether something was sent again since this was last asked.
+    pub(in crate::server) fn has_resent(&mut self) -> bool {
+        let flushes = self.stream.resending_flushes();
+        std::mem::replace(&mut self.resending_flushes, flushes) != flushes
     }
 
     /// When [`tick`](Self::tick) has something to do, if nothing comes before.

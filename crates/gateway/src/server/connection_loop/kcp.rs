@@ -215,6 +215,9 @@ impl ConnectionLoop {
             }
             let due = session.deadline(now);
             session.noted = Some(due);
+            if session.has_resent() {
+                self.kcp_resent_at = Some(now);
+            }
             self.kcp_due.insert((due, slot));
         }
     }
