@@ -10,6 +10,7 @@
 //! single loop does both, and the queues are not there. [`config`] says what
 //! may be set; [`Server::start`] takes it from there.
 
+mod admission_control;
 mod carrier;
 mod channel_loop;
 mod channel_worker;
@@ -17,7 +18,6 @@ mod clock;
 mod command;
 pub mod config;
 mod connection_loop;
-mod gatekeeper;
 mod intake;
 mod journal;
 mod link;
@@ -49,13 +49,13 @@ use tracing::warn;
 
 use crate::core::{Peer, SideId};
 
+use admission_control::AdmissionControl;
 use channel_loop::ChannelLoop;
 use channel_worker::ChannelWorker;
 use clock::Clock;
 use command::{Command, Commands};
 use config::Config;
 use connection_loop::{ConnectionLoop, Parts, WAKER};
-use gatekeeper::AdmissionControl;
 use link::{Link, Mail};
 use listener::Listener;
 use mailbox::{Exchange, Queue};
@@ -187,7 +187,7 @@ impl Server {
         let clock = Clock::start();
         let shared = Arc::new(Shared {
             clock,
-            gatekeeper: AdmissionControl::new(config.limits.clone(), connections_at_most),
+            admission: AdmissionControl::new(config.limits.clone(), connections_at_most),
             kcp: Arc::default(),
             recordings_left_out: recordings
                 .as_ref()
@@ -324,7 +324,7 @@ impl Handle {
     /// not its addresses, threads, grid, types of data, and where recordings
     /// go.
     pub fn reload(&self, config: Config) {
-        self.shared.gatekeeper.set_limits(config.limits.clone());
+        self.shared.admission.set_limits(config.limits.clone());
         let config = Arc::new(config);
         self.tell_all(|| Command::Reload(Arc::clone(&config)));
     }

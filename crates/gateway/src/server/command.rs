@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::core::Peer;
 
+use super::admission_control::{Permit, PermitId};
 use super::config::{Config, Wire};
-use super::gatekeeper::{Permit, PermitId};
 use super::poller::Waker;
 
 /// One thing to do.

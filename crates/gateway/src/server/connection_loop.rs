@@ -21,10 +21,10 @@ use rustix::io::Errno;
 
 use crate::core::{CloseReason, ConnKey, ConnectionManager, Peer, ReadControl};
 
+use super::admission_control::PermitId;
 use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
 use super::config::Config;
-use super::gatekeeper::PermitId;
 use super::journal::Journal;
 use super::link::Link;
 use super::listener::Listener;
@@ -346,7 +346,7 @@ impl ConnectionLoop {
         if self.look_over_at.is_none_or(|at| now < at) {
             return;
         }
-        let within = self.shared.gatekeeper.limits().login_within;
+        let within = self.shared.admission.limits().login_within;
         let waiting: Vec<ConnKey> = self.unauthenticated.values().copied().collect();
         for key in waiting {
             self.note_login(key.slot());

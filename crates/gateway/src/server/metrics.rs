@@ -21,8 +21,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{ConnectionCounters, Peer};
 
+use super::admission_control::Refusal;
 use super::carrier::KcpEvent;
-use super::gatekeeper::Refusal;
 use super::report::{Numbers, Report};
 use super::shared::Shared;
 
@@ -196,7 +196,7 @@ impl Metrics {
                 "gateway_connections_turned_away_total",
                 "Connections that were not accepted, by reason",
                 &[("reason", &why.to_string())],
-                self.shared.gatekeeper.turned_away(why) as f64,
+                self.shared.admission.turned_away(why) as f64,
             );
         }
         for (event, name) in KcpEvent::ALL {
@@ -215,14 +215,14 @@ impl Metrics {
                 "gateway_connections_unauthenticated",
                 "Open connections that have not logged in",
                 labels,
-                self.shared.gatekeeper.unauthenticated(peer) as f64,
+                self.shared.admission.unauthenticated(peer) as f64,
             );
             families.add(
                 Kind::Counter,
                 "gateway_connections_evicted_total",
                 "Connections closed before their login because another needed their place",
                 labels,
-                self.shared.gatekeeper.evicted(peer) as f64,
+                self.shared.admission.evicted(peer) as f64,
             );
         }
         families.add(

@@ -8,17 +8,17 @@ use lagometer_units::Time;
 
 use crate::core::Peer;
 
+use super::admission_control::{AdmissionControl, Permit};
 use super::carrier::KcpCounters;
 use super::clock::Clock;
 use super::command::{Command, Commands};
-use super::gatekeeper::{AdmissionControl, Permit};
 use super::recordings::LeftOut;
 
 /// Shared by all threads of one server.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) clock: Clock,
-    pub(super) gatekeeper: Arc<AdmissionControl>,
+    pub(super) admission: Arc<AdmissionControl>,
     /// What became of KCP's datagrams, in all loops.
     pub(super) kcp: Arc<KcpCounters>,
     /// Recordings that the disk could not keep up with.
@@ -46,7 +46,7 @@ impl Shared {
         address: IpAddr,
         on_loop: usize,
     ) -> Option<Permit> {
-        let admitted = self.gatekeeper.admit(now, peer, address, on_loop).ok()?;
+        let admitted = self.admission.admit(now, peer, address, on_loop).ok()?;
         if let Some(evicted) = admitted.evicted
             && let Some(commands) = self.loops.get().and_then(|all| all.get(evicted.on_loop))
         {

@@ -6,8 +6,8 @@ use lagometer_units::Time;
 
 use crate::core::{ConnKey, Peer};
 
+use super::admission_control::Permit;
 use super::carrier::Carrier;
-use super::gatekeeper::Permit;
 use super::pace::Pace;
 use super::poller::Interest;
 

@@ -36,7 +36,7 @@ const RETIRED: &[(&str, &str, Where, usize)] = &[
     ("door", "listener", InCode, 31),
     ("dress", "encapsulate", InCode, 0),
     ("fellow", "`ProcessStats`", Anywhere, 0),
-    ("gatekeeper", "`AdmissionControl`", InCode, 20),
+    ("gatekeeper", "`AdmissionControl`", Anywhere, 0),
     ("hall", "`WorkerRegistry`", InCode, 0),
     ("knock", "hello", InCode, 4),
     ("ladder", "`CapacitySearch`", InCode, 0),

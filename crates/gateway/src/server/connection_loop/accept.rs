@@ -11,10 +11,10 @@ use rustls::{ServerConnection, StreamOwned};
 use tracing::{error, info};
 
 use crate::core::{ConnKey, Peer};
+use crate::server::admission_control::Permit;
 use crate::server::carrier::{Beneath, Carrier, KcpPort, Metered, SecureStream, tcp_options};
 use crate::server::command::{Accepted, Command};
 use crate::server::config::Wire;
-use crate::server::gatekeeper::Permit;
 use crate::server::pace::Pace;
 use crate::server::poller::Interest;
 use crate::server::sockets::Socket;
@@ -121,7 +121,7 @@ impl ConnectionLoop {
                 return;
             };
             let (peer, wire) = (listener.peer, listener.wire);
-            if !self.shared.gatekeeper.has_file_for(peer) {
+            if !self.shared.admission.has_file_for(peer) {
                 self.rest_listener(index, now + BEING_CLOSED);
                 return;
             }

@@ -140,7 +140,7 @@ impl ConnectionLoop {
         }
         let (kind, address) = (at.peer, peer.ip().to_canonical());
         let limits = self.config.kcp;
-        if self.drain.is_some() || self.shared.gatekeeper.turns_away(address) {
+        if self.drain.is_some() || self.shared.admission.turns_away(address) {
             return None;
         }
         let evicted =
@@ -151,7 +151,7 @@ impl ConnectionLoop {
             // Nothing more is sent to whoever it is.
             self.end(now, evicted, CloseReason::TransportFailed);
         }
-        let permit = self.shared.gatekeeper.unproven(kind);
+        let permit = self.shared.admission.unproven(kind);
         let at = self.kcp_ports.get(port)?;
         let session = at.open(port, peer, conversation, now, limits.silent_at_most);
         let carrier = Carrier::Kcp(Box::new(session));

@@ -7,8 +7,8 @@ use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{Budget, CloseReason, ConnKey, Peer};
+use crate::server::admission_control::{Permit, PermitId};
 use crate::server::carrier::{Carrier, Reading, Writing};
-use crate::server::gatekeeper::{Permit, PermitId};
 use crate::server::intake::{Intake, Share, TakenIn};
 use crate::server::poller::{Interest, Ready};
 use crate::server::sockets::Socket;
