@@ -11,6 +11,7 @@
 //! may be set; [`Server::start`] takes it from there.
 
 mod admission_control;
+mod bus_adapter;
 mod carrier;
 mod channel_loop;
 mod channel_worker;
@@ -20,7 +21,6 @@ pub mod config;
 mod connection_loop;
 mod intake;
 mod journal;
-mod link;
 mod listener;
 mod mailbox;
 mod metrics;
@@ -50,13 +50,13 @@ use tracing::warn;
 use crate::core::{Peer, SideId};
 
 use admission_control::AdmissionControl;
+use bus_adapter::{BusAdapter, Mail};
 use channel_loop::ChannelLoop;
 use channel_worker::ChannelWorker;
 use clock::Clock;
 use command::{Command, Commands};
 use config::Config;
 use connection_loop::{ConnectionLoop, Parts, WAKER};
-use link::{Link, Mail};
 use listener::Listener;
 use mailbox::{Exchange, Queue};
 use metrics::Metrics;
@@ -210,7 +210,7 @@ impl Server {
             .enumerate()
             .map(|(number, ends)| (format!("connections-{number}"), Arc::clone(&ends.report)))
             .collect();
-        let (links, channel_loop) = links(&config, &shared, &ends)?;
+        let (adapters, channel_loop) = adapters(&config, &shared, &ends)?;
         if let Some(channels) = &channel_loop {
             commands.push(Arc::clone(&channels.commands));
             reports.push(("channels".into(), Arc::clone(&channels.report)));
@@ -218,8 +218,8 @@ impl Server {
 
         let places = places(&config, loops + usize::from(channel_loop.is_some()));
         let mut connection_loops = Vec::new();
-        for (number, ((ends, link), listeners)) in
-            ends.into_iter().zip(links).zip(listeners).enumerate()
+        for (number, ((ends, bus), listeners)) in
+            ends.into_iter().zip(adapters).zip(listeners).enumerate()
         {
             let parts = Parts {
                 number,
@@ -227,7 +227,7 @@ impl Server {
                 waker: ends.waker,
                 shared: Arc::clone(&shared),
                 config: Arc::clone(&config),
-                link,
+                bus,
                 commands: ends.commands,
                 report: ends.report,
                 recordings: recordings.clone(),
@@ -338,22 +338,22 @@ impl Handle {
 
 /// Each connection loop's way to the channels, and the loop of the channels if
 /// they have a thread of their own.
-fn links(
+fn adapters(
     config: &Config,
     shared: &Arc<Shared>,
     ends: &[Ends],
-) -> Result<(Vec<Link>, Option<ChannelLoop>), ServerError> {
+) -> Result<(Vec<BusAdapter>, Option<ChannelLoop>), ServerError> {
     if config.threads.connections == 0 {
         let worker = ChannelWorker::new(config, shared.clock, &ends[0].waker);
-        return Ok((vec![Link::Here(Box::new(worker), 0)], None));
+        return Ok((vec![BusAdapter::Here(Box::new(worker), 0)], None));
     }
     let own = Ends::new()?;
     let inbox = Arc::new(Queue::new(config.threads.queue, own.waker.clone()));
-    let (mut links, mut outboxes) = (Vec::new(), Vec::new());
+    let (mut adapters, mut outboxes) = (Vec::new(), Vec::new());
     for (number, ends) in ends.iter().enumerate() {
         let from_channels = Arc::new(Queue::new(config.threads.queue, ends.waker.clone()));
         outboxes.push(Arc::clone(&from_channels));
-        links.push(Link::There(Mail {
+        adapters.push(BusAdapter::There(Mail {
             side: SideId(number as u16),
             to_channels: Arc::clone(&inbox),
             from_channels,
@@ -372,7 +372,7 @@ fn links(
         commands: own.commands,
         report: own.report,
     };
-    Ok((links, Some(channels)))
+    Ok((adapters, Some(channels)))
 }
 
 fn record_to(folder: &Path) -> Result<(RecordingWriter, WriterThread), ServerError> {

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
+use super::bus_adapter::{Delivered, Posted};
 use super::channel_worker::ChannelWorker;
 use super::command::{Command, Commands};
-use super::link::{Delivered, Posted};
 use super::mailbox::Exchange;
 use super::poller::{EventBell, Events, Poller, Waker};
 use super::report::{Numbers, Report};

@@ -22,11 +22,11 @@ use rustix::io::Errno;
 use crate::core::{CloseReason, ConnKey, ConnectionManager, Peer, ReadControl};
 
 use super::admission_control::PermitId;
+use super::bus_adapter::BusAdapter;
 use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
 use super::config::Config;
 use super::journal::Journal;
-use super::link::Link;
 use super::listener::Listener;
 use super::pace::Rates;
 use super::poller::{Events, Poller, Waker};
@@ -88,7 +88,7 @@ pub(super) struct ConnectionLoop {
     shared: Arc<Shared>,
     config: Arc<Config>,
     side: ConnectionManager,
-    link: Link,
+    bus: BusAdapter,
     commands: Arc<Commands>,
     report: Arc<Report>,
     recordings: Option<RecordingWriter>,
@@ -142,7 +142,7 @@ pub(super) struct Parts {
     pub(super) waker: Waker,
     pub(super) shared: Arc<Shared>,
     pub(super) config: Arc<Config>,
-    pub(super) link: Link,
+    pub(super) bus: BusAdapter,
     pub(super) commands: Arc<Commands>,
     pub(super) report: Arc<Report>,
     pub(super) recordings: Option<RecordingWriter>,
@@ -163,7 +163,7 @@ impl ConnectionLoop {
             side,
             tick: parts.config.channels.types.shortest_tick(),
             config: parts.config,
-            link: parts.link,
+            bus: parts.bus,
             commands: parts.commands,
             report: parts.report,
             recordings: parts.recordings,
@@ -222,7 +222,7 @@ impl ConnectionLoop {
 
     /// Waits for whatever comes first.
     fn wait(&mut self, events: &mut Events) -> Result<(), Errno> {
-        if self.link.is_full() {
+        if self.bus.is_full() {
             self.waker.bell().wait(CHANNELS_BUSY)?;
             return self.poller.wait(Some(Duration::ZERO), events);
         }
@@ -231,7 +231,7 @@ impl ConnectionLoop {
         }
         let due = [
             self.side.next_deadline(),
-            self.link.next_deadline(),
+            self.bus.next_deadline(),
             self.kcp_due.first().map(|(due, _)| *due),
             self.paused.first().map(|(until, _)| *until),
             self.look_over_at,
@@ -293,17 +293,17 @@ impl ConnectionLoop {
         let asked = self.report.asked();
         if asked != self.probed {
             self.probed = asked;
-            self.link.send_probe(asked);
+            self.bus.send_probe(asked);
         }
-        self.link.exchange(now, &mut self.side);
+        self.bus.exchange(now, &mut self.side);
         self.side.handle_deadline(now);
-        self.link.handle_deadline(now);
-        self.link.exchange(now, &mut self.side);
+        self.bus.handle_deadline(now);
+        self.bus.exchange(now, &mut self.side);
         self.pause_senders();
         self.look_over(now);
         self.flush(now);
         self.close_those_to_go(now);
-        self.link.exchange(now, &mut self.side);
+        self.bus.exchange(now, &mut self.side);
         self.keep_log(now);
         self.open_client_listeners_if_owned()?;
         self.wake_listeners(now)?;
@@ -311,7 +311,7 @@ impl ConnectionLoop {
     }
 
     fn take_events(&mut self, now: Time, events: &Events) {
-        let mut may_read = !self.link.is_full();
+        let mut may_read = !self.bus.is_full();
         let mut listeners = Vec::new();
         if may_read {
             self.resume_paused(now);
@@ -325,7 +325,7 @@ impl ConnectionLoop {
             match event.token & !0xffff_ffff {
                 0 => self.take_event(now, number, event, may_read),
                 LISTENERS => listeners.push(number),
-                KCP_PORTS if !self.link.is_full() => self.read_kcp(now, number),
+                KCP_PORTS if !self.bus.is_full() => self.read_kcp(now, number),
                 _ => {}
             }
         }
@@ -335,7 +335,7 @@ impl ConnectionLoop {
     /// Other settings, where they can be changed.
     fn reload(&mut self, config: Arc<Config>) {
         self.side.set_settings(config.connections.clone());
-        self.link.reload(&config, &self.waker);
+        self.bus.reload(&config, &self.waker);
         self.tick = config.channels.types.shortest_tick();
         (self.rates, self.login_work) = (rates(&config), config.limits.login_work);
         self.config = config;
@@ -388,14 +388,14 @@ impl ConnectionLoop {
             report,
             answered,
             side,
-            link,
+            bus,
             sockets,
             turns,
             busy_ns,
             ..
         } = self;
         // Not before the probe has been through the channels and back.
-        report.answer(link.returned_probe(), answered, || {
+        report.answer(bus.returned_probe(), answered, || {
             let mut numbers = Numbers {
                 connections: Some(side.counters()),
                 turns: *turns,
@@ -406,7 +406,7 @@ impl ConnectionLoop {
                     .sum(),
                 ..Numbers::default()
             };
-            link.report(&mut numbers);
+            bus.report(&mut numbers);
             numbers
         });
     }

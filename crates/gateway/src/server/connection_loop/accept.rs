@@ -61,7 +61,7 @@ impl ConnectionLoop {
         if self.clients_may_come || self.drain.is_some() {
             return Ok(());
         }
-        if self.link.has_owner() {
+        if self.bus.has_owner() {
             self.shared.owned.store(true, Ordering::SeqCst);
         }
         if self.shared.owned.load(Ordering::SeqCst) {

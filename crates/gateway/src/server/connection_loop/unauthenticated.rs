@@ -44,7 +44,7 @@ impl ConnectionLoop {
     /// until then.
     fn read_unauthenticated(&mut self, now: Time, until: Time) {
         for _ in 0..self.unread_unauthenticated.len() {
-            if self.link.is_full() {
+            if self.bus.is_full() {
                 return;
             }
             let Some(key) = self.unread_unauthenticated.pop_front() else {

@@ -35,7 +35,7 @@ pub(super) enum Delivered {
 
 /// The way to the channels.
 #[derive(Debug)]
-pub(super) enum Link {
+pub(super) enum BusAdapter {
     /// They are here, and the last probe, which needs no way.
     Here(Box<ChannelWorker>, u64),
     /// They are on another thread.
@@ -57,7 +57,7 @@ pub(super) struct Mail {
     pub(super) probe_returned: u64,
 }
 
-impl Link {
+impl BusAdapter {
     /// Carries what the sides have for each other, until neither has more.
     pub(super) fn exchange(&mut self, now: Time, connections: &mut ConnectionManager) {
         match self {
@@ -164,7 +164,7 @@ mod tests {
         let waker = waker(&poller, 0).unwrap();
         let to_channels = Arc::new(Queue::new(8, waker.clone()));
         let from_channels = Arc::new(Queue::new(8, waker.clone()));
-        let mut link = Link::There(Mail {
+        let mut adapter = BusAdapter::There(Mail {
             side: SideId(3),
             to_channels: Arc::clone(&to_channels),
             from_channels: Arc::clone(&from_channels),
@@ -174,12 +174,12 @@ mod tests {
             probe_returned: 0,
         });
         let mut connections = ConnectionManager::new(ConnectionSettings::default());
-        link.send_probe(7);
+        adapter.send_probe(7);
         // A channel loop that sleeps before a full inbox: this loop turns and
         // turns, and gets nothing done.
         for _ in 0..3 {
-            link.exchange(Time::ZERO, &mut connections);
-            assert_eq!(link.returned_probe(), 0);
+            adapter.exchange(Time::ZERO, &mut connections);
+            assert_eq!(adapter.returned_probe(), 0);
         }
         let mut arrived = VecDeque::new();
         to_channels.take(&mut arrived);
@@ -188,7 +188,7 @@ mod tests {
             other => panic!("{other:?}"),
         });
         from_channels.offer(&mut back.collect(), &waker);
-        link.exchange(Time::ZERO, &mut connections);
-        assert_eq!(link.returned_probe(), 7);
+        adapter.exchange(Time::ZERO, &mut connections);
+        assert_eq!(adapter.returned_probe(), 7);
     }
 }
