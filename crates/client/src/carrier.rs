@@ -46,7 +46,7 @@ pub fn fill(stream: &mut impl ByteStream, now: Time, outbox: &mut Outbox) -> usi
 
 /// The peer's side of a WebSocket over any stream that never waits.
 #[derive(Debug)]
-pub struct WebSocketCarrier<S: Read + Write> {
+pub struct WebSocketTransport<S: Read + Write> {
     state: State<S>,
 }
 
@@ -58,7 +58,7 @@ enum State<S: Read + Write> {
     Failed,
 }
 
-impl<S: Read + Write> WebSocketCarrier<S> {
+impl<S: Read + Write> WebSocketTransport<S> {
     /// Begins the handshake with the gateway at `host`, a name or an address
     /// with a port.
     ///

@@ -12,7 +12,6 @@
 
 mod admission_control;
 mod bus_adapter;
-mod carrier;
 mod channel_loop;
 mod channel_worker;
 mod clock;
@@ -32,6 +31,7 @@ mod recordings;
 mod report;
 mod shared;
 mod sockets;
+mod stream_transport;
 mod threads;
 mod web;
 
@@ -403,9 +403,11 @@ fn raise_limits(config: &Config) -> Result<u32, ServerError> {
         );
     }
     if let Some(name) = &config.tcp.congestion_control {
-        carrier::try_congestion_control(name).map_err(|why| ServerError::CongestionControl {
-            name: name.clone(),
-            why,
+        stream_transport::try_congestion_control(name).map_err(|why| {
+            ServerError::CongestionControl {
+                name: name.clone(),
+                why,
+            }
         })?;
     }
     Ok(at_most)

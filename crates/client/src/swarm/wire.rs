@@ -9,7 +9,7 @@ use lagometer_transport::{ByteStream as _, State};
 use lagometer_units::Time;
 
 use super::{EndReason, Traffic};
-use crate::carrier::{WebSocketCarrier, fill};
+use crate::carrier::{WebSocketTransport, fill};
 use crate::event::Handler;
 use crate::session::Session;
 
@@ -41,7 +41,7 @@ impl From<TcpStream> for Wire {
 #[derive(Debug)]
 pub(super) enum Carrier {
     Tcp(TcpStream),
-    WebSocket(Box<WebSocketCarrier<TcpStream>>),
+    WebSocket(Box<WebSocketTransport<TcpStream>>),
     Kcp(Box<Conversation>),
 }
 
@@ -70,7 +70,7 @@ impl Carrier {
             }
             Wire::WebSocket(stream) => {
                 prepare(&stream)?;
-                Self::WebSocket(Box::new(WebSocketCarrier::connect(stream, "gateway")?))
+                Self::WebSocket(Box::new(WebSocketTransport::connect(stream, "gateway")?))
             }
             Wire::Kcp(socket, profile) => {
                 socket.set_nonblocking(true)?;

@@ -19,6 +19,6 @@ pub use file::{
 };
 pub use resolve::{Config, ConfigError};
 
-pub use super::carrier::TlsError;
+pub use super::stream_transport::TlsError;
 
 pub(super) use resolve::{AuthChoice, Limits};

@@ -23,7 +23,6 @@ use crate::core::{CloseReason, ConnKey, ConnectionManager, Peer, ReadControl};
 
 use super::admission_control::PermitId;
 use super::bus_adapter::BusAdapter;
-use super::carrier::{KcpPort, Unproven};
 use super::command::{Command, Commands};
 use super::config::Config;
 use super::journal::Journal;
@@ -34,6 +33,7 @@ use super::recordings::RecordingWriter;
 use super::report::{Numbers, Report};
 use super::shared::Shared;
 use super::sockets::Sockets;
+use super::stream_transport::{KcpPort, Unproven};
 
 use drain::Drain;
 use traffic::LOOK_AT_CLOCK_EVERY;

@@ -2,7 +2,7 @@
 //!
 //! Whoever sends as fast as it can is heard as often as everybody else and no
 //! longer: a turn reads a bounded number of bytes from its socket, hands on a
-//! bounded number of messages, of the carrier's (WebSocket messages and pings
+//! bounded number of messages, of the transport's (WebSocket messages and pings
 //! may be empty) and of the protocol's (a short frame may unpack to thousands),
 //! and takes a bounded time. What was read and not handed on lies in the
 //! connection's backlog, which is no longer than one reading, and comes first
@@ -26,8 +26,8 @@ pub(super) struct Share {
     pub(super) bytes: usize,
     /// Messages of the protocol; the frame that goes beyond is taken whole.
     pub(super) messages: usize,
-    /// Messages of the carrier, whether anything is in them or not.
-    pub(super) carrier_messages: usize,
+    /// Messages of the transport, whether anything is in them or not.
+    pub(super) transport_messages: usize,
 }
 
 impl Share {
@@ -35,21 +35,21 @@ impl Share {
     const UNAUTHENTICATED: Self = Self {
         bytes: 16 << 10,
         messages: 64,
-        carrier_messages: 64,
+        transport_messages: 64,
     };
 
     /// A client says little at a time.
     const CLIENT: Self = Self {
         bytes: 64 << 10,
         messages: 1024,
-        carrier_messages: 1024,
+        transport_messages: 1024,
     };
 
     /// A server speaks for many.
     const SERVER: Self = Self {
         bytes: 128 << 10,
         messages: 16_384,
-        carrier_messages: 4096,
+        transport_messages: 4096,
     };
 
     pub(super) fn of(peer: Peer, is_unauthenticated: bool) -> Self {
@@ -113,7 +113,7 @@ impl<'a> Intake<'a> {
         self.has_backlog()
             || self.left.bytes == 0
             || self.left.messages == 0
-            || self.left.carrier_messages == 0
+            || self.left.transport_messages == 0
             || self.clock.now() >= self.until
     }
 
@@ -144,9 +144,9 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// A message of the carrier has come.
-    pub(super) fn count_carrier_message(&mut self) {
-        self.left.carrier_messages = self.left.carrier_messages.saturating_sub(1);
+    /// A message of the transport has come.
+    pub(super) fn count_transport_message(&mut self) {
+        self.left.transport_messages = self.left.transport_messages.saturating_sub(1);
     }
 
     fn hand_on(&mut self, bytes: &[u8]) {
@@ -230,16 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn empty_messages_of_the_carrier_fill_a_share_too() {
+    fn empty_messages_of_the_transport_fill_a_share_too() {
         let (mut side, key) = logged_in();
         let mut backlog = Vec::new();
         let share = Share::CLIENT;
         let clock = Clock::start();
         let mut intake = Intake::new(Time::ZERO, clock, &mut side, key, &mut backlog, share);
         intake.until = Time::from_secs(1 << 30);
-        for _ in 0..share.carrier_messages {
+        for _ in 0..share.transport_messages {
             assert!(!intake.is_full());
-            intake.count_carrier_message();
+            intake.count_transport_message();
         }
         assert!(intake.is_full());
     }

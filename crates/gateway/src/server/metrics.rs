@@ -22,9 +22,9 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::core::{ConnectionCounters, Peer};
 
 use super::admission_control::Refusal;
-use super::carrier::KcpEvent;
 use super::report::{Numbers, Report};
 use super::shared::Shared;
+use super::stream_transport::KcpEvent;
 
 use counters::{add, label, of_budgets, of_channels, of_connections};
 use families::{Families, Kind};

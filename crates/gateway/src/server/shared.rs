@@ -9,10 +9,10 @@ use lagometer_units::Time;
 use crate::core::Peer;
 
 use super::admission_control::{AdmissionControl, Permit};
-use super::carrier::KcpCounters;
 use super::clock::Clock;
 use super::command::{Command, Commands};
 use super::recordings::LeftOut;
+use super::stream_transport::KcpCounters;
 
 /// Shared by all threads of one server.
 #[derive(Debug)]

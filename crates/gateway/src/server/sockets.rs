@@ -7,9 +7,9 @@ use lagometer_units::Time;
 use crate::core::{ConnKey, Peer};
 
 use super::admission_control::Permit;
-use super::carrier::Carrier;
 use super::pace::Pace;
 use super::poller::Interest;
+use super::stream_transport::StreamTransport;
 
 /// One connection.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -17,7 +17,7 @@ use super::poller::Interest;
 pub(super) struct Socket {
     pub(super) key: ConnKey,
     pub(super) peer: Peer,
-    pub(super) carrier: Carrier,
+    pub(super) transport: StreamTransport,
     pub(super) permit: Permit,
     pub(super) opened: Time,
     /// It has not logged in yet.

@@ -72,7 +72,7 @@ const UNFORESEEABLE_PLACES: &[&str] = &[
     "crates/remote/src/randomness.rs",
     "crates/gateway/src/server/randomness.rs",
     "crates/transport/src/webrtc/dtls.rs",
-    "crates/gateway/src/server/carrier/kcp/cookie.rs",
+    "crates/gateway/src/server/stream_transport/kcp/cookie.rs",
 ];
 
 /// Collections whose order differs from run to run.

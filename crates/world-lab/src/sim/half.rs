@@ -2,8 +2,8 @@
 
 use lagometer_client::carrier::{self as peers, CarrierError};
 use lagometer_client::{Outbox, Session};
-use lagometer_gateway::carrier::{self as gateways, Reading, Writing};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
+use lagometer_gateway::stream_transport::{self as gateways, Reading, Writing};
 use lagometer_transport::kcp::{Stream, StreamProfile};
 use lagometer_transport::tcp::{Algorithm, Stream as Tcp, StreamOptions};
 use lagometer_transport::{ByteStream, State};
@@ -21,14 +21,14 @@ const UNSENT_AT_MOST: u32 = 128 << 10;
 pub(super) enum Local {
     Tcp(Box<Tcp>),
     Kcp(Box<Stream>),
-    WebSocket(Box<peers::WebSocketCarrier<SimSocket<Tcp>>>),
+    WebSocket(Box<peers::WebSocketTransport<SimSocket<Tcp>>>),
 }
 
 /// The gateway's end.
 pub(super) enum Remote {
     Tcp(Box<Tcp>),
     Kcp(Box<Stream>),
-    WebSocket(Box<gateways::WebSocketCarrier<SimSocket<Tcp>>>),
+    WebSocket(Box<gateways::WebSocketTransport<SimSocket<Tcp>>>),
 }
 
 /// Both ends of a connection that begins at `now`. `number` is the
@@ -76,8 +76,8 @@ pub(super) fn pair(
         PlayerTransport::WebSocket => {
             let [client, server] = [client(Algorithm::Cubic), server(Algorithm::Cubic)];
             let client = SimSocket::new(client, now);
-            let local = peers::WebSocketCarrier::connect(client, "gateway")?;
-            let remote = gateways::WebSocketCarrier::accept(SimSocket::new(server, now));
+            let local = peers::WebSocketTransport::connect(client, "gateway")?;
+            let remote = gateways::WebSocketTransport::accept(SimSocket::new(server, now));
             (
                 Local::WebSocket(Box::new(local)),
                 Remote::WebSocket(Box::new(remote)),

@@ -3,8 +3,8 @@
 use std::ops::Sub;
 
 use lagometer_client::{Outbox, Session};
-use lagometer_gateway::carrier::Writing;
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
+use lagometer_gateway::stream_transport::Writing;
 use lagometer_link::{Arrival, Direction, Fate, InFlight, Link, Packet, Reason};
 use lagometer_transport::{ByteStream, Carrier};
 use lagometer_units::Time;

@@ -15,7 +15,7 @@ use crate::core::{
     Fsm, Grid, LoginBudget, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError,
     SlowReaders, openings,
 };
-use crate::server::carrier::{TcpOptions, TlsError, TlsIdentity};
+use crate::server::stream_transport::{TcpOptions, TlsError, TlsIdentity};
 
 use super::address::{ListenAddress, NetworkRange, Wire};
 use super::file::{CompressionName, FileConfig, Provider};

@@ -12,12 +12,14 @@ use tracing::{error, info};
 
 use crate::core::{ConnKey, Peer};
 use crate::server::admission_control::Permit;
-use crate::server::carrier::{Beneath, Carrier, KcpPort, Metered, SecureStream, tcp_options};
 use crate::server::command::{Accepted, Command};
 use crate::server::config::Wire;
 use crate::server::pace::Pace;
 use crate::server::poller::Interest;
 use crate::server::sockets::Socket;
+use crate::server::stream_transport::{
+    Beneath, KcpPort, Metered, SecureStream, StreamTransport, tcp_options,
+};
 
 use super::{BEING_CLOSED, ConnectionLoop, KCP_PORTS, LISTENERS, LOOK_OVER, NO_ROOM};
 
@@ -180,10 +182,11 @@ impl ConnectionLoop {
             Wire::Unix => stream.set_nonblocking(true),
             _ => tcp_options(&stream, &self.config.tcp),
         };
-        let carrier = (is_wanted && is_ready.is_ok())
-            .then(|| self.carrier(stream, wire))
+        let transport = (is_wanted && is_ready.is_ok())
+            .then(|| self.transport(stream, wire))
             .flatten();
-        let adopted = carrier.and_then(|carrier| self.insert(now, peer, address, carrier, permit));
+        let adopted =
+            transport.and_then(|transport| self.insert(now, peer, address, transport, permit));
         let Some(key) = adopted else {
             self.shared.loads[self.number].fetch_sub(1, Ordering::Relaxed);
             return;
@@ -194,37 +197,37 @@ impl ConnectionLoop {
         }
     }
 
-    fn carrier(&self, stream: TcpStream, wire: Wire) -> Option<Carrier> {
+    fn transport(&self, stream: TcpStream, wire: Wire) -> Option<StreamTransport> {
         let secure = |stream| -> Option<Box<SecureStream>> {
             let identity = self.config.tls.as_ref()?;
             let session = ServerConnection::new(Arc::clone(&identity.config)).ok()?;
             Some(Box::new(StreamOwned::new(session, Metered::new(stream))))
         };
         Some(match wire {
-            Wire::Tcp | Wire::Unix | Wire::Kcp | Wire::KcpTuned => Carrier::Tcp(stream),
-            Wire::Tls => Carrier::Tls(secure(stream)?),
-            Wire::Ws => Carrier::websocket(Beneath::Plain(Metered::new(stream))),
-            Wire::Wss => Carrier::websocket(Beneath::Secure(secure(stream)?)),
+            Wire::Tcp | Wire::Unix | Wire::Kcp | Wire::KcpTuned => StreamTransport::Tcp(stream),
+            Wire::Tls => StreamTransport::Tls(secure(stream)?),
+            Wire::Ws => StreamTransport::websocket(Beneath::Plain(Metered::new(stream))),
+            Wire::Wss => StreamTransport::websocket(Beneath::Secure(secure(stream)?)),
         })
     }
 
-    /// Makes a carrier a connection. `None` if the core does not want it.
+    /// Makes a transport a connection. `None` if the core does not want it.
     pub(super) fn insert(
         &mut self,
         now: Time,
         peer: Peer,
         address: IpAddr,
-        carrier: Carrier,
+        transport: StreamTransport,
         permit: Permit,
     ) -> Option<ConnKey> {
         let key = self.side.open(now, peer, Some(address)).ok()?;
         // What stands between a socket and the outbox, such as TLS, may have
         // something to do of which the socket tells nothing.
-        let interest = match carrier {
-            Carrier::Tcp(_) => Interest::Edges,
+        let interest = match transport {
+            StreamTransport::Tcp(_) => Interest::Edges,
             _ => Interest::Read,
         };
-        if let Some(socket) = carrier.socket()
+        if let Some(socket) = transport.socket()
             && self
                 .poller
                 .add(socket, key.slot() as u64, interest)
@@ -242,7 +245,7 @@ impl ConnectionLoop {
         self.sockets.insert(Socket {
             key,
             peer,
-            carrier,
+            transport,
             permit,
             opened: now,
             is_unauthenticated: true,

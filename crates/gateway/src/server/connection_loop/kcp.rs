@@ -8,7 +8,7 @@ use lagometer_transport::kcp::{AddressProof, Stream};
 use lagometer_units::Time;
 
 use crate::core::{Budget, CloseReason, ConnKey};
-use crate::server::carrier::{Carrier, KcpEvent};
+use crate::server::stream_transport::{KcpEvent, StreamTransport};
 
 use super::ConnectionLoop;
 
@@ -103,7 +103,7 @@ impl ConnectionLoop {
         self.note_login(key.slot());
         let login_bytes = self.config.connections.before_login.bytes;
         let socket = self.sockets.get(key)?;
-        let Carrier::Kcp(session) = &mut socket.carrier else {
+        let StreamTransport::Kcp(session) = &mut socket.transport else {
             return None;
         };
         let limit_bytes = match (session.is_proven(), socket.is_unauthenticated) {
@@ -154,15 +154,15 @@ impl ConnectionLoop {
         let permit = self.shared.admission.unproven(kind);
         let at = self.kcp_ports.get(port)?;
         let session = at.open(port, peer, conversation, now, limits.silent_at_most);
-        let carrier = Carrier::Kcp(Box::new(session));
-        let key = self.insert(now, kind, address, carrier, permit)?;
+        let transport = StreamTransport::Kcp(Box::new(session));
+        let key = self.insert(now, kind, address, transport, permit)?;
         self.shared.kcp.count(KcpEvent::Opened);
         self.shared.loads[self.number].fetch_add(1, Ordering::Relaxed);
         self.side.set_address_forgeable(key, true);
         self.kcp_ports[port].peers.insert((peer, conversation), key);
         let place = self.kcp_unproven.insert(key, address);
         if let Some(socket) = self.sockets.get(key)
-            && let Carrier::Kcp(session) = &mut socket.carrier
+            && let StreamTransport::Kcp(session) = &mut socket.transport
         {
             session.place = Some(place);
         }
@@ -177,7 +177,7 @@ impl ConnectionLoop {
             return false;
         };
         let kind = socket.peer;
-        let Carrier::Kcp(session) = &mut socket.carrier else {
+        let StreamTransport::Kcp(session) = &mut socket.transport else {
             return false;
         };
         session.set_proven();
@@ -195,7 +195,7 @@ impl ConnectionLoop {
         self.set_permit(key, permit);
         for old in self.kcp_ports[port].others(peer, conversation) {
             let is_proven = self.sockets.get(old).is_some_and(
-                |socket| matches!(&socket.carrier, Carrier::Kcp(session) if session.is_proven()),
+                |socket| matches!(&socket.transport, StreamTransport::Kcp(session) if session.is_proven()),
             );
             if is_proven {
                 self.shared.kcp.count(KcpEvent::Replaced);
@@ -208,7 +208,7 @@ impl ConnectionLoop {
     /// Notes when a conversation is due next.
     pub(super) fn note_kcp(&mut self, now: Time, slot: usize) {
         if let Some(socket) = self.sockets.at(slot)
-            && let Carrier::Kcp(session) = &mut socket.carrier
+            && let StreamTransport::Kcp(session) = &mut socket.transport
         {
             if let Some(noted) = session.noted.take() {
                 self.kcp_due.remove(&(noted, slot));
@@ -229,7 +229,7 @@ impl ConnectionLoop {
         {
             self.kcp_due.remove(&(due, slot));
             if let Some(socket) = self.sockets.at(slot)
-                && let Carrier::Kcp(session) = &mut socket.carrier
+                && let StreamTransport::Kcp(session) = &mut socket.transport
             {
                 session.noted = None;
                 if session.tick(now) {
@@ -244,8 +244,8 @@ impl ConnectionLoop {
     }
 
     /// A conversation has ended.
-    pub(super) fn forget_kcp(&mut self, carrier: &Carrier, key: ConnKey) {
-        if let Carrier::Kcp(session) = carrier {
+    pub(super) fn forget_kcp(&mut self, transport: &StreamTransport, key: ConnKey) {
+        if let StreamTransport::Kcp(session) = transport {
             if let Some(noted) = session.noted {
                 self.kcp_due.remove(&(noted, key.slot()));
             }

@@ -8,10 +8,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{Budget, CloseReason, ConnKey, Peer};
 use crate::server::admission_control::{Permit, PermitId};
-use crate::server::carrier::{Carrier, Reading, Writing};
 use crate::server::intake::{Intake, Share, TakenIn};
 use crate::server::poller::{Interest, Ready};
 use crate::server::sockets::Socket;
+use crate::server::stream_transport::{Reading, StreamTransport, Writing};
 
 use super::ConnectionLoop;
 
@@ -111,7 +111,9 @@ impl ConnectionLoop {
         }
         // Listed and told of by the poller, it has its share all the same. KCP
         // has no socket that is told of, and hands on what its window holds.
-        if socket.read_in_turn == Some(self.turns) && !matches!(socket.carrier, Carrier::Kcp(_)) {
+        if socket.read_in_turn == Some(self.turns)
+            && !matches!(socket.transport, StreamTransport::Kcp(_))
+        {
             self.list_unread(slot);
             return;
         }
@@ -125,7 +127,7 @@ impl ConnectionLoop {
         intake.take_backlog();
         let mut reading = Reading::More;
         if !intake.has_backlog() {
-            reading = socket.carrier.read(&mut intake, &mut self.buffer);
+            reading = socket.transport.read(&mut intake, &mut self.buffer);
         }
         let (taken, has_backlog) = (intake.taken(), intake.has_backlog());
         let ends = matches!(reading, Reading::Ended(_));
@@ -191,7 +193,7 @@ impl ConnectionLoop {
         {
             socket.is_unauthenticated = false;
             socket.permit.authenticated();
-            socket.carrier.authenticated();
+            socket.transport.authenticated();
             self.unauthenticated.remove(&socket.permit.id());
         }
     }
@@ -280,7 +282,7 @@ impl ConnectionLoop {
             (_, true, true) => Interest::Write,
             (_, true, false) => Interest::Nothing,
         };
-        if let Some(watched) = socket.carrier.socket()
+        if let Some(watched) = socket.transport.socket()
             && socket.interest != interest
             && self.poller.change(watched, slot as u64, interest).is_ok()
         {
@@ -295,14 +297,14 @@ impl ConnectionLoop {
         };
         let key = socket.key;
         let writing = socket
-            .carrier
+            .transport
             .write(now, &mut self.side, key, &mut self.scratch);
         socket.blocked = writing == Writing::Blocked;
         if writing == Writing::Broken {
             self.end(now, key, CloseReason::TransportFailed);
             return;
         }
-        let note_kcp = matches!(socket.carrier, Carrier::Kcp(_));
+        let note_kcp = matches!(socket.transport, StreamTransport::Kcp(_));
         self.watch(slot);
         if note_kcp {
             self.note_kcp(now, slot);
@@ -334,7 +336,7 @@ impl ConnectionLoop {
             return;
         };
         let Socket {
-            mut carrier,
+            mut transport,
             peer,
             permit,
             paused_until,
@@ -345,14 +347,14 @@ impl ConnectionLoop {
             self.paused.remove(&(until, key));
         }
         if why != CloseReason::PeerClosed && why != CloseReason::TransportFailed {
-            carrier.write(now, &mut self.side, key, &mut self.scratch);
+            transport.write(now, &mut self.side, key, &mut self.scratch);
         }
-        self.forget_kcp(&carrier, key);
-        if let Some(watched) = carrier.socket() {
+        self.forget_kcp(&transport, key);
+        if let Some(watched) = transport.socket() {
             // Closing does the same if this fails.
             let _ = self.poller.remove(watched);
         }
-        carrier.close(why);
+        transport.close(why);
         self.side.close(key, why);
         self.shared.loads[self.number].fetch_sub(1, Ordering::Relaxed);
         if peer == Peer::Client {

@@ -61,7 +61,7 @@ impl<S: Write> Write for Metered<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::carrier::{Reading, WebSocketCarrier};
+    use crate::stream_transport::{Reading, WebSocketTransport};
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -108,12 +108,12 @@ mod tests {
     fn a_message_of_empty_parts_without_end_does_not_keep_its_reader() {
         // Behind the request the first part: binary, not the last, empty.
         let begin = [REQUEST, &[0x02, 0x80, 0, 0, 0, 0]].concat();
-        let mut carrier = WebSocketCarrier::accept(Metered::new(Endless { begin, read: 0 }));
+        let mut transport = WebSocketTransport::accept(Metered::new(Endless { begin, read: 0 }));
         for _ in 0..10 {
-            carrier.stream_mut().unwrap().allow(64 << 10);
-            let (reading, bytes) = carrier.read_once(|_| panic!("there is no whole message"));
+            transport.stream_mut().unwrap().allow(64 << 10);
+            let (reading, bytes) = transport.read_once(|_| panic!("there is no whole message"));
             assert_eq!((reading, bytes), (Reading::Done, 0));
-            assert!(carrier.stream().unwrap().is_used_up());
+            assert!(transport.stream().unwrap().is_used_up());
         }
     }
 }

@@ -31,7 +31,7 @@ const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// The gateway's side of a WebSocket.
 #[derive(Debug)]
-pub struct WebSocketCarrier<S: Read + Write> {
+pub struct WebSocketTransport<S: Read + Write> {
     state: State<S>,
 }
 
@@ -45,7 +45,7 @@ enum State<S: Read + Write> {
 
 type Opening<S> = MidHandshake<ServerHandshake<S, NoCallback>>;
 
-impl<S: Read + Write> WebSocketCarrier<S> {
+impl<S: Read + Write> WebSocketTransport<S> {
     /// Begins to be the server of a WebSocket.
     pub fn accept(beneath: S) -> Self {
         Self::accept_with(beneath, MESSAGE_BYTES)

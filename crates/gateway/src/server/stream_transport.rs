@@ -22,9 +22,9 @@ use std::net::TcpStream;
 
 use lagometer_units::Time;
 
-use crate::carrier::fill;
-pub(super) use crate::carrier::{Reading, Writing};
 use crate::core::{CloseReason, ConnKey, ConnectionManager};
+use crate::stream_transport::fill;
+pub(super) use crate::stream_transport::{Reading, Writing};
 
 use super::intake::Intake;
 
@@ -32,9 +32,9 @@ use super::intake::Intake;
 /// login, and what comes with it.
 const LOGIN_MESSAGE_BYTES: usize = 16 << 10;
 
-/// One connection's carrier.
+/// One connection's transport.
 #[derive(Debug)]
-pub(super) enum Carrier {
+pub(super) enum StreamTransport {
     /// The frames as they are.
     Tcp(TcpStream),
     /// The frames in TLS.
@@ -45,7 +45,7 @@ pub(super) enum Carrier {
     Kcp(Box<KcpSession>),
 }
 
-impl Carrier {
+impl StreamTransport {
     /// The socket to watch, if it has one of its own.
     pub(super) fn socket(&self) -> Option<&TcpStream> {
         match self {
@@ -91,7 +91,7 @@ impl Carrier {
                     beneath.metered_mut().allow(share);
                 }
                 let reading = read_share(intake, |intake| {
-                    intake.count_carrier_message();
+                    intake.count_transport_message();
                     stream.read_once(|bytes| intake.take(bytes)).0
                 });
                 match stream.stream() {
@@ -119,7 +119,7 @@ impl Carrier {
         }
     }
 
-    /// Says goodbye where the carrier has a word for it, and closes.
+    /// Says goodbye where the transport has a word for it, and closes.
     pub(super) fn close(self, why: CloseReason) {
         match self {
             Self::Tcp(stream) => stream::hang_up(&stream),

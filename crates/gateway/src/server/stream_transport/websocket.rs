@@ -1,13 +1,13 @@
 //! A WebSocket over TCP or TLS.
 
-use crate::carrier::WebSocketCarrier;
+use crate::stream_transport::WebSocketTransport;
 use std::io::{self, Read, Write};
 
 use super::metered::Metered;
 use super::stream::SecureStream;
 
 /// The gateway's side of a WebSocket over a socket.
-pub(in crate::server) type WebSocketOverSocket = WebSocketCarrier<Beneath>;
+pub(in crate::server) type WebSocketOverSocket = WebSocketTransport<Beneath>;
 
 /// What the WebSocket runs over.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use lagometer_units::Time;
 
 use crate::core::{CloseReason, ConnKey, ConnectionManager};
 
-pub use websocket::WebSocketCarrier;
+pub use websocket::WebSocketTransport;
 
 /// How a reading ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Carriers that are streams of bytes: TCP as it is, and TLS.
+//! Streams of bytes: TCP as it is, and TLS.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,7 +11,7 @@ use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::core::{CloseReason, ConnKey, ConnectionManager};
 
-use crate::carrier::{reading_failed, writing_failed};
+use crate::stream_transport::{reading_failed, writing_failed};
 
 use super::metered::Metered;
 use super::{Reading, Writing};
