@@ -24,6 +24,31 @@ fn what_finds_no_room_stays_and_keeps_its_place() {
 }
 
 #[test]
+fn what_a_burst_took_is_given_back_and_an_even_load_keeps_what_it_needs() {
+    let poller = Poller::new().unwrap();
+    let waker = waker(&poller, 0).unwrap();
+    let queue = Queue::new(100_000, waker.clone());
+    let (mut batch, mut out) = (VecDeque::new(), VecDeque::new());
+    let mut turn = |items: u32| {
+        batch.extend(0..items);
+        queue.offer(&mut batch, &waker);
+        queue.take(&mut out);
+        assert!(out.drain(..).eq(0..items));
+        (batch.capacity(), out.capacity())
+    };
+    turn(50_000);
+    let even = turn(50_000);
+    assert_eq!(turn(50_000), even);
+    for _ in 0..16 {
+        turn(1);
+    }
+    for _ in 0..2 {
+        let (batch, out) = turn(1);
+        assert!(batch <= 1024 && out <= 1024, "{batch}, {out}");
+    }
+}
+
+#[test]
 fn nothing_is_lost_between_threads() {
     let poller = Poller::new().unwrap();
     let consumer = waker(&poller, 0).unwrap();
