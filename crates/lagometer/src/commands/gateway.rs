@@ -20,6 +20,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     if let Some(GatewayAction::Replay(arguments)) = &arguments.action {
         return replay::replay(arguments);
     }
+    keep_memory_small();
     if arguments.with_parent {
         // SIGKILL, as whoever asks for this takes no leave itself.
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
@@ -31,7 +32,6 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
         print("the settings are sound\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    keep_memory_small();
     let _log = log::start(&file.log)?;
     for warning in config.warnings() {
         warn!("{warning}");
