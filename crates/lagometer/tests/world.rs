@@ -104,7 +104,7 @@ fn virtual_time_finds_the_same_again() {
     assert_eq!(world["transport"], "kcp");
     assert_eq!(world["network"], "home-wifi");
     assert!(world["digest"].is_string());
-    assert!(world["road"]["down"]["bytes_per_s"].as_f64().unwrap() > 0.0);
+    assert!(world["path"]["down"]["bytes_per_s"].as_f64().unwrap() > 0.0);
     assert!(world["generator"]["cpu_pct"].is_null());
     assert_eq!(world["digest"], simulate(&arguments)["world"]["digest"]);
 }

@@ -68,11 +68,11 @@ fn players_reach_their_gateway_over_links_of_their_own() {
         assert_eq!(world["players"]["in_game"], 3, "{world:#}");
         assert_eq!(world["players"]["lost"], 0, "{world:#}");
         assert_eq!(world["sight"]["views_right"], 3, "{world:#}");
-        // The road alone takes 13 ms.
+        // The path alone takes 13 ms.
         let tier = &world["tiers"][0];
         assert!(tier["samples"].as_u64().unwrap() > 10, "{tier:#}");
         assert!(tier["age_ms"]["min"].as_f64().unwrap() > 13.0, "{tier:#}");
-        let down = &world["road"]["down"];
+        let down = &world["path"]["down"];
         assert_eq!(down["full_share"], 0.0, "{down:#}");
         assert!(down["wait_ms"].as_f64().unwrap() < 50.0, "{down:#}");
         assert!(down["packets_per_s"].is_null(), "{down:#}");
@@ -80,7 +80,7 @@ fn players_reach_their_gateway_over_links_of_their_own() {
 }
 
 /// Two servers share a small ground over which players are teleported again
-/// and again: they are handed over while their messages are on the road.
+/// and again: they are handed over while their messages are on their way.
 #[test]
 fn characters_are_handed_over_behind_links() {
     let Some(_alone) = permitted() else {
