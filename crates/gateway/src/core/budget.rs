@@ -68,6 +68,9 @@ pub enum Budget {
     LoginToken,
     /// Bytes kept for the recording of one client.
     Recording,
+    /// Bytes that wait for a game server because of a client, where very much
+    /// waits for it.
+    ServerBacklog,
 }
 
 /// How many budgets there are.
@@ -75,7 +78,7 @@ const BUDGETS: usize = Budget::ALL.len();
 
 impl Budget {
     /// All of them, in the order of their [`index`](Self::index).
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::LoginBytes,
         Self::LoginMessages,
         Self::LoginAttempts,
@@ -98,6 +101,7 @@ impl Budget {
         Self::PlayerName,
         Self::LoginToken,
         Self::Recording,
+        Self::ServerBacklog,
     ];
 
     /// A place in an array of all.
@@ -132,6 +136,7 @@ impl Budget {
             Self::PlayerName => "player_name",
             Self::LoginToken => "login_token",
             Self::Recording => "recording",
+            Self::ServerBacklog => "server_backlog",
         }
     }
 }

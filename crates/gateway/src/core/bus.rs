@@ -71,6 +71,17 @@ pub enum ToChannels {
         /// The server.
         receiver: ConnId,
     },
+    /// What a client has caused was not queued for a server, for which too much
+    /// waits already.
+    Undelivered {
+        /// The client.
+        sender: ConnId,
+        /// How many bytes it was.
+        bytes: usize,
+        /// It was no message of the game but a notice of what came of the
+        /// client's request, without which the server knows the client wrongly.
+        is_notice: bool,
+    },
     /// What a slow reader had not read of a channel grew too large to be
     /// merged: it needs all of the channel's data again.
     Resync {
@@ -148,6 +159,9 @@ pub enum ToConnections {
     Forward {
         /// The client.
         cause: ConnId,
+        /// Where it comes from, if that has an address, as
+        /// [`household`](super::household) gives it.
+        household: Option<IpAddr>,
         /// The recipient.
         to: ConnId,
         /// The message.

@@ -169,6 +169,11 @@ impl ChannelManager {
                 self.ask_congestion(sender, receiver);
             }
             ToChannels::Relieved { sender, receiver } => self.relieved(sender, receiver),
+            ToChannels::Undelivered {
+                sender,
+                bytes,
+                is_notice,
+            } => self.undelivered(sender, bytes, is_notice),
             ToChannels::Closed { key, broke_off } => self.closed(now, from, key, broke_off),
             ToChannels::Misbehaved(what) => self.misbehaved(now, what),
             ToChannels::Resync { id, channel } => self.resync(now, id, channel),

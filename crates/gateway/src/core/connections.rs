@@ -16,6 +16,7 @@ mod conflation;
 mod congestion;
 mod connection;
 mod deliver;
+mod full_servers;
 mod groups;
 mod inbound;
 mod outbox;

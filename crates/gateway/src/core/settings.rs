@@ -149,8 +149,9 @@ pub struct SlowReaders {
     /// that cannot be merged.
     pub close_at_bytes: usize,
     /// The same of a game server. From a quarter of `close_at_bytes` on the
-    /// clients whose messages wait for it are read more slowly, so that it is
-    /// met only by what is on its way already.
+    /// clients whose messages wait for it are read more slowly; from half of
+    /// this on those with more than a little waiting get nothing more to it, and
+    /// beyond three quarters no client does.
     pub server_close_at_bytes: usize,
     /// How long nothing may be read while something waits.
     pub close_after: Duration,

@@ -7,6 +7,7 @@ mod broadcasting;
 mod channels;
 mod congestion;
 mod fan_out;
+mod full_servers;
 mod hostile;
 mod hostile_answers;
 mod hostile_budgets;

@@ -162,6 +162,7 @@ impl ChannelManager {
                     owned: BTreeSet::new(),
                     account: Account::default(),
                     address: attempt.address,
+                    undelivered_bytes: 0,
                 },
             )
         });

@@ -13,11 +13,14 @@
 //!
 //! How pauses go is told in the connection manager's `congestion`.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
+use lagometer_limits::household;
 use lagometer_units::Time;
 
-use crate::core::bus::ToConnections;
+use crate::core::budget::Budget;
+use crate::core::bus::{CloseReason, ToConnections};
 use crate::core::ids::{ConnId, Peer, SideId};
 
 use super::ChannelManager;
@@ -27,6 +30,10 @@ use super::accounts::BYTES_PER_UNIT;
 /// at once is far below it: thousands of subscriptions with their notices are
 /// less than one MiB.
 const ANSWERS_A_PACKET: usize = 16 << 20;
+
+/// Bytes of a client's messages that may be dropped before a full server, as
+/// many as a frame that is not compressed holds, before the client is closed.
+const UNDELIVERED_BYTES: usize = 64 << 10;
 
 /// Whose requests are being handled, and what they have come to.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +124,25 @@ impl ChannelManager {
             };
             self.to_connections.push_back((side, resume));
         }
+    }
+
+    /// A server got no word of what a client has caused. A message of the game may
+    /// be lost to a full server, though not one after another; a notice may not,
+    /// or the server would take the client for another than it is.
+    pub(super) fn undelivered(&mut self, sender: ConnId, bytes: usize, is_notice: bool) {
+        let Some(connection) = self.connections.any_mut(sender) else {
+            return;
+        };
+        let sum = connection.undelivered_bytes.saturating_add(bytes);
+        connection.undelivered_bytes = sum;
+        if is_notice || sum > UNDELIVERED_BYTES {
+            self.close_connection(sender, CloseReason::OverBudget(Budget::ServerBacklog));
+        }
+    }
+
+    /// Where a client comes from.
+    pub(super) fn household_of(&self, client: ConnId) -> Option<IpAddr> {
+        self.connections.any(client)?.address.map(household)
     }
 
     /// Where a connection is, whether it was let in or not.

@@ -30,6 +30,8 @@ pub(super) struct ConnectionInfo {
     pub(super) account: Account,
     /// Where it comes from, if that has an address.
     pub(super) address: Option<IpAddr>,
+    /// Bytes of what it caused that were dropped before a full server.
+    pub(super) undelivered_bytes: usize,
 }
 
 /// All connections, by number and by side.

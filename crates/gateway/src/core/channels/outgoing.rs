@@ -139,7 +139,12 @@ impl ChannelManager {
             return false;
         }
         let message = match self.client_cause().filter(|_| peer == Peer::Server) {
-            Some(cause) => ToConnections::Forward { cause, to, message },
+            Some(cause) => ToConnections::Forward {
+                cause,
+                household: self.household_of(cause),
+                to,
+                message,
+            },
             None => ToConnections::Send { to, message },
         };
         self.to_connections.push_back((side, message));

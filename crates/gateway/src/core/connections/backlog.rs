@@ -12,8 +12,12 @@
 //! Once there are many, the runs of a stretch are put together by client: what
 //! each client has waiting stays exact, which of it is written first within a
 //! stretch does not.
+//!
+//! Each client's part counts as its household's, too, and goes on counting as that
+//! when the client has hung up: whoever comes again finds there what it left.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 
 use lagometer_units::Time;
 
@@ -26,6 +30,14 @@ const RUNS: usize = 65_536;
 /// The shortest stretch of runs that is put together.
 const STRETCH: usize = 1024;
 
+/// A client that causes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Client {
+    pub(super) id: ConnId,
+    /// Where it comes from, if that has an address.
+    pub(super) household: Option<IpAddr>,
+}
+
 /// What waits in one server's outbox, by who caused it.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
@@ -34,29 +46,41 @@ pub(super) struct Backlog {
     /// The bytes of all runs.
     total: usize,
     shares: BTreeMap<ConnId, Share>,
+    /// The bytes of all shares of each household.
+    households: BTreeMap<IpAddr, usize>,
 }
 
 /// One client's part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     bytes: usize,
+    /// Where the client came from when its first byte was queued.
+    household: Option<IpAddr>,
     /// Its side was told to pause it until then.
     paused_until: Option<Time>,
 }
 
 impl Backlog {
     /// Bytes were queued: by a client's request, or not.
-    pub(super) fn queued(&mut self, cause: Option<ConnId>, bytes: usize) {
+    pub(super) fn queued(&mut self, client: Option<Client>, bytes: usize) {
         if bytes == 0 {
             return;
         }
         self.total += bytes;
+        let cause = client.map(|client| client.id);
         match self.runs.back_mut() {
             Some((of, run)) if *of == cause => *run += bytes,
             _ => self.runs.push_back((cause, bytes)),
         }
-        if let Some(cause) = cause {
-            self.shares.entry(cause).or_default().bytes += bytes;
+        if let Some(Client { id, household }) = client {
+            let share = self.shares.entry(id).or_insert_with(|| Share {
+                household,
+                ..Share::default()
+            });
+            share.bytes += bytes;
+            if let Some(household) = share.household {
+                *self.households.entry(household).or_default() += bytes;
+            }
         }
         if self.runs.len() > RUNS.max(2 * (self.shares.len() + 1)) {
             self.condense();
@@ -93,6 +117,14 @@ impl Backlog {
                 && let Some(share) = self.shares.get_mut(&cause)
             {
                 share.bytes -= written;
+                if let Some(household) = share.household
+                    && let Some(sum) = self.households.get_mut(&household)
+                {
+                    *sum -= written;
+                    if *sum == 0 {
+                        self.households.remove(&household);
+                    }
+                }
                 if share.bytes == 0 {
                     self.shares.remove(&cause);
                 }
@@ -106,6 +138,12 @@ impl Backlog {
     /// Bytes that wait because of a client.
     pub(super) fn of(&self, client: ConnId) -> usize {
         self.shares.get(&client).map_or(0, |share| share.bytes)
+    }
+
+    /// Bytes that wait because of all clients of a household, those that have
+    /// hung up since included.
+    pub(super) fn of_household(&self, household: IpAddr) -> usize {
+        self.households.get(&household).copied().unwrap_or(0)
     }
 
     /// Until when a client is paused for what it has here.
@@ -142,6 +180,14 @@ mod tests {
 
     use super::*;
 
+    /// Of one of two households.
+    fn client(id: ConnId) -> Client {
+        Client {
+            id,
+            household: Some(IpAddr::from([10, 0, 0, (id.0 % 2) as u8])),
+        }
+    }
+
     #[test]
     fn clients_that_send_in_turn_take_little_memory_and_have_what_they_sent() {
         for clients in [2, 1000, 50_000] {
@@ -149,8 +195,8 @@ mod tests {
             let most = RUNS.max(2 * (clients + 1));
             let messages = 300_000;
             for number in 0..messages {
-                let client = ConnId((number % clients) as u32);
-                backlog.queued(Some(client), 10);
+                let id = ConnId((number % clients) as u32);
+                backlog.queued(Some(client(id)), 10);
                 assert!(backlog.runs.len() <= most, "{}", backlog.runs.len());
             }
             let of_one = messages / clients * 10;
@@ -168,6 +214,7 @@ mod tests {
             }
             backlog.settle(0);
             assert!(backlog.shares.is_empty() && backlog.runs.is_empty());
+            assert!(backlog.households.is_empty());
         }
     }
 
@@ -186,7 +233,13 @@ mod tests {
                 } else {
                     let cause = (who > 0).then_some(ConnId(who));
                     bytes.extend(std::iter::repeat_n(cause, count));
-                    backlog.queued(cause, count);
+                    backlog.queued(cause.map(client), count);
+                }
+                for rest in 0..2 {
+                    let is_of = |id: &ConnId| id.0 % 2 == rest;
+                    let left = bytes.iter().filter(|cause| cause.as_ref().is_some_and(is_of));
+                    let household = client(ConnId(rest)).household.unwrap();
+                    prop_assert_eq!(backlog.of_household(household), left.count());
                 }
                 for client in (1..4).map(ConnId) {
                     let left = bytes.iter().filter(|&&cause| cause == Some(client)).count();

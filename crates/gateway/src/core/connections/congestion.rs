@@ -9,6 +9,9 @@
 //! renewed only if so. A client with little waiting is read as ever, however
 //! congested the server is and whoever congests it.
 //!
+//! A pause comes after the bytes it is for. What a server is spared beyond that is
+//! told in [`full_servers`](super::full_servers).
+//!
 //! The messages, all over the bus, since client and server may be on different
 //! connection managers:
 //!
@@ -32,6 +35,7 @@ use crate::core::ids::{ConnId, ConnKey, Peer};
 use crate::core::settings::SlowReaders;
 
 use super::ConnectionManager;
+use super::backlog::Client;
 use super::outbox::whole;
 
 /// From this part of what a client is closed at on, those who write to a server
@@ -42,9 +46,14 @@ const CONGESTED_FROM: usize = 4;
 const COUNTED_FROM: usize = 8;
 
 /// A client with fewer bytes waiting at a congested server is not paused: some
-/// seconds of a player's input. Only when half of what a server is closed at
-/// waits, which takes thousands of clients below this, is nobody exempt.
-const LITTLE_BYTES: usize = 4 << 10;
+/// seconds of a player's input.
+pub(super) const LITTLE_BYTES: usize = 4 << 10;
+
+/// From so many sixteenths of what a server is closed at on nobody is exempt.
+/// Where half waits, whoever has more than a little waiting gets nothing more to
+/// the server ([`full_servers`](super::full_servers)): what is beyond that is of
+/// many clients, none of which has much.
+const NOBODY_EXEMPT_FROM: usize = 9;
 
 /// The pause of a sender when a server begins to be congested. It doubles with
 /// each further eighth of a client's limit that waits.
@@ -84,7 +93,7 @@ pub(super) struct Pause {
 fn pause(waiting: usize, share: usize, limits: &SlowReaders) -> Option<Duration> {
     let limit = limits.close_at_bytes;
     let over = waiting.checked_sub(limit / CONGESTED_FROM)?;
-    let little = if waiting < limits.server_close_at_bytes / 2 {
+    let little = if waiting < limits.server_close_at_bytes / 16 * NOBODY_EXEMPT_FROM {
         LITTLE_BYTES
     } else {
         1
@@ -100,17 +109,21 @@ fn pause(waiting: usize, share: usize, limits: &SlowReaders) -> Option<Duration>
 impl ConnectionManager {
     /// Queues for a server what a client's request has caused, and asks for a
     /// pause of the client if too much of it waits there.
-    pub(super) fn forward(&mut self, now: Time, cause: ConnId, to: ConnId, message: &Bytes) {
+    pub(super) fn forward(&mut self, now: Time, cause: Client, to: ConnId, message: &Bytes) {
         let Some(&slot) = self.by_id.get(&to) else {
             return;
         };
-        let parts = whole(message.len());
-        self.queue_of(now, slot, Some(cause), &[], message, &parts);
-        self.judge(now, slot, cause, false);
+        if self.may_add(slot, cause, message.len()) {
+            let parts = whole(message.len());
+            self.queue_of(now, slot, Some(cause), &[], message, &parts);
+        } else {
+            self.drop_before_server(now, cause.id, message);
+        }
+        self.judge(now, slot, cause.id, false);
     }
 
     /// Counts what was queued for a server by who caused it, while much waits.
-    pub(super) fn count_backlog(&mut self, slot: u32, cause: Option<ConnId>, bytes: usize) {
+    pub(super) fn count_backlog(&mut self, slot: u32, cause: Option<Client>, bytes: usize) {
         let from = self.settings.slow_readers.close_at_bytes / COUNTED_FROM;
         if let Some(connection) = self.table.at_mut(slot)
             && connection.peer == Peer::Server
@@ -295,9 +308,9 @@ mod tests {
     #[test]
     fn a_sender_with_little_waiting_is_exempt_until_the_server_is_about_to_be_closed() {
         let limits = SlowReaders::default();
-        let half = limits.server_close_at_bytes / 2;
-        assert_eq!(pause(half - 1, LITTLE_BYTES - 1, &limits), None);
-        assert_eq!(pause(half, 1, &limits), Some(LONGEST_PAUSE));
-        assert_eq!(pause(half, 0, &limits), None);
+        let mark = limits.server_close_at_bytes / 16 * NOBODY_EXEMPT_FROM;
+        assert_eq!(pause(mark - 1, LITTLE_BYTES - 1, &limits), None);
+        assert_eq!(pause(mark, 1, &limits), Some(LONGEST_PAUSE));
+        assert_eq!(pause(mark, 0, &limits), None);
     }
 }

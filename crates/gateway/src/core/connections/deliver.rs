@@ -9,6 +9,7 @@ use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer};
 
 use super::ConnectionManager;
+use super::backlog::Client;
 use super::conflation::Merged;
 use super::connection::{Login, fsm};
 use super::groups::Placed;
@@ -55,7 +56,18 @@ impl ConnectionManager {
                 message,
             } => self.auth_answer(now, key, id, admitted, player, &message),
             ToConnections::Send { to, message } => self.send(now, to, &message),
-            ToConnections::Forward { cause, to, message } => self.forward(now, cause, to, &message),
+            ToConnections::Forward {
+                cause,
+                household,
+                to,
+                message,
+            } => {
+                let client = Client {
+                    id: cause,
+                    household,
+                };
+                self.forward(now, client, to, &message);
+            }
             ToConnections::Pause {
                 id,
                 receiver,
@@ -309,7 +321,7 @@ impl ConnectionManager {
         &mut self,
         now: Time,
         slot: u32,
-        cause: Option<ConnId>,
+        cause: Option<Client>,
         head: &[u8],
         shared: &Bytes,
         parts: &Parts,
