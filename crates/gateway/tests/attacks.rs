@@ -454,6 +454,52 @@ fn silent_connections_keep_neither_players_nor_servers_out() {
     stop(server);
 }
 
+/// Fifty places, of which ten are the servers'.
+const FIFTY: &str = "[limits]\nconnections = 50\nreserved_for_servers = 10\n";
+
+/// Who had logged in counted for half a second as if it had not, was evicted for
+/// the next who came, and had a place beyond all limits given to it.
+#[test]
+fn logins_in_quick_succession_take_no_more_than_the_clients_places() {
+    for threads in [THREADS, "[threads]\nconnections = 2\npin = false\n"] {
+        let server = start(&format!("{FIFTY}{threads}"));
+        let mut game = Peer::game_server(server.servers()[0]);
+        let flood: Vec<Peer> = (0..300)
+            .map(|_| {
+                let mut peer = Peer::connect(server.clients()[0]);
+                // It is answered or hung up on.
+                let _ = peer.stream.write_all(LOGIN);
+                let _ = peer.next();
+                peer
+            })
+            .collect();
+        let _servers: Vec<Peer> = (0..9).map(|_| Peer::login(server.servers()[0])).collect();
+        drop(flood);
+        game.send(LIST_CHANNEL, &[]);
+        while game.next().expect("the server was cut off").0 != LIST_CHANNEL {}
+        stop(server);
+    }
+}
+
+/// Players stay, and who comes when their places are taken is turned away at once.
+#[test]
+fn who_has_logged_in_keeps_its_place_and_is_counted_at_once() {
+    let server = start(&format!("{FIFTY}{THREADS}"));
+    let mut game = Peer::game_server(server.servers()[0]);
+    let mut players: Vec<Peer> = (0..40).map(|_| Peer::login(server.clients()[0])).collect();
+    for n in 0..20 {
+        let mut newcomer = Peer::connect(server.clients()[0]);
+        assert_eq!(newcomer.next(), None, "newcomer {n} has a place");
+    }
+    for player in &mut players {
+        player.send(USER_MESSAGE, b"still here");
+        while game.next().expect("the server was cut off").0 != USER_MESSAGE {}
+    }
+    let line = "gateway_connections_turned_away_total{reason=\"full\"}";
+    assert!(metric(&server, line) >= 20.0);
+    stop(server);
+}
+
 /// A login service that counts how often it is asked, and lets everybody in.
 fn login_service(asked: &'static AtomicUsize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

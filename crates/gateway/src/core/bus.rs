@@ -327,8 +327,8 @@ pub enum CloseReason {
     /// It asked for more than a budget allows.
     #[error("over its budget of {0}")]
     OverBudget(Budget),
-    /// It had not logged in, and another needed its place.
-    #[error("another needed its place: it had not logged in")]
+    /// Another needed its place before it had logged in.
+    #[error("another needed its place before it had logged in")]
     Evicted,
     /// It said nothing for too long.
     #[error("silent for too long")]

@@ -177,6 +177,10 @@ impl AdmissionControl {
         self.turned_away[why as usize].load(Ordering::Relaxed)
     }
 
+    fn count_turned_away(&self, why: Refusal) {
+        self.turned_away[why as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
     /// How many unauthenticated connections of a kind had to make room.
     pub(super) fn evicted(&self, peer: Peer) -> u64 {
         self.evicted[peer.index()].load(Ordering::Relaxed)
@@ -203,9 +207,7 @@ impl AdmissionControl {
                 let evicted = u64::from(evicted.is_some());
                 self.evicted[peer.index()].fetch_add(evicted, Ordering::Relaxed);
             }
-            Err(why) => {
-                self.turned_away[*why as usize].fetch_add(1, Ordering::Relaxed);
-            }
+            Err(why) => self.count_turned_away(*why),
         }
         admitted
     }
@@ -244,7 +246,7 @@ impl AdmissionControl {
         let limits = self.limits();
         let is_banned = limits.banned.iter().any(|range| range.contains(address));
         if is_banned {
-            self.turned_away[Refusal::Banned as usize].fetch_add(1, Ordering::Relaxed);
+            self.count_turned_away(Refusal::Banned);
         }
         is_banned
     }
@@ -309,10 +311,7 @@ impl Places {
         {
             return Err(Refusal::AddressTooFast);
         }
-        if limits
-            .connections_per_address
-            .is_some_and(|most| known.connected >= most)
-        {
+        if is_address_full(limits, known) {
             return Err(Refusal::AddressFull);
         }
         Ok(Arc::clone(&known.pace))
@@ -332,15 +331,11 @@ impl Places {
         address: Option<IpAddr>,
     ) -> Result<Option<Evicted>, Refusal> {
         let all = limits.connections.min(connections_at_most);
-        let reserved = limits.reserved_for_servers.min(all / 4);
-        let connected: u32 = self.connected.iter().sum();
-        let (is_full, pool) = match peer {
-            Peer::Client => (
-                self.connected[peer.index()] >= all - reserved || connected >= all,
-                limits.unauthenticated.min(all),
-            ),
-            Peer::Server => (connected >= all, reserved.max(FEWEST_SERVERS)),
+        let pool = match peer {
+            Peer::Client => limits.unauthenticated.min(all),
+            Peer::Server => reserved_for_servers(limits, all).max(FEWEST_SERVERS),
         };
+        let is_full = self.is_full(limits, all, peer);
         let share = limits.unauthenticated_per_address as usize;
         let oldest = match address {
             Some(address) if self.shares.count(&address) >= share => self.shares.oldest(&address),
@@ -350,6 +345,14 @@ impl Places {
             _ => None,
         };
         Ok(oldest.and_then(|oldest| self.evict(peer, oldest)))
+    }
+
+    /// Whether there is no place, of `all`, for one more of a kind.
+    fn is_full(&self, limits: &Limits, all: u32, peer: Peer) -> bool {
+        let connected: u32 = self.connected.iter().sum();
+        let clients = self.connected[Peer::Client.index()];
+        connected >= all
+            || (peer == Peer::Client && clients >= all - reserved_for_servers(limits, all))
     }
 
     /// Who of the unauthenticated makes room for one more of an address.
@@ -388,6 +391,23 @@ impl Places {
         }
     }
 
+    /// Gives a place to an evicted connection, if there is one.
+    fn take_again(&mut self, limits: &Limits, all: u32, permit: &Permit) -> Result<(), Refusal> {
+        if self.is_full(limits, all, permit.peer) {
+            return Err(Refusal::Full);
+        }
+        if let Some(address) = permit.address {
+            let known = self.address(address);
+            if is_address_full(limits, known) {
+                return Err(Refusal::AddressFull);
+            }
+            known.connected += 1;
+        }
+        self.connected[permit.peer.index()] += 1;
+        permit.evicted.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
     fn leave_pool(&mut self, peer: Peer, permit: PermitId) -> Option<Unauthenticated> {
         let left = self.unauthenticated[peer.index()].remove(&permit)?;
         if let Some(address) = left.address {
@@ -416,22 +436,22 @@ impl Permit {
         self.evicted.load(Ordering::SeqCst)
     }
 
-    /// The connection has logged in: it is in no pool any more. Who was
-    /// evicted at the same time keeps a place all the same, for it has just
-    /// shown that it deserves it.
-    pub(super) fn authenticated(&self) {
+    /// The connection has logged in: it is in no pool any more, and nobody takes
+    /// its place. Who was evicted just before gets a place again if there is one
+    /// still; otherwise it is turned away, and is to be closed as any that was
+    /// evicted.
+    pub(super) fn authenticated(&self) -> Result<(), Refusal> {
         if !self.is_limited {
-            return;
+            return Ok(());
         }
+        let limits = self.control.limits();
         let mut places = lock(&self.control.places);
-        if places.leave_pool(self.peer, self.id).is_none()
-            && self.evicted.swap(false, Ordering::SeqCst)
-        {
-            places.connected[self.peer.index()] += 1;
-            if let Some(address) = self.address {
-                places.address(address).connected += 1;
-            }
+        if places.leave_pool(self.peer, self.id).is_some() || !self.is_evicted() {
+            return Ok(());
         }
+        let all = limits.connections.min(self.control.connections_at_most);
+        let took = places.take_again(&limits, all, self);
+        took.inspect_err(|why| self.control.count_turned_away(*why))
     }
 
     /// So many messages have come. Returns until when the connection is not to
@@ -454,6 +474,16 @@ impl Drop for Permit {
             places.vacate(self.peer, self.address);
         }
     }
+}
+
+/// How many of `all` places no client takes.
+fn reserved_for_servers(limits: &Limits, all: u32) -> u32 {
+    limits.reserved_for_servers.min(all / 4)
+}
+
+fn is_address_full(limits: &Limits, known: &OfAddress) -> bool {
+    let most = limits.connections_per_address;
+    most.is_some_and(|most| known.connected >= most)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

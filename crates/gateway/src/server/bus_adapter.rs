@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lagometer_units::Time;
 
 use crate::core::bus::{ToChannels, ToConnections};
-use crate::core::{ConnectionManager, SideId};
+use crate::core::{ConnKey, ConnectionManager, SideId};
 
 use super::channel_worker::ChannelWorker;
 use super::config::Config;
@@ -59,7 +59,25 @@ pub(super) struct Mail {
 
 impl BusAdapter {
     /// Carries what the sides have for each other, until neither has more.
-    pub(super) fn exchange(&mut self, now: Time, connections: &mut ConnectionManager) {
+    /// Returns the connections that were let in by it, in order.
+    #[must_use]
+    pub(super) fn exchange(
+        &mut self,
+        now: Time,
+        connections: &mut ConnectionManager,
+    ) -> Vec<ConnKey> {
+        let mut let_in = Vec::new();
+        let mut deliver = |connections: &mut ConnectionManager, message| {
+            if let ToConnections::AuthAnswer {
+                key,
+                admitted: true,
+                ..
+            } = message
+            {
+                let_in.push(key);
+            }
+            connections.handle(now, message);
+        };
         match self {
             Self::Here(channels, _) => loop {
                 let mut moved = false;
@@ -69,18 +87,18 @@ impl BusAdapter {
                 }
                 channels.settle(now);
                 while let Some((_, message)) = channels.poll_bus() {
-                    connections.handle(now, message);
+                    deliver(connections, message);
                     moved = true;
                 }
                 if !moved {
-                    return;
+                    break;
                 }
             },
             Self::There(mail) => {
                 mail.from_channels.take(&mut mail.taken);
                 for item in mail.taken.drain(..) {
                     match item {
-                        Delivered::Message(message) => connections.handle(now, message),
+                        Delivered::Message(message) => deliver(connections, message),
                         Delivered::Probe(number) => mail.probe_returned = number,
                     }
                 }
@@ -90,6 +108,7 @@ impl BusAdapter {
                 mail.to_channels.offer(&mut mail.unsent, &mail.waker);
             }
         }
+        let_in
     }
 
     /// Sends a probe the way of all messages, behind those that wait.
@@ -178,7 +197,7 @@ mod tests {
         // A channel loop that sleeps before a full inbox: this loop turns and
         // turns, and gets nothing done.
         for _ in 0..3 {
-            adapter.exchange(Time::ZERO, &mut connections);
+            assert!(adapter.exchange(Time::ZERO, &mut connections).is_empty());
             assert_eq!(adapter.returned_probe(), 0);
         }
         let mut arrived = VecDeque::new();
@@ -188,7 +207,7 @@ mod tests {
             other => panic!("{other:?}"),
         });
         from_channels.offer(&mut back.collect(), &waker);
-        adapter.exchange(Time::ZERO, &mut connections);
+        assert!(adapter.exchange(Time::ZERO, &mut connections).is_empty());
         assert_eq!(adapter.returned_probe(), 7);
     }
 }

@@ -295,19 +295,27 @@ impl ConnectionLoop {
             self.probed = asked;
             self.bus.send_probe(asked);
         }
-        self.bus.exchange(now, &mut self.side);
+        self.exchange(now);
         self.side.handle_deadline(now);
         self.bus.handle_deadline(now);
-        self.bus.exchange(now, &mut self.side);
+        self.exchange(now);
         self.pause_senders();
         self.look_over(now);
         self.flush(now);
         self.close_those_to_go(now);
-        self.bus.exchange(now, &mut self.side);
+        self.exchange(now);
         self.keep_log(now);
         self.open_client_listeners_if_owned()?;
         self.wake_listeners(now)?;
         Ok(self.drained(now))
+    }
+
+    /// Carries messages to the channels and back. Who is let in by them has a
+    /// place from then on that is given to nobody else.
+    fn exchange(&mut self, now: Time) {
+        for key in self.bus.exchange(now, &mut self.side) {
+            self.note_login(now, key);
+        }
     }
 
     fn take_events(&mut self, now: Time, events: &Events) {
@@ -349,7 +357,6 @@ impl ConnectionLoop {
         let within = self.shared.admission.limits().login_within;
         let waiting: Vec<ConnKey> = self.unauthenticated.values().copied().collect();
         for key in waiting {
-            self.note_login(key.slot());
             if let Some(socket) = self.sockets.get(key)
                 && socket.is_unauthenticated
                 && now.since(socket.opened) >= within

@@ -1,5 +1,9 @@
 use std::time::Duration;
 
+use proptest::collection;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
 use super::*;
 
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -35,7 +39,7 @@ fn admit(control: &Arc<AdmissionControl>, peer: Peer, n: u32) -> Result<Admitted
 /// A connection that has logged in.
 fn player(control: &Arc<AdmissionControl>, n: u32) -> Permit {
     let permit = admit(control, Peer::Client, n).unwrap().permit;
-    permit.authenticated();
+    permit.authenticated().unwrap();
     permit
 }
 
@@ -59,8 +63,8 @@ fn clients_cannot_take_the_places_of_servers() {
     assert_eq!(admit(&control, Peer::Client, 2).unwrap_err(), Refusal::Full);
     let first = admit(&control, Peer::Server, 2).unwrap().permit;
     let second = admit(&control, Peer::Server, 2).unwrap().permit;
-    first.authenticated();
-    second.authenticated();
+    first.authenticated().unwrap();
+    second.authenticated().unwrap();
     assert_eq!(admit(&control, Peer::Server, 2).unwrap_err(), Refusal::Full);
 }
 
@@ -143,15 +147,108 @@ fn who_has_as_many_as_any_makes_room_for_itself() {
 }
 
 #[test]
-fn who_logs_in_while_it_is_evicted_keeps_a_place() {
+fn who_logs_in_while_it_is_evicted_keeps_a_place_if_there_is_one() {
     let control = control(|limits| limits.unauthenticated = 1);
     let first = admit(&control, Peer::Client, 1).unwrap().permit;
     let _second = admit(&control, Peer::Client, 2).unwrap();
     assert!(first.is_evicted());
-    first.authenticated();
+    assert_eq!(first.authenticated(), Ok(()));
     assert!(!first.is_evicted());
     drop(first);
     assert_eq!(lock(&control.places).connected, [0, 1]);
+}
+
+#[test]
+fn who_logs_in_while_it_is_evicted_is_turned_away_if_there_is_no_place() {
+    let full = control(|limits| limits.connections = 1);
+    let first = admit(&full, Peer::Client, 1).unwrap().permit;
+    let _second = admit(&full, Peer::Client, 2).unwrap();
+    assert_eq!(first.authenticated(), Err(Refusal::Full));
+    assert!(first.is_evicted());
+    assert_eq!(full.turned_away(Refusal::Full), 1);
+    drop(first);
+    assert_eq!(lock(&full.places).connected, [0, 1]);
+
+    let control = control(|limits| {
+        limits.connections_per_address = Some(1);
+        limits.unauthenticated = 1;
+    });
+    let first = admit(&control, Peer::Client, 1).unwrap().permit;
+    let other = admit(&control, Peer::Client, 2).unwrap().permit;
+    let _second = admit(&control, Peer::Client, 1).unwrap();
+    assert!(first.is_evicted() && other.is_evicted());
+    assert_eq!(first.authenticated(), Err(Refusal::AddressFull));
+    assert_eq!(other.authenticated(), Ok(()));
+}
+
+/// What may happen to the connections there are.
+#[derive(Clone, Debug)]
+enum Step {
+    Come(Peer, u32),
+    LogIn(Index),
+    HangUp(Index),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let peer = prop_oneof![Just(Peer::Client), Just(Peer::Server)];
+    prop_oneof![
+        3 => (peer, 0..4_u32).prop_map(|(peer, n)| Step::Come(peer, n)),
+        3 => any::<Index>().prop_map(Step::LogIn),
+        1 => any::<Index>().prop_map(Step::HangUp),
+    ]
+}
+
+proptest! {
+    /// Of ten places two are the servers', and three at most one address's.
+    #[test]
+    fn in_whatever_order_they_come_and_log_in_nobody_has_more_places_than_allowed(
+        steps in collection::vec(step(), 1..200),
+    ) {
+        let control = control(|limits| {
+            limits.connections = 10;
+            limits.reserved_for_servers = 2;
+            limits.unauthenticated = 5;
+            limits.unauthenticated_per_address = 2;
+            limits.connections_per_address = Some(3);
+        });
+        // Each with whether it has logged in.
+        let mut open: Vec<(Permit, bool)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Come(peer, n) => {
+                    if let Ok(admitted) = admit(&control, peer, n) {
+                        open.push((admitted.permit, false));
+                    }
+                }
+                Step::LogIn(who) if !open.is_empty() => {
+                    let (permit, is_in) = who.get_mut(&mut open);
+                    *is_in = permit.authenticated().is_ok();
+                    prop_assert_eq!(*is_in, !permit.is_evicted());
+                }
+                Step::HangUp(who) if !open.is_empty() => drop(open.remove(who.index(open.len()))),
+                _ => {}
+            }
+            for (permit, is_in) in &open {
+                prop_assert!(!(*is_in && permit.is_evicted()), "a player lost its place");
+            }
+            let count = |of: &dyn Fn(&Permit) -> bool| {
+                let placed = open.iter().filter(|(permit, _)| !permit.is_evicted() && of(permit));
+                placed.count()
+            };
+            let connected = Peer::ALL.map(|peer| count(&|permit| permit.peer == peer));
+            prop_assert_eq!(lock(&control.places).connected.map(|it| it as usize), connected);
+            prop_assert!(connected[Peer::Client.index()] <= 8, "{:?}", connected);
+            prop_assert!(connected.iter().sum::<usize>() <= 10, "{:?}", connected);
+            for n in 0..4 {
+                prop_assert!(count(&|permit| permit.address == Some(at_address(n))) <= 3);
+            }
+        }
+        drop(open);
+        let places = lock(&control.places);
+        prop_assert_eq!(places.connected, [0, 0]);
+        prop_assert_eq!(places.open, 0);
+        prop_assert!(places.addresses.values().all(|known| known.connected == 0));
+    }
 }
 
 #[test]

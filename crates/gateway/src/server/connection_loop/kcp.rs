@@ -100,7 +100,6 @@ impl ConnectionLoop {
     /// Hands a datagram to its conversation, unless more came than may come so
     /// early: that ends it.
     fn hand_over(&mut self, now: Time, key: ConnKey, datagram: &[u8]) -> Option<ConnKey> {
-        self.note_login(key.slot());
         let login_bytes = self.config.connections.before_login.bytes;
         let socket = self.sockets.get(key)?;
         let StreamTransport::Kcp(session) = &mut socket.transport else {
@@ -192,7 +191,10 @@ impl ConnectionLoop {
             self.end(now, key, CloseReason::TransportFailed);
             return false;
         };
-        self.set_permit(key, permit);
+        if !self.set_permit(key, permit) {
+            self.end(now, key, CloseReason::Evicted);
+            return false;
+        }
         for old in self.kcp_ports[port].others(peer, conversation) {
             let is_proven = self.sockets.get(old).is_some_and(
                 |socket| matches!(&socket.transport, StreamTransport::Kcp(session) if session.is_proven()),

@@ -43,7 +43,6 @@ impl ConnectionLoop {
         if !event.readable {
             return;
         }
-        self.note_login(slot);
         let is_in_turn = (self.sockets.at(slot)).is_some_and(|socket| !socket.is_unauthenticated);
         if may_read && is_in_turn {
             self.read(now, slot);
@@ -101,7 +100,6 @@ impl ConnectionLoop {
 
     /// Reads what has arrived for a connection, as far as its share goes.
     pub(super) fn read(&mut self, now: Time, slot: usize) {
-        self.note_login(slot);
         let Some(socket) = self.sockets.at(slot) else {
             return;
         };
@@ -185,39 +183,42 @@ impl ConnectionLoop {
         }
     }
 
-    /// Notes that a connection has logged in, if it has.
-    pub(super) fn note_login(&mut self, slot: usize) {
-        if let Some(socket) = self.sockets.at(slot)
+    /// The core has let a connection in. It is ended if its place was given to
+    /// another meanwhile and there is none left.
+    pub(super) fn note_login(&mut self, now: Time, key: ConnKey) {
+        if let Some(socket) = self.sockets.get(key)
             && socket.is_unauthenticated
-            && self.side.is_admitted(socket.key)
         {
+            if socket.permit.authenticated().is_err() {
+                self.end(now, key, CloseReason::Evicted);
+                return;
+            }
             socket.is_unauthenticated = false;
-            socket.permit.authenticated();
             socket.transport.authenticated();
             self.unauthenticated.remove(&socket.permit.id());
         }
     }
 
     /// A connection has got a place that counts, in place of one that did not.
-    pub(super) fn set_permit(&mut self, key: ConnKey, permit: Permit) {
-        if let Some(socket) = self.sockets.get(key) {
-            if socket.is_unauthenticated {
-                self.unauthenticated.remove(&socket.permit.id());
-                self.unauthenticated.insert(permit.id(), key);
-            } else {
-                permit.authenticated();
-            }
-            socket.permit = permit;
+    /// Returns whether it has it still: until its login was noted there, it
+    /// could be given to another.
+    pub(super) fn set_permit(&mut self, key: ConnKey, permit: Permit) -> bool {
+        let Some(socket) = self.sockets.get(key) else {
+            return false;
+        };
+        if socket.is_unauthenticated {
+            self.unauthenticated.remove(&socket.permit.id());
+            self.unauthenticated.insert(permit.id(), key);
+        } else if permit.authenticated().is_err() {
+            return false;
         }
+        socket.permit = permit;
+        true
     }
 
     /// Another has got the place of a connection that has not logged in.
     pub(super) fn evict(&mut self, now: Time, permit: PermitId) {
-        let Some(&key) = self.unauthenticated.get(&permit) else {
-            return;
-        };
-        self.note_login(key.slot());
-        if self.unauthenticated.contains_key(&permit) {
+        if let Some(&key) = self.unauthenticated.get(&permit) {
             self.end(now, key, CloseReason::Evicted);
         }
     }
