@@ -176,18 +176,15 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The lanes that may be the best: where one is known to meet its budgets,
-    /// those that are not known to miss one.
+    /// The lanes that may be the best: those that are not known to miss a
+    /// budget, unless all are.
     fn field(&self, lanes: &[&'a Lane]) -> Vec<&'a Lane> {
-        let decided = |lane: &Lane| self.budgets_of(lane);
-        if lanes
-            .iter()
-            .any(|lane| decided(lane) == Some(Decision::Met))
-        {
-            let may = |lane: &&Lane| decided(lane) != Some(Decision::Missed);
-            lanes.iter().copied().filter(may).collect()
-        } else {
+        let may = |lane: &&Lane| self.budgets_of(lane) != Some(Decision::Missed);
+        let field: Vec<&Lane> = lanes.iter().copied().filter(may).collect();
+        if field.is_empty() {
             lanes.to_vec()
+        } else {
+            field
         }
     }
 

@@ -121,6 +121,30 @@ fn of_lanes_that_nothing_sets_apart_the_cheapest_is_named() {
 }
 
 #[test]
+fn who_misses_a_budget_is_not_recommended_while_others_may_meet_it() {
+    let mut document = sample_document();
+    document.lanes = vec![
+        lane("enet", true, 1.1, late_each(100, 400)),
+        lane("kcp", true, 1.5, late_each(100, 400)),
+        lane("quic", true, 1.4, late_each(100, 400)),
+    ];
+    let budget = Budget::new(Metric::Within(150), 99.0);
+    document.budgets = evaluate(&[budget], &document.lanes);
+    let decide = |document: &mut Document, decisions: [Decision; 3]| {
+        for (result, decision) in document.budgets.iter_mut().zip(decisions) {
+            result.decision = decision;
+        }
+        verdict(document)
+    };
+    let (missed, open) = (Decision::Missed, Decision::Undecided);
+    let text = decide(&mut document, [missed, open, open]);
+    assert!(!text.contains("enet"), "{text}");
+    // Where all miss it, that sets none of them apart.
+    let text = decide(&mut document, [missed, missed, missed]);
+    assert!(text.contains("enet"), "{text}");
+}
+
+#[test]
 fn lanes_of_one_share_are_told_apart_by_their_slowest() {
     let lanes = vec![
         lane("enet", true, 1.2, late_each(200, 900)),
