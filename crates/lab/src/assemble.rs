@@ -302,15 +302,16 @@ fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
 }
 
 fn properties(lane: &RunnableLane) -> TransportProperties {
-    let parity = lane.transport.properties();
+    let of_lane = lane.transport.properties();
     TransportProperties {
-        reliable: parity.reliable,
-        ordered: parity.ordered,
-        encrypted: parity.encrypted,
-        mtu_bytes: parity.mtu_bytes,
-        header_bytes: parity.header_bytes,
-        acks: parity.acks,
-        congestion_control: parity.congestion_control,
+        reliable: of_lane.reliable,
+        ordered: of_lane.ordered,
+        encrypted: of_lane.encrypted,
+        mtu_bytes: of_lane.mtu_bytes,
+        header_bytes: of_lane.header_bytes,
+        acks: of_lane.acks,
+        late_answer: of_lane.late_answer,
+        congestion_control: of_lane.congestion_control,
     }
 }
 

@@ -2,26 +2,21 @@
 
 use std::time::Duration;
 
-use lagometer_transport::Messenger;
+use lagometer_transport::{Driven, Messenger};
 use lagometer_units::Time;
 
 /// One side of one lane's connection, with its sockets.
 ///
 /// It is used by one thread at a time, whose owner has the clock. Time never
 /// runs backwards between two calls. What goes wrong with a socket ends as
-/// [`State::Closed`](lagometer_transport::State::Closed).
-pub trait SocketConnection: Messenger + Send {
-    /// Does all the I/O there is to do at `now`: takes in what has come,
-    /// attends to deadlines, and puts on the wire what waits to leave, which
-    /// messages do that were sent since the last turn. It never sleeps.
-    fn turn(&mut self, now: Time);
-
-    /// When [`turn`](Self::turn) must next be called though nothing comes, if
-    /// ever.
+/// [`State::Closed`](lagometer_transport::State::Closed). Neither taking in nor
+/// putting out ever sleeps.
+pub trait SocketConnection: Messenger + Driven + Send {
+    /// When a turn is next due though nothing comes, if ever.
     fn next_deadline(&mut self) -> Option<Time>;
 
-    /// Sleeps until there is something to do for [`turn`](Self::turn), at
-    /// most `longest`. It may return early.
+    /// Sleeps until there is something to do for a turn, at most `longest`. It
+    /// may return early.
     fn wait(&mut self, longest: Duration);
 
     /// What the side has done since it was made.
@@ -34,6 +29,14 @@ pub trait SocketConnection: Messenger + Send {
 
 /// A side that may move to the thread that plays it.
 pub type BoxedConnection = Box<dyn SocketConnection>;
+
+impl dyn SocketConnection + '_ {
+    /// A turn without an application: the connection is being made, or kept.
+    pub fn turn(&mut self, now: Time) {
+        self.take_in(now);
+        self.put_out(now);
+    }
+}
 
 /// What a side has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

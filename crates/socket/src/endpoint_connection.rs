@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use lagometer_transport::{BoxedEndpoint, Closed, Message, Messenger, Refused, State};
+use lagometer_transport::{BoxedEndpoint, Closed, Driven, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 
 use crate::connection::{Counters, SocketConnection};
@@ -47,7 +47,7 @@ impl EndpointConnection {
     }
 
     /// Hands the endpoint what has come.
-    fn take_in(&mut self, now: Time) -> io::Result<()> {
+    fn receive_all(&mut self, now: Time) -> io::Result<()> {
         for _ in 0..CALLS_AT_ONCE {
             let reads = self.socket.receive(&mut self.incoming)?;
             for datagram in self.incoming.iter() {
@@ -62,7 +62,7 @@ impl EndpointConnection {
     }
 
     /// Puts out what the endpoint has, until it or the socket has enough.
-    fn put_out(&mut self, now: Time) -> io::Result<()> {
+    fn send_all(&mut self, now: Time) -> io::Result<()> {
         loop {
             while self
                 .outgoing
@@ -93,21 +93,28 @@ impl Messenger for EndpointConnection {
     }
 }
 
-impl SocketConnection for EndpointConnection {
-    fn turn(&mut self, now: Time) {
+impl Driven for EndpointConnection {
+    fn take_in(&mut self, now: Time) {
         if self.failure.is_some() {
             return;
         }
-        let taken = self.take_in(now);
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
+        let taken = self.receive_all(now);
+        if self.deadline.take_if(|deadline| *deadline <= now).is_some() {
             self.endpoint.handle_deadline(now);
         }
-        if let Err(error) = taken.and_then(|()| self.put_out(now)) {
-            self.failure = Some(error.to_string());
-        }
-        self.deadline = self.endpoint.next_deadline();
+        self.failure = taken.err().map(|error| error.to_string());
     }
 
+    fn put_out(&mut self, now: Time) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.failure = self.send_all(now).err().map(|error| error.to_string());
+        self.deadline = self.endpoint.next_deadline();
+    }
+}
+
+impl SocketConnection for EndpointConnection {
     fn next_deadline(&mut self) -> Option<Time> {
         // Messages that were received or sent since the last turn change it.
         self.deadline = self.endpoint.next_deadline();

@@ -6,10 +6,8 @@
 //!
 //! ```text
 //! loop {
-//!     side.turn(clock.now());                    // all the I/O there is to do
-//!     while application.turn(now, &mut side) {   // takes and gives messages
-//!         side.turn(clock.now());
-//!     }
+//!     // Takes in what has come, has the application act, puts out what waits.
+//!     transport::turn(&mut side, || clock.now(), |side, now| application.turn(now, side));
 //!     side.wait(until the side's or the application's next deadline);
 //! }
 //! ```

@@ -5,7 +5,7 @@ use std::process;
 use std::time::{Duration, Instant};
 
 use lagometer_socket::{BoxedConnection, Opening, SocketSpec};
-use lagometer_transport::{Closed, Refused, State};
+use lagometer_transport::{Closed, Refused, State, turn};
 use lagometer_units::Time;
 use serde_json::{Map, json};
 
@@ -111,6 +111,43 @@ fn endpoints_run_over_udp() {
     for (number, name) in (0..).zip(["udp", "kcp", "enet", "quic", "webrtc", "renet"]) {
         echoes(name, number, 20, 500);
     }
+}
+
+#[test]
+fn an_answer_within_the_turn_carries_the_acknowledgement() {
+    const MESSAGES: u32 = 20;
+    let mut lane = Lane::open(&preset("kcp"), 6);
+    lane.connect();
+    let before = lane.server.counters();
+    let (mut sent, mut returned) = (0, 0);
+    while returned < MESSAGES {
+        let now = lane.now();
+        assert!(now < Time::ZERO + TIMEOUT, "it takes too long");
+        // One at a time: none shares a datagram with the next.
+        if sent == returned && sent < MESSAGES {
+            lane.client.send(now, b"question").unwrap();
+            sent += 1;
+        }
+        turn(
+            &mut *lane.server,
+            || now,
+            |server, now| {
+                server
+                    .receive(now)
+                    .inspect(|message| server.send(now, &message.bytes).unwrap())
+                    .is_some()
+            },
+        );
+        lane.client.turn(now);
+        while lane.client.receive(now).is_some() {
+            returned += 1;
+        }
+        lane.client.wait(Duration::from_micros(200));
+    }
+    let sent = lane.server.counters().since(&before).packets_sent;
+    // An answer each; put out before it, each acknowledgement would have had a
+    // datagram too.
+    assert!(sent < 3 * u64::from(MESSAGES) / 2, "{sent} datagrams");
 }
 
 #[test]

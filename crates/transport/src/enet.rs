@@ -253,6 +253,7 @@ impl Transport for Settings {
             } else {
                 "pings only".to_owned()
             },
+            late_answer: "nothing: acknowledgements leave before the answer".to_owned(),
             congestion_control: if reliable {
                 format!("window {up} B up, {down} B down; {throttle}")
             } else {

@@ -11,7 +11,8 @@
 //!
 //! [`Transport`] is the one trait of a transport's settings: what they
 //! promise, what they cost, and how a [`Pair`] of endpoints is made of them.
-//! [`Messenger`] is what an application needs of a side, whoever drives it.
+//! [`Messenger`] is what an application needs of a side, whoever drives it, and
+//! [`turn`] the order in which a side and its application are driven.
 //! [`Spec`] is any transport with any settings, found by the name of a
 //! [preset](presets) and changed key by key.
 //!
@@ -39,6 +40,7 @@ mod settings;
 mod spec;
 pub mod tcp;
 mod transport;
+mod turn;
 pub mod udp;
 pub mod udp_redundant;
 pub mod webrtc;
@@ -52,6 +54,7 @@ pub use properties::TransportProperties;
 pub use settings::with_overrides;
 pub use spec::{BadSpec, Spec};
 pub use transport::{BadSetting, Transport};
+pub use turn::{Driven, turn};
 
 /// The library named for transports whose engine is this crate.
 pub const OWN_LIBRARY: &str = concat!("lagometer ", env!("CARGO_PKG_VERSION"));

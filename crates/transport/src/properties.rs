@@ -17,6 +17,11 @@ pub struct TransportProperties {
     pub header_bytes: u32,
     /// When acknowledgements are sent, in a few words.
     pub acks: String,
+    /// What it costs on the wire, in a few words, if the application answers
+    /// after the turn in which it took a message in rather than within it: the
+    /// acknowledgement, which would have travelled with the answer, may by then
+    /// have left alone.
+    pub late_answer: String,
     /// Congestion control, in a few words.
     pub congestion_control: String,
 }

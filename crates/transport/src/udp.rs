@@ -69,6 +69,7 @@ impl Transport for Settings {
             mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
             header_bytes: HEADER_BYTES as u32 + Carrier::Udp.header_bytes(),
             acks: "none".to_owned(),
+            late_answer: "nothing: no acknowledgements".to_owned(),
             congestion_control: "none".to_owned(),
         }
     }

@@ -194,6 +194,7 @@ impl LanePlan {
                     mtu_bytes: 0,
                     header_bytes: TCP_HEADER_BYTES,
                     acks: "the kernel's".to_owned(),
+                    late_answer: "the kernel's".to_owned(),
                     congestion_control: congestion
                         .clone()
                         .unwrap_or_else(|| "the system's default".to_owned()),
@@ -242,6 +243,7 @@ fn told(parity: lagometer_transport::TransportProperties) -> TransportProperties
         mtu_bytes: parity.mtu_bytes,
         header_bytes: parity.header_bytes,
         acks: parity.acks,
+        late_answer: parity.late_answer,
         congestion_control: parity.congestion_control,
     }
 }

@@ -47,7 +47,7 @@ impl Mover for Sided {
     }
 
     fn take_in(&mut self, now: Time, take: &mut dyn FnMut(Message)) -> io::Result<bool> {
-        self.side.turn(now);
+        self.side.take_in(now);
         let mut any = false;
         while let Some(message) = self.side.receive(now) {
             any = true;
@@ -60,9 +60,7 @@ impl Mover for Sided {
     /// over counts as gone.
     fn put_out(&mut self, now: Time) -> io::Result<Drained> {
         let handed = std::mem::take(&mut self.handed);
-        if handed.datagrams > 0 {
-            self.side.turn(now);
-        }
+        self.side.put_out(now);
         Ok(handed)
     }
 

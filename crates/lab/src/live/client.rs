@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lagometer_socket::{Counters, SocketConnection, be_punctual, used_cpu};
+use lagometer_transport::turn;
 use lagometer_units::Time;
 
 use super::pace::Pace;
@@ -97,14 +98,15 @@ fn connect(
 ) {
     loop {
         let at = now();
+        let start = stage.cue.starts_at();
+        // What comes just then is for the first turn with the application.
+        if stage.cue.is_stopped() || start.is_some_and(|start| start <= at) {
+            return;
+        }
         side.turn(at);
         stage.note_state(Role::Client, side.state());
         if outcome.ready_at.is_none() && stage.is_connected() {
             outcome.ready_at = Some(at);
-        }
-        let start = stage.cue.starts_at();
-        if stage.cue.is_stopped() || start.is_some_and(|start| start <= at) {
-            return;
         }
         pace.wait(at, side, start);
     }
@@ -126,13 +128,8 @@ fn measure(
     let all_due = start + plan.duration;
     let mut last_heard = start;
     loop {
-        let mut at = now();
-        side.turn(at);
         let returned_before = echo.returned();
-        while echo.turn(at, side) {
-            at = now();
-            side.turn(at);
-        }
+        let at = turn(side, now, |side, at| echo.turn(at, side));
         if echo.returned() > returned_before {
             last_heard = at;
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lagometer_socket::{Counters, SocketConnection, be_punctual, used_cpu};
+use lagometer_transport::turn;
 use lagometer_units::Time;
 
 use super::pace::Pace;
@@ -40,16 +41,17 @@ pub fn play_server(
     let mut echo = EchoServer::new(payload, plan.messages());
     let mut before = None;
     loop {
-        let mut at = now();
+        let at = now();
         if before.is_none() && stage.cue.starts_at().is_some_and(|start| start <= at) {
             before = Some((used_cpu(), side.counters()));
         }
-        side.turn(at);
-        while echo.turn(at, side) {
-            stage.note_heard(at);
-            at = now();
-            side.turn(at);
-        }
+        let at = turn(side, &now, |side, at| {
+            let any = echo.turn(at, side);
+            if any {
+                stage.note_heard(at);
+            }
+            any
+        });
         stage.note_state(Role::Server, side.state());
         if stage.is_over() || stage.cue.is_stopped() {
             break;

@@ -89,9 +89,9 @@ impl Host {
         Some(datagram)
     }
 
-    /// Tells the endpoint of its deadline if that has come.
+    /// Tells the endpoint of its deadline if that has come, once.
     pub(super) fn handle_deadline(&mut self, now: Time) {
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
+        if self.deadline.take_if(|deadline| *deadline <= now).is_some() {
             self.endpoint.handle_deadline(now);
         }
     }

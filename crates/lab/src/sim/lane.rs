@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use lagometer_link::{Arrival, Direction, Fate, InFlight, Link};
-use lagometer_transport::{Carrier, Spec, State, tcp};
+use lagometer_transport::{Carrier, Driven, Spec, State, tcp, turn};
 use lagometer_units::Time;
 
 use super::host::Host;
@@ -220,23 +220,26 @@ impl SimLane {
         if !host.is_due(now, application) {
             return;
         }
-        while let Some(spent) = host.handle_next(now) {
-            self.in_flight.recycle(spent);
-        }
-        host.handle_deadline(now);
         let is_awake = host.is_application_awake(now);
-        loop {
-            let busy = match direction {
-                _ if !is_awake => false,
-                Direction::Up => self.echo_client.turn(now, &mut *self.client.endpoint),
-                Direction::Down => self.echo_server.turn(now, &mut *self.server.endpoint),
-            };
-            self.send_all(direction);
-            if !busy {
-                break;
-            }
-        }
+        let mut side = Side {
+            lane: self,
+            direction,
+        };
+        turn(
+            &mut side,
+            || now,
+            |side, now| is_awake && side.lane.act(direction, now),
+        );
         self.host(direction).settle(now);
+    }
+
+    /// Has the application of the host that sends in `direction` act; whether
+    /// it sent or received anything.
+    fn act(&mut self, direction: Direction, now: Time) -> bool {
+        match direction {
+            Direction::Up => self.echo_client.turn(now, &mut *self.client.endpoint),
+            Direction::Down => self.echo_server.turn(now, &mut *self.server.endpoint),
+        }
     }
 
     /// Puts all that an endpoint has for the wire on the link.
@@ -369,5 +372,24 @@ impl SimLane {
         if self.is_measuring() {
             *self.wire.dropped.entry(Cow::Borrowed(reason)).or_default() += 1;
         }
+    }
+}
+
+/// The host of a lane that sends in a direction, with the link beneath it.
+struct Side<'a> {
+    lane: &'a mut SimLane,
+    direction: Direction,
+}
+
+impl Driven for Side<'_> {
+    fn take_in(&mut self, now: Time) {
+        while let Some(spent) = self.lane.host(self.direction).handle_next(now) {
+            self.lane.in_flight.recycle(spent);
+        }
+        self.lane.host(self.direction).handle_deadline(now);
+    }
+
+    fn put_out(&mut self, _now: Time) {
+        self.lane.send_all(self.direction);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         out,
         r#"<section class="parity" aria-labelledby="{id}"><h2 id="{id}">Parity</h2>
 <p class="note">What each lane promises, and on what terms: a lane that promises less has an easier life, one that encrypts carries more.</p>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col">congestion control</th><th scope="col">library</th></tr></thead><tbody>"#
+<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col" title="What it costs on the wire to answer after the turn in which a message was taken in">a late answer costs</th><th scope="col">congestion control</th><th scope="col">library</th></tr></thead><tbody>"#
     );
     for (lane, parity) in lanes {
         let place = view.place(lane);
@@ -40,10 +40,11 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         }
         append!(
             out,
-            r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
+            r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
             known_bytes(parity.mtu_bytes),
             parity.header_bytes,
             esc(&parity.acks),
+            esc(&parity.late_answer),
             esc(&parity.congestion_control),
             esc(&lane.library)
         );

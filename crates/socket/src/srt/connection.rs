@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use lagometer_srt::{Error, Kind, Library, Options, Socket};
-use lagometer_transport::{Closed, Message, Messenger, Refused, State};
+use lagometer_transport::{Closed, Driven, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 
 use super::settings::Settings;
@@ -91,7 +91,7 @@ impl SrtConnection {
         };
     }
 
-    fn take_in(&mut self) {
+    fn read_all(&mut self) {
         for _ in 0..READS_AT_ONCE {
             let Stage::Open(socket) = &self.stage else {
                 return;
@@ -155,12 +155,17 @@ impl Messenger for SrtConnection {
     }
 }
 
-impl SocketConnection for SrtConnection {
-    fn turn(&mut self, _now: Time) {
+impl Driven for SrtConnection {
+    fn take_in(&mut self, _now: Time) {
         self.progress();
-        self.take_in();
+        self.read_all();
     }
 
+    /// SRT's threads do that.
+    fn put_out(&mut self, _now: Time) {}
+}
+
+impl SocketConnection for SrtConnection {
     fn next_deadline(&mut self) -> Option<Time> {
         None
     }

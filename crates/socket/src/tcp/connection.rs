@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use lagometer_transport::framing::{Cutter, LENGTH_BYTES, write};
-use lagometer_transport::{Closed, Message, Messenger, Refused, State};
+use lagometer_transport::{Closed, Driven, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -110,7 +110,7 @@ impl TcpConnection {
         };
     }
 
-    fn put_out(&mut self) {
+    fn write_on(&mut self) {
         while let Stage::Open(stream) = &mut self.stage
             && !self.outgoing.is_empty()
         {
@@ -129,7 +129,7 @@ impl TcpConnection {
         }
     }
 
-    fn take_in(&mut self) {
+    fn read_all(&mut self) {
         let mut any = false;
         for _ in 0..READS_AT_ONCE {
             // A user who takes no messages out lets the kernel's window close.
@@ -186,7 +186,7 @@ impl Messenger for TcpConnection {
             return Err(Refused::BufferFull);
         }
         write(message, &mut self.outgoing);
-        self.put_out();
+        self.write_on();
         Ok(())
     }
 
@@ -213,15 +213,20 @@ impl Messenger for TcpConnection {
     }
 }
 
-impl SocketConnection for TcpConnection {
-    fn turn(&mut self, _now: Time) {
+impl Driven for TcpConnection {
+    fn take_in(&mut self, _now: Time) {
         if self.state() == State::Connecting {
             self.progress();
         }
-        self.take_in();
-        self.put_out();
+        self.read_all();
     }
 
+    fn put_out(&mut self, _now: Time) {
+        self.write_on();
+    }
+}
+
+impl SocketConnection for TcpConnection {
     fn next_deadline(&mut self) -> Option<Time> {
         None
     }

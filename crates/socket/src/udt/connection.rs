@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use lagometer_transport::framing::{Cutter, write};
-use lagometer_transport::{Closed, Message, Messenger, Refused, State};
+use lagometer_transport::{Closed, Driven, Message, Messenger, Refused, State};
 use lagometer_udt::{Error, Kind, Library, Mode, Order, Poll, Socket};
 use lagometer_units::Time;
 
@@ -165,7 +165,7 @@ impl UdtConnection {
         self.listener = None;
     }
 
-    fn take_in(&mut self) {
+    fn read_all(&mut self) {
         if let Stage::Open(_, Source::Inbox(inbox)) = &self.stage {
             inbox.hush();
         }
@@ -222,7 +222,7 @@ impl UdtConnection {
         }
     }
 
-    fn put_out(&mut self) {
+    fn write_on(&mut self) {
         while let Stage::Open(socket, _) = &self.stage
             && !self.outgoing.is_empty()
         {
@@ -246,7 +246,7 @@ impl UdtConnection {
             return Err(Refused::BufferFull);
         }
         write(message, &mut self.outgoing);
-        self.put_out();
+        self.write_on();
         Ok(())
     }
 }
@@ -312,13 +312,18 @@ impl Messenger for UdtConnection {
     }
 }
 
-impl SocketConnection for UdtConnection {
-    fn turn(&mut self, now: Time) {
+impl Driven for UdtConnection {
+    fn take_in(&mut self, now: Time) {
         self.progress(now);
-        self.take_in();
-        self.put_out();
+        self.read_all();
     }
 
+    fn put_out(&mut self, _now: Time) {
+        self.write_on();
+    }
+}
+
+impl SocketConnection for UdtConnection {
     fn next_deadline(&mut self) -> Option<Time> {
         None
     }

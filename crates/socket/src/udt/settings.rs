@@ -225,6 +225,7 @@ impl SocketTransport for Settings {
             // IPv4 20, UDP 8, UDT 16.
             header_bytes: 44 + if self.stream { LENGTH_BYTES as u32 } else { 0 },
             acks: "at once after a short packet, every 10 ms otherwise".to_owned(),
+            late_answer: "nothing: acknowledgements never share a packet".to_owned(),
             congestion_control: match self.rate_control {
                 RateControl::Library => "UDT 4.11's rate control".to_owned(),
                 RateControl::Release410 => "UDT 4.10's rate control".to_owned(),

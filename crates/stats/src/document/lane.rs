@@ -125,6 +125,10 @@ pub struct TransportProperties {
     pub header_bytes: u32,
     /// When acknowledgements are sent, in a few words.
     pub acks: String,
+    /// What it costs on the wire to answer after the turn in which a message was
+    /// taken in, in a few words. Empty where it is not known.
+    #[serde(default)]
+    pub late_answer: String,
     /// Congestion control, in a few words.
     pub congestion_control: String,
 }

@@ -40,6 +40,7 @@ pub(crate) fn sample_document() -> Document {
             mtu_bytes: 1400,
             header_bytes: 52,
             acks: "at the next flush".to_owned(),
+            late_answer: "an acknowledgement alone".to_owned(),
             congestion_control: "none".to_owned(),
         });
         lane.wire = Some(Wire {

@@ -69,6 +69,7 @@ impl Transport for Settings {
             mtu_bytes: self.mtu.bytes() as u32 + carried,
             header_bytes: (HEADER_BYTES + framing_bytes) as u32 + carried,
             acks: self.acknowledgements(),
+            late_answer: self.late_answer(carried),
             congestion_control: if self.nc {
                 "none (nc): windows only".to_owned()
             } else {
@@ -113,6 +114,19 @@ impl Settings {
             format!("at the next flush (every {})", self.interval)
         };
         format!("every segment, {when}")
+    }
+
+    /// What an acknowledgement without its answer is: a segment without data.
+    fn late_answer(&self, carried: u32) -> String {
+        let alone = format!(
+            "a datagram of {} B for the acknowledgement",
+            HEADER_BYTES as u32 + carried
+        );
+        if self.flush_on_input || self.ack_no_delay {
+            alone
+        } else {
+            format!("nothing up to the next flush, then {alone}")
+        }
     }
 
     /// How long a resolved side takes to notice.

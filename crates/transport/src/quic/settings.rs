@@ -250,6 +250,7 @@ impl Transport for Settings {
             mtu_bytes: u32::from(self.largest_payload()) + Carrier::Udp.header_bytes(),
             header_bytes: Carrier::Udp.header_bytes() + packet + frame,
             acks,
+            late_answer: self.late_answer(packet),
             congestion_control: match self.congestion_control {
                 CongestionControl::Cubic => "cubic, paced",
                 CongestionControl::NewReno => "new reno, paced",
@@ -283,6 +284,23 @@ impl Transport for Settings {
 }
 
 impl Settings {
+    /// What an acknowledgement alone is, in packets that have `packet` bytes
+    /// around their frames, and how long it waits for company.
+    fn late_answer(&self, packet: u32) -> String {
+        // Type, 2-byte packet number, delay, range count, 2-byte first range
+        // (RFC 9000, section 19.3).
+        let frame = 1 + 2 + 1 + 1 + 2;
+        let alone = format!(
+            "a datagram of some {} B for the acknowledgement",
+            Carrier::Udp.header_bytes() + packet + frame
+        );
+        match self.ack_frequency {
+            Some(asked) if asked.ack_eliciting_threshold == 0 => alone,
+            Some(asked) => format!("nothing up to {}, then {alone}", asked.max_ack_delay),
+            None => format!("nothing up to 25 ms, then {alone}"),
+        }
+    }
+
     /// Largest UDP payload that may be sent.
     pub(super) fn largest_payload(&self) -> u16 {
         if self.mtu_discovery {

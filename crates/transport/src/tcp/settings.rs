@@ -149,6 +149,11 @@ impl Settings {
             } else {
                 "every second segment, or after up to 40 ms".to_owned()
             },
+            late_answer: if self.quick_ack {
+                format!("a segment of {HEADER_BYTES} B for the acknowledgement")
+            } else {
+                format!("nothing up to 40 ms, then a segment of {HEADER_BYTES} B")
+            },
             congestion_control: self.congestion_control.clone(),
         }
     }

@@ -102,6 +102,11 @@ impl Transport for Settings {
             mtu_bytes: u32::from(self.mtu) + Carrier::Udp.header_bytes(),
             header_bytes: Carrier::Udp.header_bytes() + dtls + sctp,
             acks: "every 2nd packet or after 200 ms".to_owned(),
+            // SCTP's header and a SACK chunk without gaps (RFC 9260, 3.3.4).
+            late_answer: format!(
+                "nothing up to 200 ms, then a packet of {} B",
+                Carrier::Udp.header_bytes() + dtls + 12 + 16
+            ),
             congestion_control: "SCTP (like new reno), RTO at least 1 s".to_owned(),
         }
     }
