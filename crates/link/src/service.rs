@@ -80,8 +80,7 @@ impl Service {
     /// call to call.
     pub(crate) fn offer(&mut self, now: u64, bytes: u64) -> Option<u64> {
         self.queue.forget_until(now);
-        let begin = self.ready(now.max(self.queue.free).max(self.queue.ready));
-        self.queue.ready = begin;
+        let begin = self.begin(now.max(self.queue.free));
         if begin > now {
             let full = |limit| self.queue.waiting_bytes.saturating_add(bytes) > limit;
             if self.limit_bytes.is_some_and(full) {
@@ -111,8 +110,15 @@ impl Service {
         last.map_or(0, |(start, _)| start.saturating_sub(now))
     }
 
+    /// The first instant at or after `instant` at which service can begin. What was
+    /// found before holds: a stall that was passed over once is not seen again.
+    pub(crate) fn begin(&mut self, instant: u64) -> u64 {
+        self.queue.ready = self.ready(instant.max(self.queue.ready));
+        self.queue.ready
+    }
+
     /// The first instant at or after `instant` at which a bit can leave.
-    pub(crate) fn ready(&mut self, mut instant: u64) -> u64 {
+    fn ready(&mut self, mut instant: u64) -> u64 {
         if instant >= self.impairments_starts
             && let Capacity::Opportunities(cursor) = &mut self.capacity
         {

@@ -148,7 +148,7 @@ impl SharedWay {
         };
         let start = self
             .next_start
-            .unwrap_or_else(|| self.service.ready(now.max(self.free)));
+            .unwrap_or_else(|| self.service.begin(now.max(self.free)));
         let place = self.passages.put(packet.tag, passage);
         let waiting = Packet {
             tag: place as u64,
@@ -173,7 +173,7 @@ impl SharedWay {
                     self.settle(packet, fate, is_marked);
                 }
             }
-            self.next_start = (!self.queue.is_empty()).then(|| self.service.ready(self.free));
+            self.next_start = (!self.queue.is_empty()).then(|| self.service.begin(self.free));
         }
     }
 

@@ -62,6 +62,28 @@ const DISCIPLINES: &[&str] = &[
     "{ discipline = \"red\", least = \"2 KB\", most = \"4 KB\", ecn = false, probability = \"10 %\" }",
 ];
 
+#[test]
+fn who_comes_second_in_a_stall_is_served_no_sooner() {
+    let text = "summary = \"t\"\n[up]\nrate = \"2 Mbit/s\"\nqueue = \"0 ms\"\n\
+                stalls = [{ mean_gap = \"100 ms\", mean_for = \"30 ms\" }]\n";
+    let profile = Profile::from_text("t", text).unwrap();
+    let mut plain = Link::new(&profile, 1, Regime::Time, Time::ZERO);
+    let mut shared = SharedLink::new(&profile, 1, Regime::Time, Time::ZERO);
+    let offers: Vec<_> = (0..4000)
+        .map(|tag| (Time::from_millis(tag / 2), packet(tag, 0, 100)))
+        .collect();
+    let mut passed = play(&mut shared, &offers);
+    passed.sort_by_key(|one| one.packet.tag);
+    let mut refused = 0;
+    for (&(now, offered), one) in offers.iter().zip(passed) {
+        let fate = plain.offer(Direction::Up, now, offered.bytes as usize);
+        assert_eq!(one.fate, fate, "{}", offered.tag);
+        refused += u32::from(fate == Fate::Dropped(Reason::QueueFull));
+    }
+    // The second of each pair, and both in a stall.
+    assert!(refused > 2100, "{refused}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
