@@ -210,6 +210,21 @@ impl House {
         self.unproven.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Counts a session, if there is room for one more.
+    fn take_session(&self) -> bool {
+        let has_room =
+            self.sessions.fetch_add(1, Ordering::Relaxed) < self.settings.limits.sessions;
+        if !has_room {
+            self.leave_session();
+        }
+        has_room
+    }
+
+    /// A session that was counted has ended.
+    fn leave_session(&self) {
+        self.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// A connection has proved itself, or is gone.
     fn is_pending_no_more(&self, number: u64) {
         self.unproven().retain(|(of, _)| *of != number);

@@ -91,7 +91,7 @@ impl ControlConnection {
             peer: self.peer,
         });
         let why = self.talk(keys, rest);
-        self.house.sessions.fetch_sub(1, Ordering::Relaxed);
+        self.house.leave_session();
         self.house.tell(&Event::Left {
             session: self.number,
             peer: self.peer,
@@ -107,8 +107,8 @@ impl ControlConnection {
             .and_then(|()| self.stream.set_nodelay(true))
             .and_then(|()| self.stream.set_write_timeout(Some(READS_WITHIN)))
             .map_err(|error| error.to_string())?;
-        let sessions = &self.house.sessions;
-        let has_room = sessions.load(Ordering::Relaxed) < self.house.settings.limits.sessions;
+        let limits = &self.house.settings.limits;
+        let has_room = self.house.sessions.load(Ordering::Relaxed) < limits.sessions;
         let mut handshake =
             ServerHandshake::new(self.house.settings.secret.key(), unforeseeable(), has_room);
         let mut buffer = [0; 256];
@@ -132,22 +132,22 @@ impl ControlConnection {
                 Err(error) if is_nothing_yet(&error) => continue,
                 Err(error) => return Err(error.to_string()),
             };
+            // Counted before it is told, so that whoever comes after it is told in
+            // turn; many may have come at once, each for the last place.
+            let joins = matches!(step, ServerStep::Done(_));
+            if joins && !self.house.take_session() {
+                return Err("there is no room for one more".to_owned());
+            }
             let output = handshake.output();
-            (&*self.stream)
-                .write_all(&output)
-                .map_err(|error| error.to_string())?;
+            if let Err(error) = (&*self.stream).write_all(&output) {
+                if joins {
+                    self.house.leave_session();
+                }
+                return Err(error.to_string());
+            }
             match step {
                 ServerStep::Wait => {}
-                ServerStep::Done(keys) => {
-                    // Many may have come at once, each told that there is room.
-                    if sessions.fetch_add(1, Ordering::Relaxed)
-                        >= self.house.settings.limits.sessions
-                    {
-                        sessions.fetch_sub(1, Ordering::Relaxed);
-                        return Err("there is no room for one more".to_owned());
-                    }
-                    return Ok((keys, handshake.into_rest()));
-                }
+                ServerStep::Done(keys) => return Ok((keys, handshake.into_rest())),
                 ServerStep::UnknownProtocol => return Err("it speaks another protocol".to_owned()),
                 ServerStep::OtherVersion(version) => {
                     return Err(format!("it speaks version {version}"));
