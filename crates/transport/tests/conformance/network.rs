@@ -14,6 +14,9 @@ use crate::messages::numbers_of;
 /// endpoints are taken to be chasing their own tails.
 const STEPS_PER_SECOND: u64 = 50_000;
 
+/// Steps that one message may cost on top, which some carry in four datagrams.
+const STEPS_PER_MESSAGE: u64 = 16;
+
 /// Steps that are allowed in any case.
 const STEPS_IN_HAND: u64 = 200_000;
 
@@ -98,6 +101,8 @@ pub(crate) struct Network {
     launched: u64,
     digest: DefaultHasher,
     steps: u64,
+    /// Messages that endpoints took.
+    messages: u64,
 }
 
 impl Network {
@@ -123,6 +128,7 @@ impl Network {
             launched: 0,
             digest: DefaultHasher::new(),
             steps: 0,
+            messages: 0,
         }
     }
 
@@ -146,6 +152,7 @@ impl Network {
     pub(crate) fn send(&mut self, side: Side, message: &[u8]) -> Result<(), Refused> {
         let now = self.now;
         let outcome = self.endpoint(side).send(now, message);
+        self.messages += u64::from(outcome.is_ok());
         self.drain(side);
         outcome
     }
@@ -265,10 +272,12 @@ impl Network {
     }
 
     /// Counts one step and fails when there are too many for the time that
-    /// has passed.
+    /// has passed and the messages that were sent.
     fn count_step(&mut self) {
         self.steps += 1;
-        let budget = STEPS_IN_HAND + STEPS_PER_SECOND * self.now.since(self.start).as_secs();
+        let budget = STEPS_IN_HAND
+            + STEPS_PER_MESSAGE * self.messages
+            + STEPS_PER_SECOND * self.now.since(self.start).as_secs();
         assert!(
             self.steps <= budget,
             "live-lock: {} steps by {}",
