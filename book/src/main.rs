@@ -41,8 +41,10 @@ fn main() -> ExitCode {
 
 /// Builds the site and gives the number of links that were followed.
 fn build(root: &Path, reference: &Path, site: &Path) -> anyhow::Result<usize> {
+    // The generator takes relative paths as relative to the source's folder.
+    let site = &std::path::absolute(site)?;
     let source = site.with_extension("source");
-    for folder in [&source, &site.to_owned()] {
+    for folder in [&source, site] {
         if folder.exists() {
             fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
@@ -51,7 +53,7 @@ fn build(root: &Path, reference: &Path, site: &Path) -> anyhow::Result<usize> {
     let config = root.join("book/book.toml");
     let mut config = Config::from_disk(config)?;
     config.book.src.clone_from(&source);
-    config.build.build_dir = std::path::absolute(site)?;
+    config.build.build_dir.clone_from(site);
     config.set("output.html.additional-css", ["site.css"])?;
     fs::copy(root.join("book/site.css"), source.join("site.css"))?;
     let book = MDBook::load_with_config(&source, config)?;
