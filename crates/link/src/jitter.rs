@@ -11,7 +11,7 @@ use crate::wander::Wander;
 pub(crate) enum Distribution {
     /// Even between zero and the maximum.
     Uniform,
-    /// The waker curve.
+    /// The bell curve.
     Normal { mean: f64, deviation: f64 },
     /// Lomax (Pareto of the second kind, starting at zero): the chance of more
     /// than x is (1 + x/scale)^-shape; the mean is scale / (shape - 1).
