@@ -2,8 +2,7 @@
 
 use lagometer_stats::{BudgetResult, Decision};
 
-use crate::figure::{Figure, LOST, Unit};
-use crate::written;
+use crate::figure::{Figure, LOST};
 
 /// What became of one limit, in the order of the document.
 #[derive(Debug)]
@@ -48,13 +47,13 @@ pub(crate) fn by_limit(budgets: &[BudgetResult]) -> Vec<Limit<'_>> {
 pub(crate) fn asked(budget: &BudgetResult) -> String {
     match Figure::named(&budget.metric) {
         Some(figure @ Figure::Within(ms)) => {
-            format!("{} within {ms} ms", with_unit(figure, budget.limit))
+            format!("{} within {ms} ms", figure.written_with_unit(budget.limit))
         }
         Some(figure) => {
             format!(
                 "{} at most {}",
                 figure.heading(),
-                with_unit(figure, budget.limit)
+                figure.written_with_unit(budget.limit)
             )
         }
         None => format!("{} against {}", budget.metric, budget.limit),
@@ -64,13 +63,7 @@ pub(crate) fn asked(budget: &BudgetResult) -> String {
 /// Who missed it and by how much, `kcp (98.20 %)`, or what would decide it:
 /// `kcp (98.95 %, 12 more seeds)`.
 pub(crate) fn who(budget: &BudgetResult) -> String {
-    let value = match (Figure::named(&budget.metric), budget.value) {
-        (Some(figure), Some(value)) => with_unit(figure, value),
-        (None, Some(value)) => value.to_string(),
-        // More was lost than the percentile allows for, or a freeze has no end.
-        (Some(figure), None) => figure.written(f64::INFINITY),
-        (None, None) => LOST.to_owned(),
-    };
+    let value = measured(budget);
     match (budget.decision, budget.more_seeds) {
         (Decision::Undecided, Some(seeds)) => {
             format!("{} ({value}, needs some {seeds} more seeds)", budget.lane)
@@ -79,13 +72,13 @@ pub(crate) fn who(budget: &BudgetResult) -> String {
     }
 }
 
-fn with_unit(figure: Figure, value: f64) -> String {
-    match figure.unit() {
-        Unit::Share => format!("{} %", figure.written(value)),
-        Unit::Milliseconds => written::milliseconds_with_unit(value),
-        Unit::Factor => format!("{} ×", written::factor(value)),
-        Unit::PerMinute if figure == Figure::Lag => format!("{} s/min", figure.written(value)),
-        Unit::PerMinute => format!("{} a minute", figure.written(value)),
-        Unit::Count | Unit::Nanoseconds => figure.written(value),
+/// What was measured, with its unit.
+pub(crate) fn measured(budget: &BudgetResult) -> String {
+    match (Figure::named(&budget.metric), budget.value) {
+        (Some(figure), Some(value)) => figure.written_with_unit(value),
+        (None, Some(value)) => value.to_string(),
+        // More was lost than the percentile allows for, or a freeze has no end.
+        (Some(figure), None) => figure.written(f64::INFINITY),
+        (None, None) => LOST.to_owned(),
     }
 }

@@ -277,6 +277,21 @@ impl Figure {
         }
     }
 
+    /// The value with its unit.
+    pub(crate) fn written_with_unit(self, value: f64) -> String {
+        if value.is_infinite() {
+            return self.written(value);
+        }
+        match self.unit() {
+            Unit::Share => format!("{} %", self.written(value)),
+            Unit::Milliseconds => written::milliseconds_with_unit(value),
+            Unit::Factor => format!("{} ×", written::factor(value)),
+            Unit::PerMinute if self == Self::Lag => format!("{} s/min", self.written(value)),
+            Unit::PerMinute => format!("{} a minute", self.written(value)),
+            Unit::Count | Unit::Nanoseconds => self.written(value),
+        }
+    }
+
     /// A spread as people read it, in the unit of the figure: `±0.05`.
     pub(crate) fn written_spread(self, spread: f64) -> String {
         let size = match self.unit() {

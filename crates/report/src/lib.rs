@@ -2,8 +2,8 @@
 //!
 //! Everything here reads [`lagometer_stats::Document`] and nothing else, and
 //! knows nothing of how runs are made. [`table`] writes for a terminal,
-//! [`page`] for a browser, [`plot()`] draws for a text, and [`compare()`] sets
-//! two runs side by side.
+//! [`page`] for a browser, [`plot()`] draws for a text, [`compare()`] sets two runs
+//! side by side, and a [`Gate`] says whether a run holds what it had to.
 
 /// Appends formatted text to a `String`, which cannot fail.
 macro_rules! append {
@@ -20,6 +20,7 @@ mod by_network;
 mod capacity;
 mod compare;
 mod figure;
+mod gate;
 mod instruments;
 mod page;
 mod plot;
@@ -29,6 +30,7 @@ mod trust;
 mod written;
 
 pub use compare::{CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare};
+pub use gate::{Baseline, Gate, NoBaseline, USUAL_TOLERANCE};
 pub use instruments::echo::verdict as echo_verdict;
 pub use instruments::sweep::verdict as sweep_verdict;
 pub use page::{named_page, page};

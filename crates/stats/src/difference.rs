@@ -337,4 +337,4 @@ impl Drawn {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,6 +8,7 @@
 //! the same bytes.
 
 mod agreement;
+mod baseline;
 mod budget;
 mod capacity;
 mod difference;
@@ -30,6 +31,7 @@ mod verdict;
 mod within;
 
 pub use agreement::{Agreement, Both, LaneAgreement, Tolerance, agreement};
+pub use baseline::{BASELINE_ERRING, Shift, ShiftFinding, against_baseline};
 pub use budget::{BadBudget, Budget, evaluate, limits_ms};
 pub use capacity::{Capacity, capacity_verdict};
 pub use difference::{CONFIDENCE, Difference, Judgement, difference, interval, judge, noise_ms};

@@ -14,7 +14,7 @@ fn lane(rtt_ms: impl Fn(u64) -> u64) -> Lane {
     seeds_lane(&[1], |_, second| rtt_ms(second))
 }
 
-fn seeds_lane(seeds: &[u64], rtt_ms: impl Fn(u64, u64) -> u64) -> Lane {
+pub(crate) fn seeds_lane(seeds: &[u64], rtt_ms: impl Fn(u64, u64) -> u64) -> Lane {
     let records: Vec<Vec<MessageRecord>> = seeds
         .iter()
         .map(|&seed| {
