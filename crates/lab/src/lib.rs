@@ -9,6 +9,7 @@
 
 mod assemble;
 mod bottleneck;
+pub mod bundle;
 pub mod catalogue;
 mod digest;
 #[cfg(target_os = "linux")]
@@ -29,6 +30,7 @@ pub mod sim;
 pub mod workload;
 
 pub use assemble::{RunContext, assemble, assemble_import};
+pub use bundle::Bundle;
 pub use digest::digest;
 pub use experiment::{Experiment, OwnLane, RegimeName, Workload};
 pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, WireCounts};

@@ -13,6 +13,7 @@ pub mod written;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lagometer_units::{BadInput, MOST_DATA, from_toml, read_text_file};
@@ -31,6 +32,8 @@ use written::{Way, Written};
 pub struct Profile {
     written: Written,
     plans: [Plan; 2],
+    /// The texts of the traces by their names, as they were read.
+    traces: BTreeMap<String, Arc<str>>,
 }
 
 /// Why a profile's file could not be used.
@@ -67,6 +70,7 @@ impl Profile {
     ) -> Result<Self, BadInput> {
         let written: Written = from_toml(origin, text)?;
         let mut traces: BTreeMap<&str, Trace> = BTreeMap::new();
+        let mut texts = BTreeMap::new();
         for (section, way) in [
             ("both", &written.both),
             ("up", &written.up),
@@ -80,6 +84,7 @@ impl Profile {
                 let complain = |message| at(Complaint::new("trace", message));
                 let trace_text = read_trace(name).map_err(complain)?;
                 traces.insert(name, Trace::parse(name, &trace_text)?);
+                texts.insert(name.clone(), Arc::from(trace_text));
             }
         }
         cross::check_cross(origin, text, &written.cross)?;
@@ -97,7 +102,11 @@ impl Profile {
             plan(Direction::Up, &written.up, "up")?,
             plan(Direction::Down, &written.down, "down")?,
         ];
-        Ok(Self { written, plans })
+        Ok(Self {
+            written,
+            plans,
+            traces: texts,
+        })
     }
 
     /// Reads a profile that names no traces.
@@ -165,6 +174,14 @@ impl Profile {
     #[must_use]
     pub fn rate_bits_per_second(&self, direction: Direction) -> Option<u64> {
         self.plan(direction).calm_rate()
+    }
+
+    /// The traces that the profile names: each one's name, as written, and its
+    /// text. With [`written`](Self::written()) they are all there is of it.
+    pub fn traces(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.traces
+            .iter()
+            .map(|(name, text)| (&name[..], &text[..]))
     }
 
     /// The profile as it was written.

@@ -119,7 +119,7 @@ pub enum DistributionName {
     None,
     /// Even between zero and the maximum.
     Uniform,
-    /// The waker curve.
+    /// The bell curve.
     Normal,
     /// Lomax: Pareto's, starting at zero.
     Pareto,

@@ -1,0 +1,281 @@
+//! A run in one file: all that is needed to play it again, and what it found.
+//!
+//! A bundle is a ZIP archive, so that people open it with what they have:
+//!
+//! | entry | holds |
+//! | --- | --- |
+//! | `bundle.json` | the version that played, the digest of the findings, the SHA-256 of every other entry |
+//! | `experiment.toml` | the experiment as it was played, command line and all |
+//! | `network.toml` | the network as it was, even a built-in one |
+//! | `traces/0`, … | the recordings that the network names |
+//! | `result.json` | the result document |
+//!
+//! Everything is read in memory; no name in an archive ever becomes a path. What
+//! was played is data of a stranger's: entries, their number and their lengths
+//! are held to limits, and an entry that is missing or changed is named.
+
+mod archive;
+mod difference;
+
+use std::collections::BTreeMap;
+
+use lagometer_link::Profile;
+use lagometer_stats::{BadDocument, Document};
+use lagometer_units::BadInput;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::digest::{digest, findings};
+use crate::experiment::Experiment;
+use crate::playable::Testbed;
+use crate::resolve::{ResolveError, Resolved, resolve};
+pub use archive::BadArchive;
+pub use difference::FirstDifference;
+
+/// The layout's name, in every bundle.
+const SCHEMA: &str = "lagometer-bundle/1";
+
+const MANIFEST: &str = "bundle.json";
+const EXPERIMENT: &str = "experiment.toml";
+const NETWORK: &str = "network.toml";
+const RESULT: &str = "result.json";
+
+/// A run that can be played again.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// The version of this program that played it.
+    pub version: String,
+    /// What was played.
+    pub experiment: Experiment,
+    /// How the network behaves.
+    pub profile: Profile,
+    /// What was found.
+    pub document: Document,
+    digest: String,
+}
+
+/// What stands in `bundle.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Manifest {
+    schema: String,
+    /// The version of this program.
+    lagometer: String,
+    /// The digest of the findings.
+    digest: String,
+    /// The SHA-256 of every other entry, in hex.
+    sha256: BTreeMap<String, String>,
+    /// The entry of each recording, by the name that the network gives it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    traces: BTreeMap<String, String>,
+}
+
+/// Why a run makes no bundle.
+#[derive(Debug, Error)]
+pub enum NoBundle {
+    /// It is not the same twice.
+    #[error(
+        "only a run in `sim` is the same every time and can be bundled; this one was in `{0}`: \
+         leave out `--bundle`"
+    )]
+    Testbed(String),
+    /// It was interrupted.
+    #[error("a run that was cut short cannot be bundled: let it play to its end")]
+    CutShort,
+    /// What it played cannot be written.
+    #[error("{entry} cannot be written: {why}")]
+    Unwritable {
+        /// The entry.
+        entry: &'static str,
+        /// What cannot be written.
+        why: String,
+    },
+}
+
+/// Why something is no bundle.
+#[derive(Debug, Error)]
+pub enum BadBundle {
+    /// The archive, or an entry of it.
+    #[error(transparent)]
+    Archive(#[from] BadArchive),
+    /// It is of another layout.
+    #[error(
+        "is a bundle of the layout `{0}`, and this program reads `{SCHEMA}`: use the version that wrote it"
+    )]
+    Schema(String),
+    /// The manifest is not what it should be.
+    #[error("{MANIFEST}: {0}")]
+    Manifest(#[from] serde_json::Error),
+    /// The experiment or the network is wrong.
+    #[error(transparent)]
+    Input(#[from] BadInput),
+    /// The result document is wrong.
+    #[error("{RESULT}: {0}")]
+    Document(#[from] BadDocument),
+    /// The findings are not those of the digest.
+    #[error("{RESULT} is not what was found: its digest is {found}, and the bundle says {said}")]
+    Digest {
+        /// That of the document.
+        found: String,
+        /// That of the manifest.
+        said: String,
+    },
+}
+
+impl Bundle {
+    /// Bundles a run by its version, what it played and what it found.
+    ///
+    /// # Errors
+    ///
+    /// [`NoBundle`] where it was not played in virtual time to its end.
+    pub fn of(version: &str, resolved: &Resolved, document: &Document) -> Result<Self, NoBundle> {
+        let testbed = document.testbed.as_deref().unwrap_or_default();
+        if testbed != Testbed::Sim.name() {
+            return Err(NoBundle::Testbed(testbed.to_owned()));
+        }
+        if document.partial {
+            return Err(NoBundle::CutShort);
+        }
+        Ok(Self {
+            version: version.to_owned(),
+            experiment: resolved.experiment.clone(),
+            profile: resolved.profile.clone(),
+            document: document.clone(),
+            digest: digest(&as_read(document)),
+        })
+    }
+
+    /// The digest of the findings.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The bundle as a file. The same run gives the same bytes, but for when and
+    /// how fast it was played.
+    ///
+    /// # Errors
+    ///
+    /// [`NoBundle::Unwritable`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, NoBundle> {
+        let toml = |entry, written: Result<String, toml::ser::Error>| {
+            written.map_err(|why| NoBundle::Unwritable {
+                entry,
+                why: why.to_string(),
+            })
+        };
+        let mut entries = vec![
+            (
+                EXPERIMENT.to_owned(),
+                toml(EXPERIMENT, toml::to_string_pretty(&self.experiment))?,
+            ),
+            (
+                NETWORK.to_owned(),
+                toml(NETWORK, toml::to_string_pretty(self.profile.written()))?,
+            ),
+            (RESULT.to_owned(), self.document.to_json()),
+        ];
+        let mut traces = BTreeMap::new();
+        for (index, (name, text)) in self.profile.traces().enumerate() {
+            let entry = format!("traces/{index}");
+            traces.insert(name.to_owned(), entry.clone());
+            entries.push((entry, text.to_owned()));
+        }
+        let manifest = Manifest {
+            schema: SCHEMA.to_owned(),
+            lagometer: self.version.clone(),
+            digest: self.digest.clone(),
+            sha256: entries
+                .iter()
+                .map(|(name, text)| (name.clone(), archive::sha256(text)))
+                .collect(),
+            traces,
+        };
+        let manifest = serde_json::to_string_pretty(&manifest)
+            .unwrap_or_else(|_| unreachable!("every key of a manifest is text"));
+        entries.insert(0, (MANIFEST.to_owned(), manifest + "\n"));
+        archive::write(&entries).map_err(|error| NoBundle::Unwritable {
+            entry: "the archive",
+            why: error.to_string(),
+        })
+    }
+
+    /// Reads a bundle.
+    ///
+    /// # Errors
+    ///
+    /// [`BadBundle`] where it is none, was cut short, changed, or holds what
+    /// cannot be played.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadBundle> {
+        let mut archive = archive::Archive::open(bytes)?;
+        let manifest = archive.text(MANIFEST)?;
+        let schema = serde_json::from_str::<serde_json::Value>(&manifest)?;
+        let schema = schema["schema"].as_str().unwrap_or_default();
+        if schema != SCHEMA {
+            return Err(BadBundle::Schema(schema.to_owned()));
+        }
+        let manifest: Manifest = serde_json::from_str(&manifest)?;
+        let mut entry = |name: &str| {
+            let digest = manifest.sha256.get(name);
+            let digest = digest.ok_or_else(|| BadArchive::Missing(name.to_owned()))?;
+            archive.unchanged_text(name, digest)
+        };
+        let experiment = Experiment::parse(EXPERIMENT, &entry(EXPERIMENT)?)?;
+        let network = entry(NETWORK)?;
+        let document = Document::from_json(&entry(RESULT)?)?;
+        let mut read_trace = |name: &str| {
+            let place = manifest.traces.get(name);
+            let place = place.ok_or_else(|| format!("the bundle has no trace `{name}`"))?;
+            entry(place).map_err(|error| error.to_string())
+        };
+        let profile = Profile::parse(NETWORK, &network, &mut read_trace)?;
+        let found = digest(&document);
+        if found != manifest.digest {
+            return Err(BadBundle::Digest {
+                found,
+                said: manifest.digest,
+            });
+        }
+        Ok(Self {
+            version: manifest.lagometer,
+            experiment,
+            profile,
+            document,
+            digest: found,
+        })
+    }
+
+    /// The bundled experiment, to be played on the bundled network.
+    ///
+    /// # Errors
+    ///
+    /// As [`resolve()`], where this version lacks what that one had.
+    pub fn resolve(&self) -> Result<Resolved, ResolveError> {
+        let network = self.experiment.network.clone();
+        resolve(
+            self.experiment.clone(),
+            network,
+            self.profile.clone(),
+            Testbed::Sim,
+        )
+    }
+
+    /// What differs first between the bundled findings and those of another run:
+    /// what was played before what was found. `None` where the digests are the
+    /// same.
+    #[must_use]
+    pub fn first_difference(&self, played: &Document) -> Option<FirstDifference> {
+        let played = as_read(played);
+        (digest(&played) != self.digest)
+            .then(|| difference::first(&findings(&self.document), &findings(&played)))
+            .flatten()
+    }
+}
+
+/// The document as its readers have it: written and read, which may round a last
+/// digit.
+fn as_read(document: &Document) -> Document {
+    Document::from_json(&document.to_json()).unwrap_or_else(|_| document.clone())
+}
+
+#[cfg(test)]
+mod tests;
