@@ -1,8 +1,10 @@
 //! The command line's words.
 
+mod bundle;
 mod cluster;
 #[cfg(test)]
 mod documented;
+mod gate;
 mod gateway;
 mod instruments;
 mod kernel;
@@ -20,7 +22,9 @@ use lagometer_world_lab::PlayerTransport;
 use crate::remote_end;
 
 pub(crate) use self::instruments::{EchoArguments, SweepArguments};
+pub(crate) use bundle::BundleArguments;
 pub(crate) use cluster::ClusterArguments;
+pub(crate) use gate::GateArguments;
 pub(crate) use gateway::{GatewayAction, GatewayArguments, ReplayArguments, with_two_dashes};
 pub(crate) use kernel::{
     GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
@@ -69,6 +73,8 @@ pub(crate) enum Command {
     World(WorldArguments),
     /// Show result documents again, as a table or a page
     Report(ReportArguments),
+    /// Play a bundled run again, and say whether it finds the same
+    Replay(BundleArguments),
     /// Set one run beside another
     Compare(CompareArguments),
     /// Turn other tools' logs into a result document
@@ -149,9 +155,15 @@ pub(crate) struct RunArguments {
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
-    /// Exit with 1 when a budget is missed
-    #[arg(long = "assert")]
-    pub(crate) assert_budgets: bool,
+    /// An earlier run's document to hold this one against, figure by figure
+    #[arg(long, value_name = "A.json")]
+    pub(crate) baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) gate: GateArguments,
+    /// Write the run into one file that `lagometer replay` plays again: what was
+    /// played, on what, and what was found
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bundle: Option<PathBuf>,
     /// Write the result document here; `-` is standard output, in place of
     /// the table
     #[arg(long, value_name = "PATH")]
@@ -357,6 +369,8 @@ pub(crate) struct CompareArguments {
     /// Write a page with both here
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) gate: GateArguments,
 }
 
 #[derive(Debug, Args)]

@@ -39,9 +39,9 @@ impl Exit {
         match self {
             Self::Done => "what was asked for was done",
             Self::DoesNotHold => {
-                "it was done, and what was to hold does not: a budget under `run --assert` was \
-                 missed or the run was not valid, `agree` found `sim` and `emu` apart, \
-                 `shape --twice` saw two runs differ"
+                "it was done, and what was to hold does not: under `--assert` a budget was \
+                 missed, the run was not valid or something became worse than in the baseline, `agree` found `sim` and `emu` apart, \
+                 `replay` found something else than the bundle, `shape --twice` saw two runs differ"
             }
             Self::BadInput => {
                 "the input was wrong: the command line, a file, a name; one line says what and where"

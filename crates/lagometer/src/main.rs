@@ -65,6 +65,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(arguments) => commands::doctor(&arguments),
         Command::Gateway(arguments) => commands::gateway(*arguments),
         Command::World(arguments) => commands::world(&arguments),
+        Command::Replay(arguments) => commands::replay(&arguments),
         Command::Report(arguments) => commands::report(&arguments),
         Command::Compare(arguments) => commands::compare(&arguments),
         Command::Import(arguments) => commands::import(&arguments),

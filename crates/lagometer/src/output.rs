@@ -102,8 +102,8 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a file that the user named.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|why| Failure::Write {
+pub(crate) fn write(path: &Path, contents: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Failure> {
+    fs::write(path, contents).map_err(|why| Failure::Write {
         path: path.to_owned(),
         why,
     })

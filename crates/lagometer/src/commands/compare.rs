@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::gate::{Earlier, hold};
 use crate::cli::CompareArguments;
 use crate::failure::Failure;
 use crate::output::{names_of, print, read_document, terminal, write};
@@ -22,11 +23,25 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     if let Some(text) =
         lagometer_report::world_comparison([name, other_name], documents, terminal())
     {
+        if arguments.gate.is_asked() {
+            return Err(Failure::Input(
+                "--assert, --junit and --summary are for `run`'s documents: of a world there are \
+                 no seeds to tell chance by"
+                    .to_owned(),
+            ));
+        }
         print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let comparison = lagometer_report::compare(&before, &after)
         .map_err(|error| Failure::Input(format!("{}: {error}", arguments.after.display())))?;
     print(&lagometer_report::comparison(&comparison, terminal()))?;
-    Ok(ExitCode::SUCCESS)
+    if !arguments.gate.is_asked() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let earlier = Earlier {
+        path: &arguments.before,
+        document: &before,
+    };
+    Ok(hold(&after, Some(&earlier), &arguments.gate)?.into())
 }

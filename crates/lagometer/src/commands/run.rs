@@ -1,20 +1,21 @@
 //! `lagometer run`: an experiment, played and shown.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::{Plan, Resolved, RunContext, RunOptions, Testbed, assemble, play};
+use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, Testbed, assemble, play};
+use lagometer_stats::Document;
 use lagometer_units::Span;
 
 use super::emulated;
+use super::gate::{Earlier, hold};
 use super::in_guest;
 use super::in_guests;
 use super::named::{Ask, resolved};
 use super::over_net;
 use crate::cli::{self, EmuMode, RunArguments};
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{interrupt, output, remote_end};
@@ -22,6 +23,10 @@ use crate::{interrupt, output, remote_end};
 /// Plays an experiment and shows what was found.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     check_flags(arguments)?;
+    let baseline = arguments.baseline.as_ref();
+    let baseline = baseline
+        .map(|path| output::read_document(path).map(|document| (path, document)))
+        .transpose()?;
     let path_name = over_net::path_name(&arguments.remote);
     let is_net = testbed(arguments) == Testbed::Net;
     let mut resolved = resolved(&Ask {
@@ -111,18 +116,41 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         in_guests::label(&mut document, kernel);
     }
 
-    let html = match (&arguments.html, arguments.no_html) {
-        (Some(path), _) => Some(path.clone()),
-        (None, true) => None,
-        (None, false) => Some(PathBuf::from(format!(
-            "lagometer-{}.html",
-            resolved.experiment.name
-        ))),
-    };
+    if let Some(path) = &arguments.bundle {
+        write_bundle(path, &resolved, &document)?;
+    }
+    let html = page_path(arguments, &resolved.experiment.name);
     output::show(&document, arguments.json.as_ref(), html.as_ref())?;
-    let invalid = document.audit.as_ref().is_some_and(|audit| !audit.valid);
-    let missed = invalid || document.budgets.iter().any(|budget| !budget.ok);
-    Ok(Exit::of(!(arguments.assert_budgets && missed)).into())
+    let earlier = baseline
+        .as_ref()
+        .map(|(path, document)| Earlier { path, document });
+    Ok(hold(&document, earlier.as_ref(), &arguments.gate)?.into())
+}
+
+/// Writes the run and what it found into one file. One that was cut short is
+/// shown all the same.
+fn write_bundle(path: &Path, resolved: &Resolved, document: &Document) -> Result<(), Failure> {
+    let bundle = match Bundle::of(env!("CARGO_PKG_VERSION"), resolved, document) {
+        Ok(bundle) => bundle,
+        Err(why) => {
+            note!("lagometer: {} is not written: {why}", path.display());
+            return Ok(());
+        }
+    };
+    let bytes = bundle.to_bytes().map_err(Failure::input)?;
+    output::write(path, &bytes)?;
+    note!(
+        "lagometer: {} plays it again anywhere: `lagometer replay`, digest {}",
+        path.display(),
+        bundle.digest()
+    );
+    Ok(())
+}
+
+/// Where the page goes, if there is to be one.
+fn page_path(arguments: &RunArguments, experiment: &str) -> Option<PathBuf> {
+    let usual = || PathBuf::from(format!("lagometer-{experiment}.html"));
+    (!arguments.no_html).then(|| arguments.html.clone().unwrap_or_else(usual))
 }
 
 /// How much each lane plays in virtual time where nobody says how many seeds:
@@ -179,6 +207,11 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
         ("--ipv6", arguments.ipv6 && !is_guest),
         ("--emu-mode", arguments.emu_mode == EmuMode::Proxy),
     ];
+    if arguments.bundle.is_some() && testbed(arguments) != Testbed::Sim {
+        return Err(Failure::Input(
+            "--bundle is for `--testbed sim`, where a run is the same every time".to_owned(),
+        ));
+    }
     if let Some((flag, _)) = alone.iter().find(|(_, given)| *given && !is_emu) {
         return Err(Failure::Input(format!("{flag} is for `--testbed emu`")));
     }
@@ -202,7 +235,7 @@ fn testbed(arguments: &RunArguments) -> Testbed {
     }
 }
 
-fn announce(resolved: &Resolved, options: &RunOptions) {
+pub(super) fn announce(resolved: &Resolved, options: &RunOptions) {
     let (lanes, each, network) = (
         resolved.lanes.len(),
         resolved.experiment.duration,
@@ -222,12 +255,12 @@ fn announce(resolved: &Resolved, options: &RunOptions) {
 }
 
 /// The virtual time that all lanes of all seeds play together.
-fn total_play(resolved: &Resolved, options: &RunOptions) -> Duration {
+pub(super) fn total_play(resolved: &Resolved, options: &RunOptions) -> Duration {
     let lanes = resolved.lanes.len() * options.seeds.len();
     (Plan::LEAD_IN + resolved.plan.duration)
         .saturating_mul(u32::try_from(lanes).unwrap_or(u32::MAX))
 }
 
-fn processors() -> usize {
+pub(super) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
