@@ -92,6 +92,7 @@
 
 mod arena;
 mod budget;
+pub(crate) mod burst_queue;
 pub mod bus;
 mod by_number;
 mod channels;

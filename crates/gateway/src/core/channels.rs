@@ -41,12 +41,13 @@ mod unreal;
 mod update;
 mod windows;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use lagometer_units::Time;
 
 use super::arena::Arena;
 use super::budget::BudgetMonitor;
+use super::burst_queue::BurstQueue;
 use super::bus::{ToChannels, ToConnections};
 use super::by_number::ByNumber;
 use super::counters::ChannelCounters;
@@ -95,7 +96,7 @@ pub struct ChannelManager {
     sides: BTreeSet<SideId>,
     /// Whose requests are being handled.
     cause: Option<Cause>,
-    to_connections: VecDeque<(SideId, ToConnections)>,
+    to_connections: BurstQueue<(SideId, ToConnections)>,
     scratch: Vec<u8>,
     head: Vec<u8>,
     /// Messages of the game's own are copied into this.
@@ -128,7 +129,7 @@ impl ChannelManager {
             last_tick: None,
             sides: BTreeSet::new(),
             cause: None,
-            to_connections: VecDeque::new(),
+            to_connections: BurstQueue::default(),
             scratch: Vec::new(),
             head: Vec::new(),
             arena: Arena::default(),

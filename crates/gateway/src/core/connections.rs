@@ -21,6 +21,7 @@ mod groups;
 mod inbound;
 mod outbox;
 mod recorder;
+mod spare_buffers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -32,6 +33,7 @@ use lagometer_units::Time;
 
 use super::arena::Arena;
 use super::budget::{Budget, BudgetMonitor};
+use super::burst_queue::BurstQueue;
 use super::bus::{CloseReason, Misbehaviour, ToChannels};
 use super::by_number::ByNumber;
 use super::counters::ConnectionCounters;
@@ -43,17 +45,13 @@ pub use congestion::ReadControl;
 use connection::{AddressProof, Connection, Login, Table};
 use groups::Groups;
 pub use inbound::Received;
+use spare_buffers::SpareBuffers;
 
 /// How often connections are looked over for those that have run out of time.
 const LOOK_OVER: Duration = Duration::from_millis(500);
 
 /// The most addresses that are banned at a time.
 const BANNED: usize = 16_384;
-
-/// The most spare buffers that are kept for connections that have something to
-/// write, and how large one may be to be kept.
-const SPARE_BUFFERS: usize = 4096;
-const SPARE_BUFFER_BYTES: usize = 128 << 10;
 
 /// One connection manager. See the [module](super) for how it is driven.
 #[derive(Debug)]
@@ -64,7 +62,7 @@ pub struct ConnectionManager {
     groups: Groups,
     /// Addresses that no client is accepted from, and until when.
     banned: BTreeMap<IpAddr, Time>,
-    to_channels: VecDeque<ToChannels>,
+    to_channels: BurstQueue<ToChannels>,
     /// Slots of connections with something to write, each once.
     writable: VecDeque<ConnKey>,
     closing: VecDeque<(ConnKey, CloseReason)>,
@@ -77,7 +75,7 @@ pub struct ConnectionManager {
     /// Bytes kept of all recordings.
     recorded_bytes: usize,
     look_over_at: Option<Time>,
-    spare: Vec<Vec<u8>>,
+    spare: SpareBuffers,
     compressor: Compressor,
     /// Messages on their way to the channel manager are copied into this.
     arena: Arena,
@@ -112,7 +110,7 @@ impl ConnectionManager {
             by_id: ByNumber::default(),
             groups: Groups::default(),
             banned: BTreeMap::new(),
-            to_channels: VecDeque::new(),
+            to_channels: BurstQueue::default(),
             writable: VecDeque::new(),
             closing: VecDeque::new(),
             read_control: VecDeque::new(),
@@ -121,7 +119,7 @@ impl ConnectionManager {
             recording: false,
             recorded_bytes: 0,
             look_over_at: None,
-            spare: Vec::new(),
+            spare: SpareBuffers::default(),
             compressor: Compressor::new(),
             arena: Arena::default(),
             scratch: Vec::new(),
@@ -278,11 +276,8 @@ impl ConnectionManager {
         } else if bytes > 0 || connection.stuck_since.is_none() {
             connection.stuck_since = Some(now);
         }
-        if let Some(buffer) = connection.outbox.give_back()
-            && self.spare.len() < SPARE_BUFFERS
-            && buffer.capacity() <= SPARE_BUFFER_BYTES
-        {
-            self.spare.push(buffer);
+        if let Some((buffer, used_bytes)) = connection.outbox.give_back() {
+            self.spare.give(now, buffer, used_bytes);
         }
         if connection.conflation.is_some()
             && connection.outbox.waiting() <= self.settings.slow_readers.resume_at_bytes

@@ -1,11 +1,11 @@
 //! A group's windows on their way: built once for all its members, again where
 //! someone's own updates cannot be cut out, and sent to the sides.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lagometer_protocol::Mask;
 
+use crate::core::burst_queue::BurstQueue;
 use crate::core::bus::{Member, Recipients, ToConnections, Window};
 use crate::core::ids::{ConnId, GroupId, SideId};
 
@@ -25,7 +25,7 @@ pub(super) struct Sending<'a> {
     pub(super) type_url: Arc<str>,
     /// Those who may be members, with the sides they are on.
     pub(super) connections: &'a ConnectionTable,
-    pub(super) out: &'a mut VecDeque<(SideId, ToConnections)>,
+    pub(super) out: &'a mut BurstQueue<(SideId, ToConnections)>,
     /// What has come of it so far.
     pub(super) sent: Sent,
 }

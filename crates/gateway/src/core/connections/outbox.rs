@@ -10,6 +10,8 @@ use std::ops::Range;
 use bytes::{Buf, Bytes};
 use lagometer_protocol::{Compression, Compressor, HEADER_LEN, MAX_PAYLOAD, frame_header};
 
+use super::spare_buffers::SpareBuffers;
+
 /// A stretch shorter than this is copied: a copy costs less than a slice of
 /// its own in every vectored write.
 pub(super) const SHARED_FROM_BYTES: usize = 512;
@@ -17,6 +19,10 @@ pub(super) const SHARED_FROM_BYTES: usize = 512;
 /// How much of the buffer may have been written before the rest is moved to
 /// its front.
 const COMPACT_AT_BYTES: usize = 64 << 10;
+
+/// Room for so many segments is kept where nothing waits: a server's, at most some
+/// hundred kilobytes.
+const KEPT_SEGMENTS: usize = 4096;
 
 /// The stretches of shared bytes that belong to one message; either may be
 /// empty.
@@ -33,6 +39,8 @@ pub(super) struct Outbox {
     /// Own bytes. Ranges count from the beginning of the connection's life, so
     /// that they stay right when the front is cut off.
     buffer: Vec<u8>,
+    /// The most bytes that it has had since it was lent.
+    used_bytes: usize,
     /// How many own bytes were cut off the front.
     cut: usize,
     segments: VecDeque<Segment>,
@@ -76,21 +84,27 @@ impl Outbox {
     }
 
     /// Takes a buffer to write into, if it has none.
-    pub(super) fn lend(&mut self, spare: &mut Vec<Vec<u8>>) {
+    pub(super) fn lend(&mut self, spare: &mut SpareBuffers) {
         if self.buffer.capacity() == 0
-            && let Some(buffer) = spare.pop()
+            && let Some(buffer) = spare.take()
         {
             self.buffer = buffer;
         }
     }
 
-    /// Gives the buffer back once nothing waits: an idle connection holds none.
-    pub(super) fn give_back(&mut self) -> Option<Vec<u8>> {
-        (self.waiting == 0 && self.buffer.capacity() > 0).then(|| {
-            self.cut += self.buffer.len();
-            self.buffer.clear();
-            std::mem::take(&mut self.buffer)
-        })
+    /// Gives the buffer back once nothing waits, with the most bytes that it has
+    /// had in it: an idle connection holds none, nor room for many segments.
+    pub(super) fn give_back(&mut self) -> Option<(Vec<u8>, usize)> {
+        if self.waiting > 0 || self.buffer.capacity() == 0 {
+            return None;
+        }
+        if self.segments.capacity() > KEPT_SEGMENTS {
+            self.segments = VecDeque::new();
+        }
+        self.cut += self.buffer.len();
+        self.buffer.clear();
+        let used_bytes = std::mem::take(&mut self.used_bytes);
+        Some((std::mem::take(&mut self.buffer), used_bytes))
     }
 
     /// Appends one message, encoded as one of a packet's: `head`, then the
@@ -206,6 +220,7 @@ impl Outbox {
     fn copy(&mut self, bytes: &[u8]) {
         let start = self.end();
         self.buffer.extend_from_slice(bytes);
+        self.used_bytes = self.used_bytes.max(self.buffer.len());
         self.waiting += bytes.len();
         match self.segments.back_mut() {
             Some(Segment::Own(range)) if range.end == start => range.end += bytes.len(),

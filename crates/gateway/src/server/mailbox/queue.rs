@@ -5,20 +5,10 @@
 
 use std::collections::VecDeque;
 
+use crate::core::burst_queue::shrink;
+
 use super::sync::{Mutex, MutexGuard, PoisonError};
 use super::waker::{Bell, Waker};
-
-/// Places of a list that are kept however few are used.
-const KEPT: usize = 1024;
-
-/// Gives half of a list's memory back where no more than a sixteenth of it was
-/// `used`: after a burst all of it within a few turns, under an even load nothing.
-fn shrink<T>(items: &mut VecDeque<T>, used: usize) {
-    let capacity = items.capacity();
-    if capacity > KEPT && used <= capacity / 16 {
-        items.shrink_to(capacity / 2);
-    }
-}
 
 /// From one or more threads to one other.
 #[derive(Debug)]
