@@ -3,6 +3,8 @@
 //!
 //! - [`Shares`] and [`Places`]: a bounded number of places, shared out by
 //!   address; who has most makes room for a newcomer with its oldest.
+//! - [`Weights`]: amounts, such as bytes of memory, where not all hold alike; the
+//!   largest of the address that holds most has to let go.
 //! - [`household`]: what counts as one address.
 //! - [`LineRate`]: which lines of a log are written when peers cause them without
 //!   end.
@@ -16,6 +18,7 @@ mod line_rate;
 mod places;
 mod shares;
 mod spare_files;
+mod weights;
 
 pub use accept::accept_pending;
 pub use household::household;
@@ -23,3 +26,4 @@ pub use line_rate::LineRate;
 pub use places::Places;
 pub use shares::Shares;
 pub use spare_files::SpareFiles;
+pub use weights::Weights;

@@ -32,6 +32,8 @@ pub enum Budget {
     LoginAttempts,
     /// Time spent on a connection before its login.
     LoginWork,
+    /// Memory held by all connections that have not logged in, together.
+    LoginMemory,
     /// Messages a second.
     Messages,
     /// Bytes a second, counted after decompression.
@@ -78,11 +80,12 @@ const BUDGETS: usize = Budget::ALL.len();
 
 impl Budget {
     /// All of them, in the order of their [`index`](Self::index).
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::LoginBytes,
         Self::LoginMessages,
         Self::LoginAttempts,
         Self::LoginWork,
+        Self::LoginMemory,
         Self::Messages,
         Self::Bytes,
         Self::Work,
@@ -118,6 +121,7 @@ impl Budget {
             Self::LoginMessages => "login_messages",
             Self::LoginAttempts => "login_attempts",
             Self::LoginWork => "login_work",
+            Self::LoginMemory => "login_memory",
             Self::Messages => "messages",
             Self::Bytes => "bytes",
             Self::Work => "work",

@@ -260,6 +260,14 @@ impl ConnectionManager {
             .map_or(0, |connection| connection.outbox.waiting())
     }
 
+    /// Bytes of memory that what has come of a connection and is no whole frame
+    /// yet takes.
+    #[must_use]
+    pub fn held_bytes(&self, key: ConnKey) -> usize {
+        let connection = self.table.get(key);
+        connection.map_or(0, |connection| connection.decoder.held_bytes())
+    }
+
     /// So many bytes of the [`output`](Self::output) were written.
     pub fn wrote(&mut self, now: Time, key: ConnKey, bytes: usize) {
         let Some(connection) = self.table.get_mut(key) else {

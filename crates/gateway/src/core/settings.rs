@@ -89,6 +89,31 @@ impl Default for LoginLimits {
     }
 }
 
+impl LoginLimits {
+    /// An unfinished frame of a connection that has not logged in may always be as
+    /// long as this.
+    const UNFINISHED_BYTES: usize = 16 << 10;
+
+    /// What a login is packed in beside the player's name and the token: headers,
+    /// keys and lengths, and what else comes in its frame.
+    const SLACK_BYTES: usize = 1 << 10;
+
+    /// The most bytes that a connection that has not logged in may leave
+    /// unfinished: of a frame, of a WebSocket message, or of what KCP cannot put
+    /// in order yet. A login fits, and 16 KiB do.
+    #[must_use]
+    pub fn unfinished_bytes(&self) -> usize {
+        self.bytes().max(Self::UNFINISHED_BYTES)
+    }
+
+    /// Bytes of the longest login, with all that it is packed in.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let login = self.player_bytes.saturating_add(self.token_bytes);
+        login.saturating_add(Self::SLACK_BYTES)
+    }
+}
+
 /// How much memory recordings may take before they are written. Beyond it a
 /// recording ends; what was kept until then is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

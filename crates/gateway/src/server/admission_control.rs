@@ -13,7 +13,10 @@
 //!   pool with silence, from however many addresses, pushes out his own silence,
 //!   and who means to log in has done so long before it is his turn to go;
 //! - servers that have not logged in have a pool of their own, as large as what
-//!   is reserved for them.
+//!   is reserved for them;
+//! - the memory of all clients that have not logged in is bounded, too: where
+//!   they hold more together, the one goes that holds most of the address that
+//!   holds most ([`Permit::hold`]).
 //!
 //! One admission control stands before all threads. It is asked once for each
 //! connection; what it keeps of messages is one atomic number of the
@@ -21,12 +24,14 @@
 //! the connection whose place was given away, and the loop that owns it closes
 //! it.
 
+mod permit;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lagometer_limits::{Shares, household};
+use lagometer_limits::{Shares, Weights, household};
 use lagometer_units::Time;
 use thiserror::Error;
 
@@ -34,6 +39,8 @@ use crate::core::Peer;
 
 use super::config::Limits;
 use super::pace::SharedPace;
+
+pub(super) use permit::Permit;
 
 /// Servers that may be about to log in at once, however few places there are.
 const FEWEST_SERVERS: u32 = 16;
@@ -64,6 +71,8 @@ struct Places {
     unauthenticated: [BTreeMap<PermitId, Unauthenticated>; 2],
     /// The unauthenticated clients of each address.
     shares: Shares<IpAddr, PermitId>,
+    /// Bytes of memory that each of them holds.
+    memory: Weights<IpAddr, PermitId>,
     last_id: u64,
     /// The second that was last swept for.
     swept: u64,
@@ -134,22 +143,6 @@ pub(super) struct Evicted {
     pub(super) permit: PermitId,
 }
 
-/// One connection's place; given back when dropped.
-#[derive(Debug)]
-pub(super) struct Permit {
-    control: Arc<AdmissionControl>,
-    id: PermitId,
-    /// It is one of the places that are limited.
-    is_limited: bool,
-    peer: Peer,
-    /// The address whose connections are counted: clients have one.
-    address: Option<IpAddr>,
-    /// How fast the clients of its address are read together, and the rate.
-    pace: Option<(Arc<SharedPace>, u32)>,
-    /// Its place was given to another.
-    evicted: Arc<AtomicBool>,
-}
-
 impl AdmissionControl {
     /// `connections_at_most` is how many the system has files for.
     pub(super) fn new(limits: Limits, connections_at_most: u32) -> Arc<Self> {
@@ -189,6 +182,11 @@ impl AdmissionControl {
     /// How many connections of a kind have not logged in.
     pub(super) fn unauthenticated(&self, peer: Peer) -> usize {
         lock(&self.places).unauthenticated[peer.index()].len()
+    }
+
+    /// Bytes of memory that all clients hold that have not logged in.
+    pub(super) fn held_bytes(&self) -> usize {
+        lock(&self.places).memory.total()
     }
 
     /// Asks for a place for a connection that loop `on_loop` is to own. It
@@ -238,6 +236,7 @@ impl AdmissionControl {
             address: None,
             pace: None,
             evicted: Arc::default(),
+            held_bytes: 0,
         }
     }
 
@@ -278,6 +277,7 @@ impl AdmissionControl {
             address,
             pace: pace.zip(limits.messages_per_second_per_address),
             evicted: Arc::default(),
+            held_bytes: 0,
         };
         places.occupy(&permit, on_loop);
         Ok(Admitted { permit, evicted })
@@ -319,6 +319,29 @@ impl Places {
 
     fn address(&mut self, address: IpAddr) -> &mut OfAddress {
         self.addresses.entry(address).or_default()
+    }
+
+    /// One that has not logged in holds so much memory. Evicts until all together
+    /// hold no more than that.
+    fn hold(
+        &mut self,
+        address: IpAddr,
+        permit: PermitId,
+        bytes: usize,
+        at_most: usize,
+    ) -> Vec<Evicted> {
+        if !self.unauthenticated[Peer::Client.index()].contains_key(&permit) {
+            return Vec::new();
+        }
+        self.memory.set(address, permit, bytes);
+        let mut evicted = Vec::new();
+        while self.memory.total() > at_most
+            && let Some(first) = self.memory.first_to_go()
+            && let Some(gone) = self.evict(Peer::Client, first)
+        {
+            evicted.push(gone);
+        }
+        evicted
     }
 
     /// Sees to it that there is a place: evicts one who has not logged in where
@@ -412,6 +435,7 @@ impl Places {
         let left = self.unauthenticated[peer.index()].remove(&permit)?;
         if let Some(address) = left.address {
             self.shares.remove(address, permit);
+            self.memory.remove(permit);
         }
         Some(left)
     }
@@ -422,56 +446,6 @@ impl Places {
             && let Some(known) = self.addresses.get_mut(&address)
         {
             known.connected -= 1;
-        }
-    }
-}
-
-impl Permit {
-    pub(super) fn id(&self) -> PermitId {
-        self.id
-    }
-
-    /// Its place was given to another: the connection is to be closed.
-    pub(super) fn is_evicted(&self) -> bool {
-        self.evicted.load(Ordering::SeqCst)
-    }
-
-    /// The connection has logged in: it is in no pool any more, and nobody takes
-    /// its place. Who was evicted just before gets a place again if there is one
-    /// still; otherwise it is turned away, and is to be closed as any that was
-    /// evicted.
-    pub(super) fn authenticated(&self) -> Result<(), Refusal> {
-        if !self.is_limited {
-            return Ok(());
-        }
-        let limits = self.control.limits();
-        let mut places = lock(&self.control.places);
-        if places.leave_pool(self.peer, self.id).is_some() || !self.is_evicted() {
-            return Ok(());
-        }
-        let all = limits.connections.min(self.control.connections_at_most);
-        let took = places.take_again(&limits, all, self);
-        took.inspect_err(|why| self.control.count_turned_away(*why))
-    }
-
-    /// So many messages have come. Returns until when the connection is not to
-    /// be read, if the clients of its address have sent too many together.
-    pub(super) fn spend(&self, now: Time, messages: usize) -> Option<Time> {
-        let (pace, per_s) = self.pace.as_ref()?;
-        pace.spend(now, messages, u64::from(*per_s))
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if !self.is_limited {
-            return;
-        }
-        let mut places = lock(&self.control.places);
-        places.open -= 1;
-        places.leave_pool(self.peer, self.id);
-        if !self.is_evicted() {
-            places.vacate(self.peer, self.address);
         }
     }
 }

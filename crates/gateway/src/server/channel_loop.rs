@@ -46,7 +46,7 @@ impl ChannelLoop {
                 match command {
                     Command::End => return Ok(()),
                     Command::Reload(config) => self.worker.reload(&config, &self.waker),
-                    Command::Adopt(_) | Command::Evict(_) | Command::Drain => {}
+                    Command::Adopt(_) | Command::Evict(..) | Command::Drain => {}
                 }
             }
             // While a connection loop cannot keep up, nothing is taken in and

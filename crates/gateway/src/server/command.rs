@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::core::Peer;
+use crate::core::{CloseReason, Peer};
 
 use super::admission_control::{Permit, PermitId};
 use super::config::{Config, Wire};
@@ -15,8 +15,9 @@ use super::poller::Waker;
 pub(super) enum Command {
     /// Take over a connection that was accepted.
     Adopt(Accepted),
-    /// Close an unauthenticated connection whose place another has got.
-    Evict(PermitId),
+    /// Close an unauthenticated connection whose place another has got, or which
+    /// holds too much memory.
+    Evict(PermitId, CloseReason),
     /// Take other settings.
     Reload(Arc<Config>),
     /// Let everyone go, and end.

@@ -7,6 +7,7 @@
 mod accept;
 mod drain;
 mod kcp;
+mod memory;
 mod traffic;
 mod unauthenticated;
 
@@ -282,7 +283,7 @@ impl ConnectionLoop {
         while let Some(command) = self.commands.take() {
             match command {
                 Command::Adopt(accepted) => self.adopt(now, accepted),
-                Command::Evict(permit) => self.evict(now, permit),
+                Command::Evict(permit, why) => self.evict(now, permit, why),
                 Command::Reload(config) => self.reload(config),
                 Command::Drain => self.begin_to_drain(now),
                 Command::End => return Ok(true),
@@ -397,6 +398,7 @@ impl ConnectionLoop {
             side,
             bus,
             sockets,
+            kcp_unproven,
             turns,
             busy_ns,
             ..
@@ -411,6 +413,7 @@ impl ConnectionLoop {
                     .iter()
                     .map(|socket| side.waiting(socket.key) as u64)
                     .sum(),
+                kcp_unproven_bytes: kcp_unproven.held_bytes() as u64,
                 ..Numbers::default()
             };
             bus.report(&mut numbers);

@@ -88,7 +88,8 @@ impl Metrics {
             over_budget.add(&channels.over_budget);
         }
         of_budgets(&mut families, &over_budget);
-        self.of_loops(&mut families, &numbers);
+        Self::of_loops(&mut families, &numbers);
+        self.of_admission(&mut families, &numbers);
         families.add(
             Kind::Counter,
             CPU_SECONDS,
@@ -148,7 +149,7 @@ impl Metrics {
         *last = Some(Instant::now());
     }
 
-    fn of_loops(&self, families: &mut Families, numbers: &[(&str, Numbers)]) {
+    fn of_loops(families: &mut Families, numbers: &[(&str, Numbers)]) {
         for (name, numbers) in numbers {
             let labels = &[("loop", *name)];
             let count = |families: &mut Families, name, help, value: f64| {
@@ -190,6 +191,10 @@ impl Metrics {
                 numbers.waiting_bytes as f64,
             );
         }
+    }
+
+    /// Who was let in, who not, and what they hold before their login.
+    fn of_admission(&self, families: &mut Families, numbers: &[(&str, Numbers)]) {
         for why in Refusal::ALL {
             families.add(
                 Kind::Counter,
@@ -223,6 +228,17 @@ impl Metrics {
                 "Connections closed before their login because another needed their place",
                 labels,
                 self.shared.admission.evicted(peer) as f64,
+            );
+        }
+        let unproven: u64 = numbers.iter().map(|(_, it)| it.kcp_unproven_bytes).sum();
+        let held = self.shared.admission.held_bytes();
+        for (pool, bytes) in [("clients", held as u64), ("kcp_unproven", unproven)] {
+            families.add(
+                Kind::Gauge,
+                "gateway_unauthenticated_memory_bytes",
+                "Memory that clients hold that have not logged in, and KCP peers that are unproven",
+                &[("pool", pool)],
+                bytes as f64,
             );
         }
         families.add(

@@ -30,6 +30,8 @@ pub(super) struct Numbers {
     pub(super) queued: u64,
     /// Bytes that wait to be written to its connections.
     pub(super) waiting_bytes: u64,
+    /// Bytes of memory that its KCP conversations hold that are not proven.
+    pub(super) kcp_unproven_bytes: u64,
 }
 
 /// Where a loop leaves its numbers.

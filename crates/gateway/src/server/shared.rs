@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use lagometer_units::Time;
 
-use crate::core::Peer;
+use crate::core::{CloseReason, Peer};
 
 use super::admission_control::{AdmissionControl, Permit};
 use super::clock::Clock;
@@ -47,10 +47,8 @@ impl Shared {
         on_loop: usize,
     ) -> Option<Permit> {
         let admitted = self.admission.admit(now, peer, address, on_loop).ok()?;
-        if let Some(evicted) = admitted.evicted
-            && let Some(commands) = self.loops.get().and_then(|all| all.get(evicted.on_loop))
-        {
-            commands.give(Command::Evict(evicted.permit));
+        if let Some(evicted) = admitted.evicted {
+            self.evict(evicted, CloseReason::Evicted);
         }
         Some(admitted.permit)
     }
@@ -58,6 +56,13 @@ impl Shared {
     pub(super) fn wake_all(&self) {
         for commands in self.loops.get().into_iter().flatten() {
             commands.wake();
+    /// Tells the loop of a connection that has lost its place to close it.
+    pub(super) fn evict(&self, evicted: Evicted, why: CloseReason) {
+        if let Some(commands) = self.loops.get().and_then(|all| all.get(evicted.on_loop)) {
+            commands.give(Command::Evict(evicted.permit, why));
+        }
+    }
+
         }
     }
 }

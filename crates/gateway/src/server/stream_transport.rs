@@ -4,6 +4,7 @@
 //! All of them are asked in the same two ways, and none ever waits: hand over
 //! what has arrived, and take as much of the outbox as there is room for.
 
+mod holding;
 mod kcp;
 mod metered;
 mod stream;
@@ -27,10 +28,6 @@ use crate::stream_transport::fill;
 pub(super) use crate::stream_transport::{Reading, Writing};
 
 use super::intake::Intake;
-
-/// The largest WebSocket message of a connection that has not logged in: a
-/// login, and what comes with it.
-const LOGIN_MESSAGE_BYTES: usize = 16 << 10;
 
 /// One connection's transport.
 #[derive(Debug)]
@@ -56,15 +53,16 @@ impl StreamTransport {
         }
     }
 
-    /// The server's side of a WebSocket, whose messages are short until
-    /// [`authenticated`](Self::authenticated).
-    pub(super) fn websocket(beneath: Beneath) -> Self {
-        let stream = WebSocketOverSocket::accept_with(beneath, LOGIN_MESSAGE_BYTES);
+    /// The server's side of a WebSocket, whose messages have at most so many
+    /// bytes until [`authenticated`](Self::authenticated).
+    pub(super) fn websocket(beneath: Beneath, message_bytes: usize) -> Self {
+        let stream = WebSocketOverSocket::accept_with(beneath, message_bytes);
         Self::WebSocket(Box::new(stream))
     }
 
     /// The peer has logged in: it may send what others may.
     pub(super) fn authenticated(&mut self) {
+        self.allow_in_all(usize::MAX);
         if let Self::WebSocket(stream) = self {
             stream.allow_long_messages();
         }
@@ -82,7 +80,12 @@ impl StreamTransport {
             Self::Tls(stream) => {
                 stream.sock.allow(share);
                 let reading = read_share(intake, |intake| {
-                    stream::read_once(stream.as_mut(), buffer, |bytes| intake.take(bytes)).0
+                    let take = |bytes: &[u8]| intake.take(bytes);
+                    let (reading, bytes) = stream::read_once(stream.as_mut(), buffer, take);
+                    if bytes > 0 {
+                        stream.sock.settle();
+                    }
+                    reading
                 });
                 more_if_used_up(reading, &stream.sock)
             }
@@ -92,7 +95,13 @@ impl StreamTransport {
                 }
                 let reading = read_share(intake, |intake| {
                     intake.count_transport_message();
-                    stream.read_once(|bytes| intake.take(bytes)).0
+                    let (reading, bytes) = stream.read_once(|bytes| intake.take(bytes));
+                    if bytes > 0
+                        && let Some(beneath) = stream.stream_mut()
+                    {
+                        beneath.metered_mut().settle();
+                    }
+                    reading
                 });
                 match stream.stream() {
                     Some(beneath) => more_if_used_up(reading, beneath.metered()),

@@ -74,6 +74,11 @@ impl<S: Read + Write> WebSocketTransport<S> {
         }
     }
 
+    /// Whether the handshake is not over yet.
+    pub fn is_opening(&self) -> bool {
+        matches!(self.state, State::Opening(_))
+    }
+
     /// The stream beneath, unless the handshake has failed.
     pub fn stream(&self) -> Option<&S> {
         match &self.state {

@@ -39,6 +39,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/instruments/",
     "crates/machine/",
     "crates/gateway/src/server/",
+    "crates/gateway/tests/before_login.rs",
     "crates/gateway/tests/kcp_unproven.rs",
     "crates/gateway/tests/wires.rs",
     "crates/client/src/blocking",

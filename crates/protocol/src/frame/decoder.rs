@@ -121,6 +121,12 @@ impl FrameDecoder {
         }
     }
 
+    /// Bytes of memory kept for frames that do not come whole.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.partial.capacity()
+    }
+
     /// The form of header the peer writes, as far as it is known.
     #[must_use]
     pub fn form(&self) -> FrameForm {

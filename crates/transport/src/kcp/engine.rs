@@ -240,6 +240,24 @@ impl Engine {
         self.receiver.peek_bytes()
     }
 
+    /// Bytes of segments that have come and were not taken out, those included
+    /// that wait for an earlier one.
+    #[must_use]
+    pub const fn unread_bytes(&self) -> usize {
+        self.receiver.waiting_bytes()
+    }
+
+    /// Bytes of memory that what has come takes, with the buffers kept for what
+    /// comes and for acknowledgements. What waits to be sent is not among them.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let acknowledgements = self.acknowledgements.capacity() * size_of::<(u32, u32)>();
+        self.receiver.held_bytes()
+            + self.pool.held_bytes()
+            + self.staging.capacity()
+            + acknowledgements
+    }
+
     /// Segments that the peer has not acknowledged, sent or not.
     #[must_use]
     pub fn waiting(&self) -> usize {

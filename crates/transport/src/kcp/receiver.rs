@@ -55,6 +55,9 @@ pub(crate) struct Receiver {
     /// The number of the segment after those ready.
     next: u32,
     window: u32,
+    /// Bytes of the segments in the ring, and of the buffers that hold them.
+    waiting_bytes: usize,
+    buffer_bytes: usize,
 }
 
 impl Receiver {
@@ -65,6 +68,8 @@ impl Receiver {
             contiguous: 0,
             next: first,
             window,
+            waiting_bytes: 0,
+            buffer_bytes: 0,
         }
     }
 
@@ -92,6 +97,8 @@ impl Receiver {
         if self.ring.get(index).is_none_or(|place| !place.present) {
             let mut buffer = pool.take(payload.len());
             buffer.extend_from_slice(payload);
+            self.waiting_bytes += buffer.len();
+            self.buffer_bytes += buffer.capacity();
             let place = Place {
                 payload: buffer,
                 fragment,
@@ -123,9 +130,13 @@ impl Receiver {
             arrived: first.arrived,
             in_order: first.in_order,
         };
+        self.waiting_bytes -= first.payload.len();
+        self.buffer_bytes -= first.payload.capacity();
         pool.give(std::mem::replace(message, first.payload));
         if fragments > 1 {
             for place in self.ring.drain(..fragments - 1) {
+                self.waiting_bytes -= place.payload.len();
+                self.buffer_bytes -= place.payload.capacity();
                 arrival.arrived = arrival.arrived.max(place.arrived);
                 arrival.in_order = arrival.in_order.max(place.in_order);
                 message.extend_from_slice(&place.payload);
@@ -136,6 +147,17 @@ impl Receiver {
         self.contiguous -= fragments;
         self.make_ready();
         Some(arrival)
+    }
+
+    /// Bytes of the segments that have come and that the application has not
+    /// taken, those included that wait for an earlier one.
+    pub(crate) const fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Bytes of memory that they take.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.buffer_bytes + self.ring.capacity() * size_of::<Place>()
     }
 
     pub(crate) const fn set_window(&mut self, window: u32) {
@@ -224,6 +246,20 @@ mod tests {
         assert_eq!(take(&mut receiver), Some((b"abcd".to_vec(), 40)));
         assert_eq!(take(&mut receiver), Some((b"e".to_vec(), 35)));
         assert_eq!(take(&mut receiver), None);
+    }
+
+    #[test]
+    fn segments_that_wait_are_counted_until_they_are_taken() {
+        let mut receiver = Receiver::new(0, 128);
+        let pool = &mut Pool::new(8);
+        for (sequence, fragment) in [(2, 0), (1, 1), (2, 0), (500, 0)] {
+            receiver.insert(Time::ZERO, sequence, fragment, b"abc", pool);
+        }
+        assert_eq!(receiver.waiting_bytes(), 6);
+        assert!(receiver.held_bytes() >= 6);
+        receiver.insert(Time::ZERO, 0, 0, b"0", pool);
+        while take(&mut receiver).is_some() {}
+        assert_eq!((receiver.waiting_bytes(), receiver.buffer_bytes), (0, 0));
     }
 
     #[test]

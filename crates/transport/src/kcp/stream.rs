@@ -172,6 +172,20 @@ impl Stream {
         self.engine.resending_flushes()
     }
 
+    /// Bytes that have come and were not read, those included that wait for
+    /// earlier ones.
+    #[must_use]
+    pub const fn unread_bytes(&self) -> usize {
+        self.engine.unread_bytes()
+    }
+
+    /// Bytes of memory that what has come takes, with the buffers kept for it;
+    /// what waits to be sent is not among them.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.engine.held_bytes() + self.message.capacity()
+    }
+
     /// Asks the peer, with the next flush, to say that it is there. Any KCP
     /// answers with its window.
     pub fn ask_for_sign_of_life(&mut self) {

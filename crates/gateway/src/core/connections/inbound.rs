@@ -20,14 +20,6 @@ use super::recorder::Kept;
 /// means anything, while one of snappy unpacks to half a million empty ones.
 const MESSAGES_A_FRAME: usize = 16_384;
 
-/// An unfinished frame of a connection that has not logged in may always be as
-/// long as this.
-const UNFINISHED_BYTES: usize = 16 << 10;
-
-/// What a login is packed in beside the player's name and the token: headers,
-/// keys and lengths, and what else comes in its frame.
-const LOGIN_SLACK_BYTES: usize = 1 << 10;
-
 /// What a call of [`ConnectionManager::receive_some`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
@@ -128,11 +120,9 @@ impl ConnectionManager {
         }
         let bytes = received.taken_bytes.max(received.packet_bytes);
         connection.before_login.bytes = connection.before_login.bytes.saturating_add(bytes);
-        let logins = self.settings.logins;
-        let login_bytes = logins.player_bytes.saturating_add(logins.token_bytes);
-        let unfinished = login_bytes.saturating_add(LOGIN_SLACK_BYTES);
+        let unfinished = self.settings.logins.unfinished_bytes();
         let is_over = connection.before_login.bytes > self.settings.before_login.bytes
-            || connection.decoder.unfinished_bytes() > unfinished.max(UNFINISHED_BYTES);
+            || connection.decoder.unfinished_bytes() > unfinished;
         is_over.then(|| self.exceeded(now, key, Budget::LoginBytes))
     }
 

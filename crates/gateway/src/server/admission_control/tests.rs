@@ -14,6 +14,7 @@ fn control(change: impl FnOnce(&mut Limits)) -> Arc<AdmissionControl> {
         reserved_for_servers: 0,
         unauthenticated: 100,
         unauthenticated_per_address: 100,
+        unauthenticated_bytes: 10 << 10,
         connections_per_address: None,
         connects_per_second: None,
         messages_per_second_per_address: None,
@@ -249,6 +250,37 @@ proptest! {
         prop_assert_eq!(places.open, 0);
         prop_assert!(places.addresses.values().all(|known| known.connected == 0));
     }
+}
+
+#[test]
+fn the_largest_of_the_address_that_holds_most_memory_goes_and_who_logs_in_holds_none() {
+    let control = control(|limits| limits.connections = 100);
+    let hold = |permit: &mut Permit, bytes| {
+        let evicted = permit.hold(bytes);
+        evicted.into_iter().map(|it| it.permit).collect::<Vec<_>>()
+    };
+    let mut of_one = [(); 3].map(|()| admit(&control, Peer::Client, 1).unwrap().permit);
+    let mut other = admit(&control, Peer::Client, 2).unwrap().permit;
+    assert_eq!(hold(&mut other, 4000), []);
+    assert_eq!(hold(&mut of_one[0], 1000), []);
+    assert_eq!(hold(&mut of_one[1], 3000), []);
+    // Two more are too much by two: of the address with five its largest goes.
+    assert_eq!(hold(&mut of_one[2], 3000), [of_one[1].id()]);
+    assert_eq!(control.held_bytes(), 8 << 10);
+    assert!(of_one[1].is_evicted());
+    // What the evicted says of itself counts no more.
+    assert_eq!(hold(&mut of_one[1], 9000), []);
+    assert_eq!(control.held_bytes(), 8 << 10);
+    other.authenticated().unwrap();
+    assert_eq!(control.held_bytes(), 4 << 10);
+    drop(of_one);
+    assert_eq!(control.held_bytes(), 0);
+    // A newcomer that alone holds too much has nobody to push out but itself.
+    let mut alone = admit(&control, Peer::Client, 3).unwrap().permit;
+    assert_eq!(hold(&mut alone, 11 << 10), [alone.id()]);
+    // Servers have their own places, and these bytes are not counted.
+    let mut server = admit(&control, Peer::Server, 4).unwrap().permit;
+    assert_eq!(hold(&mut server, 1 << 20), []);
 }
 
 #[test]

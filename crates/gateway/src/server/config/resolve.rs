@@ -77,6 +77,8 @@ pub(in crate::server) struct Limits {
     pub(in crate::server) reserved_for_servers: u32,
     pub(in crate::server) unauthenticated: u32,
     pub(in crate::server) unauthenticated_per_address: u32,
+    /// Bytes of memory that clients which have not logged in may hold together.
+    pub(in crate::server) unauthenticated_bytes: usize,
     pub(in crate::server) connections_per_address: Option<u32>,
     pub(in crate::server) connects_per_second: Option<u32>,
     pub(in crate::server) messages_per_second_per_address: Option<u32>,
@@ -97,6 +99,8 @@ pub(in crate::server) struct KcpLimits {
     pub(in crate::server) unproven: u32,
     /// The same of one address.
     pub(in crate::server) unproven_per_address: u32,
+    /// Bytes of memory that those of a thread may hold together.
+    pub(in crate::server) unproven_bytes: usize,
     /// How long nothing may come from a peer.
     pub(in crate::server) silent_at_most: Duration,
 }
@@ -182,6 +186,10 @@ impl FileConfig {
     /// [`ConfigError`] says on one line what is wrong where.
     pub fn resolve(&self, processors: usize) -> Result<Config, ConfigError> {
         self.check()?;
+        let connection_threads = self
+            .threads
+            .connections
+            .unwrap_or_else(|| (processors.saturating_sub(1) as u16).min(64));
         let servers = or_default(self.servers.listen.as_ref(), 11288);
         let clients = or_default(self.clients.listen.as_ref(), 12108);
         let tls = match &self.tls {
@@ -225,6 +233,7 @@ impl FileConfig {
             kcp: KcpLimits {
                 unproven: self.limits.kcp_unproven,
                 unproven_per_address: self.limits.kcp_unproven_per_address,
+                unproven_bytes: self.unproven_bytes() / usize::from(connection_threads.max(1)),
                 silent_at_most: self.limits.kcp_silent_at_most.duration(),
             },
             tcp: TcpOptions {
@@ -235,10 +244,7 @@ impl FileConfig {
                 dead_after: self.tcp.dead_after.map(Span::duration),
             },
             threads: ThreadPlan {
-                connections: self
-                    .threads
-                    .connections
-                    .unwrap_or_else(|| (processors.saturating_sub(1) as u16).min(64)),
+                connections: connection_threads,
                 pin: self.threads.pin,
                 queue: self.threads.queue as usize,
                 gather: self.threads.gather.duration(),
@@ -337,6 +343,11 @@ impl FileConfig {
         }
     }
 
+    /// What of `unauthenticated_memory` is for KCP peers that are not proven.
+    fn unproven_bytes(&self) -> usize {
+        self.limits.unauthenticated_memory.bytes() as usize / 4
+    }
+
     fn limits(&self) -> Limits {
         let limits = &self.limits;
         Limits {
@@ -346,6 +357,8 @@ impl FileConfig {
             reserved_for_servers: limits.reserved_for_servers,
             unauthenticated: limits.unauthenticated,
             unauthenticated_per_address: limits.unauthenticated_per_address,
+            unauthenticated_bytes: limits.unauthenticated_memory.bytes() as usize
+                - self.unproven_bytes(),
             messages_per_second_per_address: limits.messages_per_second_per_address,
             messages_per_second: limits.messages_per_second,
             bytes_per_second: limits.bytes_per_second.bytes(),

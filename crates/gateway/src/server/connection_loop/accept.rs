@@ -191,6 +191,7 @@ impl ConnectionLoop {
             self.shared.loads[self.number].fetch_sub(1, Ordering::Relaxed);
             return;
         };
+        self.weigh(now, key.slot());
         // What a handshake has read already the poller does not tell of.
         if !matches!(wire, Wire::Tcp | Wire::Unix) {
             self.list_unread(key.slot());
@@ -203,11 +204,16 @@ impl ConnectionLoop {
             let session = ServerConnection::new(Arc::clone(&identity.config)).ok()?;
             Some(Box::new(StreamOwned::new(session, Metered::new(stream))))
         };
+        let message_bytes = self.config.connections.logins.unfinished_bytes();
         Some(match wire {
             Wire::Tcp | Wire::Unix | Wire::Kcp | Wire::KcpTuned => StreamTransport::Tcp(stream),
             Wire::Tls => StreamTransport::Tls(secure(stream)?),
-            Wire::Ws => StreamTransport::websocket(Beneath::Plain(Metered::new(stream))),
-            Wire::Wss => StreamTransport::websocket(Beneath::Secure(secure(stream)?)),
+            Wire::Ws => {
+                StreamTransport::websocket(Beneath::Plain(Metered::new(stream)), message_bytes)
+            }
+            Wire::Wss => {
+                StreamTransport::websocket(Beneath::Secure(secure(stream)?), message_bytes)
+            }
         })
     }
 

@@ -136,7 +136,10 @@ impl ConnectionLoop {
         let more = reading == Reading::More || has_backlog || (socket.has_ended && !ends);
         match reading {
             Reading::Ended(why) if !has_backlog => self.end(now, key, why),
-            _ => self.charge(now, slot, taken),
+            _ => {
+                self.charge(now, slot, taken);
+                self.weigh(now, slot);
+            }
         }
         if more {
             self.list_unread(slot);
@@ -216,10 +219,13 @@ impl ConnectionLoop {
         true
     }
 
-    /// Another has got the place of a connection that has not logged in.
-    pub(super) fn evict(&mut self, now: Time, permit: PermitId) {
+    /// A connection that has not logged in has lost its place.
+    pub(super) fn evict(&mut self, now: Time, permit: PermitId, why: CloseReason) {
         if let Some(&key) = self.unauthenticated.get(&permit) {
-            self.end(now, key, CloseReason::Evicted);
+            if let CloseReason::OverBudget(budget) = why {
+                self.side.over_budget(now, key, budget);
+            }
+            self.end(now, key, why);
         }
     }
 

@@ -203,6 +203,16 @@ impl KcpSession {
         self.stream.limit_writes(None);
     }
 
+    /// Bytes that have come and wait for earlier ones.
+    pub(super) fn unread_bytes(&self) -> usize {
+        self.stream.unread_bytes()
+    }
+
+    /// Bytes of memory that what has come takes.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.stream.held_bytes()
+    }
+
     /// A datagram of so many bytes has come. Returns how many came in all.
     pub(in crate::server) fn count_received(&mut self, bytes: usize) -> usize {
         self.received_bytes = self.received_bytes.saturating_add(bytes);

@@ -10,6 +10,11 @@ use std::net::TcpStream;
 pub(in crate::server) struct Metered<S = TcpStream> {
     socket: S,
     left_bytes: usize,
+    /// The most that may be read in all.
+    most_bytes: usize,
+    received_bytes: usize,
+    /// How many came since the last whole message.
+    unfinished_bytes: usize,
 }
 
 impl<S> Metered<S> {
@@ -18,6 +23,9 @@ impl<S> Metered<S> {
         Self {
             socket,
             left_bytes: 0,
+            most_bytes: usize::MAX,
+            received_bytes: 0,
+            unfinished_bytes: 0,
         }
     }
 
@@ -31,6 +39,28 @@ impl<S> Metered<S> {
         self.left_bytes == 0
     }
 
+    /// So many bytes may be read in all, from the beginning on.
+    pub(super) fn allow_in_all(&mut self, bytes: usize) {
+        self.most_bytes = bytes;
+    }
+
+    /// How many bytes have been read in all.
+    pub(super) fn received_bytes(&self) -> usize {
+        self.received_bytes
+    }
+
+    /// A message has come whole and was handed on: what was read before is kept
+    /// no more.
+    pub(super) fn settle(&mut self) {
+        self.unfinished_bytes = 0;
+    }
+
+    /// How many bytes have been read since: whoever reads from here keeps no more
+    /// of them.
+    pub(super) fn unfinished_bytes(&self) -> usize {
+        self.unfinished_bytes
+    }
+
     pub(in crate::server) fn socket(&self) -> &S {
         &self.socket
     }
@@ -38,12 +68,17 @@ impl<S> Metered<S> {
 
 impl<S: Read> Read for Metered<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left_bytes == 0 && !buffer.is_empty() {
+        let most = self
+            .left_bytes
+            .min(self.most_bytes.saturating_sub(self.received_bytes));
+        if most == 0 && !buffer.is_empty() {
             return Err(ErrorKind::WouldBlock.into());
         }
-        let most = buffer.len().min(self.left_bytes);
+        let most = buffer.len().min(most);
         let read = self.socket.read(&mut buffer[..most])?;
         self.left_bytes -= read;
+        self.received_bytes = self.received_bytes.saturating_add(read);
+        self.unfinished_bytes = self.unfinished_bytes.saturating_add(read);
         Ok(read)
     }
 }

@@ -19,6 +19,10 @@ pub(in crate::server) enum Beneath {
 }
 
 impl Beneath {
+    pub(super) fn is_secure(&self) -> bool {
+        matches!(self, Self::Secure(_))
+    }
+
     pub(super) fn metered(&self) -> &Metered {
         match self {
             Self::Plain(socket) => socket,

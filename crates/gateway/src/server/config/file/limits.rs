@@ -18,6 +18,10 @@ pub struct LimitsSection {
     pub unauthenticated: u32,
     /// The same of one address.
     pub unauthenticated_per_address: u32,
+    /// Memory that all of them may hold together; the largest of the address that
+    /// holds most is closed. A quarter of it is for KCP conversations with peers
+    /// that have not shown to be where they say, of which the oldest is.
+    pub unauthenticated_memory: Size,
     /// Bytes that a connection may send before its login, on the wire or
     /// unpacked; then it is closed.
     pub login_bytes: Size,
@@ -99,6 +103,7 @@ impl Default for LimitsSection {
             reserved_for_servers: 256,
             unauthenticated: 32_768,
             unauthenticated_per_address: 16_384,
+            unauthenticated_memory: Size(256 << 20),
             login_bytes: Size(128 << 10),
             login_messages: 512,
             login_attempts: 8,

@@ -1,6 +1,6 @@
 //! The conversations whose peers have not shown that they receive what is sent
-//! to their address: a bounded table. Whoever comes is taken in, and the oldest
-//! has to go.
+//! to their address: a table bounded in places and in memory. Whoever comes is
+//! taken in, and the oldest has to go.
 //!
 //! Those who forge addresses can fill it. Who returns a cookie is in it for no
 //! longer than a call and comes in all the same. Who proves its address by an
@@ -16,14 +16,22 @@ use crate::core::ConnKey;
 /// Unproven conversations by age, and of each address.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Unproven {
-    by_age: BTreeMap<u64, (ConnKey, IpAddr)>,
+    by_age: BTreeMap<u64, Conversation>,
     by_address: BTreeMap<IpAddr, BTreeSet<u64>>,
     next: u64,
+    held_bytes: usize,
 }
 
 /// A conversation's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) struct Place(u64);
+
+#[derive(Clone, Copy, Debug)]
+struct Conversation {
+    key: ConnKey,
+    address: IpAddr,
+    held_bytes: usize,
+}
 
 impl Unproven {
     /// Who has to go before another from `address` may come: its oldest where
@@ -42,27 +50,52 @@ impl Unproven {
         let is_full = self.by_age.len() >= at_most as usize;
         let oldest = self.by_age.keys().next().filter(|_| is_full);
         let place = oldest_own.or(oldest)?;
-        self.by_age.get(place).map(|(key, _)| *key)
+        self.by_age.get(place).map(|conversation| conversation.key)
+    }
+
+    /// Who has to go because all together hold more memory than that.
+    pub(in crate::server) fn to_evict_for_memory(&self, at_most_bytes: usize) -> Option<ConnKey> {
+        let oldest = self.by_age.values().next()?;
+        (self.held_bytes > at_most_bytes).then_some(oldest.key)
     }
 
     /// Takes one in.
     pub(in crate::server) fn insert(&mut self, key: ConnKey, address: IpAddr) -> Place {
         let place = self.next;
         self.next += 1;
-        self.by_age.insert(place, (key, address));
+        let conversation = Conversation {
+            key,
+            address,
+            held_bytes: 0,
+        };
+        self.by_age.insert(place, conversation);
         self.by_address.entry(address).or_default().insert(place);
         Place(place)
     }
 
+    /// One holds so much memory from now on.
+    pub(in crate::server) fn hold(&mut self, place: Place, bytes: usize) {
+        if let Some(conversation) = self.by_age.get_mut(&place.0) {
+            let before = std::mem::replace(&mut conversation.held_bytes, bytes);
+            self.held_bytes = self.held_bytes - before + bytes;
+        }
+    }
+
+    /// How much memory all hold.
+    pub(in crate::server) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
     /// One was proven, or has gone.
     pub(in crate::server) fn remove(&mut self, place: Place) {
-        let Some((_, address)) = self.by_age.remove(&place.0) else {
+        let Some(conversation) = self.by_age.remove(&place.0) else {
             return;
         };
-        if let Some(places) = self.by_address.get_mut(&address) {
+        self.held_bytes -= conversation.held_bytes;
+        if let Some(places) = self.by_address.get_mut(&conversation.address) {
             places.remove(&place.0);
             if places.is_empty() {
-                self.by_address.remove(&address);
+                self.by_address.remove(&conversation.address);
             }
         }
     }

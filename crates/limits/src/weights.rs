@@ -1,0 +1,142 @@
+//! Who holds how much of something of which there is only so much, where not
+//! all hold alike, and who has to let go.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Amounts held, bytes of memory for instance, each by one id of one key, which
+/// is an address where peers are meant. The ids of later ones are greater.
+///
+/// Every operation takes time in the logarithm of the number of ids.
+#[derive(Clone, Debug)]
+pub struct Weights<K, I> {
+    of: BTreeMap<I, (K, usize)>,
+    by_key: BTreeMap<K, Held<I>>,
+    /// How much each key holds. The last is the key with most.
+    ranks: BTreeSet<(usize, K)>,
+    total: usize,
+}
+
+/// What one key holds.
+#[derive(Clone, Debug)]
+struct Held<I> {
+    sum: usize,
+    /// The last is the id with most, of several with as much the oldest.
+    ids: BTreeSet<(usize, Reverse<I>)>,
+}
+
+impl<K, I> Default for Weights<K, I> {
+    fn default() -> Self {
+        Self {
+            of: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            ranks: BTreeSet::new(),
+            total: 0,
+        }
+    }
+}
+
+impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
+    /// From now on that id of the key holds so much.
+    pub fn set(&mut self, key: K, id: I, amount: usize) {
+        self.remove(id);
+        self.of.insert(id, (key.clone(), amount));
+        self.change(key, |held| {
+            held.sum = held.sum.saturating_add(amount);
+            held.ids.insert((amount, Reverse(id)));
+        });
+        self.total = self.total.saturating_add(amount);
+    }
+
+    /// That id holds nothing any more; nothing changes if it did not.
+    pub fn remove(&mut self, id: I) {
+        let Some((key, amount)) = self.of.remove(&id) else {
+            return;
+        };
+        self.change(key, |held| {
+            held.sum = held.sum.saturating_sub(amount);
+            held.ids.remove(&(amount, Reverse(id)));
+        });
+        self.total = self.total.saturating_sub(amount);
+    }
+
+    /// How much is held in all.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Which has to go where too much is held: of the key that holds most the id
+    /// with most, of several with as much the oldest.
+    #[must_use]
+    pub fn first_to_go(&self) -> Option<I> {
+        let (_, key) = self.ranks.last()?;
+        let &(_, Reverse(id)) = self.by_key.get(key)?.ids.last()?;
+        Some(id)
+    }
+
+    fn change(&mut self, key: K, change: impl FnOnce(&mut Held<I>)) {
+        let held = self.by_key.entry(key.clone()).or_insert_with(|| Held {
+            sum: 0,
+            ids: BTreeSet::new(),
+        });
+        self.ranks.remove(&(held.sum, key.clone()));
+        change(held);
+        if held.ids.is_empty() {
+            self.by_key.remove(&key);
+        } else {
+            self.ranks.insert((held.sum, key));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_largest_of_the_key_with_most_goes_however_small_those_of_others_are() {
+        let mut weights = Weights::default();
+        for (key, id, amount) in [('a', 1, 50), ('b', 2, 20), ('b', 3, 40), ('b', 4, 40)] {
+            weights.set(key, id, amount);
+        }
+        assert_eq!((weights.total(), weights.first_to_go()), (150, Some(3)));
+        weights.set('b', 3, 1);
+        assert_eq!((weights.total(), weights.first_to_go()), (111, Some(4)));
+        weights.remove(4);
+        assert_eq!(weights.first_to_go(), Some(1));
+        weights.remove(1);
+        weights.remove(1);
+        assert_eq!((weights.total(), weights.first_to_go()), (21, Some(2)));
+    }
+
+    proptest! {
+        #[test]
+        fn totals_and_who_goes_are_as_a_search_through_all_finds_them(
+            steps in proptest::collection::vec((0_u8..4, 0_u16..20, 0_usize..100), 0..200),
+        ) {
+            let mut weights = Weights::default();
+            let mut all: BTreeMap<u16, (u8, usize)> = BTreeMap::new();
+            for (key, id, amount) in steps {
+                if amount < 20 {
+                    weights.remove(id);
+                    all.remove(&id);
+                } else {
+                    weights.set(key, id, amount);
+                    all.insert(id, (key, amount));
+                }
+                let of = |key: u8| -> usize {
+                    all.values().filter(|it| it.0 == key).map(|it| it.1).sum()
+                };
+                prop_assert_eq!(weights.total(), all.values().map(|it| it.1).sum::<usize>());
+                let key = (0..4).max_by_key(|key| (of(*key), *key));
+                let largest = all.iter().filter(|(_, it)| Some(it.0) == key);
+                let first = largest.max_by_key(|(id, it)| (it.1, Reverse(**id)));
+                let first = first.map(|(id, _)| *id);
+                prop_assert_eq!(weights.first_to_go(), first);
+            }
+        }
+    }
+}
