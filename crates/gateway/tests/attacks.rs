@@ -249,7 +249,7 @@ fn a_connection_that_has_not_logged_in_is_closed_once_it_costs_too_much() {
     let secret = data.path().join("secret");
     std::fs::write(&secret, "a secret word").unwrap();
     let sections = format!(
-        "[auth]\nprovider = \"shared-token\"\nsecret_file = \"{}\"\n[limits]\nlogin_bytes = \"8 KiB\"\n{THREADS}",
+        "[auth]\nprovider = \"shared-token\"\nsecret_file = \"{}\"\n[limits]\nlogin_bytes = \"8 KiB\"\nlogin_token = \"4 KiB\"\n{THREADS}",
         secret.display()
     );
     let server = start_as("", &["tcp"], &sections);

@@ -6,6 +6,7 @@
 //! [`Config`] that a server can be started with.
 
 mod address;
+mod check;
 mod file;
 mod game_files;
 mod resolve;

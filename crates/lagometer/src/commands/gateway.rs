@@ -6,7 +6,7 @@ mod settings;
 
 use std::process::ExitCode;
 
-use lagometer_gateway::server::{Handle, Server, ServerError, processors};
+use lagometer_gateway::server::{Handle, Server, ServerError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{error, info, warn};
@@ -14,6 +14,8 @@ use tracing::{error, info, warn};
 use crate::cli::{GatewayAction, GatewayArguments};
 use crate::failure::Failure;
 use crate::output::print;
+
+use settings::Settings;
 
 /// Runs the gateway until it is told to end.
 pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> {
@@ -26,13 +28,13 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
             .map_err(|why| Failure::Environment(format!("cannot end with its parent: {why}")))?;
     }
-    let file = settings::read(&arguments)?;
-    let config = file.resolve(processors()).map_err(Failure::input)?;
+    let settings = Settings::read(&arguments)?;
+    let config = settings.resolve()?;
     if arguments.check {
         print("the settings are sound\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let _log = log::start(&file.log)?;
+    let _log = log::start(&settings.file.log)?;
     for warning in config.warnings() {
         warn!("{warning}");
     }
@@ -70,9 +72,8 @@ fn obey(mut signals: Signals, handle: &Handle, arguments: &GatewayArguments) {
     let mut is_ending = false;
     for signal in signals.forever() {
         if signal == SIGHUP {
-            let read = settings::read(arguments)
-                .and_then(|file| file.resolve(processors()).map_err(Failure::input));
-            match read {
+            let read = Settings::read(arguments);
+            match read.and_then(|settings| settings.resolve()) {
                 Ok(config) => {
                     handle.reload(config);
                     info!("the settings were read again");

@@ -153,6 +153,23 @@ fn ten_thousand_come_and_go_and_leave_nothing_behind() {
 }
 
 #[test]
+fn a_setting_that_serves_nobody_is_refused_with_its_line_and_what_would_mend_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = folder.path().join("gateway.toml");
+    std::fs::write(
+        &settings,
+        "dev = true\n[limits]\nmasks = 8\nwork_per_second = 0\n",
+    )
+    .unwrap();
+    let settings = settings.to_str().unwrap();
+    let (code, told) = refused(&["--check", "--config", settings]);
+    assert_eq!(code, Some(2), "{told}");
+    let begins = format!("{settings}:4: limits.work_per_second: must be at least 1000");
+    assert!(told.contains(&begins), "{told}");
+    assert_eq!(told.trim().lines().count(), 1, "{told}");
+}
+
+#[test]
 fn one_who_stops_reading_harms_only_itself() {
     let folder = tempfile::tempdir().unwrap();
     let settings = folder.path().join("gateway.toml");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::schema::Schema;
-use lagometer_protocol::{Compression, FrameLimits, MAX_PAYLOAD};
+use lagometer_protocol::{Compression, FrameLimits};
 use lagometer_units::Span;
 use thiserror::Error;
 
@@ -17,7 +17,7 @@ use crate::core::{
 };
 use crate::server::stream_transport::{TcpOptions, TlsError, TlsIdentity};
 
-use super::address::{ListenAddress, NetworkRange, Wire};
+use super::address::{ListenAddress, NetworkRange};
 use super::file::{CompressionName, FileConfig, Provider};
 use super::game_files::{read, settings};
 
@@ -105,13 +105,6 @@ pub(in crate::server) struct KcpLimits {
     pub(in crate::server) silent_at_most: Duration,
 }
 
-/// The longest that what arrives may be left lying: a tenth of a second is
-/// already more than a player puts up with.
-const GATHER_AT_MOST: Duration = Duration::from_millis(100);
-
-/// A TLS handshake and a login take this long on a slow processor.
-const LOGIN_WORK_AT_LEAST: Duration = Duration::from_millis(5);
-
 /// Which threads there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) struct ThreadPlan {
@@ -157,6 +150,17 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// The key whose value does not do, as `section.key`, or the section.
+    #[must_use]
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Value { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
 impl Config {
     /// What is worth knowing before the gateway is relied on.
     #[must_use]
@@ -185,13 +189,13 @@ impl FileConfig {
     ///
     /// [`ConfigError`] says on one line what is wrong where.
     pub fn resolve(&self, processors: usize) -> Result<Config, ConfigError> {
-        self.check()?;
+        let servers = or_default(self.servers.listen.as_ref(), 11288);
+        let clients = or_default(self.clients.listen.as_ref(), 12108);
+        self.check(&servers, &clients)?;
         let connection_threads = self
             .threads
             .connections
             .unwrap_or_else(|| (processors.saturating_sub(1) as u16).min(64));
-        let servers = or_default(self.servers.listen.as_ref(), 11288);
-        let clients = or_default(self.clients.listen.as_ref(), 12108);
         let tls = match &self.tls {
             Some(files) => Some(TlsIdentity::read(&files.certificate, &files.key)?),
             None if servers.iter().chain(&clients).any(|at| at.wire.is_secure()) => {
@@ -255,92 +259,6 @@ impl FileConfig {
             channels,
             warnings,
         })
-    }
-
-    /// What concerns one section only.
-    fn check(&self) -> Result<(), ConfigError> {
-        let (channels, slow) = (&self.channels, &self.slow_readers);
-        let frame = self.limits.max_frame.bytes();
-        let conditions = [
-            (
-                self.web.listen.wire == Wire::Tcp,
-                "web.listen",
-                "must be a plain address, HOST:PORT",
-            ),
-            (
-                (1..=32).contains(&channels.connection_id_bits),
-                "channels.connection_id_bits",
-                "must be from 1 to 32",
-            ),
-            (
-                channels.spatial_from > 0 && channels.entities_from > channels.spatial_from,
-                "channels.entities_from",
-                "must be greater than spatial_from, and that greater than 0",
-            ),
-            (
-                slow.resume_at <= slow.merge_from && slow.merge_from < slow.close_at,
-                "slow_readers",
-                "resume_at must not be above merge_from, and that below close_at",
-            ),
-            (
-                self.limits.connections > 0,
-                "limits.connections",
-                "must be at least 1",
-            ),
-            (
-                self.limits.kcp_unproven > 0 && self.limits.kcp_unproven_per_address > 0,
-                "limits.kcp_unproven",
-                "must be at least 1, and so must kcp_unproven_per_address",
-            ),
-            (
-                self.limits.kcp_silent_at_most >= Span::from_millis(1_000),
-                "limits.kcp_silent_at_most",
-                "must be at least 1 s: a peer needs time to answer",
-            ),
-            (
-                slow.close_at.bytes() <= slow.server_close_at.bytes(),
-                "slow_readers.server_close_at",
-                "must not be below close_at",
-            ),
-            (
-                self.limits.unauthenticated > 0 && self.limits.unauthenticated_per_address > 0,
-                "limits.unauthenticated",
-                "it and unauthenticated_per_address must be at least 1",
-            ),
-            (
-                self.limits.login_bytes.bytes() >= 1024
-                    && self.limits.login_messages > 0
-                    && self.limits.login_attempts > 0
-                    && self.limits.login_work.duration() >= LOGIN_WORK_AT_LEAST,
-                "limits.login_bytes",
-                "a login needs login_bytes of \"1 KiB\", login_work of \"5 ms\", and one of \
-                 login_messages and login_attempts at least",
-            ),
-            (
-                self.limits.messages_per_second > 0 && self.limits.bytes_per_second.bytes() > 0,
-                "limits.messages_per_second",
-                "it and bytes_per_second must be greater than 0",
-            ),
-            (
-                (1..=MAX_PAYLOAD as u64).contains(&frame),
-                "limits.max_frame",
-                "must be from \"1 B\" to \"65535 B\"",
-            ),
-            (
-                self.threads.queue > 0,
-                "threads.queue",
-                "must be at least 1",
-            ),
-            (
-                self.threads.gather.duration() <= GATHER_AT_MOST,
-                "threads.gather",
-                "must be at most \"100 ms\"",
-            ),
-        ];
-        match conditions.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, key, reason)) => Err(wrong(key, reason)),
-            None => Ok(()),
-        }
     }
 
     /// What of `unauthenticated_memory` is for KCP peers that are not proven.
@@ -557,7 +475,7 @@ impl FileConfig {
     }
 }
 
-fn wrong(key: &'static str, reason: &str) -> ConfigError {
+pub(super) fn wrong(key: &'static str, reason: &str) -> ConfigError {
     ConfigError::Value {
         key,
         reason: reason.to_owned(),

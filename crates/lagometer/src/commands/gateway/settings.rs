@@ -1,25 +1,80 @@
 //! The gateway's settings: the file, and the command line over it.
 
 use lagometer_gateway::server::config::{
-    CompressionName, FileConfig, ListenAddress, LogLevel, Wire,
+    CompressionName, Config, ConfigError, FileConfig, ListenAddress, LogLevel, Wire,
 };
+use lagometer_gateway::server::processors;
 use lagometer_units::Span;
 
 use crate::cli::GatewayArguments;
 use crate::failure::{self, Failure};
 
-/// Reads the file, if one is named, and sets what the command line says.
-pub(super) fn read(arguments: &GatewayArguments) -> Result<FileConfig, Failure> {
-    let mut file = match &arguments.config {
-        Some(path) => {
-            let text = failure::read(path)?;
-            FileConfig::parse(&path.display().to_string(), &text).map_err(Failure::input)?
+/// What the file and the command line say together.
+pub(super) struct Settings {
+    pub(super) file: FileConfig,
+    /// The file's name and text, if one is named.
+    origin: Option<(String, String)>,
+}
+
+impl Settings {
+    /// Reads the file, if one is named, and sets what the command line says.
+    pub(super) fn read(arguments: &GatewayArguments) -> Result<Self, Failure> {
+        let origin = match &arguments.config {
+            Some(path) => Some((path.display().to_string(), failure::read(path)?)),
+            None => None,
+        };
+        let mut file = match &origin {
+            Some((name, text)) => FileConfig::parse(name, text).map_err(Failure::input)?,
+            None => FileConfig::default(),
+        };
+        set_own(&mut file, arguments)?;
+        set_channelds(&mut file, arguments)?;
+        Ok(Self { file, origin })
+    }
+
+    /// What a gateway is started with.
+    pub(super) fn resolve(&self) -> Result<Config, Failure> {
+        self.file
+            .resolve(processors())
+            .map_err(|error| self.told(&error))
+    }
+
+    /// A mistake, with the line of the file where its key stands.
+    fn told(&self, error: &ConfigError) -> Failure {
+        let place = self.origin.as_ref().zip(error.key());
+        let place = place.and_then(|((name, text), key)| Some((name, line_of(text, key)?)));
+        match place {
+            Some((name, line)) => Failure::Input(format!("{name}:{line}: {error}")),
+            None => Failure::input(error),
         }
-        None => FileConfig::default(),
-    };
-    set_own(&mut file, arguments)?;
-    set_channelds(&mut file, arguments)?;
-    Ok(file)
+    }
+}
+
+/// The line, counted from 1, in which a file sets `section.key`; for a section
+/// alone that of its head.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let (wanted, key) = key.split_once('.').unwrap_or((key, ""));
+    let mut section = "";
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+            section = name.trim();
+            if section == wanted && key.is_empty() {
+                return Some(index + 1);
+            }
+        } else if let Some((name, _)) = line.split_once('=') {
+            let name = name.trim();
+            let is_here = section == wanted && name == key;
+            // Or with the section before it.
+            let parts = name
+                .split_once('.')
+                .map(|(of, name)| (of.trim(), name.trim()));
+            if is_here || (section.is_empty() && parts == Some((wanted, key))) {
+                return Some(index + 1);
+            }
+        }
+    }
+    None
 }
 
 fn set_own(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<(), Failure> {
@@ -146,4 +201,20 @@ fn set_option<T>(place: &mut Option<T>, value: Option<T>) {
 fn address(option: &str, text: &str) -> Result<ListenAddress, Failure> {
     text.parse()
         .map_err(|why| Failure::Input(format!("{option}: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line_of;
+
+    #[test]
+    fn a_key_is_found_in_its_section_alone() {
+        let text = "auth.timeout = \"1 s\"\n[auth]\nlogin_within = \"1 s\" # [limits]\n\n\
+                    [ limits ]\n# login_within = 1\nlogin_within = \"2 s\"\n";
+        assert_eq!(line_of(text, "limits.login_within"), Some(7));
+        assert_eq!(line_of(text, "auth.login_within"), Some(3));
+        assert_eq!(line_of(text, "auth.timeout"), Some(1));
+        assert_eq!(line_of(text, "limits"), Some(5));
+        assert_eq!(line_of(text, "limits.connections"), None);
+    }
 }

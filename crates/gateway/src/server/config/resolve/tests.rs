@@ -52,6 +52,86 @@ fn mistakes_are_told_on_one_line() {
 }
 
 #[test]
+fn settings_that_mean_nothing_or_contradict_each_other_are_refused() {
+    for (section, keys) in [
+        (
+            "limits",
+            &[
+                "work_per_second = 0",
+                "work_per_second = 999",
+                "messages_per_second = 0",
+                "bytes_per_second = \"0 B\"",
+                "messages_per_second_per_address = 0",
+                "connections_per_address = 0",
+                "connects_per_second_per_address = 0",
+                "connections = 0",
+                "unauthenticated = 0",
+                "unauthenticated_per_address = 0",
+                "unauthenticated_memory = \"100 KiB\"",
+                "login_bytes = \"8 KiB\"",
+                "login_token = \"200 KiB\"",
+                "login_token = \"0 B\"",
+                "player_name = \"0 B\"",
+                "login_within = \"0 s\"",
+                "login_work = \"1 ms\"",
+                "silent_at_most = \"0 s\"",
+                "kcp_silent_at_most = \"0 s\"",
+                "max_frame = \"0 B\"",
+                "max_packet = \"0 B\"",
+                "max_packet = \"32 KiB\"",
+                "channel_data = \"3 MiB\"",
+                "data = \"0 B\"",
+                "channels = 0\ndata = \"0 B\"",
+                "fan_out_within = \"0 s\"",
+            ][..],
+        ),
+        ("servers", &["listen = []", "recovery_within = \"0 s\""]),
+        ("clients", &["listen = []", "listen = [\":11288\"]"]),
+        ("slow_readers", &["close_after = \"0 s\""]),
+        (
+            "tcp",
+            &["dead_after = \"0 s\"", "unsent_at_most = \"5 GiB\""],
+        ),
+        ("threads", &["connections = 257", "queue = 0"]),
+        ("channels", &["max_data = \"0 B\""]),
+        (
+            "auth",
+            &[
+                "provider = \"http\"\nurl = \"http://a/\"\ntimeout = \"0 s\"",
+                "anti_ddos = true\nlogin_within = \"0 s\"",
+                "anti_ddos = true\nbanned_for = \"0 s\"",
+            ],
+        ),
+    ] {
+        for keys in keys {
+            let text = format!("[{section}]\n{keys}\n");
+            let error = resolve(&text).expect_err(&text);
+            assert_eq!(error.lines().count(), 1, "{error}");
+            // It names a key that is concerned, and says what would do.
+            assert!(error.contains('.') && error.len() > 30, "{text}: {error}");
+        }
+    }
+    let recording = "[clients]\nrecord_to = \"r\"\n[limits]\nrecording = \"0 B\"";
+    assert!(resolve(recording).unwrap_err().contains("limits.recording"));
+}
+
+#[test]
+fn what_turns_something_off_is_no_mistake() {
+    for text in [
+        "[limits]\nchannels = 0\nentity_channels = 0\ndata = \"0 B\"",
+        "[limits]\nsubscriptions = 0\nmasks = 0\nfilters = 0\ngroup_size = 0",
+        "[limits]\nrecording = \"0 B\"\nmetadata = \"0 B\"\nreserved_for_servers = 0",
+        "[limits]\nconnections = 1",
+        "[auth]\nlogin_within = \"0 s\"\nbanned_for = \"0 s\"\nmax_failed = 0",
+        "[tcp]\nunsent_at_most = \"0 B\"\n[shutdown]\nwithin = \"0 s\"",
+        "[servers]\nlisten = [\"tcp://127.0.0.1:0\"]\n[clients]\nlisten = [\"tcp://127.0.0.1:0\"]",
+        "[clients]\nlisten = [\"tcp://:9\", \"kcp://:9\"]",
+    ] {
+        assert!(resolve(text).is_ok(), "{text}: {:?}", resolve(text).err());
+    }
+}
+
+#[test]
 fn files_that_never_end_are_refused() {
     for text in [
         "[auth]\nprovider = \"shared-token\"\nsecret_file = \"/dev/zero\"",
