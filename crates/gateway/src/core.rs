@@ -118,5 +118,5 @@ pub use settings::{
     Acl, AclLevel, AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypeSettings,
     ChannelTypes, ClientRights, ConnNumbers, ConnectionSettings, Fsm, FsmState, Grid, LoginBudget,
     LoginLimits, PeerBudgets, Place, RecordingLimits, Recovery, SettingsError, SlowReaders,
-    openings,
+    channel_type_name, openings,
 };

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use super::budget::Budget;
 use super::bus::CloseReason;
 use super::ids::{ChannelId, ConnId, Peer};
+use super::settings::channel_type_name;
 
 /// Something worth a line in a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +54,7 @@ pub enum Event {
     #[error("player {0:?} is banned")]
     PlayerBanned(String),
     /// A channel was made.
-    #[error("{channel} of type {channel_type} is made")]
+    #[error("{channel} of type {} is made", channel_type_name(*.channel_type))]
     ChannelMade {
         /// The channel.
         channel: ChannelId,

@@ -9,7 +9,7 @@ mod json;
 mod openings;
 
 pub use budgets::{Budgets, PeerBudgets};
-pub use channel_types::{Acl, AclLevel, ChannelTypeSettings, ChannelTypes};
+pub use channel_types::{Acl, AclLevel, ChannelTypeSettings, ChannelTypes, channel_type_name};
 pub use fsm::{Fsm, FsmState};
 pub use grid::{Grid, Place};
 pub use json::SettingsError;

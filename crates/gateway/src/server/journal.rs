@@ -10,7 +10,7 @@ use lagometer_limits::LineRate;
 use lagometer_units::Time;
 use tracing::{debug, info, warn};
 
-use crate::core::{Event, Severity};
+use crate::core::{Event, Severity, channel_type_name};
 
 /// Lines of one kind that a thread writes in a second.
 pub(super) const LINES_PER_S: u32 = 20;
@@ -181,7 +181,11 @@ fn write(event: &Event) {
         Event::ChannelMade {
             channel,
             channel_type,
-        } => info!(channel = channel.0, channel_type, "channel made"),
+        } => info!(
+            channel = channel.0,
+            channel_type = %channel_type_name(*channel_type),
+            "channel made"
+        ),
         Event::OwnerLost { channel, owner } => {
             warn!(channel = channel.0, owner = owner.0, "owner lost");
         }

@@ -4,6 +4,7 @@ mod log;
 mod replay;
 mod settings;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use lagometer_gateway::server::{Handle, Server, ServerError};
@@ -43,9 +44,9 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
         .map_err(|why| Failure::Environment(format!("cannot listen for signals: {why}")))?;
     let server = Server::start(config).map_err(|error| failure(&error))?;
     info!(
-        servers = ?server.servers(),
-        clients = ?server.clients(),
-        web = ?server.web(),
+        servers = %in_a_row(server.servers()),
+        clients = %in_a_row(server.clients()),
+        web = %in_a_row(server.web().as_slice()),
         "the gateway runs"
     );
     let handle = server.handle();
@@ -56,6 +57,15 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     server.join().map_err(|error| failure(&error))?;
     info!("the gateway has ended");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Addresses as a line of the log has them.
+fn in_a_row(addresses: &[SocketAddr]) -> String {
+    if addresses.is_empty() {
+        return "none".to_owned();
+    }
+    let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+    all.join(",")
 }
 
 /// Has the system fill no gaps of the heap with huge pages: it would make two

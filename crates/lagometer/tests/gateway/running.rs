@@ -52,13 +52,13 @@ impl Gateway {
     pub(crate) fn named_in(line: &str, child: Child) -> Self {
         let address = |key: &str| {
             let rest = line.split(key).nth(1).unwrap();
-            let end = rest.find([']', ')', ',']).unwrap();
+            let end = rest.find([',', ' ', '\n']).unwrap_or(rest.len());
             rest[..end].parse().unwrap()
         };
         Self {
-            servers: address("servers=["),
-            clients: address("clients=["),
-            web: address("web=Some("),
+            servers: address("servers="),
+            clients: address("clients="),
+            web: address("web="),
             child,
         }
     }

@@ -7,6 +7,16 @@ use lagometer_protocol::messages::channeldpb::ChannelType;
 
 use super::json::{Object, SettingsError, parse, wrong};
 
+/// What a type of channel is called: its name in channeld's protocol, or its
+/// number where that names none.
+#[must_use]
+pub fn channel_type_name(channel_type: i32) -> String {
+    match ChannelType::try_from(channel_type) {
+        Ok(known) => known.as_str_name().to_owned(),
+        Err(_) => channel_type.to_string(),
+    }
+}
+
 /// The settings of all types of channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelTypes {
@@ -97,11 +107,11 @@ impl ChannelTypes {
         self.types.get(&channel_type).unwrap_or(&self.of_others)
     }
 
-    /// All types that have settings of their own, as the files number them, and
-    /// `other` for the rest, in order.
-    pub fn all(&self) -> impl Iterator<Item = (String, &ChannelTypeSettings)> {
-        let named = self.types.iter().map(|(of, one)| (of.to_string(), one));
-        named.chain([("other".to_owned(), &self.of_others)])
+    /// All types that have settings of their own, in the order of their numbers,
+    /// and `None` for the rest.
+    pub fn all(&self) -> impl Iterator<Item = (Option<i32>, &ChannelTypeSettings)> {
+        let named = self.types.iter().map(|(of, one)| (Some(*of), one));
+        named.chain([(None, &self.of_others)])
     }
 
     /// As the default, with the rights of channeld's stock file: any connection

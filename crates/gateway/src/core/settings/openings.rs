@@ -1,10 +1,12 @@
 //! What a game's own settings files leave open to its clients, in words for
 //! whoever starts the gateway.
 
-use lagometer_protocol::messages::channeldpb::MessageType;
+use lagometer_protocol::messages::channeldpb::{ChannelType, MessageType};
 
-use super::channel_types::{AclLevel, ChannelTypes};
+use super::channel_types::{AclLevel, ChannelTypes, channel_type_name};
 use super::fsm::Fsm;
+
+const GLOBAL: i32 = ChannelType::Global as i32;
 
 /// One line for each thing that a client may do to others under these settings
 /// and could not where nothing is said: the default rights leave nothing open.
@@ -13,19 +15,23 @@ pub fn openings(clients: &Fsm, types: &ChannelTypes) -> Vec<String> {
     let may = |msg_type: MessageType| clients.allows_somewhere(msg_type as u32);
     let mut lines = Vec::new();
     for (number, settings) in types.all() {
+        let which = number.map_or_else(
+            || "any other channel type".to_owned(),
+            |number| format!("channel type {}", channel_type_name(number)),
+        );
         if settings.acl.unsub == AclLevel::Anyone && may(MessageType::UnsubFromChannel) {
-            let harm = match number.as_str() {
-                "1" => "can unseat the game server",
+            let harm = match number {
+                Some(GLOBAL) => "can unseat the game server",
                 _ => "can cut others off from its channels, their owners too",
             };
             lines.push(format!(
-                "channel type {number} lets any connection unsubscribe others: a client {harm} \
+                "{which} lets any connection unsubscribe others: a client {harm} \
                  (ACLSettings.Unsub 4 would let servers only)"
             ));
         }
         if settings.acl.remove == AclLevel::Anyone && may(MessageType::RemoveChannel) {
             lines.push(format!(
-                "channel type {number} lets any connection remove its channels: a client can end \
+                "{which} lets any connection remove its channels: a client can end \
                  what others play in (ACLSettings.Remove 4 would let servers only)"
             ));
         }
@@ -64,7 +70,7 @@ mod tests {
         let lines = openings(&Fsm::client(), &ChannelTypes::open());
         assert!(
             lines[0].starts_with(
-                "channel type 1 lets any connection unsubscribe others: a client can unseat the \
+                "channel type GLOBAL lets any connection unsubscribe others: a client can unseat the \
                  game server"
             ),
             "{lines:?}"

@@ -39,7 +39,7 @@ impl ConnectionLoop {
                 return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
             }
             if self.number == 0 {
-                info!(address = %listener.name, wire = ?listener.wire, %peer, "listening");
+                info!(address = %listener.name, %peer, "listening");
             }
             if let Some((socket, profile)) = listener.take_udp() {
                 let token = KCP_PORTS | self.kcp_ports.len() as u64;
