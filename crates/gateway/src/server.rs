@@ -10,6 +10,7 @@
 //! single loop does both, and the queues are not there. [`config`] says what
 //! may be set; [`Server::start`] takes it from there.
 
+mod accept_queue;
 mod admission_control;
 mod bus_adapter;
 mod channel_loop;
@@ -37,7 +38,7 @@ mod web;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +50,7 @@ use tracing::warn;
 
 use crate::core::{Peer, SideId};
 
+use accept_queue::AcceptQueues;
 use admission_control::AdmissionControl;
 use bus_adapter::{BusAdapter, Mail};
 use channel_loop::ChannelLoop;
@@ -170,13 +172,7 @@ impl Server {
             of_peer.filter_map(|listener| listener.address).collect()
         };
         let (servers, clients) = (of(Peer::Server), of(Peer::Client));
-        let web = match config.web {
-            Some(at) => Some(lagometer_web::bind(at).map_err(|why| ServerError::Listen {
-                address: at.to_string(),
-                why,
-            })?),
-            None => None,
-        };
+        let web = config.web.map(bind_web).transpose()?;
         let (recordings, recording_thread) = match &config.record_to {
             Some(folder) => {
                 let (writer, thread) = record_to(folder)?;
@@ -189,6 +185,7 @@ impl Server {
             clock,
             admission: AdmissionControl::new(config.limits.clone(), connections_at_most),
             kcp: Arc::default(),
+            accept_queues: AcceptQueues::new(),
             recordings_left_out: recordings
                 .as_ref()
                 .map(RecordingWriter::left_out_counter)
@@ -239,9 +236,11 @@ impl Server {
                 connection_loop.run()
             })?);
         }
-        let place = places.get(loops).copied();
         let channel_loop = channel_loop
-            .map(|channels| spawn("channels".into(), place, move || channels.run()))
+            .map(|channels| {
+                let place = places.get(loops).copied();
+                spawn("channels".into(), place, move || channels.run())
+            })
             .transpose()?;
         let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
         if let Some(web) = web {
@@ -434,6 +433,13 @@ fn open_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerE
         }
     }
     Ok(listeners)
+}
+
+fn bind_web(at: SocketAddr) -> Result<TcpListener, ServerError> {
+    lagometer_web::bind(at).map_err(|why| ServerError::Listen {
+        address: at.to_string(),
+        why,
+    })
 }
 
 fn bind_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerError> {

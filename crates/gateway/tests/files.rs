@@ -62,7 +62,7 @@ fn without_a_file_left_servers_get_in_and_health_is_answered_and_clients_wait() 
         [web]\nlisten = \"127.0.0.1:0\"\n[threads]\nconnections = 1\npin = false\n";
     let config = FileConfig::parse("test", text).unwrap();
     let server = Server::start(config.resolve(1).unwrap()).unwrap();
-    let sockets: Vec<Socket> = (0..4).map(|_| socket()).collect();
+    let sockets: Vec<Socket> = (0..5).map(|_| socket()).collect();
     let files = take_all_files();
 
     let mut sockets = sockets.into_iter();
@@ -72,12 +72,27 @@ fn without_a_file_left_servers_get_in_and_health_is_answered_and_clients_wait() 
     let _servers: Vec<TcpStream> = (sockets.by_ref().take(2))
         .map(|socket| logs_in(connect(socket, server.servers()[0])))
         .collect();
-    let mut web = connect(sockets.next().unwrap(), server.web().unwrap());
-    web.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        .unwrap();
-    let mut answer = String::new();
-    web.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut get = |path: &str| {
+        let mut web = connect(sockets.next().unwrap(), server.web().unwrap());
+        write!(web, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        web.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
+    };
+    get("/healthz");
+    // Whoever waits is counted, and that nobody was accepted.
+    let metrics = get("/metrics");
+    let of = |name: &str| -> f64 {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no {name} in {metrics}"))
+            .trim()
+            .parse()
+            .unwrap()
+    };
+    assert!(of("gateway_accept_queue{connType=\"CLIENT\"}") >= 1.0);
+    let waits = "gateway_accept_waits_total{connType=\"CLIENT\",reason=\"no_file\"}";
+    assert!(of(waits) >= 1.0);
 
     // Whoever had to wait was not turned away.
     drop(files);

@@ -24,7 +24,7 @@ use crate::core::Peer;
 use super::config::{ListenAddress, Wire};
 
 /// Connections that the system holds until they are accepted.
-const BACKLOG: i32 = 4096;
+pub(super) const BACKLOG: i32 = 4096;
 
 /// UDP sockets are shared by many, and hold more for it.
 const UDP_BUFFER_BYTES: usize = 4 << 20;

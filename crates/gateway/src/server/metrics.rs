@@ -21,6 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{ConnectionCounters, Peer};
 
+use super::accept_queue::Wait;
 use super::admission_control::Refusal;
 use super::report::{Numbers, Report};
 use super::shared::Shared;
@@ -213,8 +214,25 @@ impl Metrics {
                 self.shared.kcp.of(event) as f64,
             );
         }
+        let waiting = self.shared.accept_queues.waiting();
         for peer in Peer::ALL {
             let labels = &[("connType", label(peer))];
+            families.add(
+                Kind::Gauge,
+                "gateway_accept_queue",
+                "Connections that wait in the system's queues to be accepted",
+                labels,
+                waiting[peer.index()] as f64,
+            );
+            for (why, reason) in Wait::ALL {
+                families.add(
+                    Kind::Counter,
+                    "gateway_accept_waits_total",
+                    "Times nobody was accepted at a listener for a moment for want of a file",
+                    &[("connType", label(peer)), ("reason", reason)],
+                    self.shared.accept_queues.waits(peer, why) as f64,
+                );
+            }
             families.add(
                 Kind::Gauge,
                 "gateway_connections_unauthenticated",

@@ -8,7 +8,8 @@ use lagometer_units::Time;
 
 use crate::core::{CloseReason, Peer};
 
-use super::admission_control::{AdmissionControl, Permit};
+use super::accept_queue::AcceptQueues;
+use super::admission_control::{AdmissionControl, Evicted, Permit};
 use super::clock::Clock;
 use super::command::{Command, Commands};
 use super::recordings::LeftOut;
@@ -19,6 +20,8 @@ use super::stream_transport::KcpCounters;
 pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) admission: Arc<AdmissionControl>,
+    /// Who waits to be accepted.
+    pub(super) accept_queues: AcceptQueues,
     /// What became of KCP's datagrams, in all loops.
     pub(super) kcp: Arc<KcpCounters>,
     /// Recordings that the disk could not keep up with.
@@ -53,9 +56,6 @@ impl Shared {
         Some(admitted.permit)
     }
 
-    pub(super) fn wake_all(&self) {
-        for commands in self.loops.get().into_iter().flatten() {
-            commands.wake();
     /// Tells the loop of a connection that has lost its place to close it.
     pub(super) fn evict(&self, evicted: Evicted, why: CloseReason) {
         if let Some(commands) = self.loops.get().and_then(|all| all.get(evicted.on_loop)) {
@@ -63,6 +63,9 @@ impl Shared {
         }
     }
 
+    pub(super) fn wake_all(&self) {
+        for commands in self.loops.get().into_iter().flatten() {
+            commands.wake();
         }
     }
 }

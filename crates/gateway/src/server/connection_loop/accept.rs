@@ -11,6 +11,7 @@ use rustls::{ServerConnection, StreamOwned};
 use tracing::{error, info};
 
 use crate::core::{ConnKey, Peer};
+use crate::server::accept_queue::Wait;
 use crate::server::admission_control::Permit;
 use crate::server::command::{Accepted, Command};
 use crate::server::config::Wire;
@@ -53,6 +54,7 @@ impl ConnectionLoop {
             } else if let Some(socket) = listener.tcp() {
                 let token = LISTENERS | index as u64;
                 self.poller.add(socket, token, Interest::Read)?;
+                self.shared.accept_queues.listens(socket, peer);
             }
         }
         Ok(())
@@ -124,6 +126,7 @@ impl ConnectionLoop {
             };
             let (peer, wire) = (listener.peer, listener.wire);
             if !self.shared.admission.has_file_for(peer) {
+                self.shared.accept_queues.count(peer, Wait::BeingClosed);
                 self.rest_listener(index, now + BEING_CLOSED);
                 return;
             }
@@ -133,6 +136,7 @@ impl ConnectionLoop {
                 Err(_) if peer == Peer::Server && self.spare_files.give_up() => continue,
                 Err(error) => {
                     // Files or memory have run out: those inside go first.
+                    self.shared.accept_queues.count(peer, Wait::NoFile);
                     self.journal.cannot_accept(now, &listener.name, &error);
                     self.rest_listener(index, now + NO_ROOM);
                     return;
