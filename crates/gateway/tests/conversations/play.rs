@@ -151,6 +151,7 @@ impl<'s> Play<'s> {
                     self.send(who, &bytes, *piece)?;
                 }
             }
+            Act::Crush { attackers, frame } => self.crush(*attackers, frame)?,
             Act::Go { who } => {
                 if let Some(who) = self.attacker(*who) {
                     self.hang_up(who, CloseReason::PeerClosed);
@@ -293,6 +294,22 @@ impl<'s> Play<'s> {
             }
             self.settle()?;
         }
+        Ok(())
+    }
+
+    /// Each of the attackers who came last sends a frame, and the server reads
+    /// nothing until all have.
+    fn crush(&mut self, attackers: usize, frame: &SentFrame) -> Result<(), String> {
+        let (bytes, unpacked) = (frame.bytes(), frame.unpacked_len());
+        let last = (ATTACKERS_FROM..self.peers.len()).rev();
+        let open = last.filter(|&who| self.peers[who].is_open);
+        let open: Vec<usize> = open.take(attackers).collect();
+        self.peers[SERVER].stalls = true;
+        for who in open {
+            self.outcome.bytes_in += unpacked.saturating_sub(bytes.len()) as u64;
+            self.send(who, &bytes, usize::MAX)?;
+        }
+        self.peers[SERVER].stalls = false;
         Ok(())
     }
 

@@ -18,12 +18,11 @@ const OUT_OF_REACH: [&str; 3] = [
 
 /// Budgets that no conversation with the core exceeds: the server keeps them, or
 /// they take more bytes than a conversation has.
-const KEPT_ELSEWHERE: [Budget; 5] = [
+const KEPT_ELSEWHERE: [Budget; 4] = [
     Budget::LoginWork,
     Budget::LoginMemory,
     Budget::Bytes,
     Budget::Recording,
-    Budget::ServerBacklog,
 ];
 
 /// Compares why requests were refused with why the code may refuse one.

@@ -36,6 +36,9 @@ pub(crate) enum Act {
         frames: Vec<SentFrame>,
         piece: usize,
     },
+    /// The well-behaved server stands still while each of so many attackers, those
+    /// who came last, sends a frame; then it reads on.
+    Crush { attackers: usize, frame: SentFrame },
     /// An attacker hangs up.
     Go { who: usize },
     /// An attacker stops reading, or begins again.
@@ -99,6 +102,12 @@ impl Script {
         let tactics = choices.below(MAX_TACTICS + 1);
         for _ in 0..tactics {
             let woven = tactics::tactic(&stage, choices);
+            let at = choices.below(acts.len() + 1);
+            acts.splice(at..at, woven);
+        }
+        // Drawn last, so that what came before is what it was for a seed.
+        if choices.one_in(4) {
+            let woven = tactics::crush(choices);
             let at = choices.below(acts.len() + 1);
             acts.splice(at..at, woven);
         }

@@ -201,6 +201,12 @@ impl Siege {
                     wire.write(&bytes, *piece);
                 }
             }
+            Act::Crush { attackers, frame } => {
+                let bytes = frame.bytes();
+                for (wire, _) in self.attackers.iter_mut().rev().take(*attackers) {
+                    wire.write(&bytes, usize::MAX);
+                }
+            }
             Act::Go { who } if !self.attackers.is_empty() => {
                 let who = who % self.attackers.len();
                 self.attackers.remove(who);

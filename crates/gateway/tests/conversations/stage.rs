@@ -133,6 +133,7 @@ impl Stage {
             merge_from_bytes: 1000,
             resume_at_bytes: 500,
             close_at_bytes: CLOSE_AT_BYTES,
+            server_close_at_bytes: 2 * CLOSE_AT_BYTES,
             close_after: Duration::from_secs(2),
             ..roomy
         }

@@ -48,6 +48,33 @@ pub(crate) fn tactic(stage: &Stage, choices: &mut Choices<'_>) -> Vec<Act> {
     }
 }
 
+/// Newcomers by the handful who each have a frame of the game's own messages for a
+/// server that stands still: each unpacks to as much as a frame may, and together
+/// they are more than clients may have waiting for a server.
+pub(crate) fn crush(choices: &mut Choices<'_>) -> Vec<Act> {
+    let attackers = 3 + choices.below(4);
+    let come = |name| Act::Come {
+        peer: Peer::Client,
+        mute: false,
+        name,
+    };
+    let mut acts: Vec<Act> = (0..attackers)
+        .map(|_| come(choices.below(NAMES.len())))
+        .collect();
+    let message = MessagePack {
+        msg_type: 100,
+        msg_body: vec![b'c'; choices.pick(&[60, 1000, 5000])].into(),
+        ..MessagePack::default()
+    };
+    let frame = SentFrame {
+        messages: vec![message],
+        times: FULL,
+        form: Form::Inflated,
+    };
+    acts.push(Act::Crush { attackers, frame });
+    acts
+}
+
 fn send(who: usize, times: usize, form: Form, messages: Vec<MessagePack>) -> Act {
     let frame = SentFrame {
         messages,
