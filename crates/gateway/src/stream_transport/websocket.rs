@@ -29,6 +29,10 @@ const READ_BUFFER_BYTES: usize = 4 << 10;
 /// there are.
 const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
+/// Answers to pings are kept for a peer that does not read them only while no more
+/// than this waits; then the newest alone is.
+const PONG_BYTES: usize = 2 * WRITE_BUFFER_BYTES;
+
 /// The gateway's side of a WebSocket.
 #[derive(Debug)]
 pub struct WebSocketTransport<S: Read + Write> {
@@ -57,6 +61,7 @@ impl<S: Read + Write> WebSocketTransport<S> {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER_BYTES)
             .write_buffer_size(WRITE_BUFFER_BYTES)
+            .max_write_buffer_size(PONG_BYTES)
             .max_message_size(Some(message_bytes))
             .max_frame_size(Some(message_bytes));
         Self {
@@ -158,18 +163,11 @@ impl<S: Read + Write> WebSocketTransport<S> {
         }
         side.wrote(now, key, scratch.len());
         let all = Bytes::copy_from_slice(scratch);
-        let mut begin = 0;
-        while let Some(len) = frame_len(&all[begin..]) {
-            let end = (begin + len).min(all.len());
-            match socket.write(Message::Binary(all.slice(begin..end))) {
-                // The library has taken the message even if the stream did not.
-                Ok(()) => {}
-                Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return failed(now, error, side, key),
-            }
-            begin = end;
-        }
-        match socket.flush() {
+        // An outbox is taken whole: what waits of it is limited elsewhere.
+        socket.set_config(|config| config.max_write_buffer_size = usize::MAX);
+        let written = write_frames(socket, &all);
+        socket.set_config(|config| config.max_write_buffer_size = PONG_BYTES);
+        match written.and_then(|()| socket.flush()) {
             Ok(()) => Writing::Done,
             Err(error) => failed(now, error, side, key),
         }
@@ -203,6 +201,22 @@ impl<S: Read + Write> State<S> {
     }
 }
 
+/// Writes frames, each a message of its own.
+fn write_frames<S: Read + Write>(socket: &mut WebSocket<S>, all: &Bytes) -> Result<(), Error> {
+    let mut begin = 0;
+    while let Some(len) = frame_len(&all[begin..]) {
+        let end = (begin + len).min(all.len());
+        match socket.write(Message::Binary(all.slice(begin..end))) {
+            // The library has taken the message even if the stream did not.
+            Ok(()) => {}
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        begin = end;
+    }
+    Ok(())
+}
+
 /// The length of the frame that begins `bytes`, header included.
 fn frame_len(bytes: &[u8]) -> Option<usize> {
     let header = bytes.get(..HEADER_LEN)?;
@@ -213,5 +227,73 @@ fn failed(now: Time, error: Error, side: &mut ConnectionManager, key: ConnKey) -
     match error {
         Error::Io(error) => writing_failed(now, &error, side, key),
         _ => Writing::Broken,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
+        Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+    /// A client that sends pings of a hundred bytes, and reads or does not.
+    struct Pinging {
+        request: &'static [u8],
+        sent_bytes: usize,
+        reads: bool,
+        written_bytes: usize,
+    }
+
+    impl Read for Pinging {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if !self.request.is_empty() {
+                return self.request.read(buffer);
+            }
+            // Masked with zeros.
+            let ping = [&[0x89, 0x80 | 100, 0, 0, 0, 0][..], &[7; 100]].concat();
+            let rest = &ping[self.sent_bytes % ping.len()..];
+            let bytes = buffer.len().min(rest.len());
+            buffer[..bytes].copy_from_slice(&rest[..bytes]);
+            self.sent_bytes += bytes;
+            Ok(bytes)
+        }
+    }
+
+    impl Write for Pinging {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if !self.reads {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.written_bytes += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn pings_of_one_who_does_not_read_the_answers_are_not_all_answered() {
+        let client = Pinging {
+            request: REQUEST,
+            sent_bytes: 0,
+            reads: true,
+            written_bytes: 0,
+        };
+        let mut transport = WebSocketTransport::accept(client);
+        transport.read_once(|_| ());
+        assert!(!transport.is_opening());
+        transport.stream_mut().unwrap().reads = false;
+        for _ in 0..100_000 {
+            assert_eq!(transport.read_once(|_| ()).0, Reading::More);
+        }
+        let stream = transport.stream_mut().unwrap();
+        (stream.reads, stream.written_bytes) = (true, 0);
+        transport.read_once(|_| ());
+        let kept = transport.stream().unwrap().written_bytes;
+        assert!(kept > 100 && kept <= PONG_BYTES + 1000, "{kept} bytes");
     }
 }
