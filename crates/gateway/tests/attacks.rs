@@ -431,6 +431,35 @@ fn clients_of_an_address_above_its_rate_are_heard_in_full_and_more_slowly() {
     stop(server);
 }
 
+/// It stood in the list of those to be read several times, and had several shares.
+#[test]
+fn a_connection_that_floods_is_read_its_share_of_a_turn_and_no_more() {
+    let server = start(&format!(
+        "[limits]\nmessages_per_second = 10000000\nbytes_per_second = \"10000 MiB\"\n{THREADS}"
+    ));
+    let (turns, received) = (
+        "gateway_loop_turns_total{loop=\"connections-0\"}",
+        "bytes_in{connType=\"CLIENT\"}",
+    );
+    let mut attacker = Peer::login(server.clients()[0]);
+    let before = [turns, received].map(|line| metric(&server, line));
+    let flood = frame(USER_MESSAGE, &vec![7; 60_000]);
+    for _ in 0..300 {
+        attacker.stream.write_all(&flood).unwrap();
+    }
+    // It is hung up on when all before its own end was read.
+    attacker.stream.shutdown(Shutdown::Write).unwrap();
+    while attacker.next().is_some() {}
+    let after = [turns, received].map(|line| metric(&server, line));
+    let (turns, received) = (after[0] - before[0], after[1] - before[1]);
+    assert!(received >= 300.0 * 60_000.0);
+    assert!(
+        received <= (turns + 1.0) * f64::from(64 << 10),
+        "{received} bytes in {turns} turns"
+    );
+    stop(server);
+}
+
 /// Connections that say nothing fill all places.
 #[test]
 fn silent_connections_keep_neither_players_nor_servers_out() {

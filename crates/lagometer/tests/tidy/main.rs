@@ -2,6 +2,7 @@
 //!
 //! Each rule names the file and line that breaks it and why the rule exists.
 
+mod attacks;
 mod tree;
 mod words;
 
