@@ -1,21 +1,13 @@
-//! Packets on their way, in order of arrival: the event queue of whoever plays
-//! links in virtual time.
-
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+//! Packets on their way, in order of arrival, and the memory they use.
 
 use lagometer_units::Time;
 
-use crate::Direction;
+use crate::{Arrivals, Direction};
 
 /// One packet on its way, which belongs to `owner`: the connection or lane,
 /// where several share a queue.
 #[derive(Debug)]
-pub struct Packet<T> {
-    /// When it arrives.
-    pub at: Time,
-    /// Breaks ties in the order of sending.
-    order: u64,
+pub struct PacketInFlight<T> {
     /// Whose it is.
     pub owner: T,
     /// Where it goes.
@@ -31,16 +23,14 @@ pub struct Packet<T> {
 /// were pushed.
 #[derive(Debug)]
 pub struct InFlight<T> {
-    heap: BinaryHeap<Packet<T>>,
-    pushed: u64,
+    packets: Arrivals<PacketInFlight<T>>,
     spare: Vec<Vec<u8>>,
 }
 
 impl<T> Default for InFlight<T> {
     fn default() -> Self {
         Self {
-            heap: BinaryHeap::new(),
-            pushed: 0,
+            packets: Arrivals::default(),
             spare: Vec::new(),
         }
     }
@@ -50,7 +40,7 @@ impl<T> InFlight<T> {
     /// When the next packet arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {
-        self.heap.peek().map(|packet| packet.at)
+        self.packets.next_arrival()
     }
 
     /// Lets a packet arrive at `at`.
@@ -62,23 +52,18 @@ impl<T> InFlight<T> {
         damaged: bool,
         bytes: Vec<u8>,
     ) {
-        self.heap.push(Packet {
-            at,
-            order: self.pushed,
+        let packet = PacketInFlight {
             owner,
             direction,
             damaged,
             bytes,
-        });
-        self.pushed += 1;
+        };
+        self.packets.push(at, packet);
     }
 
     /// The next packet that has arrived by `now`.
-    pub fn pop_due(&mut self, now: Time) -> Option<Packet<T>> {
-        if self.next_arrival()? > now {
-            return None;
-        }
-        self.heap.pop()
+    pub fn pop_due(&mut self, now: Time) -> Option<PacketInFlight<T>> {
+        self.packets.pop_due(now)
     }
 
     /// An empty buffer, used before if there is one.
@@ -95,54 +80,29 @@ impl<T> InFlight<T> {
     /// How many packets are on their way.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.packets.len()
     }
 
     /// Nothing is on its way.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.packets.is_empty()
     }
 }
-
-// The heap pops its greatest, so the earliest compares as the greatest.
-impl<T> Ord for Packet<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
-impl<T> PartialOrd for Packet<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> PartialEq for Packet<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<T> Eq for Packet<T> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_comes_first_and_ties_keep_their_order() {
+    fn a_packet_arrives_whole_when_it_is_due() {
         let mut in_flight = InFlight::default();
-        for (millis, byte) in [(5, 1), (3, 2), (5, 3), (4, 4)] {
-            let at = Time::from_millis(millis);
-            in_flight.push(at, (), Direction::Up, false, vec![byte]);
-        }
+        in_flight.push(Time::from_millis(3), 7, Direction::Up, true, vec![1, 2]);
         assert!(in_flight.pop_due(Time::from_millis(2)).is_none());
-        let mut order = Vec::new();
-        while let Some(packet) = in_flight.pop_due(Time::from_millis(5)) {
-            order.push(packet.bytes[0]);
-        }
-        assert_eq!(order, [2, 4, 1, 3]);
+        let packet = in_flight.pop_due(Time::from_millis(3)).unwrap();
+        assert_eq!((packet.owner, packet.bytes), (7, vec![1, 2]));
+        assert_eq!((packet.direction, packet.damaged), (Direction::Up, true));
+        assert!(in_flight.is_empty());
     }
 
     #[test]

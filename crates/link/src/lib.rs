@@ -42,10 +42,12 @@
 //! - `regime`, `entrance`: what a packet meets before and behind the queue
 //! - `oneway`, `link`: a packet's way through all of it
 //! - `shared`: the same for several senders and any discipline
-//! - `in_flight`: packets on their way, for whoever plays links in virtual time
+//! - `arrivals`: a queue ordered by time, for whoever plays links in virtual time
+//! - `in_flight`: packets on their way in such a queue
 //! - `fate`, `stats`, `truth`: what is reported
 //! - [`catalogue`]: the networks that come with the project
 
+mod arrivals;
 pub mod catalogue;
 mod direction;
 mod entrance;
@@ -69,9 +71,10 @@ pub mod trace;
 mod truth;
 mod wander;
 
+pub use arrivals::Arrivals;
 pub use direction::Direction;
 pub use fate::{Arrival, Damage, Fate, Reason};
-pub use in_flight::{InFlight, Packet};
+pub use in_flight::{InFlight, PacketInFlight};
 pub use link::Link;
 pub use profile::cross;
 pub use profile::written;

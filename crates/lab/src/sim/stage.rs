@@ -5,13 +5,11 @@
 //! one [`SharedLink`]. At one instant the link comes first, then other traffic in
 //! the order of its list, then the lanes in theirs.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use lagometer_link::cross::Cross;
 use lagometer_link::queue::{Flow, Packet};
-use lagometer_link::{Direction, Fate, Passed, SharedLink};
+use lagometer_link::{Arrivals, Direction, Fate, Passed, SharedLink};
 use lagometer_transport::tcp;
 use lagometer_units::Time;
 
@@ -32,8 +30,7 @@ pub struct SimStage {
     /// What is on the link, by the tag the link knows it under.
     on_link: OnLink,
     /// Other traffic's packets that are on their way behind the queue.
-    arrivals: BinaryHeap<Reverse<Arrival>>,
-    sent: u64,
+    arrivals: Arrivals<Arrived>,
     queues: [Occupancy; 2],
     /// What each cross had received when measuring began, and when it ended.
     goodput: Vec<[Option<u64>; 2]>,
@@ -58,9 +55,8 @@ enum Content {
     Cross(Load),
 }
 
-struct Arrival {
-    at: Time,
-    order: u64,
+/// A packet of other traffic at its receiver.
+struct Arrived {
     cross: usize,
     direction: Direction,
     load: Load,
@@ -104,8 +100,7 @@ impl SimStage {
                 slots: Vec::new(),
                 free: Vec::new(),
             },
-            arrivals: BinaryHeap::new(),
-            sent: 0,
+            arrivals: Arrivals::default(),
             queues,
         }
     }
@@ -184,11 +179,15 @@ impl SimStage {
         let lanes = self.lanes.iter().filter(|lane| !lane.is_over());
         let lanes = lanes.filter_map(SimLane::next_event).min();
         let crosses = self.crosses.iter().filter_map(|it| it.traffic.next_wake());
-        let arrival = self.arrivals.peek().map(|Reverse(arrival)| arrival.at);
-        [lanes, crosses.min(), arrival, self.link.next_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            lanes,
+            crosses.min(),
+            self.arrivals.next_arrival(),
+            self.link.next_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Does all that is due now, once.
@@ -216,15 +215,10 @@ impl SimStage {
 
     /// Hands other traffic's packets to their receivers.
     fn deliver(&mut self) {
-        while let Some(Reverse(arrival)) = self.arrivals.peek() {
-            if arrival.at > self.now {
-                return;
-            }
-            if let Some(Reverse(arrival)) = self.arrivals.pop() {
-                let traffic = &mut self.crosses[arrival.cross].traffic;
-                traffic.receive(self.now, arrival.direction, &arrival.load);
-                self.send_cross(arrival.cross);
-            }
+        while let Some(arrived) = self.arrivals.pop_due(self.now) {
+            let traffic = &mut self.crosses[arrived.cross].traffic;
+            traffic.receive(self.now, arrived.direction, &arrived.load);
+            self.send_cross(arrived.cross);
         }
     }
 
@@ -325,14 +319,12 @@ impl SimStage {
     }
 
     fn arrive(&mut self, at: Time, cross: usize, direction: Direction, load: Load) {
-        self.arrivals.push(Reverse(Arrival {
-            at,
-            order: self.sent,
+        let arrived = Arrived {
             cross,
             direction,
             load,
-        }));
-        self.sent += 1;
+        };
+        self.arrivals.push(at, arrived);
     }
 
     /// Notes what other traffic had received when measuring begins and ends.
@@ -385,25 +377,5 @@ impl OnLink {
         let taken = self.slots.get_mut(place)?.take()?;
         self.free.push(place);
         Some(taken)
-    }
-}
-
-impl PartialEq for Arrival {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Arrival {}
-
-impl PartialOrd for Arrival {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Arrival {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Sub;
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::Writing;
-use lagometer_link::{Arrival, Direction, Fate, InFlight, Link, Packet, Reason};
+use lagometer_link::{Arrival, Direction, Fate, InFlight, Link, PacketInFlight, Reason};
 use lagometer_transport::{ByteStream, Carrier};
 use lagometer_units::Time;
 use lagometer_world::Peer;
@@ -68,7 +68,7 @@ impl PlayerPath {
 
     /// Takes in a packet that has arrived. Whether the end it came to can have
     /// something to read.
-    pub(super) fn arrive(&mut self, packet: &Packet<usize>, network: &mut Network) -> bool {
+    pub(super) fn arrive(&mut self, packet: &PacketInFlight<usize>, network: &mut Network) -> bool {
         let Self {
             connection,
             link,
