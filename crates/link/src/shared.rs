@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use lagometer_units::Time;
+use slab::Slab;
 
 use crate::Direction;
 use crate::entrance::{Entrance, Passage};
@@ -47,21 +48,15 @@ struct SharedWay {
     entrance: Entrance,
     service: Service,
     queue: Queue,
-    /// What the packets of the queue meet behind it, by their tags' place.
-    passages: Passages,
+    /// The tags of the packets in the queue and what they meet behind it. The
+    /// queue knows a packet by its place here.
+    passages: Slab<(u64, Passage)>,
     /// When the last packet's last bit left the queue.
     free: u64,
     /// When the next packet is sent, while one waits.
     next_start: Option<u64>,
     passed: VecDeque<Passed>,
     stats: LinkStats,
-}
-
-/// Passages by the number under which the queue knows their packets.
-#[derive(Clone, Debug, Default)]
-struct Passages {
-    slots: Vec<Option<(u64, Passage)>>,
-    free: Vec<usize>,
 }
 
 impl SharedLink {
@@ -82,7 +77,7 @@ impl SharedLink {
                     plan.queue.limit,
                     seed.wrapping_mul(2).wrapping_add(direction.index() as u64),
                 ),
-                passages: Passages::default(),
+                passages: Slab::new(),
                 free: 0,
                 next_start: None,
                 passed: VecDeque::new(),
@@ -149,7 +144,7 @@ impl SharedWay {
         let start = self
             .next_start
             .unwrap_or_else(|| self.service.begin(now.max(self.free)));
-        let place = self.passages.put(packet.tag, passage);
+        let place = self.passages.insert((packet.tag, passage));
         let waiting = Packet {
             tag: place as u64,
             ..packet
@@ -168,7 +163,7 @@ impl SharedWay {
             self.settle_dropped();
             if let Some((packet, is_marked)) = next {
                 self.free = self.service.carry(start, packet.bytes);
-                if let Some((packet, passage)) = self.passages.take(packet) {
+                if let Some((packet, passage)) = self.take_passage(packet) {
                     let fate = self.entrance.leave(self.free, &passage);
                     self.settle(packet, fate, is_marked);
                 }
@@ -180,10 +175,17 @@ impl SharedWay {
     /// Takes note of what the queue has dropped.
     fn settle_dropped(&mut self) {
         while let Some((packet, reason)) = self.queue.take_dropped() {
-            if let Some((packet, _)) = self.passages.take(packet) {
+            if let Some((packet, _)) = self.take_passage(packet) {
                 self.settle(packet, Fate::Dropped(reason), false);
             }
         }
+    }
+
+    /// A packet of the queue with its own tag again, and its passage.
+    fn take_passage(&mut self, packet: Packet) -> Option<(Packet, Passage)> {
+        let place = usize::try_from(packet.tag).ok()?;
+        let (tag, passage) = self.passages.try_remove(place)?;
+        Some((Packet { tag, ..packet }, passage))
     }
 
     fn settle(&mut self, packet: Packet, fate: Fate, is_marked: bool) {
@@ -194,24 +196,5 @@ impl SharedWay {
             fate,
             is_marked,
         });
-    }
-}
-
-impl Passages {
-    fn put(&mut self, tag: u64, passage: Passage) -> usize {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        self.slots[place] = Some((tag, passage));
-        place
-    }
-
-    /// The packet with its own tag again, and its passage.
-    fn take(&mut self, packet: Packet) -> Option<(Packet, Passage)> {
-        let place = usize::try_from(packet.tag).ok()?;
-        let (tag, passage) = self.slots.get_mut(place)?.take()?;
-        self.free.push(place);
-        Some((Packet { tag, ..packet }, passage))
     }
 }

@@ -12,6 +12,7 @@ use lagometer_link::queue::{Flow, Packet};
 use lagometer_link::{Arrivals, Direction, Fate, Passed, SharedLink};
 use lagometer_transport::tcp;
 use lagometer_units::Time;
+use slab::Slab;
 
 use super::cross::{CrossTraffic, Load};
 use super::ecn;
@@ -27,8 +28,8 @@ pub struct SimStage {
     link: SharedLink,
     lanes: Vec<SimLane>,
     crosses: Vec<Guest>,
-    /// What is on the link, by the tag the link knows it under.
-    on_link: OnLink,
+    /// What is on the link and whose it is, by the tag the link knows it under.
+    on_link: Slab<(usize, Content)>,
     /// Other traffic's packets that are on their way behind the queue.
     arrivals: Arrivals<Arrived>,
     queues: [Occupancy; 2],
@@ -42,14 +43,8 @@ struct Guest {
     host: u32,
 }
 
-/// A packet on the link.
-struct OnLink {
-    slots: Vec<Option<(usize, Content)>>,
-    free: Vec<usize>,
-}
-
-/// Whose a packet is follows from the party's number: lanes first, then other
-/// traffic.
+/// A packet on the link. Whose it is follows from the party's number: lanes first,
+/// then other traffic.
 enum Content {
     Lane(Vec<u8>),
     Cross(Load),
@@ -96,10 +91,7 @@ impl SimStage {
             crosses: guests.collect(),
             goodput: vec![[None; 2]; crosses.len()],
             lanes: lanes.into_iter().map(|(_, lane)| lane).collect(),
-            on_link: OnLink {
-                slots: Vec::new(),
-                free: Vec::new(),
-            },
+            on_link: Slab::new(),
             arrivals: Arrivals::default(),
             queues,
         }
@@ -262,7 +254,7 @@ impl SimStage {
 
     fn offer(&mut self, direction: Direction, party: usize, packet: Packet, content: Content) {
         self.queues[direction.index()].enter(self.now, party, packet.bytes);
-        let tag = self.on_link.put(party, content);
+        let tag = self.on_link.insert((party, content)) as u64;
         self.link
             .offer(direction, self.now, Packet { tag, ..packet });
         self.take_fates();
@@ -271,7 +263,9 @@ impl SimStage {
     /// Lets everybody know what became of their packets.
     fn take_fates(&mut self) {
         while let Some(passed) = self.link.poll() {
-            let Some((party, content)) = self.on_link.take(passed.packet.tag) else {
+            let place = usize::try_from(passed.packet.tag).ok();
+            let Some((party, content)) = place.and_then(|place| self.on_link.try_remove(place))
+            else {
                 continue;
             };
             let left = match passed.fate {
@@ -360,22 +354,4 @@ fn hosts(lanes: usize, crosses: &[Cross]) -> Vec<u32> {
         .enumerate()
         .map(|(nth, cross)| of(nth, cross))
         .collect()
-}
-
-impl OnLink {
-    fn put(&mut self, party: usize, content: Content) -> u64 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        self.slots[place] = Some((party, content));
-        place as u64
-    }
-
-    fn take(&mut self, tag: u64) -> Option<(usize, Content)> {
-        let place = usize::try_from(tag).ok()?;
-        let taken = self.slots.get_mut(place)?.take()?;
-        self.free.push(place);
-        Some(taken)
-    }
 }
