@@ -18,14 +18,19 @@ pub(super) struct PlayerPath {
     /// Whose it is.
     connection: usize,
     pub(super) link: Link,
-    local: Local,
-    remote: Remote,
+    ends: Ends,
     /// The gateway could not write all that waits for the player.
     is_blocked: bool,
     /// The gateway reads nothing of the player for now.
     pub(super) is_paused: bool,
     /// When each end is due, the player's first.
     pub(super) noted: [Option<Time>; 2],
+}
+
+/// The player's end and the gateway's.
+struct Ends {
+    local: Local,
+    remote: Remote,
 }
 
 /// What the paths of all players share: the instant, the packets on their way,
@@ -58,8 +63,7 @@ impl PlayerPath {
         Self {
             connection,
             link,
-            local,
-            remote,
+            ends: Ends { local, remote },
             is_blocked: false,
             is_paused: false,
             noted: [None; 2],
@@ -69,18 +73,8 @@ impl PlayerPath {
     /// Takes in a packet that has arrived. Whether the end it came to can have
     /// something to read.
     pub(super) fn arrive(&mut self, packet: &PacketInFlight<usize>, network: &mut Network) -> bool {
-        let Self {
-            connection,
-            link,
-            local,
-            remote,
-            ..
-        } = self;
-        let (stream, back) = match packet.direction {
-            Direction::Up => (remote.stream(), Direction::Down),
-            Direction::Down => (local.stream(), Direction::Up),
-        };
-        let Some(stream) = stream else {
+        let back = packet.direction.opposite();
+        let Some(stream) = self.ends.sender(back) else {
             return true;
         };
         // A kernel checks the UDP checksum and drops what fails it; TCP checks
@@ -88,10 +82,8 @@ impl PlayerPath {
         if packet.damaged && stream.carrier() == Carrier::Udp {
             return false;
         }
-        let overhead = overhead(stream);
-        let now = network.now;
-        stream.input(now, &packet.bytes, &mut |packet| {
-            network.send(link, *connection, back, overhead, packet);
+        self.drive(back, network, |stream, now, output| {
+            stream.input(now, &packet.bytes, output);
         });
         true
     }
@@ -118,7 +110,7 @@ impl PlayerPath {
         peer: &mut Peer,
         network: &mut Network,
     ) -> Result<(u64, u64), String> {
-        let read = self.local.read(network.now, session, peer)?;
+        let read = self.ends.local.read(network.now, session, peer)?;
         let said = self.write_player(session.outbox(), network)?;
         Ok((read, said))
     }
@@ -129,8 +121,8 @@ impl PlayerPath {
         outbox: &mut Outbox,
         network: &mut Network,
     ) -> Result<u64, String> {
-        let said = self.local.write(network.now, outbox)?;
-        if said > 0 || self.local.speaks_by_itself() {
+        let said = self.ends.local.write(network.now, outbox)?;
+        if said > 0 || self.ends.local.speaks_by_itself() {
             self.send(Direction::Up, network);
         }
         Ok(said)
@@ -146,14 +138,14 @@ impl PlayerPath {
         network: &mut Network,
     ) -> Option<CloseReason> {
         if !self.is_paused
-            && let Some(why) = self.remote.read(network.now, side, key)
+            && let Some(why) = self.ends.remote.read(network.now, side, key)
         {
             return Some(why);
         }
         if self.is_blocked {
             return self.write_on(side, key, scratch, network);
         }
-        if self.remote.speaks_by_itself() {
+        if self.ends.remote.speaks_by_itself() {
             self.send(Direction::Down, network);
         }
         None
@@ -180,7 +172,7 @@ impl PlayerPath {
         scratch: &mut Vec<u8>,
         network: &mut Network,
     ) -> Option<CloseReason> {
-        let (written, writing) = self.remote.write(network.now, side, key, scratch);
+        let (written, writing) = self.ends.remote.write(network.now, side, key, scratch);
         self.is_blocked = writing == Writing::Blocked;
         if written {
             self.send(Direction::Down, network);
@@ -190,11 +182,7 @@ impl PlayerPath {
 
     /// When one end is due.
     pub(super) fn next_deadline(&mut self, direction: Direction, now: Time) -> Option<Time> {
-        let stream = match direction {
-            Direction::Up => self.local.stream(),
-            Direction::Down => self.remote.stream(),
-        };
-        stream?.next_deadline(now)
+        self.ends.sender(direction)?.next_deadline(now)
     }
 
     /// Lets the end that sends in `direction` do something that may send.
@@ -204,31 +192,26 @@ impl PlayerPath {
         network: &mut Network,
         act: impl FnOnce(&mut dyn ByteStream, Time, &mut dyn FnMut(&[u8])),
     ) {
-        let Self {
-            connection,
-            link,
-            local,
-            remote,
-            ..
-        } = self;
-        let stream = match direction {
-            Direction::Up => local.stream(),
-            Direction::Down => remote.stream(),
-        };
-        let Some(stream) = stream else {
+        let Some(stream) = self.ends.sender(direction) else {
             return;
         };
-        let overhead = overhead(stream);
+        let overhead = stream.carrier().header_bytes() as usize;
         let now = network.now;
         act(stream, now, &mut |packet| {
-            network.send(link, *connection, direction, overhead, packet);
+            network.send(&mut self.link, self.connection, direction, overhead, packet);
         });
     }
 }
 
-/// Bytes of headers below what the stream hands out.
-fn overhead(stream: &dyn ByteStream) -> usize {
-    stream.carrier().header_bytes() as usize
+impl Ends {
+    /// The stream of the end that sends in `direction`; none once its handshake
+    /// has failed.
+    fn sender(&mut self, direction: Direction) -> Option<&mut dyn ByteStream> {
+        match direction {
+            Direction::Up => self.local.stream(),
+            Direction::Down => self.remote.stream(),
+        }
+    }
 }
 
 impl Network {
@@ -369,7 +352,7 @@ mod tests {
             // The beginning of a frame.
             let sent = [&b"CH\0\xff\0"[..], &[0; 200]].concat();
             alone.path.is_paused = true;
-            let stream = alone.path.local.stream().unwrap();
+            let stream = alone.path.ends.local.stream().unwrap();
             assert_eq!(stream.write(alone.network.now, &sent), sent.len());
             alone.pass(Duration::from_secs(1));
             assert_eq!(alone.received(), 0, "{transport:?}");
