@@ -21,7 +21,7 @@ use lagometer_link::{Direction, Link};
 use lagometer_stats::Audit;
 use lagometer_units::Time;
 
-use crate::live::{LaneStage, guarded, play_client, play_server};
+use crate::live::{LaneStage, NOTICE, Supervisor, guarded, play_client, play_server, starts};
 use crate::plan::Plan;
 use crate::resolve::Resolved;
 use crate::runner::SeedRun;
@@ -56,14 +56,6 @@ pub struct Emulated {
     pub log: Option<LogSummary>,
 }
 
-/// How often the testbed looks after its lanes.
-const LOOK: Duration = Duration::from_millis(20);
-/// For how long every lane's connection has stood before measuring starts:
-/// endpoints learn the path's round trip meanwhile.
-const SETTLING: Duration = Duration::from_secs(2);
-/// From the decision to start measuring to the first message: every thread
-/// hears of it within the longest it sleeps.
-const NOTICE: Duration = Duration::from_millis(300);
 /// How long an unreliable transport's lane goes on when nothing more comes,
 /// beyond the longest time that its link holds anything back.
 const QUIET: Duration = Duration::from_secs(3);
@@ -195,33 +187,17 @@ fn attend(
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<(), Error> {
-    let began = clock.now();
-    let mut told = Duration::ZERO;
-    let mut settled_at = None;
-    let mut has_started = false;
+    let mut supervisor = Supervisor::new(stages, progress, clock.now());
     let mut outcome = Ok(());
-    while !stages.iter().all(LaneStage::is_over) {
-        thread::sleep(LOOK);
+    while supervisor.wait() {
         let now = clock.now();
         if stop.load(Ordering::Relaxed) || outcome.is_err() {
-            for stage in stages {
-                stage.cue.stop();
-            }
+            supervisor.stop();
         }
-        if !has_started {
-            if stages.iter().all(LaneStage::is_settled) {
-                settled_at.get_or_insert(now);
-            }
-            let is_settled = settled_at.is_some_and(|at| now.since(at) >= SETTLING);
-            if is_settled || now.since(began) >= Plan::LEAD_IN {
-                has_started = true;
-                outcome = start(resolved, seed, road, stages, now + NOTICE);
-            }
+        if supervisor.is_time_to_start(now) {
+            outcome = start(resolved, seed, road, stages, now + NOTICE);
         }
-        while now.since(began) >= told + Duration::from_secs(1) {
-            told += Duration::from_secs(1);
-            progress(Duration::from_secs(stages.len() as u64));
-        }
+        supervisor.report_progress(now);
     }
     outcome
 }
@@ -235,10 +211,7 @@ fn start(
     first: Time,
 ) -> Result<(), Error> {
     let interval = resolved.plan.workload.interval.duration();
-    let lanes = u32::try_from(stages.len().max(1)).unwrap_or(u32::MAX);
-    let starts: Vec<Time> = (0..lanes)
-        .map(|lane| first + interval / lanes * lane)
-        .collect();
+    let starts: Vec<Time> = starts(stages.len(), first, interval).collect();
     let links = starts.iter().map(|&start| link(resolved, seed, start));
     road.begin(links.collect())?;
     for (stage, start) in stages.iter().zip(starts) {

@@ -19,8 +19,7 @@ use std::time::Duration;
 
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
 
-use crate::live::{LaneStage, guarded, play_client};
-use crate::plan::Plan;
+use crate::live::{LaneStage, NOTICE, Supervisor, guarded, play_client, starts};
 use crate::resolve::Resolved;
 use crate::runner::SeedRun;
 use lane::{Left, OpenLane};
@@ -38,13 +37,6 @@ pub struct OverNet {
     pub gone: Option<String>,
 }
 
-/// How often the testbed looks after its lanes.
-const LOOK: Duration = Duration::from_millis(20);
-/// For how long every lane's connection has stood before measuring starts.
-const SETTLING: Duration = Duration::from_secs(2);
-/// From the decision to start measuring to the first message, beyond the time
-/// it takes to tell the remote end.
-const NOTICE: Duration = Duration::from_millis(300);
 /// How long an unreliable transport's lane goes on when nothing more comes.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -151,17 +143,11 @@ fn attend(
     stop: &AtomicBool,
 ) {
     let clock = remote.clock();
-    let began = clock.now();
-    let mut told = Duration::ZERO;
-    let mut settled_at = None;
-    let mut has_started = false;
-    while !stages.iter().all(LaneStage::is_over) {
-        thread::sleep(LOOK);
+    let mut supervisor = Supervisor::new(stages, progress, clock.now());
+    while supervisor.wait() {
         let now = clock.now();
         if stop.load(Ordering::Relaxed) || remote.gone().is_some() {
-            for stage in stages {
-                stage.cue.stop();
-            }
+            supervisor.stop();
         }
         let line = remote.offset();
         for (job, stage) in jobs.iter().zip(stages) {
@@ -170,20 +156,10 @@ fn attend(
                 lane::heed(&news, stage, line.as_ref());
             }
         }
-        if !has_started {
-            if stages.iter().all(LaneStage::is_settled) {
-                settled_at.get_or_insert(now);
-            }
-            let is_settled = settled_at.is_some_and(|at| now.since(at) >= SETTLING);
-            if is_settled || now.since(began) >= Plan::LEAD_IN {
-                has_started = true;
-                start(resolved, jobs, stages, remote, line.as_ref());
-            }
+        if supervisor.is_time_to_start(now) {
+            start(resolved, jobs, stages, remote, line.as_ref());
         }
-        while now.since(began) >= told + Duration::from_secs(1) {
-            told += Duration::from_secs(1);
-            progress(Duration::from_secs(stages.len() as u64));
-        }
+        supervisor.report_progress(now);
     }
 }
 
@@ -197,12 +173,11 @@ fn start(
     line: Option<&Line>,
 ) {
     let round_trip = line.map_or(Duration::ZERO, Line::least_round_trip);
-    let lanes = u32::try_from(stages.len().max(1)).unwrap_or(u32::MAX);
-    // Every lane is told in turn.
-    let first = remote.clock().now() + NOTICE + round_trip * (lanes + 1);
+    // Every lane's remote end is told in turn.
+    let first = remote.clock().now() + NOTICE + round_trip * (stages.len() as u32 + 1);
     let interval = resolved.plan.workload.interval.duration();
-    for ((number, job), stage) in (0..lanes).zip(jobs).zip(stages) {
-        let start = first + interval / lanes * number;
+    let starts = starts(stages.len(), first, interval);
+    for ((start, job), stage) in starts.zip(jobs).zip(stages) {
         stage.cue.start(start);
         if let (Ok(job), Some(line)) = (job, line) {
             // If the remote end is gone, the lanes end soon.
