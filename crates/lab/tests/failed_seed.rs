@@ -1,16 +1,12 @@
 //! A seed in which a lane could not play takes nothing from the others.
 
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+mod support;
 
-use lagometer_lab::{
-    Experiment, LaneRun, RunContext, RunOptions, SeedRun, Testbed, assemble, catalogue, play,
-    resolve,
-};
-use lagometer_stats::{Host, Lane};
+use lagometer_lab::{Experiment, LaneRun, SeedRun, Testbed, catalogue, resolve};
+use lagometer_stats::Lane;
 use lagometer_units::Span;
 
-fn one_lane(spoil: impl Fn(&mut Vec<SeedRun>)) -> Lane {
+fn one_lane(spoil: impl FnOnce(&mut Vec<SeedRun>)) -> Lane {
     let text = catalogue::text("pvp-500").unwrap();
     let mut experiment = Experiment::parse("pvp-500", text).unwrap();
     experiment.duration = Span::from_millis(30_000);
@@ -18,20 +14,7 @@ fn one_lane(spoil: impl Fn(&mut Vec<SeedRun>)) -> Lane {
     let profile = lagometer_link::catalogue::named(&experiment.network).unwrap();
     let network = experiment.network.clone();
     let resolved = resolve(experiment, network, profile, Testbed::Sim).unwrap();
-    let options = RunOptions {
-        seeds: vec![1, 2],
-        threads: 1,
-    };
-    let mut runs = play(&resolved, &options, &|_| {}, &AtomicBool::new(false));
-    spoil(&mut runs);
-    let context = RunContext {
-        started: SystemTime::UNIX_EPOCH,
-        wall: Duration::ZERO,
-        host: Host::default(),
-        testbed: Some("sim"),
-        audit: None,
-    };
-    assemble(&resolved, &options.seeds, runs, context)
+    support::document_of(&resolved, &[1, 2], 1, spoil)
         .lanes
         .remove(0)
 }

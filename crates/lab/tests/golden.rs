@@ -4,13 +4,9 @@
 //! definition changes what is found. If that was meant, write the new one here
 //! and say in the change why it differs.
 
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+mod support;
 
-use lagometer_lab::{
-    Experiment, RunContext, RunOptions, Testbed, assemble, catalogue, digest, play, resolve,
-};
-use lagometer_stats::Host;
+use lagometer_lab::{Experiment, Testbed, catalogue, digest, resolve};
 use lagometer_units::Span;
 
 /// Experiment, seed, and the digest of what 20 s of it find.
@@ -55,17 +51,5 @@ fn findings(name: &str, seed: u64, threads: usize) -> String {
     let network = experiment.network.clone();
     let profile = lagometer_link::catalogue::named(&network).unwrap();
     let resolved = resolve(experiment, network, profile, Testbed::Sim).unwrap();
-    let options = RunOptions {
-        seeds: vec![seed],
-        threads,
-    };
-    let runs = play(&resolved, &options, &|_| {}, &AtomicBool::new(false));
-    let context = RunContext {
-        started: SystemTime::UNIX_EPOCH,
-        wall: Duration::ZERO,
-        host: Host::default(),
-        testbed: Some("sim"),
-        audit: None,
-    };
-    digest(&assemble(&resolved, &options.seeds, runs, context))
+    digest(&support::document(&resolved, &[seed], threads))
 }

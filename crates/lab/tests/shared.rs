@@ -1,18 +1,18 @@
 //! Links with others on them: other traffic, lanes that share, queues with a
 //! discipline.
 
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+mod support;
+
+use std::time::Duration;
 
 use lagometer_lab::sim::{SimLane, SimStage};
-use lagometer_lab::{
-    Experiment, Plan, ResolveError, Resolved, RunContext, RunOptions, Testbed, assemble, digest,
-    play, resolve,
-};
+use lagometer_lab::{Experiment, Plan, ResolveError, Resolved, Testbed, digest, resolve};
 use lagometer_link::{Link, Profile, Regime, SharedLink};
-use lagometer_stats::{Bottleneck, BottleneckSender, Document, Host};
+use lagometer_stats::{Bottleneck, BottleneckSender, Document};
 use lagometer_transport::Spec;
 use lagometer_units::Time;
+
+use support::document;
 
 /// 2 Mbit/s each way behind 20 ms, and what else is said.
 fn profile(rest: &str) -> Profile {
@@ -31,22 +31,6 @@ fn experiment(rest: &str) -> Experiment {
 fn resolved(experiment: Experiment, profile: Profile) -> Resolved {
     resolve(experiment, "t".to_owned(), profile, Testbed::Sim)
         .unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn document(resolved: &Resolved, seeds: &[u64], threads: usize) -> Document {
-    let options = RunOptions {
-        seeds: seeds.to_vec(),
-        threads,
-    };
-    let runs = play(resolved, &options, &|_| {}, &AtomicBool::new(false));
-    let context = RunContext {
-        started: SystemTime::UNIX_EPOCH,
-        wall: Duration::ZERO,
-        host: Host::default(),
-        testbed: Some("sim"),
-        audit: None,
-    };
-    assemble(resolved, &options.seeds, runs, context)
 }
 
 fn found(rest: &str, network: &str) -> Document {

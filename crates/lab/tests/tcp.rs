@@ -2,13 +2,10 @@
 //! measured over a Linux kernel, the same at any size of the machine, and not
 //! held up by a game's ticks.
 
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+mod support;
 
-use lagometer_lab::{
-    Experiment, RunContext, RunOptions, Testbed, assemble, catalogue, play, resolve,
-};
-use lagometer_stats::{Document, Host, Lane};
+use lagometer_lab::{Experiment, Testbed, catalogue, resolve};
+use lagometer_stats::{Document, Lane};
 use lagometer_units::Span;
 
 /// Plays lanes of the default experiment for a minute each with these seeds.
@@ -21,19 +18,7 @@ fn found(network: &str, lanes: &[&str], seeds: &[u64], tick: Option<Span>) -> Do
     workload.tick = tick;
     let profile = lagometer_link::catalogue::named(network).unwrap();
     let resolved = resolve(experiment, network.to_owned(), profile, Testbed::Sim).unwrap();
-    let options = RunOptions {
-        seeds: seeds.to_vec(),
-        threads: 2,
-    };
-    let runs = play(&resolved, &options, &|_| {}, &AtomicBool::new(false));
-    let context = RunContext {
-        started: SystemTime::UNIX_EPOCH,
-        wall: Duration::ZERO,
-        host: Host::default(),
-        testbed: Some("sim"),
-        audit: None,
-    };
-    assemble(&resolved, &options.seeds, runs, context)
+    support::document(&resolved, seeds, 2)
 }
 
 fn lane<'a>(document: &'a Document, name: &str) -> &'a Lane {
