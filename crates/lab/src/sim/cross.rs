@@ -11,15 +11,15 @@ mod paced;
 mod pages;
 mod schedule;
 mod tcp;
+mod transfers;
 
 use lagometer_link::Direction;
 use lagometer_link::cross::{Cross, CrossKind};
 use lagometer_units::Time;
 
 use paced::Paced;
-use pages::Pages;
 use schedule::Schedule;
-use tcp::Transfers;
+use transfers::Transfers;
 
 /// Both ends of one entry.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ pub(super) struct CrossTraffic {
 
 #[derive(Debug)]
 enum Source {
-    Bulk(Transfers),
-    Pages(Pages),
+    Transfers(Box<Transfers>),
     Paced(Paced),
 }
 
@@ -81,8 +80,12 @@ impl CrossTraffic {
         let schedule = Schedule::new(cross.stretches(seed, position), starts);
         let own_seed = draw::mix(seed ^ draw::mix(position.wrapping_add(1)));
         let source = match cross.kind {
-            CrossKind::Bulk => Source::Bulk(Transfers::bulk(cross, own_seed, schedule)),
-            CrossKind::Web => Source::Pages(Pages::new(cross, own_seed, schedule)),
+            CrossKind::Bulk => {
+                Source::Transfers(Box::new(Transfers::bulk(cross, own_seed, schedule)))
+            }
+            CrossKind::Web => {
+                Source::Transfers(Box::new(Transfers::pages(cross, own_seed, schedule)))
+            }
             CrossKind::Call | CrossKind::Constant => Source::Paced(Paced::new(cross, schedule)),
         };
         Self {
@@ -94,8 +97,7 @@ impl CrossTraffic {
     /// When [`wake`](Self::wake) must be called.
     pub(super) fn next_wake(&self) -> Option<Time> {
         match &self.source {
-            Source::Bulk(bulk) => bulk.next_wake(),
-            Source::Pages(pages) => pages.next_wake(),
+            Source::Transfers(transfers) => transfers.next_wake(),
             Source::Paced(paced) => paced.next_wake(),
         }
     }
@@ -103,8 +105,7 @@ impl CrossTraffic {
     /// Does what is due at `now`.
     pub(super) fn wake(&mut self, now: Time) {
         match &mut self.source {
-            Source::Bulk(bulk) => bulk.wake(now),
-            Source::Pages(pages) => pages.wake(now),
+            Source::Transfers(transfers) => transfers.wake(now),
             Source::Paced(paced) => paced.wake(now),
         }
     }
@@ -112,18 +113,18 @@ impl CrossTraffic {
     /// Takes in what arrived in `direction`.
     pub(super) fn receive(&mut self, now: Time, direction: Direction, load: &Load) {
         match (&mut self.source, load) {
-            (Source::Bulk(bulk), Load::Ip(packet)) => bulk.receive(now, direction, packet),
-            (Source::Pages(pages), Load::Ip(packet)) => pages.receive(now, direction, packet),
+            (Source::Transfers(transfers), Load::Ip(packet)) => {
+                transfers.receive(now, direction, packet);
+            }
             (Source::Paced(paced), load) => paced.receive(now, load),
-            (Source::Bulk(_) | Source::Pages(_), _) => {}
+            (Source::Transfers(_), _) => {}
         }
     }
 
     /// Takes out the next packet for the link.
     pub(super) fn poll(&mut self) -> Option<CrossPacket> {
         match &mut self.source {
-            Source::Bulk(bulk) => bulk.poll(),
-            Source::Pages(pages) => pages.poll(),
+            Source::Transfers(transfers) => transfers.poll(),
             Source::Paced(paced) => paced.poll(),
         }
     }
@@ -131,8 +132,7 @@ impl CrossTraffic {
     /// Bytes its receivers have got, each once.
     pub(super) const fn received_bytes(&self) -> u64 {
         match &self.source {
-            Source::Bulk(bulk) => bulk.received_bytes(),
-            Source::Pages(pages) => pages.received_bytes(),
+            Source::Transfers(transfers) => transfers.received_bytes(),
             Source::Paced(paced) => paced.received_bytes(),
         }
     }

@@ -2,7 +2,6 @@
 //! without an end.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
 use lagometer_link::Direction;
 use lagometer_link::cross::{Control, Cross};
@@ -11,7 +10,6 @@ use lagometer_tcp::{Config, Connection, ConnectionId, EcnMode, Endpoint, Instant
 use lagometer_units::Time;
 
 use super::draw::mix;
-use super::schedule::{Schedule, Turn};
 use super::{CrossPacket, Load};
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 1));
@@ -20,9 +18,6 @@ const PORT: u16 = 443;
 
 /// Bytes written or read at once.
 const PIECE: usize = 64 << 10;
-
-/// When a transfer whose connection was lost is tried again.
-const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Two hosts and the transfers between them.
 #[derive(Debug)]
@@ -260,75 +255,6 @@ impl Transfer {
             endpoint.with(self.id, |connection| connection.close(instant(now)));
         }
         is_received || is_sent
-    }
-}
-
-/// Transfers that always have more to send, while their schedule is on.
-#[derive(Debug)]
-pub(super) struct Transfers {
-    hosts: Hosts,
-    flows: u32,
-    schedule: Schedule,
-    tried_again: Option<Time>,
-}
-
-impl Transfers {
-    pub(super) fn bulk(cross: &Cross, seed: u64, schedule: Schedule) -> Self {
-        Self {
-            hosts: Hosts::new(cross, seed),
-            flows: cross.flows(),
-            schedule,
-            tried_again: None,
-        }
-    }
-
-    pub(super) fn next_wake(&self) -> Option<Time> {
-        [
-            self.hosts.next_deadline(),
-            self.schedule.next_turn(),
-            self.tried_again,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-    }
-
-    pub(super) fn wake(&mut self, now: Time) {
-        while let Some(turn) = self.schedule.turn(now) {
-            match turn {
-                Turn::On => self.hosts.open(now, self.flows, u64::MAX),
-                Turn::Off => self.hosts.abort(now),
-            }
-            self.tried_again = None;
-        }
-        self.hosts.handle_deadline(now);
-        if self.tried_again.is_some_and(|at| at <= now) {
-            self.tried_again = None;
-            let lost = self.flows.saturating_sub(self.hosts.open_transfers());
-            self.hosts.open(now, lost, u64::MAX);
-        }
-        self.note_lost(now);
-    }
-
-    pub(super) fn receive(&mut self, now: Time, direction: Direction, packet: &[u8]) {
-        self.hosts.receive(now, direction, packet);
-        self.note_lost(now);
-    }
-
-    pub(super) fn poll(&mut self) -> Option<CrossPacket> {
-        self.hosts.poll()
-    }
-
-    pub(super) const fn received_bytes(&self) -> u64 {
-        self.hosts.received_bytes()
-    }
-
-    /// A transfer without an end whose connection was lost is tried again.
-    fn note_lost(&mut self, now: Time) {
-        let is_short = self.schedule.is_on() && self.hosts.open_transfers() < self.flows;
-        if is_short && self.tried_again.is_none() {
-            self.tried_again = Some(now + TRIED_AGAIN_AFTER);
-        }
     }
 }
 
