@@ -8,6 +8,7 @@ mod gate;
 mod gateway;
 mod instruments;
 mod kernel;
+mod world;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -17,11 +18,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use lagometer_units::{Size, Span};
-use lagometer_world_lab::PlayerTransport;
 
 use crate::remote_end;
 
-pub(crate) use self::instruments::{EchoArguments, SweepArguments};
+pub(crate) use self::instruments::{EchoArguments, Offload, SpeedArguments, SweepArguments};
 pub(crate) use bundle::BundleArguments;
 pub(crate) use cluster::ClusterArguments;
 pub(crate) use gate::GateArguments;
@@ -30,6 +30,7 @@ pub(crate) use kernel::{
     GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
     KernelBuildArguments, KernelCommand,
 };
+pub(crate) use world::{WorldArguments, WorldTestbed};
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
 /// games.
@@ -280,71 +281,6 @@ pub(crate) struct AgreeArguments {
     pub(crate) keep: Option<PathBuf>,
 }
 
-/// What `speed` measures where nothing is said: one of each kind that this build
-/// has.
-const SPEED_LANES: &str = if cfg!(feature = "udt") {
-    "tcp,udp,kcp,enet,udt,quic"
-} else {
-    "tcp,udp,kcp,enet,quic"
-};
-
-#[derive(Debug, Args)]
-pub(crate) struct SpeedArguments {
-    #[command(flatten)]
-    pub(crate) remote: RemoteArguments,
-    /// Transports to measure, one after another: `tcp`, `tcp-CONGESTION`, or
-    /// presets
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "LANE,…",
-        default_value = SPEED_LANES
-    )]
-    pub(crate) lanes: Vec<String>,
-    /// How long each is measured
-    #[arg(long = "for", value_name = "TIME", default_value = "10 s")]
-    pub(crate) duration: Span,
-    /// Bytes of a message, as in `62KB`; what fits one datagram by default
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) chunk: Option<Size>,
-    /// One message each so often, as in `100us`; as fast as it goes by
-    /// default
-    #[arg(long, value_name = "TIME")]
-    pub(crate) every: Option<Span>,
-    /// A lane's setting in place of the preset's, as in
-    /// `kcp.send_window=1024`; may be given again
-    #[arg(long, value_name = "LANE.KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Processors of the sending and the receiving end, as in `0,1`; the
-    /// system's choice by default
-    #[arg(long, value_name = "SEND,RECEIVE")]
-    pub(crate) pin: Option<String>,
-    /// What UDP sockets may use
-    #[arg(long, value_enum, default_value_t = Offload::Full)]
-    pub(crate) offload: Offload,
-    /// Over IPv6
-    #[arg(long)]
-    pub(crate) ipv6: bool,
-    /// Write the result document here; `-` is standard output, in place of
-    /// the table
-    #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the page here
-    #[arg(long, value_name = "PATH")]
-    pub(crate) html: Option<PathBuf>,
-}
-
-/// What UDP sockets may use of what the kernel offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Offload {
-    /// Segmentation and receive offload, several datagrams for each call
-    Full,
-    /// Several datagrams for each call
-    Batches,
-    /// One datagram for each call
-    Plain,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// Result documents
@@ -454,83 +390,6 @@ pub(crate) struct SecretArguments {
     /// `LAGOMETER_SECRET` by default
     #[arg(long, value_name = "FILE")]
     pub(crate) secret: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WorldArguments {
-    /// A built-in scenario's name (single, spatial, lod), or a TOML file
-    #[arg(default_value = "single")]
-    pub(crate) scenario: String,
-    /// The gateway's address for players; one of our own is started otherwise
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) gateway: Option<String>,
-    /// Its address for game servers; port 11288 of the same host by default
-    #[arg(long, value_name = "HOST:PORT", requires = "gateway")]
-    pub(crate) servers: Option<String>,
-    /// Its address for metrics, to ask what it costs; not asked by default
-    #[arg(long, value_name = "HOST:PORT", requires = "gateway")]
-    pub(crate) metrics: Option<String>,
-    /// Answer Prometheus here with the world's own metrics while it is played
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) export: Option<String>,
-    /// How many players come; several numbers, separated by commas, are played
-    /// one after the other, from few to many until two in a row are too many
-    #[arg(long, value_delimiter = ',', value_name = "N,…")]
-    pub(crate) players: Vec<u32>,
-    /// Then go on: twice as many until it bends, and into the middle until it
-    /// is known to an eighth where
-    #[arg(long, conflicts_with_all = ["testbed", "network", "transport", "coordinate"])]
-    pub(crate) until_it_bends: bool,
-    /// From one player's coming to the next, as in `50ms`
-    #[arg(long, value_name = "TIME")]
-    pub(crate) join_every: Option<Span>,
-    /// How long to measure once all are in, as in `30s`
-    #[arg(long = "for", value_name = "TIME")]
-    pub(crate) duration: Option<Span>,
-    /// The seed of the map, of starting places and of what players do
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
-    /// Players whose views are looked at, where one channel holds all
-    #[arg(long)]
-    pub(crate) observers: Option<u32>,
-    /// Write the result document here; `-` is standard output, in place of
-    /// the table
-    #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<PathBuf>,
-    /// Where players and gateway are; on this machine's loopback device by
-    /// default, or in virtual time with --network or --transport
-    #[arg(long, value_enum)]
-    pub(crate) testbed: Option<WorldTestbed>,
-    /// The networks between players and gateway: built-in ones' names or TOML
-    /// files, separated by commas; each player has a link of its own
-    #[arg(long, value_delimiter = ',', value_name = "NAME|FILE,…")]
-    pub(crate) network: Vec<String>,
-    /// How players reach the gateway: tcp-cubic (or tcp), tcp-bbr, tcp-reno,
-    /// kcp, kcp-tuned, websocket, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
-    pub(crate) transport: Vec<PlayerTransport>,
-    /// Worlds in virtual time that are played at once; as many as there are
-    /// processors by default
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArguments,
-    /// Write the page here; `lagometer-world-SCENARIO.html` by default
-    #[arg(long, value_name = "PATH")]
-    pub(crate) html: Option<PathBuf>,
-    /// Write no page
-    #[arg(long, conflicts_with = "html")]
-    pub(crate) no_html: bool,
-}
-
-/// Where players and gateway of a world are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WorldTestbed {
-    /// Virtual time: deterministic, faster than real time
-    Sim,
-    /// Real sockets and real kernels behind an emulated link for each player,
-    /// in real time
-    Emu,
 }
 
 #[derive(Debug, Args)]

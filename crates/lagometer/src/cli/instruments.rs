@@ -1,11 +1,11 @@
-//! The words of `echo` and `sweep`.
+//! The arguments of `echo`, `sweep` and `speed`.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lagometer_instruments::placement::Pin;
 use lagometer_instruments::sweep::Test;
-use lagometer_units::Span;
+use lagometer_units::{Size, Span};
 
 use super::RemoteArguments;
 use crate::instrument;
@@ -80,4 +80,69 @@ pub(crate) struct ResultArguments {
     /// Write the page here
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,
+}
+
+/// What `speed` measures where nothing is said: one of each kind that this build
+/// has.
+const SPEED_LANES: &str = if cfg!(feature = "udt") {
+    "tcp,udp,kcp,enet,udt,quic"
+} else {
+    "tcp,udp,kcp,enet,quic"
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct SpeedArguments {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArguments,
+    /// Transports to measure, one after another: `tcp`, `tcp-CONGESTION`, or
+    /// presets
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "LANE,…",
+        default_value = SPEED_LANES
+    )]
+    pub(crate) lanes: Vec<String>,
+    /// How long each is measured
+    #[arg(long = "for", value_name = "TIME", default_value = "10 s")]
+    pub(crate) duration: Span,
+    /// Bytes of a message, as in `62KB`; what fits one datagram by default
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) chunk: Option<Size>,
+    /// One message each so often, as in `100us`; as fast as it goes by
+    /// default
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Span>,
+    /// A lane's setting in place of the preset's, as in
+    /// `kcp.send_window=1024`; may be given again
+    #[arg(long, value_name = "LANE.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Processors of the sending and the receiving end, as in `0,1`; the
+    /// system's choice by default
+    #[arg(long, value_name = "SEND,RECEIVE")]
+    pub(crate) pin: Option<String>,
+    /// What UDP sockets may use
+    #[arg(long, value_enum, default_value_t = Offload::Full)]
+    pub(crate) offload: Offload,
+    /// Over IPv6
+    #[arg(long)]
+    pub(crate) ipv6: bool,
+    /// Write the result document here; `-` is standard output, in place of
+    /// the table
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the page here
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// What UDP sockets may use of what the kernel offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Offload {
+    /// Segmentation and receive offload, several datagrams for each call
+    Full,
+    /// Several datagrams for each call
+    Batches,
+    /// One datagram for each call
+    Plain,
 }
