@@ -1,23 +1,20 @@
-//! Channel data: when it is sent, to whom, merged how.
+//! Channel data: when it is sent, to whom, and which of its fields.
 
 use std::time::{Duration, Instant};
 
 use lagometer_client::OwnedEvent;
 use lagometer_protocol::messages::channeldpb::{
-    ChannelDataAccess, ChannelDataMergeOptions, ChannelSubscriptionOptions, ChannelType,
-    CreateChannelMessage, ListChannelMessage,
+    ChannelDataAccess, ChannelSubscriptionOptions, ListChannelMessage,
 };
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::tpspb::{TestNpcState, TestRepChannelData, TestRepGameState};
-use lagometer_protocol::messages::unrealpb::{ActorState, FVector, PlayerState};
-use prost::Message;
+use lagometer_protocol::messages::unrealpb::FVector;
 
-use crate::harness::peer::any_of;
 use crate::harness::{Gateway, READ, Settings, WRITE, Whose, options};
 
-const GAME: &str = "tpspb.TestRepChannelData";
+pub(super) const GAME: &str = "tpspb.TestRepChannelData";
 
-fn npc(id: u32, moving: bool) -> TestRepChannelData {
+pub(super) fn npc(id: u32, moving: bool) -> TestRepChannelData {
     let state = TestNpcState {
         b_moving: Some(moving),
         goal_location: None,
@@ -31,13 +28,6 @@ fn npc(id: u32, moving: bool) -> TestRepChannelData {
 fn jumps(jumps: i32) -> TestRepChannelData {
     TestRepChannelData {
         test_game_state: Some(TestRepGameState { jumps: Some(jumps) }),
-        ..Default::default()
-    }
-}
-
-fn actor(id: u32, actor: ActorState) -> TestRepChannelData {
-    TestRepChannelData {
-        actor_states: [(id, actor)].into(),
         ..Default::default()
     }
 }
@@ -240,92 +230,6 @@ pub(crate) fn c12_the_last_value_always_arrives(whose: Whose) {
     }
 }
 
-pub(crate) fn c13_entries_merge_deeply_and_removals_cascade(whose: Whose) {
-    let gateway = Gateway::start(whose);
-    let mut owner = gateway.server();
-    let channel = owner.create_test(GAME, &TestRepChannelData::default(), None);
-    let goal = FVector {
-        x: Some(4.0),
-        ..Default::default()
-    };
-    let mut goal_only = npc(1, true);
-    if let Some(state) = goal_only.test_npc_states.get_mut(&1) {
-        *state = TestNpcState {
-            b_moving: None,
-            goal_location: Some(goal),
-        };
-    }
-    owner.update(channel, GAME, &npc(1, true));
-    owner.update(channel, GAME, &goal_only);
-    owner.update(channel, GAME, &npc(2, true));
-    owner.update(
-        channel,
-        GAME,
-        &actor(
-            2,
-            ActorState {
-                b_hidden: Some(true),
-                ..Default::default()
-            },
-        ),
-    );
-    owner.update(
-        channel,
-        GAME,
-        &TestRepChannelData {
-            player_states: [(2, PlayerState::default())].into(),
-            ..Default::default()
-        },
-    );
-    owner.update(
-        channel,
-        GAME,
-        &actor(
-            2,
-            ActorState {
-                removed: true,
-                ..Default::default()
-            },
-        ),
-    );
-    owner.list();
-    let mut client = gateway.client();
-    client.sub(channel, options(READ, 100));
-    let state: TestRepChannelData = client.data(channel);
-    let merged = &state.test_npc_states[&1];
-    assert_eq!(merged.b_moving, Some(true));
-    assert_eq!(merged.goal_location, Some(goal));
-    assert!(
-        !state.test_npc_states.contains_key(&2),
-        "gone with its actor"
-    );
-    assert!(state.player_states.is_empty() && state.actor_states.is_empty());
-}
-
-pub(crate) fn c13_a_removal_is_forwarded_in_a_window_with_others(whose: Whose) {
-    let gateway = Gateway::start(whose);
-    let mut owner = gateway.server();
-    let channel = owner.create_test(GAME, &actor(7, ActorState::default()), None);
-    let mut client = gateway.client();
-    client.sub(channel, options(READ, 400));
-    client.data::<TestRepChannelData>(channel);
-    // Both in one write, so in one window.
-    let removed = ActorState {
-        removed: true,
-        ..Default::default()
-    };
-    let url = lagometer_protocol::any::type_url(GAME);
-    owner.send(|outbox| {
-        outbox.update(channel, &url, &npc(1, true).encode_to_vec())?;
-        outbox.update(channel, &url, &actor(7, removed).encode_to_vec())
-    });
-    let mut window: TestRepChannelData = client.data(channel);
-    if window.actor_states.is_empty() {
-        window = client.data(channel);
-    }
-    assert!(window.actor_states[&7].removed);
-}
-
 pub(crate) fn c29_an_interval_of_zero_harms_nobody(whose: Whose) {
     let gateway = Gateway::start(whose);
     let mut owner = gateway.server();
@@ -405,9 +309,9 @@ pub(crate) fn c30_a_mask_that_fits_nothing_harms_nobody(whose: Whose) {
 }
 
 /// A list of texts that no type's own rules merge.
-const LIST: &str = "channeldpb.ListChannelMessage";
+pub(super) const LIST: &str = "channeldpb.ListChannelMessage";
 
-fn texts(texts: &[&str]) -> ListChannelMessage {
+pub(super) fn texts(texts: &[&str]) -> ListChannelMessage {
     ListChannelMessage {
         metadata_filters: texts.iter().map(|&text| text.to_owned()).collect(),
         ..Default::default()
@@ -454,54 +358,4 @@ pub(crate) fn c10_what_was_missed_without_access_comes_as_updates(whose: Whose) 
         texts(&["missed"])
     );
     client.expect_no_data("anything more", channel);
-}
-
-pub(crate) fn c13_a_lists_limit_holds_with_every_update(whose: Whose) {
-    let gateway = Gateway::start(whose);
-    let mut owner = gateway.server();
-    let made = owner.create(CreateChannelMessage {
-        channel_type: ChannelType::Test.into(),
-        data: Some(any_of(LIST, &texts(&["a", "b", "c"]))),
-        merge_options: Some(ChannelDataMergeOptions {
-            list_size_limit: 2,
-            truncate_top: true,
-            ..Default::default()
-        }),
-        ..Default::default()
-    });
-    let channel = made.channel_id;
-    let other_field = ListChannelMessage {
-        type_filter: 3,
-        ..Default::default()
-    };
-    owner.update(channel, LIST, &other_field);
-    owner.list();
-    std::thread::sleep(Duration::from_millis(100));
-    let mut client = gateway.client();
-    client.sub(channel, options(READ, 20));
-    let state: ListChannelMessage = client.data(channel);
-    assert_eq!(state.metadata_filters, ["b", "c"]);
-}
-
-pub(crate) fn c13_a_replaced_list_in_a_window_is_the_last(whose: Whose) {
-    let gateway = Gateway::start(whose);
-    let mut owner = gateway.server();
-    let made = owner.create(CreateChannelMessage {
-        channel_type: ChannelType::Test.into(),
-        data: Some(any_of(LIST, &texts(&["a"]))),
-        merge_options: Some(ChannelDataMergeOptions {
-            should_replace_list: true,
-            list_size_limit: 3,
-            ..Default::default()
-        }),
-        ..Default::default()
-    });
-    let channel = made.channel_id;
-    let mut client = gateway.client();
-    client.sub(channel, options(READ, 300));
-    client.data::<ListChannelMessage>(channel);
-    owner.update(channel, LIST, &texts(&["b"]));
-    owner.update(channel, LIST, &texts(&["c"]));
-    let window: ListChannelMessage = client.data(channel);
-    assert_eq!(window, texts(&["c"]));
 }

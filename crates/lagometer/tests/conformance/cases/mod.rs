@@ -4,6 +4,7 @@ mod carriers;
 mod channels;
 mod data;
 mod handover;
+mod merging;
 mod messages;
 pub(crate) mod recovery;
 mod robust;
@@ -53,10 +54,10 @@ pub(crate) fn all() -> Vec<Case> {
         Differs data::c11_a_masked_subscriber_takes_nothing_from_others,
         Unsteady data::c12_every_update_comes_once_and_in_order,
         Unsteady data::c12_the_last_value_always_arrives,
-        Same data::c13_entries_merge_deeply_and_removals_cascade,
-        Differs data::c13_a_removal_is_forwarded_in_a_window_with_others,
-        Same data::c13_a_lists_limit_holds_with_every_update,
-        Same data::c13_a_replaced_list_in_a_window_is_the_last,
+        Same merging::c13_entries_merge_deeply_and_removals_cascade,
+        Differs merging::c13_a_removal_is_forwarded_in_a_window_with_others,
+        Same merging::c13_a_lists_limit_holds_with_every_update,
+        Same merging::c13_a_replaced_list_in_a_window_is_the_last,
         Same messages::c14_flags_choose_who_hears,
         Same messages::c14_a_clients_message_goes_to_the_owner_alone,
         Same messages::c14_without_an_owner_a_message_is_dropped,
