@@ -10,7 +10,7 @@ pub(crate) const EACH: u32 = 3;
 
 /// What of a player an entity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum EntityKind {
     /// What walks.
     Pawn,
     /// What the player holds it by.
@@ -19,15 +19,15 @@ pub(crate) enum Part {
     PlayerState,
 }
 
-impl Part {
+impl EntityKind {
     pub(crate) const ALL: [Self; 3] = [Self::Pawn, Self::Controller, Self::PlayerState];
 
-    /// The net id of this part of the player numbered `player`.
+    /// The net id of this entity of the player numbered `player`.
     pub(crate) fn of(self, player: u32) -> EntityId {
         EntityId(FIRST_ENTITY + EACH * player + self as u32)
     }
 
-    /// Whose part an entity is, and which; `None` for what belongs to nobody.
+    /// Whose an entity is, and of which kind; `None` for what belongs to nobody.
     pub(crate) fn parse(entity: EntityId) -> Option<(u32, Self)> {
         let nth = entity.0.checked_sub(FIRST_ENTITY)?;
         Some((nth / EACH, Self::ALL[(nth % EACH) as usize]))
@@ -50,10 +50,10 @@ mod tests {
     #[test]
     fn ids_lead_back_to_their_players() {
         for player in [0, 1, 2, 999] {
-            for part in Part::ALL {
-                assert_eq!(Part::parse(part.of(player)), Some((player, part)));
+            for kind in EntityKind::ALL {
+                assert_eq!(EntityKind::parse(kind.of(player)), Some((player, kind)));
             }
         }
-        assert_eq!(Part::parse(EntityId(7)), None);
+        assert_eq!(EntityKind::parse(EntityId(7)), None);
     }
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bot::{BotBehavior, Turn};
 use crate::crowd::EntityId;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::input_digest::InputDigest;
 use crate::intent::Intent;
 use crate::scenario::{Channels, Scenario};
@@ -375,7 +375,7 @@ impl Player {
         now: Time,
         outbox: &mut Outbox,
     ) -> Option<()> {
-        if !matches!(Part::parse(entity), Some((_, Part::Pawn))) {
+        if !matches!(EntityKind::parse(entity), Some((_, EntityKind::Pawn))) {
             return Some(());
         }
         let sighting = read_entity(data).ok()?;

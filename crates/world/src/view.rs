@@ -246,7 +246,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ids::Part;
+    use crate::ids::EntityKind;
 
     /// What may happen to a player's view of one entity.
     #[derive(Clone, Copy, Debug)]
@@ -334,7 +334,7 @@ mod tests {
             let mut plain = Plain::default();
             for (ms, (number, is_pawn, event)) in events.into_iter().enumerate() {
                 let now = Time::from_millis(ms as u64);
-                let entity = if is_pawn { Part::Pawn.of(number) } else { EntityId(number) };
+                let entity = if is_pawn { EntityKind::Pawn.of(number) } else { EntityId(number) };
                 match event {
                     Happens::Learn => {
                         view.learn(entity, now);

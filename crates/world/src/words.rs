@@ -12,7 +12,7 @@ use lagometer_protocol::messages::unrealpb::{
 use prost::Message as _;
 
 use crate::crowd::EntityId;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::intent::Intent;
 use crate::vector::Vector;
 
@@ -67,10 +67,10 @@ pub(crate) fn any(type_name: &str, value: Vec<u8>) -> prost_types::Any {
 }
 
 /// How the engine's servers refer to a player's object.
-pub(crate) fn object(player: u32, part: Part, owning_conn_id: u32) -> UnrealObjectRef {
+pub(crate) fn object(player: u32, kind: EntityKind, owning_conn_id: u32) -> UnrealObjectRef {
     UnrealObjectRef {
-        net_guid: Some(part.of(player).0),
-        class_path: Some(part.class_path().to_owned()),
+        net_guid: Some(kind.of(player).0),
+        class_path: Some(kind.class_path().to_owned()),
         owning_conn_id: Some(owning_conn_id),
         ..UnrealObjectRef::default()
     }
@@ -179,9 +179,9 @@ pub(crate) fn cell_without(player: u32) -> Vec<u8> {
         removed: true,
         ..SpatialEntityState::default()
     };
-    let entities = Part::ALL
+    let entities = EntityKind::ALL
         .into_iter()
-        .map(|part| (part.of(player).0, gone()))
+        .map(|kind| (kind.of(player).0, gone()))
         .collect();
     SpatialChannelData { entities }.encode_to_vec()
 }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn calls_are_as_long_as_published() {
-        let pawn = Part::Pawn.of(17);
+        let pawn = EntityKind::Pawn.of(17);
         let intent = Intent::default();
         // 73 and 43 bytes, give or take a field's length.
         assert!((71..=75).contains(&move_call(pawn, &intent).len()));
@@ -257,7 +257,7 @@ mod tests {
         let mut update = WorldUpdate::new(1.0);
         let mut player = 0;
         while !update.is_full() {
-            let entity = Part::Pawn.of(player);
+            let entity = EntityKind::Pawn.of(player);
             let body = crate::body::Body::standing(
                 crate::vector::Vector {
                     x: 1.5,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use lagometer_units::Time;
 
 use super::{ASK_AGAIN_AFTER, Player};
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::view::{Seen, View};
 
 impl Player {
@@ -20,7 +20,7 @@ impl Player {
         self.before.take_places(&earlier.view);
         // It may have broken off again before it was told of all.
         self.before.take_places(&earlier.before);
-        self.before.forget(Part::Pawn.of(self.number));
+        self.before.forget(EntityKind::Pawn.of(self.number));
         self.windows = earlier.windows;
     }
 
@@ -78,7 +78,7 @@ mod tests {
         scenario.observers = 4;
         let clock = Rc::new(Cell::new(Time::ZERO));
         let mut player = Player::new(0, Arc::new(scenario), clock);
-        player.pawn = Some(Part::Pawn.of(0));
+        player.pawn = Some(EntityKind::Pawn.of(0));
         player
     }
 
@@ -90,7 +90,7 @@ mod tests {
                 let place = Vector::on_ground(at.as_secs_f64(), f64::from(nth));
                 let body = Body::standing(place, Yaw::new(0.0));
                 let mut replica = Replica::default();
-                update.push(Part::Pawn.of(nth), replica.actor_changes(&body), None);
+                update.push(EntityKind::Pawn.of(nth), replica.actor_changes(&body), None);
             }
         }
         update.encode().to_vec()
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(ages_ms(&again, Time::from_millis(1000)), [100, 900, 900]);
         // Once everybody there is has been announced, the others are gone.
         again.back_at = Some(Time::from_millis(1000));
-        again.view.learn(Part::Pawn.of(2), Time::from_millis(1000));
+        again.view.learn(EntityKind::Pawn.of(2), Time::from_millis(1000));
         let later = Time::from_millis(1000) + ASK_AGAIN_AFTER;
         assert_eq!(ages_ms(&again, later).len(), 1);
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::crowd::EntityId;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 
 /// What a player knows of the cells around it.
 #[derive(Clone, Debug, Default)]
@@ -67,12 +67,12 @@ impl Around {
     /// to unsubscribe: what everybody may know of a player stays known.
     pub(super) fn disappear(&mut self, pawn: EntityId) -> Vec<EntityId> {
         self.pawns.remove(&pawn);
-        let Some((player, _)) = Part::parse(pawn) else {
+        let Some((player, _)) = EntityKind::parse(pawn) else {
             return Vec::new();
         };
-        [Part::Pawn, Part::Controller]
+        [EntityKind::Pawn, EntityKind::Controller]
             .into_iter()
-            .map(|part| part.of(player))
+            .map(|kind| kind.of(player))
             .filter(|entity| self.subscribed.remove(entity))
             .collect()
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn who_is_in_a_hidden_cell_is_out_of_sight() {
         let mut around = Around::default();
-        let [near, far] = [1, 2].map(|player| Part::Pawn.of(player));
+        let [near, far] = [1, 2].map(|player| EntityKind::Pawn.of(player));
         around.show(HERE);
         around.show(THERE);
         assert!(around.appear(near, HERE));
@@ -109,14 +109,14 @@ mod tests {
     #[test]
     fn what_a_handover_brought_goes_with_its_pawn() {
         let mut around = Around::default();
-        for part in Part::ALL {
-            around.subscribed(part.of(7));
+        for kind in EntityKind::ALL {
+            around.subscribed(kind.of(7));
         }
-        let pawn = Part::Pawn.of(7);
+        let pawn = EntityKind::Pawn.of(7);
         assert!(!around.appear(pawn, HERE), "the gateway has subscribed it");
         assert_eq!(
             around.disappear(pawn),
-            [pawn, Part::Controller.of(7)],
+            [pawn, EntityKind::Controller.of(7)],
             "everybody knows its player's state"
         );
         assert!(around.appear(pawn, HERE), "it has to subscribe again");

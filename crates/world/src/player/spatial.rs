@@ -10,7 +10,7 @@ use prost::Message as _;
 
 use super::Player;
 use crate::crowd::EntityId;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::vector::Vector;
 use crate::words;
 
@@ -113,7 +113,7 @@ impl Player {
             return;
         }
         let entity = EntityId(channel_id);
-        if Part::parse(entity).is_some() && result.conn_type == ConnectionType::Client as i32 {
+        if EntityKind::parse(entity).is_some() && result.conn_type == ConnectionType::Client as i32 {
             self.around.subscribed(entity);
         }
     }
@@ -165,5 +165,5 @@ impl Player {
 }
 
 fn is_pawn(entity: EntityId) -> bool {
-    matches!(Part::parse(entity), Some((_, Part::Pawn)))
+    matches!(EntityKind::parse(entity), Some((_, EntityKind::Pawn)))
 }

@@ -10,7 +10,7 @@ use lagometer_protocol::messages::tpspb::EntityChannelData;
 use prost::Message as _;
 
 use crate::crowd::EntityId;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::words;
 
 /// Channels asked for and channels that are there.
@@ -37,13 +37,13 @@ impl Entities {
         pawn: Option<&EntityChannelData>,
         outbox: &mut Outbox,
     ) -> Result<(), SendError> {
-        for part in Part::ALL {
-            let known = pawn.filter(|_| part == Part::Pawn).cloned();
+        for kind in EntityKind::ALL {
+            let known = pawn.filter(|_| kind == EntityKind::Pawn).cloned();
             let data = EntityChannelData {
-                obj_ref: Some(words::object(player, part, conn_id)),
+                obj_ref: Some(words::object(player, kind, conn_id)),
                 ..known.unwrap_or_default()
             };
-            let entity = part.of(player);
+            let entity = kind.of(player);
             outbox.create_entity_channel(
                 in_channel_id,
                 CreateEntityChannelMessage {
@@ -54,7 +54,7 @@ impl Entities {
                     }),
                     data: Some(words::any(words::ENTITY_TYPE, data.encode_to_vec())),
                     metadata: words::entity_mark(player),
-                    is_well_known: part == Part::PlayerState,
+                    is_well_known: kind == EntityKind::PlayerState,
                     ..CreateEntityChannelMessage::default()
                 },
             )?;
@@ -74,22 +74,22 @@ impl Entities {
 
     /// Whether the channels of all of a player's parts are there.
     pub(super) fn all_open(&self, player: u32) -> bool {
-        let mut parts = Part::ALL.into_iter();
-        parts.all(|part| self.is_open(part.of(player)))
+        let mut kinds = EntityKind::ALL.into_iter();
+        kinds.all(|kind| self.is_open(kind.of(player)))
     }
 
     /// Channels that another server has made come with their player.
     pub(super) fn take_over(&mut self, player: u32, conn_id: u32) {
-        for part in Part::ALL {
+        for kind in EntityKind::ALL {
             let open = true;
-            self.known.insert(part.of(player), Entity { conn_id, open });
+            self.known.insert(kind.of(player), Entity { conn_id, open });
         }
     }
 
     /// A player's channels are another server's, or gone.
     pub(super) fn forget(&mut self, player: u32) {
-        for part in Part::ALL {
-            self.known.remove(&part.of(player));
+        for kind in EntityKind::ALL {
+            self.known.remove(&kind.of(player));
         }
     }
 
@@ -105,9 +105,9 @@ impl Entities {
 
     /// Closes all channels of a player.
     pub(super) fn close(&mut self, player: u32, outbox: &mut Outbox) -> Result<(), SendError> {
-        for part in Part::ALL {
-            if self.known.remove(&part.of(player)).is_some() {
-                outbox.remove_channel(part.of(player).0)?;
+        for kind in EntityKind::ALL {
+            if self.known.remove(&kind.of(player)).is_some() {
+                outbox.remove_channel(kind.of(player).0)?;
             }
         }
         Ok(())

@@ -123,7 +123,7 @@ fn vector(told: &FVector) -> Vector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Part;
+    use crate::ids::EntityKind;
     use crate::words;
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         let mut replica = Replica::default();
         let actor = replica.actor_changes(&body).unwrap();
         let mut data = words::entity_update(actor, replica.character_changes(&body), 1.5);
-        data.obj_ref = Some(words::object(4, Part::Pawn, 88));
+        data.obj_ref = Some(words::object(4, EntityKind::Pawn, 88));
         Followed::of(&intent).put_into(&mut data);
         let unpacked = HandoverState::read(&data).unwrap();
         assert_eq!(unpacked.conn_id, 88);

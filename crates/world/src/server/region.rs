@@ -34,7 +34,7 @@ use crate::authority::{Authority, Claim};
 use crate::body::Body;
 use crate::crowd::{Crowd, EntityId};
 use crate::ground::Ground;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::scenario::Scenario;
 use crate::space::Space;
 use crate::vector::Vector;
@@ -280,7 +280,7 @@ impl Region {
             let (true, Some(cell)) = (charge.server_player.answer_is_due(now), cell) else {
                 continue;
             };
-            let answer = words::move_answer(Part::Pawn.of(player), &charge.server_player.intent);
+            let answer = words::move_answer(EntityKind::Pawn.of(player), &charge.server_player.intent);
             let sent = outbox.message(
                 cell,
                 Broadcast(words::SINGLE_CONNECTION),
@@ -294,7 +294,7 @@ impl Region {
 
     /// Simulates a character from now on.
     fn take(&mut self, player: u32, charge: Charge, body: Body) {
-        let pawn = Part::Pawn.of(player);
+        let pawn = EntityKind::Pawn.of(player);
         self.players.insert(charge.server_player.conn_id, player);
         self.charges.insert(player, charge);
         self.crowd.take(pawn, body);
@@ -303,7 +303,7 @@ impl Region {
 
     /// Simulates a character no longer. Its channels are another's, or gone.
     fn release(&mut self, player: u32, what: Authority, now: Time) {
-        let pawn = Part::Pawn.of(player);
+        let pawn = EntityKind::Pawn.of(player);
         self.entities.forget(player);
         if let Some(charge) = self.charges.remove(&player) {
             self.players.remove(&charge.server_player.conn_id);

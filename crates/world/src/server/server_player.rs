@@ -11,7 +11,7 @@ use prost::Message as _;
 use crate::body::Body;
 use crate::crowd::{Crowd, EntityId};
 use crate::ground::Ground;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::intent::Intent;
 use crate::replica::Replica;
 use crate::scenario::Scenario;
@@ -59,7 +59,7 @@ impl ServerPlayer {
         if intent.sequence <= self.intent.sequence {
             return false;
         }
-        let entity = Part::Pawn.of(player);
+        let entity = EntityKind::Pawn.of(player);
         if let Some(body) = crowd.body_mut(entity) {
             body.yaw
                 .turn(intent.quarters.wrapping_sub(self.intent.quarters));
@@ -100,7 +100,7 @@ fn teleport(player: u32, nth: u32, crowd: &mut Crowd, ground: &Ground, scenario:
     let seed = derive(scenario.seed, LANDING, u64::from(player));
     let radius_cm = scenario.movement.radius_cm;
     let place = ground.starting_place(seed, nth, radius_cm, |place| crowd.occupied(place));
-    if let (Ok(place), Some(body)) = (place, crowd.body_mut(Part::Pawn.of(player))) {
+    if let (Ok(place), Some(body)) = (place, crowd.body_mut(EntityKind::Pawn.of(player))) {
         *body = Body::standing(place, body.yaw);
     }
 }
@@ -114,8 +114,8 @@ pub(super) fn read_move(payload: &[u8]) -> Option<Intent> {
 
 /// The player whose pawn an entity is.
 pub(super) fn player_of(entity: EntityId) -> Option<u32> {
-    match Part::parse(entity)? {
-        (player, Part::Pawn) => Some(player),
+    match EntityKind::parse(entity)? {
+        (player, EntityKind::Pawn) => Some(player),
         _ => None,
     }
 }

@@ -20,7 +20,7 @@ use super::server_player::{ServerPlayer, newcomer, player_of, read_move};
 use super::{ServerCounts, count_refusal};
 use crate::crowd::{Crowd, EntityId};
 use crate::ground::Ground;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::intent::Intent;
 use crate::scenario::{Channels, Scenario};
 use crate::words::{self, GLOBAL};
@@ -150,7 +150,7 @@ impl GameServer {
         let mut update = words::WorldUpdate::new(now.as_secs_f64());
         for (entity, body) in self.crowd.own() {
             let Some(server_player) =
-                Part::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
+                EntityKind::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
             else {
                 continue;
             };
@@ -175,7 +175,7 @@ impl GameServer {
     fn tell_entities(&mut self, now: Time, outbox: &mut Outbox) {
         for (entity, body) in self.crowd.own() {
             let Some(server_player) =
-                Part::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
+                EntityKind::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
             else {
                 continue;
             };
@@ -204,7 +204,7 @@ impl GameServer {
             if !server_player.answer_is_due(now) {
                 continue;
             }
-            let answer = words::move_answer(Part::Pawn.of(player), &server_player.intent);
+            let answer = words::move_answer(EntityKind::Pawn.of(player), &server_player.intent);
             let sent = outbox.message(
                 GLOBAL,
                 Broadcast(words::SINGLE_CONNECTION),
@@ -230,12 +230,12 @@ impl GameServer {
             return;
         };
         let body = newcomer(&self.scenario, player, place);
-        self.crowd.take(Part::Pawn.of(player), body);
+        self.crowd.take(EntityKind::Pawn.of(player), body);
         let now = self.clock.get();
         self.players.insert(conn_id, player);
         for (&other, server_player) in &self.server_players {
             if self.scenario.channels == Channels::Single
-                || self.channels.is_open(Part::Pawn.of(other))
+                || self.channels.is_open(EntityKind::Pawn.of(other))
             {
                 self.spawn(other, server_player.conn_id, Some(conn_id), outbox)
                     .unwrap_or(());
@@ -260,13 +260,13 @@ impl GameServer {
         to: Option<u32>,
         outbox: &mut Outbox,
     ) -> Result<(), SendError> {
-        let pawn = Part::Pawn.of(player);
+        let pawn = EntityKind::Pawn.of(player);
         let channel_id = match self.scenario.channels {
             Channels::Single => GLOBAL,
             Channels::Entity | Channels::Spatial => pawn.0,
         };
         let message = SpawnObjectMessage {
-            obj: Some(words::object(player, Part::Pawn, owner_conn_id)),
+            obj: Some(words::object(player, EntityKind::Pawn, owner_conn_id)),
             channel_id: Some(channel_id),
             local_role: Some(words::SIMULATED_PROXY),
             ..SpawnObjectMessage::default()
@@ -300,10 +300,10 @@ impl GameServer {
             return;
         }
         self.server_players.remove(&player);
-        self.crowd.give_up(Part::Pawn.of(player));
+        self.crowd.give_up(EntityKind::Pawn.of(player));
         let told = match self.scenario.channels {
             Channels::Single => {
-                let gone = words::world_without(Part::Pawn.of(player));
+                let gone = words::world_without(EntityKind::Pawn.of(player));
                 outbox.update(GLOBAL, words::WORLD_TYPE_URL, &gone)
             }
             Channels::Entity | Channels::Spatial => self.channels.close(player, outbox),

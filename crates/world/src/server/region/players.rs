@@ -12,7 +12,7 @@ use prost::Message as _;
 use super::{Arrival, Charge, Region};
 use crate::authority::Authority;
 use crate::crowd::EntityId;
-use crate::ids::Part;
+use crate::ids::EntityKind;
 use crate::server::count_refusal;
 use crate::server::handover_state::Followed;
 use crate::server::server_player::{ServerPlayer, newcomer, read_move};
@@ -118,7 +118,7 @@ impl Region {
     /// The gateway has opened an entity's channel. With the last of a player's
     /// its character comes into the world.
     pub(super) fn opened(&mut self, entity: EntityId, outbox: &mut Outbox) {
-        let Some((player, _)) = Part::parse(entity) else {
+        let Some((player, _)) = EntityKind::parse(entity) else {
             return;
         };
         if self.entities.opened(entity).is_none() || !self.entities.all_open(player) {
@@ -133,7 +133,7 @@ impl Region {
             came_to,
         } = arrival;
         let (conn_id, place) = (charge.server_player.conn_id, body.place);
-        let pawn = Part::Pawn.of(player);
+        let pawn = EntityKind::Pawn.of(player);
         let Some(cell) = self.space.cell_at(place) else {
             return;
         };
@@ -141,12 +141,12 @@ impl Region {
             pawn.0,
             &ToGateway::EntityGroupAdd(AddEntityGroupMessage {
                 r#type: EntityGroupType::Handover.into(),
-                entities_to_add: Part::ALL.map(|part| part.of(player).0).to_vec(),
+                entities_to_add: EntityKind::ALL.map(|kind| kind.of(player).0).to_vec(),
             }),
         );
         count_refusal(&mut self.counts, &grouped);
         let message = SpawnObjectMessage {
-            obj: Some(words::object(player, Part::Pawn, conn_id)),
+            obj: Some(words::object(player, EntityKind::Pawn, conn_id)),
             channel_id: Some(cell),
             local_role: Some(words::SIMULATED_PROXY),
             location: Some(FVector {
