@@ -13,8 +13,8 @@ use lagometer_remote::{Clock, Limits, Registry, Secret, Server, ServerSettings};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
-    Coordination, Moment, Note, Outcome, Part, PlayError, ProcessStats, Report, Scenario,
-    Server as GameServer, Slice, Truth,
+    Coordination, Moment, Note, Outcome, PlayError, ProcessStats, Report, Scenario,
+    Server as GameServer, Shard, Share, Truth,
 };
 
 use crate::error::Error;
@@ -66,7 +66,7 @@ pub struct Coordinator {
     registry: Arc<WorkerRegistry>,
     scenario: Arc<Scenario>,
     /// What is played here.
-    part: Part,
+    shard: Shard,
     /// How many there are to be.
     workers: u32,
     timeout: Duration,
@@ -81,10 +81,10 @@ impl Coordinator {
     /// workers would have none.
     pub fn start(settings: Settings<'_>) -> Result<Self, Error> {
         let scenario = as_told(settings.scenario)?;
-        let (part, parts) = parts(&scenario, settings.workers, settings.server_workers)?;
-        let workers = parts.len() as u32;
+        let (shard, shards) = shards(&scenario, settings.workers, settings.server_workers)?;
+        let workers = shards.len() as u32;
         let addresses = [settings.gateway, settings.servers];
-        let registry = Arc::new(WorkerRegistry::new(scenario.clone(), addresses, parts));
+        let registry = Arc::new(WorkerRegistry::new(scenario.clone(), addresses, shards));
         let server = Server::start(ServerSettings {
             bind: settings.bind,
             secret: settings.secret.clone(),
@@ -100,7 +100,7 @@ impl Coordinator {
             server,
             registry,
             scenario: Arc::new(scenario),
-            part,
+            shard,
             workers,
             timeout: settings.timeout,
         })
@@ -180,12 +180,12 @@ impl Coordinator {
             waits_until: None,
         };
         let mut outcome =
-            play_together(&self.scenario, self.part, venue, shared, &mut coordination)?;
+            play_together(&self.scenario, self.shard, venue, shared, &mut coordination)?;
         outcome.timeline = coordination.timeline;
         outcome.processes = vec![ProcessStats {
             at: "here".to_owned(),
-            servers: self.part.servers.of(GameServer::count(&self.scenario)),
-            players: self.part.players.of(self.scenario.players),
+            servers: self.shard.servers.of(GameServer::count(&self.scenario)),
+            players: self.shard.players.of(self.scenario.players),
             cpu: outcome.generator_cpu,
             clock_error: Duration::ZERO,
             lost: false,
@@ -202,11 +202,11 @@ impl Coordinator {
 }
 
 /// What is played here, and what by each of the workers.
-fn parts(
+fn shards(
     scenario: &Scenario,
     workers: u32,
     server_workers: u32,
-) -> Result<(Part, Vec<Part>), Error> {
+) -> Result<(Shard, Vec<Shard>), Error> {
     let all = GameServer::count(scenario);
     // Servers that share the world; who has it alone stays here, and so does a
     // master, which comes before them.
@@ -219,23 +219,23 @@ fn parts(
             shared,
         });
     }
-    let own = Part {
+    let own = Shard {
         servers: match server_workers {
-            0 => Slice::ALL,
-            _ => Slice::only(0),
+            0 => Share::ALL,
+            _ => Share::only(0),
         },
         players: match workers {
-            0 => Slice::ALL,
-            _ => Slice::NONE,
+            0 => Share::ALL,
+            _ => Share::NONE,
         },
     };
-    let with_players = (0..workers).map(|nth| Part {
-        servers: Slice::NONE,
-        players: Slice::share(nth, workers),
+    let with_players = (0..workers).map(|nth| Shard {
+        servers: Share::NONE,
+        players: Share::even(nth, workers),
     });
-    let with_servers = (0..server_workers).map(|nth| Part {
-        servers: Slice::share_from(first.unwrap_or(all), nth, server_workers),
-        players: Slice::NONE,
+    let with_servers = (0..server_workers).map(|nth| Shard {
+        servers: Share::even_from(first.unwrap_or(all), nth, server_workers),
+        players: Share::NONE,
     });
     Ok((own, with_players.chain(with_servers).collect()))
 }

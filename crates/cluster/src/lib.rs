@@ -13,7 +13,7 @@
 //! ```text
 //! worker                          coordinator
 //!   open "world" ────────────────▶  a slot, if one is free
-//!   ◀──────────────── scenario, part, gateway
+//!   ◀──────────────── scenario, shard, gateway
 //!   ready (its clock is known) ──▶  once all are: servers here connect
 //!   ◀───────────────── open         who has game servers connects them
 //!   opened ──────────────────────▶  once all are

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 use lagometer_world::{
-    Authority, Claim, EntityId, Loss, Note, Outcome, Part, Report, Scenario, Truth, Vector,
+    Authority, Claim, EntityId, Loss, Note, Outcome, Report, Scenario, Shard, Truth, Vector,
 };
 use serde::{Deserialize, Serialize};
 
-/// The service by which a worker asks the coordinator for a part.
+/// The service by which a worker asks the coordinator for a shard.
 pub(crate) const SERVICE: &str = "world";
 
 /// Characters in one message: a tenth of the longest that is let through.
@@ -18,7 +18,7 @@ const MOST_CHARACTERS: usize = 5_000;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {
-    /// The part of that number, counted from 0; any where it does not matter.
+    /// The shard of that number, counted from 0; any where it does not matter.
     pub(crate) index: Option<u32>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Task {
     /// How many there are.
     pub(crate) workers: u32,
     pub(crate) scenario: Scenario,
-    pub(crate) part: Part,
+    pub(crate) shard: Shard,
     /// How many of its players, in the order of their numbers, had come to
     /// another worker that is lost.
     pub(crate) came: u32,

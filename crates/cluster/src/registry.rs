@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_remote::{Accepted, Clock, Job, Refusal, Service, Session, understand};
 use lagometer_units::Time;
-use lagometer_world::{Note, Outcome, Part, PlayError, Report, Scenario, Truth};
+use lagometer_world::{Note, Outcome, PlayError, Report, Scenario, Shard, Truth};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -96,14 +96,14 @@ impl WorkerRegistry {
     pub(crate) fn new(
         scenario: Scenario,
         [gateway, servers]: [String; 2],
-        parts: impl IntoIterator<Item = Part>,
+        shards: impl IntoIterator<Item = Shard>,
     ) -> Self {
         Self {
             scenario,
             gateway,
             servers,
             state: Mutex::new(RegistryState {
-                slots: parts.into_iter().map(WorkerSlot::new).collect(),
+                slots: shards.into_iter().map(WorkerSlot::new).collect(),
                 start: None,
                 is_ending: false,
                 said: Report::default(),
@@ -312,7 +312,7 @@ impl WorkerRegistry {
             index,
             workers,
             scenario: self.scenario.clone(),
-            part: slot.part,
+            shard: slot.shard,
             came: slot.came,
             gateway: self.gateway.clone(),
             servers: self.servers.clone(),
@@ -342,7 +342,7 @@ impl WorkerRegistry {
             }
             FromWorker::Opened => {
                 if slot.open() {
-                    let servers = slot.part.servers;
+                    let servers = slot.shard.servers;
                     let all = lagometer_world::Server::count(&self.scenario);
                     state_now.servers_returned += servers.of(all);
                     state_now.back.push(index);

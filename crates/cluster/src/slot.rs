@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_remote::Session;
 use lagometer_units::Time;
-use lagometer_world::{Loss, Note, Outcome, Part, ProcessStats, Scenario, Server, Slice, Truth};
+use lagometer_world::{Loss, Note, Outcome, ProcessStats, Scenario, Server, Shard, Share, Truth};
 
 use crate::messages::{Place, places};
 
@@ -22,7 +22,7 @@ const WITH_ITS_PROCESS: &str = "the process that played it is gone";
 /// The place of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerSlot {
-    pub(crate) part: Part,
+    pub(crate) shard: Shard,
     pub(crate) worker_session: Option<Session>,
     stage: Stage,
     /// It took another's place while the world was being played.
@@ -71,9 +71,9 @@ struct Absence {
 }
 
 impl WorkerSlot {
-    pub(crate) fn new(part: Part) -> Self {
+    pub(crate) fn new(shard: Shard) -> Self {
         Self {
-            part,
+            shard,
             worker_session: None,
             stage: Stage::Coming,
             is_late: false,
@@ -94,7 +94,7 @@ impl WorkerSlot {
 
     /// Whether game servers are played there.
     pub(crate) fn has_servers(&self) -> bool {
-        self.part.servers != Slice::NONE
+        self.shard.servers != Share::NONE
     }
 
     /// Its clock is known.
@@ -143,7 +143,7 @@ impl WorkerSlot {
         if self.is_open() {
             losses.extend(
                 (0..Server::count(scenario))
-                    .filter(|number| self.part.servers.has(*number))
+                    .filter(|number| self.shard.servers.has(*number))
                     .filter_map(|number| Server::simulating(scenario, number))
                     .map(|server| Loss { at, server }),
             );
@@ -279,8 +279,8 @@ impl WorkerSlot {
             .map(|worker_session| worker_session.peer().to_string());
         ProcessStats {
             at: at.unwrap_or_default(),
-            servers: self.part.servers.of(Server::count(scenario)),
-            players: self.part.players.of(scenario.players),
+            servers: self.shard.servers.of(Server::count(scenario)),
+            players: self.shard.players.of(scenario.players),
             cpu: None,
             clock_error: self.clock_error,
             lost,
@@ -305,17 +305,17 @@ mod tests {
 
     /// A worker's with servers 1 and 4.
     fn slot() -> WorkerSlot {
-        WorkerSlot::new(Part {
-            servers: Slice::share_from(1, 0, 3),
-            players: Slice::NONE,
+        WorkerSlot::new(Shard {
+            servers: Share::even_from(1, 0, 3),
+            players: Share::NONE,
         })
     }
 
     /// A worker's with players 0, 2 and so on.
     fn slot_of_players() -> WorkerSlot {
-        WorkerSlot::new(Part {
-            servers: Slice::NONE,
-            players: Slice::share(0, 2),
+        WorkerSlot::new(Shard {
+            servers: Share::NONE,
+            players: Share::even(0, 2),
         })
     }
 

@@ -1,4 +1,4 @@
-//! The side that has a part of the players, or of the game servers.
+//! The side that has a shard of the players, or of the game servers.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use lagometer_remote::{Clock, Line, Remote, RemoteJob, Secret};
 use lagometer_units::Time;
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
-    Coordination, Note, Outcome, Part, PlayError, Report, Scenario, Server, Slice, Truth,
+    Coordination, Note, Outcome, PlayError, Report, Scenario, Server, Shard, Share, Truth,
 };
 
 use crate::error::Error;
@@ -34,7 +34,7 @@ const SET_EVERY: Duration = Duration::from_millis(500);
 /// How long nothing is listened to while the start is waited for.
 const NAP: Duration = Duration::from_millis(50);
 
-/// A worker that has its part and has not begun.
+/// A worker that has its shard and has not begun.
 pub struct Joined {
     remote: Remote,
     job: Arc<RemoteJob>,
@@ -102,14 +102,14 @@ impl Joined {
     /// How many of the players are this worker's.
     #[must_use]
     pub const fn players(&self) -> u32 {
-        self.task.part.players.of(self.task.scenario.players)
+        self.task.shard.players.of(self.task.scenario.players)
     }
 
     /// How many of the game servers are.
     #[must_use]
     pub fn servers(&self) -> u32 {
         let all = Server::count(&self.task.scenario);
-        self.task.part.servers.of(all)
+        self.task.shard.servers.of(all)
     }
 
     /// The gateway's address for players.
@@ -131,7 +131,7 @@ impl Joined {
         let _ = self.job.ask(&written(&FromWorker::Failed { why }));
     }
 
-    /// Waits for the start and plays this worker's part on the gateway at
+    /// Waits for the start and plays this worker's shard on the gateway at
     /// `venue`.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Joined {
         let Self { remote, job, task } = self;
         let line = remote.offset().ok_or(Error::NoClock)?;
         let here = Rc::new(LocalWorker {
-            part: task.part,
+            shard: task.shard,
             came: task.came,
             clock: remote.clock(),
             line: Cell::new(line),
@@ -155,8 +155,8 @@ impl Joined {
         });
         here.poster.say(FromWorker::Ready);
         let scenario = Arc::new(task.scenario);
-        let part = task.part;
-        let shared = Rc::new(SharedTime(Rc::clone(&here)));
+        let shard = task.shard;
+        let run_clock = Rc::new(SharedTime(Rc::clone(&here)));
         let mut coordinator = OtherWorkers {
             here: Rc::clone(&here),
             heard: Truth::new(),
@@ -165,7 +165,7 @@ impl Joined {
             is_over: false,
         };
         here.wait_to_open()
-            .and_then(|()| play_together(&scenario, part, venue, shared, &mut coordinator))
+            .and_then(|()| play_together(&scenario, shard, venue, run_clock, &mut coordinator))
             .map(drop)
             .map_err(|error| {
                 // A coordinator that is gone need not be told.
@@ -178,7 +178,7 @@ impl Joined {
 
 /// What the worker's clock and its stage share.
 struct LocalWorker {
-    part: Part,
+    shard: Shard,
     /// Players that had come to a worker before this one.
     came: u32,
     remote: Remote,
@@ -217,7 +217,7 @@ impl LocalWorker {
 
     /// Whether game servers are played here.
     fn has_servers(&self) -> bool {
-        self.part.servers != Slice::NONE
+        self.shard.servers != Share::NONE
     }
 
     /// Waits until game servers are to connect: when all workers have come, or

@@ -1,7 +1,7 @@
 //! Those who play a world together, each in a process of its own.
 //!
 //! Every process goes through the course of the world by the same clock, with
-//! the part it plays ([`Part`](crate::Part)). What it must learn of the others
+//! the shard it plays ([`Shard`](crate::Shard)). What it must learn of the others
 //! it learns from its [`Coordination`]; a process that plays the whole world keeps
 //! its own.
 
@@ -21,7 +21,7 @@ use crate::vector::Vector;
 /// Where everybody is.
 pub type Truth = BTreeMap<EntityId, Vector>;
 
-/// What happened in one part in half a second.
+/// What happened in one shard in half a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     /// Counted from 0; the same half second at all who play.
@@ -38,7 +38,7 @@ pub struct Note {
 }
 
 impl Note {
-    /// Adds what happened in another part at the same time.
+    /// Adds what happened in another shard at the same time.
     pub fn absorb(&mut self, other: &Self) {
         let (mine, theirs) = (&mut self.moment, &other.moment);
         mine.at_s = mine.at_s.max(theirs.at_s);
@@ -60,7 +60,7 @@ impl Note {
 
 /// Those who play a world together, as one of them sees them.
 pub trait Coordination {
-    /// How many of this part's players, in the order of their numbers, had come
+    /// How many of this shard's players, in the order of their numbers, had come
     /// to another process that played it and is lost: they come back.
     fn came_before(&self) -> u32 {
         0
@@ -75,14 +75,14 @@ pub trait Coordination {
     fn is_stopped(&mut self) -> Result<bool, PlayError>;
 
     /// Takes what happened here in half a second; `so_far` is all that was
-    /// found here up to now, for whoever keeps it in case this part is lost.
+    /// found here up to now, for whoever keeps it in case this shard is lost.
     ///
     /// # Errors
     ///
     /// [`PlayError::Coordination`].
     fn note(&mut self, note: Note, so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError>;
 
-    /// Takes what this part's servers say of whom they simulate: where they say
+    /// Takes what this shard's servers say of whom they simulate: where they say
     /// something, before the gateway hears what follows from it. Returns what
     /// is to be held against each other here: what all servers say, up to the
     /// instant that all have told of, or nothing where another has the checker.
@@ -92,7 +92,7 @@ pub trait Coordination {
     /// [`PlayError::Coordination`].
     fn report(&mut self, own: Report) -> Result<Report, PlayError>;
 
-    /// Takes where the characters of this part's servers are, if it has any,
+    /// Takes where the characters of this shard's servers are, if it has any,
     /// after nobody has moved for a while and those who came back have been told
     /// everything. May be told again.
     ///
@@ -116,7 +116,7 @@ pub trait Coordination {
     /// [`PlayError::Coordination`].
     fn found(&mut self, outcome: &Outcome) -> Result<(), PlayError>;
 
-    /// Whether this part's connections may end: nobody looks at them any more.
+    /// Whether this shard's connections may end: nobody looks at them any more.
     ///
     /// # Errors
     ///

@@ -16,8 +16,8 @@
 //!   [`Space`]; the [`AuthorityChecker`] holds that each character has one of them
 //! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
 //! - [`play_on`]: the course of a world on any [`ConnectionBackend`], to an [`Outcome`]
-//! - [`play_part`]: the same for one of several processes, each with its
-//!   [`Part`] and in [`Coordination`]
+//! - [`play_shard`]: the same for one of several processes, each with its
+//!   [`Shard`] and in [`Coordination`]
 //! - [`real`]: a backend that are sockets, in real time
 
 mod assemble;
@@ -35,7 +35,6 @@ mod input_digest;
 mod intent;
 mod merging;
 mod outcome;
-mod part;
 mod player;
 #[cfg(target_os = "linux")]
 pub mod real;
@@ -43,6 +42,7 @@ mod replica;
 mod scenario;
 mod seed;
 mod server;
+mod shard;
 mod sight;
 mod space;
 mod stage;
@@ -66,13 +66,13 @@ pub use intent::{BadIntent, Intent};
 pub use outcome::{
     GatewayFigures, GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned,
 };
-pub use part::{Part, Slice};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;
 pub use scenario::{BUILT_IN, Channels, MOST_PLAYERS, Scenario, Tier};
 pub use server::{GameServer, Master, Region, Server, ServerCounts};
+pub use shard::{Shard, Share};
 pub use space::Space;
-pub use stage::{Peer, play_on, play_part};
+pub use stage::{Peer, play_on, play_shard};
 pub use vector::{Vector, Yaw};
 pub use view::{Seen, View};
 pub use windows::Windows;

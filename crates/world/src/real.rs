@@ -18,9 +18,9 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
 use crate::coordination::{Coordination, SingleProcess};
 use crate::outcome::{GatewayFigures, GatewayTicks, Moment, Outcome};
-use crate::part::Part;
 use crate::scenario::Scenario;
-use crate::stage::{Peer, play_part};
+use crate::shard::Shard;
+use crate::stage::{Peer, play_shard};
 use metrics::Watch;
 
 /// Where a gateway listens.
@@ -95,26 +95,26 @@ pub fn play(
     play_over(scenario, &mut Plain(*venue), venue.metrics, progress, stop)
 }
 
-/// Plays a part of `scenario` on the gateway at `venue`, by the clock that
-/// `coordination` shares: see [`play_part`].
+/// Plays a shard of `scenario` on the gateway at `venue`, by the clock that
+/// `coordination` shares: see [`play_shard`].
 ///
 /// # Errors
 ///
 /// As [`play`], and [`PlayError::Coordination`] where one of the others is gone.
 pub fn play_together(
     scenario: &Arc<Scenario>,
-    part: Part,
+    shard: Shard,
     venue: &Venue,
-    shared: Rc<dyn RunClock>,
+    run_clock: Rc<dyn RunClock>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
     let mut connector = Plain(*venue);
     play_by(
         scenario,
-        part,
+        shard,
         &mut connector,
         venue.metrics,
-        shared,
+        run_clock,
         coordination,
     )
 }
@@ -134,12 +134,12 @@ pub fn play_over(
 ) -> Result<Outcome, PlayError> {
     let own = Rc::new(OwnClock(Cell::new(Instant::now())));
     let mut alone = SingleProcess::new(progress, stop);
-    play_by(scenario, Part::WHOLE, connector, metrics, own, &mut alone)
+    play_by(scenario, Shard::WHOLE, connector, metrics, own, &mut alone)
 }
 
 fn play_by(
     scenario: &Arc<Scenario>,
-    part: Part,
+    shard: Shard,
     connector: &mut dyn Connector,
     metrics: Option<SocketAddr>,
     time: Rc<dyn RunClock>,
@@ -155,7 +155,7 @@ fn play_by(
         watch: None,
         measured_from: Time::ZERO,
     };
-    play_part(scenario, part, sockets, &clock, coordination)
+    play_shard(scenario, shard, sockets, &clock, coordination)
 }
 
 /// A process's own time, from one of its instants on.

@@ -19,10 +19,10 @@ use lagometer_units::Time;
 use crate::backend::{ConnectionBackend, PeerId, PlayError};
 use crate::coordination::{Coordination, SingleProcess, Truth};
 use crate::outcome::{Moment, Outcome};
-use crate::part::Part;
 use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::{Server, ServerCounts};
+use crate::shard::Shard;
 use agenda::{Agenda, Duty};
 use measurements::Measurements;
 pub use peer::Peer;
@@ -63,24 +63,24 @@ pub fn play_on<W: ConnectionBackend>(
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
     let mut alone = SingleProcess::new(progress, stop);
-    play_part(scenario, Part::WHOLE, backend, clock, &mut alone)
+    play_shard(scenario, Shard::WHOLE, backend, clock, &mut alone)
 }
 
-/// Plays a part of `scenario` on `backend`, in `coordination` of those who play the
-/// others at the same time: see [`play_on`]. What is found is of this part; the
+/// Plays a shard of `scenario` on `backend`, in `coordination` of those who play the
+/// others at the same time: see [`play_on`]. What is found is of this shard; the
 /// company hears of it before the connections end.
 ///
 /// # Errors
 ///
 /// As [`play_on`], and [`PlayError::Coordination`] where one of the others is gone.
-pub fn play_part<W: ConnectionBackend>(
+pub fn play_shard<W: ConnectionBackend>(
     scenario: &Arc<Scenario>,
-    part: Part,
+    shard: Shard,
     backend: W,
     clock: &Rc<Cell<Time>>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
-    let mut stage = Stage::open(scenario, part, backend, clock, coordination)?;
+    let mut stage = Stage::open(scenario, shard, backend, clock, coordination)?;
     stage.fill()?;
     stage.measure()?;
     stage.compare()?;
@@ -90,7 +90,7 @@ pub fn play_part<W: ConnectionBackend>(
 /// The world while it is played.
 struct Stage<'a, W> {
     scenario: Arc<Scenario>,
-    part: Part,
+    shard: Shard,
     backend: W,
     coordination: &'a mut dyn Coordination,
     /// By their numbers; all but one that owns GLOBAL alone simulate.
@@ -115,7 +115,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
     /// Connects the servers and waits until they have the world.
     fn open(
         scenario: &Arc<Scenario>,
-        part: Part,
+        shard: Shard,
         backend: W,
         clock: &Rc<Cell<Time>>,
         coordination: &'a mut dyn Coordination,
@@ -123,7 +123,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         let mut stage = Self {
             measurements: Measurements::new(scenario, backend.processor_time()),
             scenario: Arc::clone(scenario),
-            part,
+            shard,
             backend,
             coordination,
             servers: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
             clock: Rc::clone(clock),
         };
         for (number, mut server) in (0..).zip(Server::all(scenario, clock)) {
-            if !part.servers.has(number) {
+            if !shard.servers.has(number) {
                 continue;
             }
             if number == 0 {
@@ -194,13 +194,13 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
                 Duty::ServerFrame(server),
             );
         }
-        // Whoever takes the place of a part that was lost comes later.
+        // Whoever takes the place of a shard that was lost comes later.
         let first_note = due_after(Time::ZERO + NOTE_EVERY, NOTE_EVERY, now);
         let noted_from = first_note - NOTE_EVERY;
         let nth = noted_from.since(Time::ZERO).as_nanos() / NOTE_EVERY.as_nanos();
         self.measurements.begin_notes(nth as u32, noted_from);
         self.agenda.add(first_note, Duty::Note);
-        for player in (0..self.scenario.players).filter(|player| self.part.players.has(*player)) {
+        for player in (0..self.scenario.players).filter(|player| self.shard.players.has(*player)) {
             self.agenda
                 .add(self.scenario.joins_at(player), Duty::Join(player));
         }
@@ -294,7 +294,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         self.coordination.stand(own)
     }
 
-    /// Tells what was found, and plays on until nobody needs this part's
+    /// Tells what was found, and plays on until nobody needs this shard's
     /// connections any more. The gateway is left as it was found.
     fn close(mut self) -> Result<Outcome, PlayError> {
         self.measurements.input_digest(players(&self.backend));

@@ -133,7 +133,9 @@ mod tests {
         assert_eq!(ages_ms(&again, Time::from_millis(1000)), [100, 900, 900]);
         // Once everybody there is has been announced, the others are gone.
         again.back_at = Some(Time::from_millis(1000));
-        again.view.learn(EntityKind::Pawn.of(2), Time::from_millis(1000));
+        again
+            .view
+            .learn(EntityKind::Pawn.of(2), Time::from_millis(1000));
         let later = Time::from_millis(1000) + ASK_AGAIN_AFTER;
         assert_eq!(ages_ms(&again, later).len(), 1);
     }

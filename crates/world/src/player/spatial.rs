@@ -113,7 +113,8 @@ impl Player {
             return;
         }
         let entity = EntityId(channel_id);
-        if EntityKind::parse(entity).is_some() && result.conn_type == ConnectionType::Client as i32 {
+        if EntityKind::parse(entity).is_some() && result.conn_type == ConnectionType::Client as i32
+        {
             self.around.subscribed(entity);
         }
     }

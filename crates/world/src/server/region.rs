@@ -280,7 +280,8 @@ impl Region {
             let (true, Some(cell)) = (charge.server_player.answer_is_due(now), cell) else {
                 continue;
             };
-            let answer = words::move_answer(EntityKind::Pawn.of(player), &charge.server_player.intent);
+            let answer =
+                words::move_answer(EntityKind::Pawn.of(player), &charge.server_player.intent);
             let sent = outbox.message(
                 cell,
                 Broadcast(words::SINGLE_CONNECTION),

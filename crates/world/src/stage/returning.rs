@@ -140,7 +140,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
             }
             Err(error) => return Err(error),
         }
-        if self.part.players.of(number) < came_before {
+        if self.shard.players.of(number) < came_before {
             self.unsettle(self.now());
             self.measurements.return_player();
         }

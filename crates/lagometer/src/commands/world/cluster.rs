@@ -157,7 +157,7 @@ fn tell_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
     }
 }
 
-/// Plays the part that the coordinator at `at` gives out.
+/// Plays the shard that the coordinator at `at` gives out.
 pub(super) fn work(at: &str, cluster: &ClusterArguments) -> Result<ExitCode, Failure> {
     let secret = remote_end::secret(&cluster.secret)?.ok_or_else(|| {
         Failure::Input(format!(

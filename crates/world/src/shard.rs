@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 /// Some of what is numbered from 0: every so many from a first one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Slice {
+pub struct Share {
     first: u32,
     /// From one to the next; none at all where it is 0.
     step: u32,
 }
 
-impl Slice {
+impl Share {
     /// All of them.
     pub const ALL: Self = Self { first: 0, step: 1 };
     /// None of them.
@@ -20,7 +20,7 @@ impl Slice {
     /// The share of the `nth` of `many`, counted from 0: one in turn each, so
     /// that all have as much to do at every moment of a ramp.
     #[must_use]
-    pub const fn share(nth: u32, many: u32) -> Self {
+    pub const fn even(nth: u32, many: u32) -> Self {
         Self {
             first: nth,
             step: many,
@@ -29,7 +29,7 @@ impl Slice {
 
     /// The same of those from `first` on.
     #[must_use]
-    pub const fn share_from(first: u32, nth: u32, many: u32) -> Self {
+    pub const fn even_from(first: u32, nth: u32, many: u32) -> Self {
         Self {
             first: first + nth,
             step: many,
@@ -65,18 +65,18 @@ impl Slice {
 /// What one process plays of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct Shard {
     /// The game servers, in the order in which they begin.
-    pub servers: Slice,
+    pub servers: Share,
     /// The players.
-    pub players: Slice,
+    pub players: Share,
 }
 
-impl Part {
+impl Shard {
     /// All of it.
     pub const WHOLE: Self = Self {
-        servers: Slice::ALL,
-        players: Slice::ALL,
+        servers: Share::ALL,
+        players: Share::ALL,
     };
 }
 
@@ -89,7 +89,7 @@ mod tests {
     proptest! {
         #[test]
         fn shares_are_a_whole_cut_evenly(total in 0_u32..500, many in 1_u32..40) {
-            let shares: Vec<Slice> = (0..many).map(|nth| Slice::share(nth, many)).collect();
+            let shares: Vec<Share> = (0..many).map(|nth| Share::even(nth, many)).collect();
             for number in 0..total {
                 let holders = shares.iter().filter(|share| share.has(number)).count();
                 prop_assert_eq!(holders, 1);
@@ -104,13 +104,13 @@ mod tests {
 
     #[test]
     fn all_none_and_one() {
-        let held = |slice: Slice| (0..5).filter(|n| slice.has(*n)).collect::<Vec<u32>>();
-        assert_eq!(held(Slice::ALL), [0, 1, 2, 3, 4]);
-        assert!(held(Slice::NONE).is_empty());
-        assert_eq!(held(Slice::only(3)), [3]);
-        assert_eq!(Slice::only(3).of(3), 0);
-        assert_eq!(Slice::only(3).of(4), 1);
-        assert_eq!(held(Slice::share_from(1, 0, 2)), [1, 3]);
-        assert_eq!(held(Slice::share_from(1, 1, 2)), [2, 4]);
+        let held = |share: Share| (0..5).filter(|n| share.has(*n)).collect::<Vec<u32>>();
+        assert_eq!(held(Share::ALL), [0, 1, 2, 3, 4]);
+        assert!(held(Share::NONE).is_empty());
+        assert_eq!(held(Share::only(3)), [3]);
+        assert_eq!(Share::only(3).of(3), 0);
+        assert_eq!(Share::only(3).of(4), 1);
+        assert_eq!(held(Share::even_from(1, 0, 2)), [1, 3]);
+        assert_eq!(held(Share::even_from(1, 1, 2)), [2, 4]);
     }
 }
