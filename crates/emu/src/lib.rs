@@ -1,4 +1,4 @@
-//! The emulated network: real hosts, real kernels, real time, and a road
+//! The emulated network: real hosts, real kernels, real time, and a path
 //! between them that behaves as a link profile says.
 //!
 //! One process is all of it. [`Host`]s are network namespaces of its own,
@@ -24,7 +24,7 @@
 //! - `router`: the thread that holds packets and releases them
 //! - `audit`, `capture`: what it did
 //! - `network`: all of it together
-//! - `relay`, `encapsulation`: the road without hosts, for UDP alone
+//! - `relay`, `encapsulation`: the path without hosts, for UDP alone
 //! - `shape`: foreign programs in the hosts
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
 

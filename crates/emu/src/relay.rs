@@ -1,4 +1,4 @@
-//! The road without hosts: a relay of UDP datagrams on the loopback device,
+//! The path without hosts: a relay of UDP datagrams on the loopback device,
 //! for systems that permit no namespaces.
 //!
 //! Each lane has four sockets: its two sides', and one of the relay's facing

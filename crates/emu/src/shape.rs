@@ -155,7 +155,7 @@ impl Shape<'_> {
         if let Some(remote) = &mut remote {
             bid_farewell(&signals, remote).doing("waiting for the far command")?;
         }
-        // What is left of them ends here, before the road they use does.
+        // What is left of them ends here, before the path they use does.
         drop((local, remote));
         drop(processes);
         taggers.finish();

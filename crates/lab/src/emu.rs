@@ -9,7 +9,7 @@
 
 mod audit;
 mod lane;
-mod road;
+mod path;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ use crate::resolve::Resolved;
 use crate::runner::SeedRun;
 pub use audit::audit_of;
 use lane::{OpenLane, Played};
-use road::Road;
+use path::EmulatedPath;
 
 /// How an emulated run is carried out.
 #[derive(Clone, Debug, Default)]
@@ -121,10 +121,10 @@ fn play_seed(
             link: link(resolved, seed, Time::MAX),
         })
         .collect();
-    let mut road = Road::build(options, settings, clock, setups)?;
+    let mut path = EmulatedPath::build(options, settings, clock, setups)?;
     let opened = (0..=u8::MAX)
         .zip(&resolved.lanes)
-        .map(|(number, lane)| lane::open(&road, number, lane, seed, clock.now()))
+        .map(|(number, lane)| lane::open(&path, number, lane, seed, clock.now()))
         .collect::<Result<Vec<_>, Error>>()?;
     let stages: Vec<LaneStage> = opened.iter().map(|_| LaneStage::default()).collect();
     let began = clock.now();
@@ -157,7 +157,7 @@ fn play_seed(
                 (client, server)
             }));
         }
-        attend(resolved, seed, &mut road, &stages, clock, progress, stop)?;
+        attend(resolved, seed, &mut path, &stages, clock, progress, stop)?;
         let played: Vec<Played> = threads
             .into_iter()
             .map(|threads| {
@@ -168,7 +168,7 @@ fn play_seed(
             .collect();
         Ok::<_, Error>(played)
     })?;
-    let outcome = road.stop()?;
+    let outcome = path.stop()?;
     let lanes = played
         .into_iter()
         .zip(&outcome.audit.lanes)
@@ -181,7 +181,7 @@ fn play_seed(
 fn attend(
     resolved: &Resolved,
     seed: u64,
-    road: &mut Road,
+    path: &mut EmulatedPath,
     stages: &[LaneStage],
     clock: Clock,
     progress: &(dyn Fn(Duration) + Sync),
@@ -195,7 +195,7 @@ fn attend(
             supervisor.stop();
         }
         if supervisor.is_time_to_start(now) {
-            outcome = start(resolved, seed, road, stages, now + NOTICE);
+            outcome = start(resolved, seed, path, stages, now + NOTICE);
         }
         supervisor.report_progress(now);
     }
@@ -206,14 +206,14 @@ fn attend(
 fn start(
     resolved: &Resolved,
     seed: u64,
-    road: &mut Road,
+    path: &mut EmulatedPath,
     stages: &[LaneStage],
     first: Time,
 ) -> Result<(), Error> {
     let interval = resolved.plan.workload.interval.duration();
     let starts: Vec<Time> = starts(stages.len(), first, interval).collect();
     let links = starts.iter().map(|&start| link(resolved, seed, start));
-    road.begin(links.collect())?;
+    path.begin(links.collect())?;
     for (stage, start) in stages.iter().zip(starts) {
         stage.cue.start(start);
     }

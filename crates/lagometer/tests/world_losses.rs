@@ -101,9 +101,9 @@ fn players_come_back_to_a_gateway_that_was_killed() {
 fn a_server_that_was_cut_off_goes_on_where_it_was() {
     let gateway = Gateway::start(&["--scr"], "");
     let [servers, clients, _] = gateway.place.addresses;
-    let road = Road::to(servers);
+    let path = GatewayPath::to(servers);
     // The master is first; the fifth of the others has the middle.
-    let document = play(clients, road.address, || road.cut(5));
+    let document = play(clients, path.address, || path.cut(5));
     let world = &document["world"];
     is_whole(world);
     // Players keep their connections and what they see.
@@ -122,9 +122,9 @@ fn a_lone_server_that_was_cut_off_gets_its_players_back() {
         std::thread::spawn(move || {
             let gateway = Gateway::start(flags, "");
             let [servers, clients, _] = gateway.place.addresses;
-            let road = Road::to(servers);
+            let path = GatewayPath::to(servers);
             let asked = [scenario, "--workers", "2", "--for", "4s"];
-            play_one(&asked, clients, road.address, || road.cut(0))
+            play_one(&asked, clients, path.address, || path.cut(0))
         })
     });
     for document in played {
@@ -237,13 +237,13 @@ fn of_clients(web: SocketAddr, name: &str) -> f64 {
         .sum()
 }
 
-/// A road to the gateway on which one connection can be cut.
-struct Road {
+/// A path to the gateway on which one connection can be cut.
+struct GatewayPath {
     address: SocketAddr,
     ends: Arc<Mutex<Vec<[TcpStream; 2]>>>,
 }
 
-impl Road {
+impl GatewayPath {
     fn to(gateway: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();

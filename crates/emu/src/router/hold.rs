@@ -38,9 +38,9 @@ pub(crate) struct Held {
     pub(crate) direction: Direction,
     /// When it came.
     pub(crate) arrived: Time,
-    /// Whether it is a copy the road made.
+    /// Whether it is a copy the path made.
     pub(crate) is_copy: bool,
-    /// Whether the road damaged it.
+    /// Whether the path damaged it.
     pub(crate) is_damaged: bool,
 }
 

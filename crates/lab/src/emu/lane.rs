@@ -6,7 +6,7 @@ use lagometer_emu::{Error, LaneAudit};
 use lagometer_socket::{BoxedConnection, Opening};
 use lagometer_units::Time;
 
-use super::road::{Ends, Road};
+use super::path::{EmulatedPath, Ends};
 use crate::live::{ClientOutcome, ServerOutcome};
 use crate::outcome::{Cost, LaneOutcome, WireCounts};
 use crate::plan::Plan;
@@ -29,7 +29,7 @@ pub(super) type Played = Result<(Left<ClientOutcome>, Left<ServerOutcome>), Stri
 
 /// Makes both sides of lane number `number`, or says why the system does not.
 pub(super) fn open(
-    road: &Road,
+    path: &EmulatedPath,
     number: u8,
     lane: &RunnableLane,
     seed: u64,
@@ -44,10 +44,10 @@ pub(super) fn open(
         seed,
         now,
     };
-    let (ends, server_spec) = (opening(road.seen_by_server(number)), spec.clone());
-    let server = road.run_remote(move || server_spec.server(&ends))?;
-    let (ends, client_spec) = (opening(road.seen_by_client(number)), spec.clone());
-    let client = road.run_local(move || client_spec.client(&ends))?;
+    let (ends, server_spec) = (opening(path.seen_by_server(number)), spec.clone());
+    let server = path.run_remote(move || server_spec.server(&ends))?;
+    let (ends, client_spec) = (opening(path.seen_by_client(number)), spec.clone());
+    let client = path.run_local(move || client_spec.client(&ends))?;
     Ok(match (client, server) {
         (Ok(client), Ok(server)) => Ok(OpenLane { client, server }),
         (Err(error), _) | (_, Err(error)) => Err(error.to_string()),

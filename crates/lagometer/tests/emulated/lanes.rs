@@ -29,7 +29,7 @@ fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
             lane["messages"]["delivered"].as_u64().unwrap() > 30,
             "{name}"
         );
-        // The road there and back takes some 10 ms.
+        // The path there and back takes some 10 ms.
         assert!(lane["rtt_ms"]["min"].as_f64().unwrap() > 5.0, "{name}");
         assert!(lane["up_ms"]["p50"].as_f64().unwrap() > 2.0, "{name}");
         assert!(lane["cpu_ns_per_message"].as_f64().unwrap() > 0.0, "{name}");
@@ -46,7 +46,7 @@ fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
 }
 
 #[test]
-fn ipv6_is_a_road_too() {
+fn ipv6_is_a_path_too() {
     let Some(_alone) = permitted() else {
         return;
     };

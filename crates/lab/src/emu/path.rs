@@ -9,7 +9,7 @@ use lagometer_link::Link;
 use super::EmuOptions;
 
 /// What lies between.
-pub(super) enum Road {
+pub(super) enum EmulatedPath {
     Hosts { network: Box<Network>, ipv6: bool },
     Relay(Relay),
 }
@@ -27,7 +27,7 @@ pub(super) struct Ends {
 const FIRST_LOCAL_PORT: u16 = 8000;
 const FIRST_REMOTE_PORT: u16 = 7000;
 
-impl Road {
+impl EmulatedPath {
     /// Builds it as the options say.
     pub(super) fn build(
         options: &EmuOptions,
