@@ -240,7 +240,7 @@ fn assemble_lane(
     Lane {
         settings: lane.transport.settings_json(),
         library: lane.transport.library(),
-        parity: Some(properties(lane)),
+        properties: Some(properties(lane)),
         failure: runs.iter().find_map(|(_, run)| run.failure()),
         wire: Some(wire(&outcomes, payload_bytes)).filter(|wire| wire.packets > 0),
         cpu_ns_per_message: per_message(&cost.cpu, messages),

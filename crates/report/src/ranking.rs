@@ -33,7 +33,12 @@ pub(crate) fn groups(document: &Document, limit_ms: u32) -> Vec<Group<'_>> {
             .lanes
             .iter()
             .filter(|lane| is_measured(lane))
-            .filter(|lane| lane.parity.as_ref().map(|parity| parity.reliable) == promise)
+            .filter(|lane| {
+                lane.properties
+                    .as_ref()
+                    .map(|properties| properties.reliable)
+                    == promise
+            })
             .collect();
         lanes.sort_by(|a, b| better(a, b, limit_ms));
         if !lanes.is_empty() {
@@ -44,7 +49,7 @@ pub(crate) fn groups(document: &Document, limit_ms: u32) -> Vec<Group<'_>> {
         }
     }
     if let [only] = groups.as_mut_slice()
-        && only.lanes.iter().all(|lane| lane.parity.is_none())
+        && only.lanes.iter().all(|lane| lane.properties.is_none())
     {
         only.label = None;
     }

@@ -14,7 +14,7 @@ mod lanes;
 pub(crate) use lanes::{intervals_from, lag_figures};
 mod notes;
 mod paint;
-mod parity;
+mod properties;
 mod sweep;
 mod world;
 mod world_pair;
@@ -102,7 +102,7 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
     } else if !document.lanes.is_empty() {
         lanes::render(document, &about, paint, room, &mut out);
         bottleneck::render(document, paint, room, &mut out);
-        parity::render(document, about.limit_ms, paint, room, &mut out);
+        properties::render(document, about.limit_ms, paint, room, &mut out);
     }
     notes::render(document, paint, room, &mut out);
     out

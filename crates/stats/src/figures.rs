@@ -123,7 +123,7 @@ pub fn figures(
 
 impl LaneFigures {
     /// The lane's part of the document, with its name and its transport's.
-    /// What records cannot tell (settings, library, parity, wire, CPU time,
+    /// What records cannot tell (settings, library, properties, wire, CPU time,
     /// failure) is left empty for the caller to fill in.
     #[must_use]
     pub fn into_lane(self, lane: &str, transport: &str) -> Lane {
@@ -132,7 +132,7 @@ impl LaneFigures {
             transport: transport.to_owned(),
             settings: serde_json::Value::Object(serde_json::Map::new()),
             library: String::new(),
-            parity: None,
+            properties: None,
             failure: None,
             messages: self.messages,
             rtt_ms: self.rtt_ms,

@@ -81,7 +81,9 @@ pub fn verdict(document: &Document) -> String {
 /// A lane that does not say otherwise is taken to be reliable: imported logs
 /// are of reliable transports and carry no word of it.
 fn is_reliable(lane: &Lane) -> bool {
-    lane.parity.as_ref().is_none_or(|parity| parity.reliable)
+    lane.properties
+        .as_ref()
+        .is_none_or(|properties| properties.reliable)
 }
 
 /// What lanes are held against.

@@ -286,13 +286,13 @@ mod tests {
 
     #[test]
     fn the_tutorial_bandwidths_leave_eight_messages_in_flight() {
-        let parity = Settings::TUTORIAL.properties();
+        let properties = Settings::TUTORIAL.properties();
         assert!(
-            parity
+            properties
                 .congestion_control
                 .starts_with("window 4096 B up, 4096 B down"),
             "{}",
-            parity.congestion_control
+            properties.congestion_control
         );
     }
 

@@ -183,17 +183,17 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
 
 #[test]
 fn header_bytes_and_mtu_are_as_stated() {
-    let parity = Settings::RELIABLE.properties();
+    let properties = Settings::RELIABLE.properties();
     let mut wire = connected(&Settings::RELIABLE, Impairments::NONE, 11);
     wire.run_for(Duration::from_secs(1));
     let before = wire.passed.len();
     wire.send(CLIENT, &numbered(1, 500)).unwrap();
     let measured = 28 + wire.passed[before].size - 500;
-    assert_eq!(measured, parity.header_bytes as usize);
+    assert_eq!(measured, properties.header_bytes as usize);
     wire.send(CLIENT, &numbered(2, 65_536)).unwrap();
     wire.run_for(Duration::from_secs(10));
     let largest = wire.passed.iter().map(|packet| packet.size + 28).max();
-    let stated = parity.mtu_bytes as usize;
+    let stated = properties.mtu_bytes as usize;
     let measured = largest.unwrap();
     assert!(measured <= stated && measured > stated - 60, "{measured}");
 }

@@ -123,10 +123,10 @@ impl LanePlan {
     /// carries.
     #[must_use]
     pub fn chunk_bytes(&self) -> usize {
-        let Some((parity, largest)) = self.lane_transport.measures() else {
+        let Some((properties, largest)) = self.lane_transport.measures() else {
             return TCP_CHUNK_BYTES;
         };
-        let room = parity.mtu_bytes.saturating_sub(parity.header_bytes) as usize;
+        let room = properties.mtu_bytes.saturating_sub(properties.header_bytes) as usize;
         room.clamp(super::payload::NUMBER_BYTES, largest)
     }
 
@@ -177,12 +177,12 @@ impl LanePlan {
     /// Whether everything is promised to arrive.
     pub(super) fn is_reliable(&self) -> bool {
         let measures = self.lane_transport.measures();
-        measures.is_none_or(|(parity, _)| parity.reliable)
+        measures.is_none_or(|(properties, _)| properties.reliable)
     }
 
     /// The lane's part of the document, before anything has been found.
     pub(super) fn document(&self) -> Lane {
-        let (transport, library, settings, parity) = match &self.lane_transport {
+        let (transport, library, settings, properties) = match &self.lane_transport {
             LaneTransport::Tcp { congestion } => (
                 "tcp",
                 "the kernel".to_owned(),
@@ -216,7 +216,7 @@ impl LanePlan {
         Lane {
             settings,
             library,
-            parity: Some(parity),
+            properties: Some(properties),
             ..figures(&[], &[], None).into_lane(&self.name, transport)
         }
     }
@@ -235,16 +235,16 @@ impl LaneTransport {
 }
 
 /// What a transport promises, as the document has it.
-fn told(parity: lagometer_transport::TransportProperties) -> TransportProperties {
+fn told(properties: lagometer_transport::TransportProperties) -> TransportProperties {
     TransportProperties {
-        reliable: parity.reliable,
-        ordered: parity.ordered,
-        encrypted: parity.encrypted,
-        mtu_bytes: parity.mtu_bytes,
-        header_bytes: parity.header_bytes,
-        acks: parity.acks,
-        late_answer: parity.late_answer,
-        congestion_control: parity.congestion_control,
+        reliable: properties.reliable,
+        ordered: properties.ordered,
+        encrypted: properties.encrypted,
+        mtu_bytes: properties.mtu_bytes,
+        header_bytes: properties.header_bytes,
+        acks: properties.acks,
+        late_answer: properties.late_answer,
+        congestion_control: properties.congestion_control,
     }
 }
 

@@ -314,7 +314,10 @@ fn fill(lane: &mut Lane, plan: &Plan, terms: &Terms, outcome: Outcome) {
         series,
     });
     lane.failure = failure.or_else(|| {
-        let promised = lane.parity.as_ref().is_some_and(|parity| parity.reliable);
+        let promised = lane
+            .properties
+            .as_ref()
+            .is_some_and(|properties| properties.reliable);
         let missing = out.bytes.saturating_sub(came.bytes);
         if came.damaged > 0 {
             Some(format!("{} messages arrived damaged", came.damaged))

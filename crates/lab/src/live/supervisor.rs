@@ -80,9 +80,7 @@ impl<'a> Supervisor<'a> {
         if self.stages.iter().all(LaneStage::is_settled) {
             self.settled_at.get_or_insert(now);
         }
-        let is_settled = self
-            .settled_at
-            .is_some_and(|at| now.since(at) >= SETTLING);
+        let is_settled = self.settled_at.is_some_and(|at| now.since(at) >= SETTLING);
         self.has_started = is_settled || now.since(self.began) >= Plan::LEAD_IN;
         self.has_started
     }
@@ -99,11 +97,7 @@ impl<'a> Supervisor<'a> {
 /// When each of `lanes` lanes starts: the first at `first`, each a fraction of
 /// the `interval` between messages after the one before, so that they do not
 /// all ask for the processor at the same instant.
-pub(crate) fn starts(
-    lanes: usize,
-    first: Time,
-    interval: Duration,
-) -> impl Iterator<Item = Time> {
+pub(crate) fn starts(lanes: usize, first: Time, interval: Duration) -> impl Iterator<Item = Time> {
     let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
     (0..lanes).map(move |lane| first + interval / lanes * lane)
 }

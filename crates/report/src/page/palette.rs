@@ -85,7 +85,10 @@ pub(crate) fn looks(lanes: &[Lane]) -> Vec<Look> {
             } else {
                 (index % HUES, index / HUES % PATTERNS)
             };
-            let hollow = lane.parity.as_ref().is_some_and(|parity| !parity.reliable);
+            let hollow = lane
+                .properties
+                .as_ref()
+                .is_some_and(|properties| !properties.reliable);
             Look {
                 hue,
                 pattern,

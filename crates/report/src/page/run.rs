@@ -5,7 +5,7 @@ use super::markup::esc;
 use super::percentile_curves::{self, Curve};
 use super::view::View;
 use super::{
-    bottleneck, bulk, capacity, details, echo, embedded, lane_table, parity, ribbon, scatter,
+    bottleneck, bulk, capacity, details, echo, embedded, lane_table, properties, ribbon, scatter,
     sweep, trust, within_bars, world, worlds,
 };
 use crate::budget;
@@ -54,7 +54,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         scatter::render(view, out);
         bottleneck::render(view, out);
     }
-    parity::render(view, out);
+    properties::render(view, out);
     trust::render(view, out);
     details::render(view, out);
     append!(
@@ -207,7 +207,11 @@ fn lane_bar(view: &View<'_>, out: &mut String) {
                 .iter()
                 .map(|lane| view.place(lane).to_string())
                 .collect();
-            let name = match group.lanes[0].parity.as_ref().map(|parity| parity.reliable) {
+            let name = match group.lanes[0]
+                .properties
+                .as_ref()
+                .map(|properties| properties.reliable)
+            {
                 Some(true) => "reliable",
                 Some(false) => "unreliable",
                 None => name,

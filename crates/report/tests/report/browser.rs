@@ -156,9 +156,9 @@ fn no_text_of_a_document_becomes_markup_or_script() {
         lane.library += evil;
         lane.failure = Some(evil.to_owned());
         lane.settings = serde_json::json!({ evil: evil });
-        if let Some(parity) = &mut lane.parity {
-            parity.acks += evil;
-            parity.congestion_control += evil;
+        if let Some(properties) = &mut lane.properties {
+            properties.acks += evil;
+            properties.congestion_control += evil;
         }
         if let Some(wire) = &mut lane.wire {
             wire.dropped.insert(evil.to_owned(), 1);

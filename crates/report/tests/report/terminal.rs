@@ -71,13 +71,13 @@ fn colour_adds_nothing_but_escapes() {
 }
 
 #[test]
-fn a_lane_of_an_imported_log_needs_neither_wire_nor_parity() {
+fn a_lane_of_an_imported_log_needs_neither_wire_nor_properties() {
     let mut document = document(&LANES[2..4], 30, &[1]);
     document.command = "import".to_owned();
     document.testbed = None;
     document.impairments = None;
     for lane in &mut document.lanes {
-        lane.parity = None;
+        lane.properties = None;
         lane.wire = None;
         lane.lag = None;
         lane.cpu_ns_per_message = None;

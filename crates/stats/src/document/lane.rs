@@ -19,8 +19,8 @@ pub struct Lane {
     /// The library and its version, as in `quinn-proto 0.11.19`.
     pub library: String,
     /// What the transport promises and what it costs, for a fair reading.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parity: Option<TransportProperties>,
+    #[serde(rename = "parity", default, skip_serializing_if = "Option::is_none")]
+    pub properties: Option<TransportProperties>,
     /// Why the lane could not be measured or ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

@@ -33,7 +33,7 @@ pub(crate) fn sample_document() -> Document {
             overhead: Some(1.25),
         };
         let mut lane = figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, name);
-        lane.parity = Some(TransportProperties {
+        lane.properties = Some(TransportProperties {
             reliable,
             ordered: reliable,
             encrypted: false,

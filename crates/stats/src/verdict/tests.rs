@@ -36,9 +36,9 @@ fn lane_of(
         overhead: None,
     };
     let mut lane = figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, name);
-    lane.parity = sample_document().lanes[0].parity.clone();
-    if let Some(parity) = &mut lane.parity {
-        parity.reliable = reliable;
+    lane.properties = sample_document().lanes[0].properties.clone();
+    if let Some(properties) = &mut lane.properties {
+        properties.reliable = reliable;
     }
     lane.wire = Some(Wire {
         overhead,

@@ -8,8 +8,8 @@ mod garbage;
 mod memory;
 mod messages;
 mod network;
-mod parity;
 mod promises;
+mod properties;
 mod replay;
 mod settings;
 mod sizes;
@@ -96,12 +96,12 @@ macro_rules! suite {
 
             #[test]
             fn header_is_as_said() {
-                crate::parity::of_the_header_is_true(&spec());
+                crate::properties::of_the_header_is_true(&spec());
             }
 
             #[test]
             fn mtu_is_as_said() {
-                crate::parity::of_the_mtu_is_true(&spec());
+                crate::properties::of_the_mtu_is_true(&spec());
             }
 
             #[test]

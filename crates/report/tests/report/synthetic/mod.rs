@@ -399,7 +399,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
     rule.library.clone_into(&mut lane.library);
     lane.settings =
         json!({ "rto_ms": rule.rto_ms, "backoff": rule.backoff, "window": rule.window });
-    lane.parity = Some(TransportProperties {
+    lane.properties = Some(TransportProperties {
         reliable: rule.reliable,
         ordered: rule.ordered,
         encrypted: rule.encrypted,

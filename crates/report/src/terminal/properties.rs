@@ -1,4 +1,4 @@
-//! The parity table: what each transport promises and what that costs, so that
+//! The table of transport properties: what each promises and what that costs, so that
 //! no lane is silently advantaged.
 
 use lagometer_stats::{Document, TransportProperties};
@@ -12,7 +12,7 @@ use crate::written::known_bytes;
 /// The narrowest that columns of prose are wrapped to.
 const NARROWEST_PROSE: usize = 12;
 
-/// Appends the parity table to `out`; nothing where no lane states its terms.
+/// Appends the table to `out`; nothing where no lane states its terms.
 pub(crate) fn render(
     document: &Document,
     limit_ms: u32,
@@ -23,11 +23,13 @@ pub(crate) fn render(
     // Lanes on the same terms share a row.
     let mut terms: Vec<(&TransportProperties, Vec<String>)> = Vec::new();
     for lane in ranking::in_order(document, limit_ms) {
-        let Some(parity) = &lane.parity else { continue };
+        let Some(properties) = &lane.properties else {
+            continue;
+        };
         let name = fit(&printable(&lane.lane), 24);
-        match terms.iter_mut().find(|(other, _)| *other == parity) {
+        match terms.iter_mut().find(|(other, _)| *other == properties) {
             Some((_, names)) => names.push(name),
-            None => terms.push((parity, vec![name])),
+            None => terms.push((properties, vec![name])),
         }
     }
     if terms.is_empty() {
@@ -35,19 +37,19 @@ pub(crate) fn render(
     }
     let rows = terms
         .into_iter()
-        .map(|(parity, names)| {
+        .map(|(properties, names)| {
             Row::Cells(vec![
                 Cell::new(names.join("\n"), Style::Plain),
-                Cell::new(promises(parity), Style::Plain),
-                Cell::new(known_bytes(parity.mtu_bytes), Style::Plain),
-                Cell::new(parity.header_bytes.to_string(), Style::Plain),
-                Cell::new(printable(&parity.acks), Style::Plain),
-                Cell::new(printable(&parity.congestion_control), Style::Plain),
+                Cell::new(promises(properties), Style::Plain),
+                Cell::new(known_bytes(properties.mtu_bytes), Style::Plain),
+                Cell::new(properties.header_bytes.to_string(), Style::Plain),
+                Cell::new(printable(&properties.acks), Style::Plain),
+                Cell::new(printable(&properties.congestion_control), Style::Plain),
             ])
         })
         .collect();
     let columns = vec![
-        Column::words("parity"),
+        Column::words("properties"),
         Column::words(""),
         Column::numbers("MTU", "B"),
         Column::numbers("head", "B"),
@@ -68,11 +70,11 @@ pub(crate) fn render(
 }
 
 /// `RO·`: a letter for each promise made, a dot for each that is not.
-fn promises(parity: &TransportProperties) -> String {
+fn promises(properties: &TransportProperties) -> String {
     [
-        (parity.reliable, 'R'),
-        (parity.ordered, 'O'),
-        (parity.encrypted, 'E'),
+        (properties.reliable, 'R'),
+        (properties.ordered, 'O'),
+        (properties.encrypted, 'E'),
     ]
     .into_iter()
     .map(|(promised, letter)| if promised { letter } else { '·' })

@@ -1,4 +1,4 @@
-//! The parity table: what each transport promises and what it pays for that,
+//! The table of transport properties: what each promises and what it pays for that,
 //! so that a reader sees which lanes may be compared with which.
 
 use super::markup::esc;
@@ -10,19 +10,19 @@ use crate::written::known_bytes;
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
     let lanes: Vec<_> = ranking::in_order(view.document, view.about.limit_ms)
         .into_iter()
-        .filter_map(|lane| Some((lane, lane.parity.as_ref()?)))
+        .filter_map(|lane| Some((lane, lane.properties.as_ref()?)))
         .collect();
     if lanes.is_empty() {
         return;
     }
-    let id = view.id("parity");
+    let id = view.id("properties");
     append!(
         out,
-        r#"<section class="parity" aria-labelledby="{id}"><h2 id="{id}">Parity</h2>
+        r#"<section class="properties" aria-labelledby="{id}"><h2 id="{id}">Transport properties</h2>
 <p class="note">What each lane promises, and on what terms: a lane that promises less has an easier life, one that encrypts carries more.</p>
 <div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col" title="What it costs on the wire to answer after the turn in which a message was taken in">a late answer costs</th><th scope="col">congestion control</th><th scope="col">library</th></tr></thead><tbody>"#
     );
-    for (lane, parity) in lanes {
+    for (lane, properties) in lanes {
         let place = view.place(lane);
         append!(
             out,
@@ -31,7 +31,11 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
             view.look(place).swatch(),
             esc(&lane.lane)
         );
-        for promised in [parity.reliable, parity.ordered, parity.encrypted] {
+        for promised in [
+            properties.reliable,
+            properties.ordered,
+            properties.encrypted,
+        ] {
             *out += if promised {
                 "<td>yes</td>"
             } else {
@@ -41,11 +45,11 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         append!(
             out,
             r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
-            known_bytes(parity.mtu_bytes),
-            parity.header_bytes,
-            esc(&parity.acks),
-            esc(&parity.late_answer),
-            esc(&parity.congestion_control),
+            known_bytes(properties.mtu_bytes),
+            properties.header_bytes,
+            esc(&properties.acks),
+            esc(&properties.late_answer),
+            esc(&properties.congestion_control),
             esc(&lane.library)
         );
     }
