@@ -13,7 +13,7 @@
 //! - [`swarm::Swarm`]: thousands of connections on one thread, over TCP,
 //!   WebSocket or KCP, for load generators and simulated players.
 //!
-//! A [`carrier`] is what lies between: WebSocket and streams of bytes, over
+//! [`stream_transport`] is what lies between: WebSocket and streams of bytes, over
 //! anything.
 //!
 //! [`Mirror`] merges the channel data that arrives, so that a game can look at
@@ -46,12 +46,12 @@
 //! ```
 
 pub mod blocking;
-pub mod carrier;
 mod event;
 mod mirror;
 mod outbox;
 pub mod recording;
 mod session;
+pub mod stream_transport;
 #[cfg(target_os = "linux")]
 pub mod swarm;
 

@@ -20,11 +20,11 @@ use rustix::time::{
 };
 use thiserror::Error;
 
-use crate::carrier::CarrierError;
 use crate::event::Handler;
 use crate::outbox::Outbox;
 use crate::session::{ReceiveError, Session, Settings};
-use wire::Carrier;
+use crate::stream_transport::StreamTransportError;
+use wire::StreamTransport;
 pub use wire::Wire;
 
 /// As much as is read at once, from all connections into the same memory.
@@ -61,12 +61,12 @@ pub enum EndReason {
     Silent,
 }
 
-impl From<CarrierError> for EndReason {
-    fn from(error: CarrierError) -> Self {
+impl From<StreamTransportError> for EndReason {
+    fn from(error: StreamTransportError) -> Self {
         match error {
-            CarrierError::Io(error) => Self::Io(error),
-            CarrierError::Closed => Self::Closed,
-            CarrierError::NotWebSocket(why) => Self::NotWebSocket(why),
+            StreamTransportError::Io(error) => Self::Io(error),
+            StreamTransportError::Closed => Self::Closed,
+            StreamTransportError::NotWebSocket(why) => Self::NotWebSocket(why),
         }
     }
 }
@@ -120,7 +120,7 @@ impl<H> fmt::Debug for Swarm<H> {
 
 #[derive(Debug)]
 struct Member<H> {
-    carrier: Carrier,
+    transport: StreamTransport,
     session: Session,
     handler: H,
     /// The socket took less than there was; epoll says when it takes more.
@@ -186,18 +186,19 @@ impl<H: Handler> Swarm<H> {
     pub fn add(&mut self, wire: Wire, settings: Settings, handler: H) -> std::io::Result<MemberId> {
         let id = self.members.len();
         let number = conversation_number(self.secret, id as u64);
-        let carrier = Carrier::new(wire, number, self.now()).map_err(|error| match error {
-            EndReason::Io(error) => error,
-            error => std::io::Error::other(error),
-        })?;
+        let transport =
+            StreamTransport::new(wire, number, self.now()).map_err(|error| match error {
+                EndReason::Io(error) => error,
+                error => std::io::Error::other(error),
+            })?;
         // A handshake may have found no room: it goes on once there is.
-        let is_blocked = matches!(carrier, Carrier::WebSocket(_));
-        if let Some(socket) = carrier.socket() {
+        let is_blocked = matches!(transport, StreamTransport::WebSocket(_));
+        if let Some(socket) = transport.socket() {
             let name = EventData::new_u64(id as u64);
             epoll::add(&self.epoll, socket, name, interest(is_blocked))?;
         }
         self.members.push(Some(Member {
-            carrier,
+            transport,
             session: Session::new(settings),
             handler,
             is_blocked,
@@ -270,10 +271,10 @@ impl<H: Handler> Swarm<H> {
     /// Ends a connection and returns its handler.
     pub fn close(&mut self, id: MemberId) -> Option<H> {
         let member = self.members.get_mut(id.0)?.take()?;
-        if let Some(socket) = member.carrier.socket() {
+        if let Some(socket) = member.transport.socket() {
             let _ = epoll::delete(&self.epoll, socket);
         }
-        if let Carrier::Kcp(conversation) = &member.carrier
+        if let StreamTransport::Kcp(conversation) = &member.transport
             && let Some(noted) = conversation.noted
         {
             self.due.remove(&(noted, id.0));
@@ -339,13 +340,13 @@ impl<H: Handler> Swarm<H> {
         }
         if served.is_ok()
             && member.is_blocked != was_blocked
-            && let Some(socket) = member.carrier.socket()
+            && let Some(socket) = member.transport.socket()
         {
             let name = EventData::new_u64(id as u64);
             served = epoll::modify(&self.epoll, socket, name, interest(member.is_blocked))
                 .map_err(|error| EndReason::Io(error.into()));
         }
-        if let Carrier::Kcp(conversation) = &mut member.carrier {
+        if let StreamTransport::Kcp(conversation) = &mut member.transport {
             if let Some(noted) = conversation.noted.take() {
                 self.due.remove(&(noted, id));
             }
@@ -367,7 +368,7 @@ impl<H: Handler> Swarm<H> {
         {
             self.due.pop_first();
             if let Some(Some(member)) = self.members.get_mut(id)
-                && let Carrier::Kcp(conversation) = &mut member.carrier
+                && let StreamTransport::Kcp(conversation) = &mut member.transport
             {
                 conversation.noted = None;
                 conversation.tick(now, &mut self.traffic);
@@ -409,16 +410,16 @@ impl<H: Handler> Member<H> {
         traffic: &mut Traffic,
     ) -> Result<(), EndReason> {
         let Self {
-            carrier,
+            transport,
             session,
             handler,
             ..
         } = self;
-        carrier.read(now, session, handler, buffer, traffic)
+        transport.read(now, session, handler, buffer, traffic)
     }
 
     fn write(&mut self, now: Time, traffic: &mut Traffic) -> Result<(), EndReason> {
-        let all_went = self.carrier.write(now, &mut self.session, traffic)?;
+        let all_went = self.transport.write(now, &mut self.session, traffic)?;
         self.is_blocked = !all_went;
         Ok(())
     }

@@ -9,9 +9,9 @@ use lagometer_transport::{ByteStream as _, State};
 use lagometer_units::Time;
 
 use super::{EndReason, Traffic};
-use crate::carrier::{WebSocketTransport, fill};
 use crate::event::Handler;
 use crate::session::Session;
+use crate::stream_transport::{WebSocketTransport, fill};
 
 /// Reads from one connection before the others get their turn.
 const READS_IN_A_ROW: usize = 8;
@@ -39,7 +39,7 @@ impl From<TcpStream> for Wire {
 
 /// A wire at work.
 #[derive(Debug)]
-pub(super) enum Carrier {
+pub(super) enum StreamTransport {
     Tcp(TcpStream),
     WebSocket(Box<WebSocketTransport<TcpStream>>),
     Kcp(Box<Conversation>),
@@ -56,7 +56,7 @@ pub(super) struct Conversation {
     pub(super) noted: Option<Time>,
 }
 
-impl Carrier {
+impl StreamTransport {
     /// Prepares a wire; `number` tells conversations of one address apart.
     pub(super) fn new(wire: Wire, number: u32, now: Time) -> Result<Self, EndReason> {
         let prepare = |stream: &TcpStream| {
@@ -90,7 +90,7 @@ impl Carrier {
     pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
-            Self::WebSocket(carrier) => carrier.stream().map(AsFd::as_fd),
+            Self::WebSocket(transport) => transport.stream().map(AsFd::as_fd),
             Self::Kcp(conversation) => Some(conversation.socket.as_fd()),
         }
     }
@@ -106,13 +106,13 @@ impl Carrier {
     ) -> Result<(), EndReason> {
         match self {
             Self::Tcp(stream) => read_tcp(stream, session, handler, buffer, traffic),
-            Self::WebSocket(carrier) => {
+            Self::WebSocket(transport) => {
                 // The library reads further than one message, so the system
                 // would not tell of the others: all of them.
                 loop {
                     traffic.reads += 1;
                     let mut received = Ok(());
-                    let is_more = carrier.read(|bytes| {
+                    let is_more = transport.read(|bytes| {
                         traffic.received_bytes += bytes.len() as u64;
                         received = session.receive(bytes, handler);
                     })?;
@@ -138,10 +138,10 @@ impl Carrier {
     ) -> Result<bool, EndReason> {
         match self {
             Self::Tcp(stream) => write_tcp(stream, session, traffic),
-            Self::WebSocket(carrier) => {
+            Self::WebSocket(transport) => {
                 let outbox = session.outbox();
                 let before = outbox.pending().len();
-                let all_went = carrier.write(outbox)?;
+                let all_went = transport.write(outbox)?;
                 traffic.writes += 1;
                 traffic.sent_bytes += (before - outbox.pending().len()) as u64;
                 Ok(all_went)

@@ -1,6 +1,6 @@
 //! Both ends of a player's transport.
 
-use lagometer_client::carrier::{self as peers, CarrierError};
+use lagometer_client::stream_transport::{self as peers, StreamTransportError};
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::{self as gateways, Reading, Writing};
@@ -36,13 +36,13 @@ pub(super) enum Remote {
 ///
 /// # Errors
 ///
-/// [`CarrierError`] where a handshake cannot begin.
+/// [`StreamTransportError`] where a handshake cannot begin.
 pub(super) fn pair(
     transport: PlayerTransport,
     seed: u64,
     number: u32,
     now: Time,
-) -> Result<(Local, Remote), CarrierError> {
+) -> Result<(Local, Remote), StreamTransportError> {
     let options = |congestion_control| StreamOptions {
         congestion_control,
         no_delay: true,
@@ -92,7 +92,7 @@ impl Local {
         Some(match self {
             Self::Tcp(stream) => &mut **stream,
             Self::Kcp(stream) => &mut **stream,
-            Self::WebSocket(carrier) => &mut carrier.stream_mut()?.stream,
+            Self::WebSocket(transport) => &mut transport.stream_mut()?.stream,
         })
     }
 
@@ -115,12 +115,15 @@ impl Local {
         match self {
             Self::Tcp(stream) => stream.read(&mut take),
             Self::Kcp(stream) => stream.read(&mut take),
-            Self::WebSocket(carrier) => {
+            Self::WebSocket(transport) => {
                 // Reading may make it write.
-                if let Some(socket) = carrier.stream_mut() {
+                if let Some(socket) = transport.stream_mut() {
                     socket.now = now;
                 }
-                while carrier.read(&mut take).map_err(|error| error.to_string())? {}
+                while transport
+                    .read(&mut take)
+                    .map_err(|error| error.to_string())?
+                {}
             }
         }
         received.map_err(|error| error.to_string())?;
@@ -136,12 +139,12 @@ impl Local {
         let taken = match self {
             Self::Tcp(stream) => peers::fill(&mut **stream, now, outbox),
             Self::Kcp(stream) => peers::fill(&mut **stream, now, outbox),
-            Self::WebSocket(carrier) => {
-                if let Some(socket) = carrier.stream_mut() {
+            Self::WebSocket(transport) => {
+                if let Some(socket) = transport.stream_mut() {
                     socket.now = now;
                 }
                 let before = outbox.pending().len();
-                carrier.write(outbox).map_err(|error| error.to_string())?;
+                transport.write(outbox).map_err(|error| error.to_string())?;
                 before - outbox.pending().len()
             }
         };
@@ -161,7 +164,7 @@ impl Remote {
         Some(match self {
             Self::Tcp(stream) => &mut **stream,
             Self::Kcp(stream) => &mut **stream,
-            Self::WebSocket(carrier) => &mut carrier.stream_mut()?.stream,
+            Self::WebSocket(transport) => &mut transport.stream_mut()?.stream,
         })
     }
 
@@ -176,11 +179,11 @@ impl Remote {
         match self {
             Self::Tcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
             Self::Kcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
-            Self::WebSocket(carrier) => loop {
-                if let Some(socket) = carrier.stream_mut() {
+            Self::WebSocket(transport) => loop {
+                if let Some(socket) = transport.stream_mut() {
                     socket.now = now;
                 }
-                match carrier.read_once(|bytes| side.receive(now, key, bytes)).0 {
+                match transport.read_once(|bytes| side.receive(now, key, bytes)).0 {
                     Reading::More => {}
                     Reading::Done => break,
                     Reading::Ended(why) => return Some(why),
@@ -205,11 +208,11 @@ impl Remote {
         let (bytes, writing) = match self {
             Self::Tcp(stream) => gateways::fill(&mut **stream, now, side, key),
             Self::Kcp(stream) => gateways::fill(&mut **stream, now, side, key),
-            Self::WebSocket(carrier) => {
-                if let Some(socket) = carrier.stream_mut() {
+            Self::WebSocket(transport) => {
+                if let Some(socket) = transport.stream_mut() {
                     socket.now = now;
                 }
-                return (true, carrier.write(now, side, key, scratch));
+                return (true, transport.write(now, side, key, scratch));
             }
         };
         (bytes > 0, writing)

@@ -22,9 +22,9 @@ const MOST_MESSAGE_BYTES: usize = 1 << 20;
 /// Kept small, for there may be thousands.
 const READ_BUFFER_BYTES: usize = 4 << 10;
 
-/// Why a carrier carries nothing any more.
+/// Why a transport carries nothing any more.
 #[derive(Debug, Error)]
-pub enum CarrierError {
+pub enum StreamTransportError {
     /// The stream beneath failed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -64,11 +64,11 @@ impl<S: Read + Write> WebSocketTransport<S> {
     ///
     /// # Errors
     ///
-    /// [`CarrierError`] when the stream fails or `host` can be none.
-    pub fn connect(beneath: S, host: &str) -> Result<Self, CarrierError> {
+    /// [`StreamTransportError`] when the stream fails or `host` can be none.
+    pub fn connect(beneath: S, host: &str) -> Result<Self, StreamTransportError> {
         let request = format!("ws://{host}/")
             .into_client_request()
-            .map_err(|error| CarrierError::NotWebSocket(error.to_string()))?;
+            .map_err(|error| StreamTransportError::NotWebSocket(error.to_string()))?;
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER_BYTES)
             .max_message_size(Some(MOST_MESSAGE_BYTES))
@@ -101,8 +101,8 @@ impl<S: Read + Write> WebSocketTransport<S> {
     ///
     /// # Errors
     ///
-    /// [`CarrierError`].
-    pub fn read(&mut self, take: impl FnOnce(&[u8])) -> Result<bool, CarrierError> {
+    /// [`StreamTransportError`].
+    pub fn read(&mut self, take: impl FnOnce(&[u8])) -> Result<bool, StreamTransportError> {
         let Some(socket) = self.open()? else {
             return Ok(false);
         };
@@ -123,8 +123,8 @@ impl<S: Read + Write> WebSocketTransport<S> {
     ///
     /// # Errors
     ///
-    /// [`CarrierError`].
-    pub fn write(&mut self, outbox: &mut Outbox) -> Result<bool, CarrierError> {
+    /// [`StreamTransportError`].
+    pub fn write(&mut self, outbox: &mut Outbox) -> Result<bool, StreamTransportError> {
         let Some(socket) = self.open()? else {
             return Ok(true);
         };
@@ -148,7 +148,7 @@ impl<S: Read + Write> WebSocketTransport<S> {
     }
 
     /// The socket, once the handshake is over.
-    fn open(&mut self) -> Result<Option<&mut WebSocket<S>>, CarrierError> {
+    fn open(&mut self) -> Result<Option<&mut WebSocket<S>>, StreamTransportError> {
         if let State::Opening(_) = self.state
             && let State::Opening(opening) = std::mem::replace(&mut self.state, State::Failed)
         {
@@ -157,7 +157,7 @@ impl<S: Read + Write> WebSocketTransport<S> {
         match &mut self.state {
             State::Opening(_) => Ok(None),
             State::Open(socket) => Ok(Some(socket)),
-            State::Failed => Err(CarrierError::Closed),
+            State::Failed => Err(StreamTransportError::Closed),
         }
     }
 }
@@ -165,7 +165,7 @@ impl<S: Read + Write> WebSocketTransport<S> {
 impl<S: Read + Write> State<S> {
     fn after(
         result: Result<WebSocket<S>, HandshakeError<ClientHandshake<S>>>,
-    ) -> Result<Self, CarrierError> {
+    ) -> Result<Self, StreamTransportError> {
         match result {
             Ok(socket) => Ok(Self::Open(Box::new(socket))),
             Err(HandshakeError::Interrupted(opening)) => Ok(Self::Opening(opening)),
@@ -175,7 +175,7 @@ impl<S: Read + Write> State<S> {
 }
 
 /// Passes over that a stream has nothing, or no room, just now.
-fn if_not_now(error: tungstenite::Error) -> Result<(), CarrierError> {
+fn if_not_now(error: tungstenite::Error) -> Result<(), StreamTransportError> {
     match error {
         tungstenite::Error::Io(error)
             if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
@@ -186,12 +186,12 @@ fn if_not_now(error: tungstenite::Error) -> Result<(), CarrierError> {
     }
 }
 
-fn told(error: tungstenite::Error) -> CarrierError {
+fn told(error: tungstenite::Error) -> StreamTransportError {
     match error {
-        tungstenite::Error::Io(error) => CarrierError::Io(error),
+        tungstenite::Error::Io(error) => StreamTransportError::Io(error),
         tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => {
-            CarrierError::Closed
+            StreamTransportError::Closed
         }
-        error => CarrierError::NotWebSocket(error.to_string()),
+        error => StreamTransportError::NotWebSocket(error.to_string()),
     }
 }
