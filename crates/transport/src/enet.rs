@@ -40,6 +40,7 @@ use rusty_enet::consts::{
 use serde::{Deserialize, Serialize};
 
 use self::host::Enet;
+use crate::catalogue::{Preset, checked};
 use crate::transport::within;
 use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
 
@@ -186,6 +187,30 @@ impl Settings {
         if self.checksum { 4 } else { 0 }
     }
 }
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "enet",
+        "ENet, reliable packets, no bandwidth limits (64 KiB window)",
+        || checked(Settings::RELIABLE),
+    ),
+    Preset::new(
+        "enet-tutorial",
+        "ENet with the tutorial's modem bandwidths times ten, as benchmarked in 2015: 4 KiB window",
+        || checked(Settings::TUTORIAL),
+    ),
+    Preset::new(
+        "enet-no-throttle",
+        "ENet, reliable packets, with the throttle switched off",
+        || checked(Settings::NO_THROTTLE),
+    ),
+    Preset::new(
+        "enet-unreliable",
+        "ENet, unreliable sequenced packets: the late are dropped, as are those the throttle picks",
+        || checked(Settings::UNRELIABLE),
+    ),
+];
 
 impl Transport for Settings {
     const TRANSPORT: &'static str = "enet";

@@ -44,6 +44,7 @@ pub use cutting::TooManySegments;
 pub use endpoint::{KcpEndpoint, pair};
 pub use engine::Engine;
 pub use flush::Work;
+pub(crate) use presets::PRESETS;
 pub use receiver::Arrival;
 pub use rules::{Backoff, RtoMargin, RttSampling, Rules, SkipCounting, WindowGrowth};
 pub use settings::{Overrides, Settings, Side};

@@ -25,3 +25,24 @@ mod tls;
 mod wiring;
 
 pub use settings::{AckFrequency, Carriage, CongestionControl, DatagramOverflow, Settings};
+
+use crate::catalogue::{Preset, checked};
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "quic",
+        "QUIC, every message on the same stream: reliable, ordered",
+        || checked(Settings::ONE_STREAM),
+    ),
+    Preset::new(
+        "quic-streams",
+        "QUIC, a stream for each message: reliable, none waits for another",
+        || checked(Settings::STREAM_EACH),
+    ),
+    Preset::new(
+        "quic-datagram",
+        "QUIC, unreliable datagrams, under congestion control all the same",
+        || checked(Settings::DATAGRAM),
+    ),
+];

@@ -34,6 +34,7 @@ use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use self::endpoint::{ENVELOPE_BYTES, Renet};
+use crate::catalogue::{Preset, checked};
 use crate::integrity::Integrity;
 use crate::transport::within;
 use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
@@ -99,6 +100,18 @@ impl Settings {
         ..Self::RELIABLE
     };
 }
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "renet",
+        "renet, reliable ordered channel, its default resend time of 300 ms",
+        || checked(Settings::RELIABLE),
+    ),
+    Preset::new("renet-unreliable", "renet, unreliable channel", || {
+        checked(Settings::UNRELIABLE)
+    }),
+];
 
 impl Transport for Settings {
     const TRANSPORT: &'static str = "renet";

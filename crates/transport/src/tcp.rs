@@ -22,6 +22,34 @@ pub use lagometer_tcp::congestion::Algorithm;
 pub use settings::{Settings, StreamOptions};
 pub use stream::Stream;
 
+use crate::catalogue::{Preset, checked};
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "tcp-cubic",
+        "Linux's TCP with CUBIC, no delay: what most servers speak",
+        || checked(Settings::with("cubic")),
+    )
+    .formerly(&["tcp-smoltcp"]),
+    Preset::new(
+        "tcp-bbr",
+        "Linux's TCP with BBR, which heeds the path's rate rather than its losses",
+        || checked(Settings::with("bbr")),
+    ),
+    Preset::new(
+        "tcp-reno",
+        "Linux's TCP with Reno, the textbook's congestion control",
+        || checked(Settings::with("reno")),
+    )
+    .formerly(&["tcp-smoltcp-reno"]),
+    Preset::new(
+        "tcp-game",
+        "Linux's TCP set up for small messages: BBR, thin-stream timeouts, little unsent, given up after 10 s",
+        || checked(Settings::game()),
+    ),
+];
+
 /// The ICMP message by which a path says to the sender of `packet` that it takes
 /// at most `mtu_bytes` (RFC 1191, section 4), as if the packet's destination had
 /// sent it; nothing if the packet is none of TCP's.

@@ -15,6 +15,7 @@ use lagometer_units::{Size, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::byte_queue::ByteQueue;
+use crate::catalogue::{Preset, checked};
 use crate::integrity::{CHECK_BYTES, Integrity};
 use crate::replay_window::ReplayWindow;
 use crate::transport::within;
@@ -47,6 +48,13 @@ impl Settings {
         buffer: Size(212_992),
     };
 }
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[Preset::new(
+    "udp",
+    "one message, one datagram; lost is lost",
+    || checked(Settings::PLAIN),
+)];
 
 impl Transport for Settings {
     const TRANSPORT: &'static str = "udp";

@@ -25,6 +25,7 @@ use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::byte_queue::ByteQueue;
+use crate::catalogue::{Preset, checked};
 use crate::integrity::{CHECK_BYTES, Integrity};
 use crate::replay_window::ReplayWindow;
 use crate::transport::within;
@@ -69,6 +70,13 @@ impl Settings {
         buffer: Size(212_992),
     };
 }
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[Preset::new(
+    "udp-redundant",
+    "each message rides again in the next 3 datagrams, as shooters send input",
+    || checked(Settings::THREE_COPIES),
+)];
 
 impl Transport for Settings {
     const TRANSPORT: &'static str = "udp-redundant";

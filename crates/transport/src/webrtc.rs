@@ -30,3 +30,19 @@ mod settings;
 mod wiring;
 
 pub use settings::Settings;
+
+use crate::catalogue::{Preset, checked};
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "webrtc",
+        "WebRTC data channel as a browser makes it: reliable, ordered",
+        || checked(Settings::RELIABLE),
+    ),
+    Preset::new(
+        "webrtc-unreliable",
+        "WebRTC data channel, unordered, nothing sent again",
+        || checked(Settings::UNRELIABLE),
+    ),
+];

@@ -6,6 +6,61 @@ use lagometer_units::{Size, Span};
 
 use super::rules::Rules;
 use super::settings::{Overrides, Settings};
+use crate::catalogue::{Preset, checked};
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "kcp",
+        "KCP, the best all-round settings: flushed at once, linear backoff, no congestion control",
+        || checked(Settings::best()),
+    ),
+    Preset::new(
+        "kcp-turbo",
+        "KCP's fastest mode as its read-me has it, (1, 10 ms, 2, 1): flushed by the clock alone",
+        || checked(Settings::turbo()),
+    ),
+    Preset::new(
+        "kcp-default",
+        "KCP as it is created: flushed every 100 ms, congestion control, no fast resend",
+        || checked(Settings::library_default()),
+    ),
+    Preset::new(
+        "kcp-go-default",
+        "a kcp-go session on which nothing is set, as channeld speaks it: (0, 100 ms, 0, 0), windows of 32",
+        || checked(Settings::kcp_go_default()),
+    ),
+    Preset::new(
+        "kcp-go-game",
+        "a kcp-go session as games set it: (1, 10 ms, 2, 1), windows of 32",
+        || checked(Settings::kcp_go_game()),
+    ),
+    Preset::new(
+        "kcp-2015-early",
+        "asio_kcp of 1 to 3 July 2015: (1, 10 ms, 2, 1), 5 ms timer, windows of 32",
+        || checked(Settings::early_2015()),
+    ),
+    Preset::new(
+        "kcp-2015-late",
+        "asio_kcp from 6 July 2015: client (1, 2 ms, 1, 1), server (1, 5 ms, 1, 1), 5 ms timer",
+        || checked(Settings::late_2015()),
+    ),
+    Preset::new(
+        "kcp-test-default",
+        "KCP's own test.cpp, mode \"default\": (0, 10 ms, 0, 0)",
+        || checked(Settings::test_cpp(0, 0, false)),
+    ),
+    Preset::new(
+        "kcp-normal",
+        "KCP's own test.cpp, mode \"normal\": (0, 10 ms, 0, 1)",
+        || checked(Settings::test_cpp(0, 0, true)),
+    ),
+    Preset::new(
+        "kcp-fast",
+        "KCP's own test.cpp, mode \"fast\": (2, 10 ms, 2, 1), the client's least timeout 10 ms",
+        || checked(Settings::test_cpp_fast()),
+    ),
+];
 
 impl Settings {
     /// The preset `kcp`: the best all-round settings for small messages at a

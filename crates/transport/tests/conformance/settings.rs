@@ -43,8 +43,7 @@ fn candidates() -> Vec<Value> {
     ]
 }
 
-#[test]
-fn one_setting_changed_is_refused_or_works() {
+pub(crate) fn one_setting_changed_is_refused_or_works() {
     let mut accepted = 0;
     let mut seen = Vec::new();
     for preset in presets() {
