@@ -54,10 +54,7 @@ pub(crate) enum NotPlayable {
 impl Playable {
     /// The names of all transports, of whatever testbed.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        lagometer_transport::presets()
-            .iter()
-            .map(|preset| preset.name)
-            .chain(socket_names())
+        names()
     }
 
     /// The transport called `name` with `settings` in place of its own, as
@@ -123,14 +120,31 @@ impl Playable {
 }
 
 #[cfg(target_os = "linux")]
-fn socket_names() -> impl Iterator<Item = &'static str> {
-    lagometer_socket::presets().iter().map(|preset| preset.name)
+fn names() -> impl Iterator<Item = &'static str> {
+    lagometer_socket::names()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn socket_names() -> impl Iterator<Item = &'static str> {
-    ["udt-dgram", "udt-stream", "udt-epoll", "srt"].into_iter()
+fn names() -> impl Iterator<Item = &'static str> {
+    let endpoints = lagometer_transport::presets().iter().map(|it| it.name);
+    endpoints.chain(OWN_SOCKETS.iter().copied())
 }
+
+/// The presets of transports that own their sockets, by name alone: experiments
+/// name them on systems, too, where there is no driver for them.
+#[cfg(any(test, not(target_os = "linux")))]
+const OWN_SOCKETS: &[&str] = &[
+    "udt",
+    "udt-dgram",
+    "udt-stream",
+    "udt-epoll",
+    "udt-default",
+    "udt-dgram-2015",
+    "udt-stream-2015",
+    "udt-epoll-2015",
+    "srt",
+    "srt-live",
+];
 
 #[cfg(target_os = "linux")]
 fn over_sockets(
@@ -138,14 +152,15 @@ fn over_sockets(
     settings: &Map<String, Value>,
     testbed: Testbed,
 ) -> Result<Playable, NotPlayable> {
-    use lagometer_socket::{BadSocketSpec, SocketSpec};
+    use lagometer_socket::SocketSpec;
+    use lagometer_transport::BadSpec;
 
     let spec = SocketSpec::resolve(name, settings).map_err(|error| match error {
-        BadSocketSpec::BadSetting(bad) => NotPlayable::BadSetting(bad),
-        BadSocketSpec::UnknownPreset { name } => {
+        BadSpec::BadSetting(bad) => NotPlayable::BadSetting(bad),
+        BadSpec::UnknownPreset { name, .. } => {
             NotPlayable::NotHere(format!("{name} is not part of this build"))
         }
-        renamed @ BadSocketSpec::Renamed { .. } => NotPlayable::NotHere(renamed.to_string()),
+        renamed @ BadSpec::Renamed { .. } => NotPlayable::NotHere(renamed.to_string()),
     })?;
     if let Err(lacks) = spec.available() {
         return Err(NotPlayable::NotHere(lacks.to_string()));
@@ -164,4 +179,15 @@ fn over_sockets(name: &str, _: &Map<String, Value>, _: Testbed) -> Result<Playab
     Err(NotPlayable::NotHere(format!(
         "{name} over real sockets needs Linux"
     )))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_knows_the_names_of_all_transports() {
+        let presets = lagometer_socket::presets().iter().map(|it| it.name);
+        assert!(presets.eq(OWN_SOCKETS.iter().copied()));
+    }
 }

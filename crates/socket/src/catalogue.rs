@@ -1,9 +1,23 @@
-//! The presets of transports that own their sockets.
+//! The registry of what runs over real sockets: the transports that own theirs,
+//! those that the kernel has, and every endpoint of the crate `transport`.
+
+use std::sync::LazyLock;
+
+use lagometer_transport::Spec;
 
 use crate::spec::SocketSpec;
 use crate::srt;
+use crate::tcp;
 use crate::transport::SocketTransport;
 use crate::udt;
+
+/// The transports that own their sockets, one a line, in the order in which lanes
+/// are best shown. Each brings its presets.
+const TRANSPORTS: &[&[SocketPreset]] = &[udt::PRESETS, srt::PRESETS];
+
+/// The transports whose presets are endpoints' and that the kernel plays over
+/// sockets, one a line: each makes its own of the endpoint's settings.
+const IN_KERNEL: &[fn(&Spec) -> Option<SocketSpec>] = &[tcp::in_kernel];
 
 /// A named choice of a transport that owns its sockets, and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -15,68 +29,32 @@ pub struct SocketPreset {
     pub(crate) spec: fn() -> SocketSpec,
 }
 
-/// Every preset, in the order in which lanes are best shown. The presets of
-/// the crate `transport` are not among them.
+/// Every preset of a transport that owns its sockets, in the order in which lanes
+/// are best shown. The presets of the crate `transport` are not among them.
 #[must_use]
 pub fn presets() -> &'static [SocketPreset] {
-    PRESETS
+    static ALL: LazyLock<Vec<SocketPreset>> = LazyLock::new(|| TRANSPORTS.concat());
+    &ALL
 }
 
-const PRESETS: &[SocketPreset] = &[
-    SocketPreset {
-        name: "udt",
-        about: "UDT's stream, everything as the library has it: what it was made for, bulk",
-        spec: || checked(udt::Settings::BULK),
-    },
-    SocketPreset {
-        name: "udt-dgram",
-        about: "UDT's messages in order, its rate control replaced by a window of 16 packets",
-        spec: || checked(udt::Settings::DGRAM),
-    },
-    SocketPreset {
-        name: "udt-stream",
-        about: "UDT's stream, its rate control replaced by a window of 16 packets",
-        spec: || checked(udt::Settings::STREAM),
-    },
-    SocketPreset {
-        name: "udt-epoll",
-        about: "`udt-dgram` waited for by UDT's epoll",
-        spec: || checked(udt::Settings::EPOLL),
-    },
-    SocketPreset {
-        name: "udt-default",
-        about: "UDT's messages in order, everything as the library has it",
-        spec: || checked(udt::Settings::DEFAULT),
-    },
-    SocketPreset {
-        name: "udt-dgram-2015",
-        about: "UDT's messages as compared in 2015: its rate control, 63 packets of buffer",
-        spec: || checked(udt::Settings::DGRAM_2015),
-    },
-    SocketPreset {
-        name: "udt-stream-2015",
-        about: "UDT's stream as compared in 2015: its rate control, 634 packets of buffer",
-        spec: || checked(udt::Settings::STREAM_2015),
-    },
-    SocketPreset {
-        name: "udt-epoll-2015",
-        about: "UDT as compared in 2015 with epoll: release 4.10's rate control, 63 packets of buffer",
-        spec: || checked(udt::Settings::EPOLL_2015),
-    },
-    SocketPreset {
-        name: "srt",
-        about: "SRT's messages, reliable and in order, delivered as they come",
-        spec: || checked(srt::Settings::RELIABLE),
-    },
-    SocketPreset {
-        name: "srt-live",
-        about: "SRT as for live video: delivered 120 ms after being sent, dropped when later",
-        spec: || checked(srt::Settings::LIVE),
-    },
-];
+/// The names of all presets that run over real sockets: of endpoints first.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let endpoints = lagometer_transport::presets().iter().map(|it| it.name);
+    endpoints.chain(presets().iter().map(|it| it.name))
+}
+
+/// The preset called `name` as it runs over real sockets, if there is one.
+pub(crate) fn preset(name: &str) -> Option<SocketSpec> {
+    if let Some(preset) = presets().iter().find(|preset| preset.name == name) {
+        return Some((preset.spec)());
+    }
+    let endpoint = Spec::preset(name)?;
+    let in_kernel = IN_KERNEL.iter().find_map(|made_of| made_of(&endpoint));
+    Some(in_kernel.unwrap_or_else(|| SocketSpec::over_udp(endpoint)))
+}
 
 /// A preset's settings, which a test holds to their own check.
-fn checked<T: SocketTransport>(settings: T) -> SocketSpec {
+pub(crate) fn checked<T: SocketTransport>(settings: T) -> SocketSpec {
     SocketSpec::new(settings).expect("presets pass their own check")
 }
 
@@ -87,15 +65,20 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_every_preset_passes_its_check() {
-        let others = lagometer_transport::presets().iter().map(|it| it.name);
-        let names: BTreeSet<_> = presets().iter().map(|it| it.name).chain(others).collect();
-        assert_eq!(
-            names.len(),
-            presets().len() + lagometer_transport::presets().len()
-        );
-        for preset in presets() {
-            let spec = (preset.spec)();
-            assert!(preset.name.starts_with(spec.transport()), "{}", preset.name);
+        let unique: BTreeSet<_> = names().collect();
+        assert_eq!(unique.len(), names().count());
+        for name in names() {
+            let spec = preset(name).unwrap();
+            assert!(name.starts_with(spec.transport()), "{name}");
         }
+    }
+
+    #[test]
+    fn tcp_is_the_kernels_and_other_endpoints_are_carried_by_udp() {
+        let spec = |name: &str| preset(name).unwrap();
+        assert!(spec("tcp-cubic").endpoint().is_none());
+        assert!(spec("udt").endpoint().is_none());
+        assert_eq!(spec("kcp").endpoint(), Spec::preset("kcp").as_ref());
+        assert!(preset("nonesuch").is_none());
     }
 }

@@ -50,10 +50,10 @@ mod transport;
 pub mod udp;
 pub mod udt;
 
-pub use catalogue::{SocketPreset, presets};
+pub use catalogue::{SocketPreset, names, presets};
 pub use connection::{BoxedConnection, Counters, SocketConnection};
 pub use endpoint_connection::EndpointConnection;
 pub use mid_page_buffer::MidPageBuffer;
-pub use spec::{BadSocketSpec, SocketSpec};
+pub use spec::SocketSpec;
 pub use thread::{be_punctual, used_cpu};
 pub use transport::{Opening, SocketTransport, Unavailable};

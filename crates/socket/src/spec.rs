@@ -9,40 +9,16 @@ use lagometer_transport::{
     BadSetting, BadSpec, BoxedEndpoint, Carrier, Spec, TransportProperties, with_overrides,
 };
 use serde_json::{Map, Value};
-use thiserror::Error;
 
-use crate::catalogue::presets;
+use crate::catalogue::{names, preset};
 use crate::connection::BoxedConnection;
 use crate::endpoint_connection::EndpointConnection;
-use crate::tcp;
 use crate::transport::{Opening, SocketTransport, Unavailable};
 use crate::udp::{Options, Socket};
 
 /// A transport with its settings, checked, to be run over real sockets.
 #[derive(Clone)]
 pub struct SocketSpec(Arc<dyn AnySocketTransport>);
-
-/// Why there is no such transport over real sockets.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum BadSocketSpec {
-    /// No preset has this name.
-    #[error("there is no transport `{name}`")]
-    UnknownPreset {
-        /// The name that was given.
-        name: String,
-    },
-    /// The preset has another name now.
-    #[error("transport `{name}` is now called `{new_name}`")]
-    Renamed {
-        /// The name that was given.
-        name: String,
-        /// The name it has.
-        new_name: &'static str,
-    },
-    /// The settings of the preset cannot be changed like this.
-    #[error(transparent)]
-    BadSetting(#[from] BadSetting),
-}
 
 impl SocketSpec {
     /// The transport with these settings.
@@ -61,22 +37,40 @@ impl SocketSpec {
     ///
     /// # Errors
     ///
-    /// [`BadSocketSpec`] when there is no such preset, and when a setting is
+    /// [`BadSpec`] when there is no such preset or no more, and when a setting is
     /// unknown, of the wrong kind or out of range; it is then named.
-    pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSocketSpec> {
-        if let Some(preset) = presets().iter().find(|preset| preset.name == name) {
-            return Ok((preset.spec)().0.with(overrides)?);
-        }
-        if let Some(settings) = tcp::Settings::preset(name) {
-            return Ok(Self::new(with_overrides(&settings, overrides)?)?);
-        }
-        let spec = Spec::resolve(name, overrides).map_err(|error| match error {
-            BadSpec::BadSetting(bad) => BadSocketSpec::BadSetting(bad),
-            BadSpec::UnknownPreset { name, .. } => BadSocketSpec::UnknownPreset { name },
-            BadSpec::Renamed { name, new_name } => BadSocketSpec::Renamed { name, new_name },
-        })?;
-        debug_assert_eq!(spec.carrier(), Carrier::Udp, "{name} fits a UDP socket");
-        Ok(Self(Arc::new(OverUdp(spec))))
+    pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSpec> {
+        let base = preset(name).ok_or_else(|| BadSpec::unknown(name, names()))?;
+        Ok(base.0.with(overrides)?)
+    }
+
+    /// The transport called `transport`, of whichever of its presets, with these
+    /// `settings`: what [`transport`](Self::transport) and
+    /// [`settings_json`](Self::settings_json) of an equal one say.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSpec`], as [`resolve`](Self::resolve).
+    pub fn restore(transport: &str, settings: &Map<String, Value>) -> Result<Self, BadSpec> {
+        let base = names()
+            .filter_map(preset)
+            .find(|spec| spec.transport() == transport)
+            .ok_or_else(|| BadSpec::unknown(transport, names()))?;
+        Ok(base.0.with(settings)?)
+    }
+
+    /// An endpoint's transport, over UDP.
+    pub(crate) fn over_udp(endpoint: Spec) -> Self {
+        let carrier = endpoint.carrier();
+        debug_assert_eq!(carrier, Carrier::Udp, "{endpoint:?} fits a UDP socket");
+        Self(Arc::new(OverUdp(endpoint)))
+    }
+
+    /// The endpoint, where the transport is one over a UDP socket; none where
+    /// the transport owns its sockets.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&Spec> {
+        self.0.endpoint()
     }
 
     /// The transport's name, as in `kcp`; its presets share it.
@@ -160,6 +154,7 @@ trait AnySocketTransport: fmt::Debug + Send + Sync {
     fn largest_message_bytes(&self) -> usize;
     fn is_carried_by_udp(&self) -> bool;
     fn settings(&self) -> Value;
+    fn endpoint(&self) -> Option<&Spec>;
     fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting>;
     fn client(&self, opening: &Opening) -> io::Result<BoxedConnection>;
     fn server(&self, opening: &Opening) -> io::Result<BoxedConnection>;
@@ -192,6 +187,10 @@ impl<T: SocketTransport> AnySocketTransport for T {
 
     fn settings(&self) -> Value {
         serde_json::to_value(self).expect("settings are tables with keys that are strings")
+    }
+
+    fn endpoint(&self) -> Option<&Spec> {
+        None
     }
 
     fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting> {
@@ -238,6 +237,10 @@ impl AnySocketTransport for OverUdp {
 
     fn settings(&self) -> Value {
         self.0.settings_json()
+    }
+
+    fn endpoint(&self) -> Option<&Spec> {
+        Some(&self.0)
     }
 
     fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting> {

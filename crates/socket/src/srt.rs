@@ -11,3 +11,19 @@ mod connection;
 mod settings;
 
 pub use settings::Settings;
+
+use crate::catalogue::{SocketPreset, checked};
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[SocketPreset] = &[
+    SocketPreset {
+        name: "srt",
+        about: "SRT's messages, reliable and in order, delivered as they come",
+        spec: || checked(Settings::RELIABLE),
+    },
+    SocketPreset {
+        name: "srt-live",
+        about: "SRT as for live video: delivered 120 ms after being sent, dropped when later",
+        spec: || checked(Settings::LIVE),
+    },
+];

@@ -10,3 +10,14 @@ mod settings;
 
 pub use gather::gather;
 pub use settings::Settings;
+
+use lagometer_transport::Spec;
+
+use crate::catalogue::checked;
+use crate::spec::SocketSpec;
+
+/// The kernel's TCP with the settings of TCP's endpoint, where `endpoint` is
+/// that.
+pub(crate) fn in_kernel(endpoint: &Spec) -> Option<SocketSpec> {
+    endpoint.settings::<Settings>().cloned().map(checked)
+}

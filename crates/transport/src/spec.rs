@@ -1,5 +1,6 @@
 //! Any transport with any settings, as one value.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +69,8 @@ impl Spec {
     /// [`BadSpec`] when there is no such preset or no more, and when a setting is
     /// unknown, of the wrong kind or out of range; it is then named.
     pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSpec> {
-        let base = Self::preset(name).ok_or_else(|| unknown(name))?;
+        let known = || presets().iter().map(|preset| preset.name);
+        let base = Self::preset(name).ok_or_else(|| BadSpec::unknown(name, known()))?;
         Ok(base.with_overrides(overrides)?)
     }
 
@@ -126,6 +128,12 @@ impl Spec {
         self.0.settings()
     }
 
+    /// The settings as such, where they are of the kind `T`.
+    #[must_use]
+    pub fn settings<T: Transport>(&self) -> Option<&T> {
+        self.0.as_any().downcast_ref()
+    }
+
     /// Makes both ends of a new connection at the instant `start`. Whatever
     /// they draw at random follows from `seed`.
     #[must_use]
@@ -149,18 +157,19 @@ impl Spec {
     }
 }
 
-fn unknown(name: &str) -> BadSpec {
-    let name = name.to_owned();
-    if let Some(new_name) = new_name(&name) {
-        return BadSpec::Renamed { name, new_name };
-    }
-    let known: Vec<_> = presets()
-        .iter()
-        .map(|preset| format!("`{}`", preset.name))
-        .collect();
-    BadSpec::UnknownPreset {
-        name,
-        known: known.join(", "),
+impl BadSpec {
+    /// No preset is called `name`: it has another name now, or `known` are all
+    /// there are.
+    pub fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> Self {
+        let name = name.to_owned();
+        if let Some(new_name) = new_name(&name) {
+            return Self::Renamed { name, new_name };
+        }
+        let known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
+        Self::UnknownPreset {
+            name,
+            known: known.join(", "),
+        }
     }
 }
 
@@ -185,6 +194,7 @@ trait AnyTransport: fmt::Debug + Send + Sync {
     fn largest_message_bytes(&self) -> usize;
     fn dead_link_after(&self) -> Option<Duration>;
     fn settings(&self) -> Value;
+    fn as_any(&self) -> &dyn Any;
     fn with(&self, overrides: &Map<String, Value>) -> Result<Spec, BadSetting>;
     fn pair(&self, seed: u64, start: Time) -> Pair;
 }
@@ -216,6 +226,10 @@ impl<T: Transport> AnyTransport for T {
 
     fn settings(&self) -> Value {
         serde_json::to_value(self).expect("settings are tables with keys that are strings")
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn with(&self, overrides: &Map<String, Value>) -> Result<Spec, BadSetting> {
@@ -267,6 +281,14 @@ mod tests {
             error.to_string().contains("expected 64 to 65507"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn settings_are_those_of_their_own_kind_alone() {
+        let spec = Spec::preset("udp").unwrap();
+        let settings = spec.settings::<crate::udp::Settings>();
+        assert_eq!(settings, Some(&crate::udp::Settings::PLAIN));
+        assert!(spec.settings::<crate::tcp::Settings>().is_none());
     }
 
     #[test]

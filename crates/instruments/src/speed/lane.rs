@@ -1,6 +1,6 @@
 //! Which transport a lane measures.
 
-use lagometer_socket::{SocketSpec, presets as socket_presets};
+use lagometer_socket::SocketSpec;
 use lagometer_stats::{Lane, TransportProperties, figures};
 use lagometer_transport::{BadSpec, Spec, new_name, tcp};
 use lagometer_units::Size;
@@ -101,11 +101,12 @@ impl LanePlan {
             LaneTransport::Tcp {
                 congestion: congestion.map(str::to_owned),
             }
-        } else if let Some(spec) = own_sockets(name, overrides)? {
-            LaneTransport::Sided(spec)
         } else {
-            let spec = Spec::resolve(name, overrides).map_err(|error| bad_spec(name, error))?;
-            LaneTransport::Endpoint(spec)
+            let spec = over_sockets(name, overrides)?;
+            match spec.endpoint() {
+                Some(endpoint) => LaneTransport::Endpoint(endpoint.clone()),
+                None => LaneTransport::Sided(spec),
+            }
         };
         Ok(Self {
             name: name.to_owned(),
@@ -253,23 +254,19 @@ fn told(properties: lagometer_transport::TransportProperties) -> TransportProper
 fn is_congestion_control(name: &str, word: &str) -> bool {
     let is_word =
         (1..16).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let preset = tcp::Settings::preset(name);
-    is_word && preset.is_none_or(|preset| preset.congestion_control == word)
+    let preset = Spec::preset(name);
+    let settings = preset.as_ref().and_then(Spec::settings::<tcp::Settings>);
+    is_word && settings.is_none_or(|settings| settings.congestion_control == word)
 }
 
-/// The transport called `name` that owns its sockets, if there is one.
-fn own_sockets(name: &str, overrides: &Map<String, Value>) -> Result<Option<SocketSpec>, BadLane> {
-    let owns_sockets = socket_presets().iter().any(|preset| preset.name == name);
-    if !owns_sockets && tcp::Settings::preset(name).is_none() {
-        return Ok(None);
-    }
-    let fault = |why: String| BadLane::Setting {
+/// The preset called `name` with these settings, where this machine can play it.
+fn over_sockets(name: &str, overrides: &Map<String, Value>) -> Result<SocketSpec, BadLane> {
+    let spec = SocketSpec::resolve(name, overrides).map_err(|error| bad_spec(name, error))?;
+    spec.available().map_err(|why| BadLane::Setting {
         name: name.to_owned(),
-        why,
-    };
-    let spec = SocketSpec::resolve(name, overrides).map_err(|why| fault(why.to_string()))?;
-    spec.available().map_err(|why| fault(why.to_string()))?;
-    Ok(Some(spec))
+        why: why.to_string(),
+    })?;
+    Ok(spec)
 }
 
 fn bad_spec(name: &str, error: BadSpec) -> BadLane {

@@ -180,19 +180,11 @@ impl Drop for LaneJob {
 
 /// The transport with these settings, by whichever preset of it.
 pub(super) fn spec_of(transport: &str, settings: &Value) -> Result<SocketSpec, Refusal> {
-    let none = serde_json::Map::new();
     let settings = settings
         .as_object()
         .ok_or_else(|| Refusal::new("the settings are no table"))?;
-    let mut names = lagometer_transport::presets()
-        .iter()
-        .map(|preset| preset.name)
-        .chain(lagometer_socket::presets().iter().map(|preset| preset.name));
-    let preset = names
-        .find(|name| SocketSpec::resolve(name, &none).is_ok_and(|it| it.transport() == transport))
-        .ok_or_else(|| Refusal::new(format!("it has no transport `{transport}`")))?;
     let spec =
-        SocketSpec::resolve(preset, settings).map_err(|bad| Refusal::new(bad.to_string()))?;
+        SocketSpec::restore(transport, settings).map_err(|bad| Refusal::new(bad.to_string()))?;
     spec.available()
         .map_err(|lacks| Refusal::new(lacks.to_string()))?;
     Ok(spec)

@@ -90,11 +90,7 @@ fn unknown_name(command: &Command) -> Option<String> {
     let is_own = |name: &&String| !name.contains('.') && name.to_uppercase() != **name;
     let experiments = lagometer_lab::catalogue::names();
     let is_network = |name: &str| lagometer_link::catalogue::text(name).is_some();
-    let is_lane = |name: &str| {
-        let endpoints = lagometer_transport::presets().iter().map(|it| it.name);
-        let sockets = lagometer_socket::presets().iter().map(|it| it.name);
-        endpoints.chain(sockets).any(|known| known == name)
-    };
+    let is_lane = |name: &str| lagometer_socket::names().any(|known| known == name);
     let own_lanes: Vec<String> = experiment
         .and_then(|name| Experiment::parse(name, lagometer_lab::catalogue::text(name)?).ok())
         .map(|experiment| experiment.own_lanes)

@@ -83,13 +83,10 @@ mod tests {
 
     #[test]
     fn every_preset_network_and_experiment_has_a_heading() {
-        let presets = lagometer_transport::presets().iter().map(|it| it.name);
         let all = [
             (
                 "transports.md",
-                presets
-                    .chain(lagometer_socket::presets().iter().map(|it| it.name))
-                    .collect::<Vec<_>>(),
+                lagometer_socket::names().collect::<Vec<_>>(),
             ),
             (
                 "networks.md",

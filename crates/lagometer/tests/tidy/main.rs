@@ -198,10 +198,7 @@ fn every_data_file_is_built_in() {
 #[test]
 fn every_transport_is_explained() {
     let page = fs::read_to_string(root().join("docs/transports.md")).unwrap();
-    let missing: Vec<&str> = lagometer_transport::presets()
-        .iter()
-        .map(|preset| preset.name)
-        .chain(lagometer_socket::presets().iter().map(|preset| preset.name))
+    let missing: Vec<&str> = lagometer_socket::names()
         .filter(|name| !page.contains(&format!("`{name}`")))
         .collect();
     assert!(

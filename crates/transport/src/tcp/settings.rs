@@ -88,18 +88,6 @@ impl Settings {
         }
     }
 
-    /// The preset called `name`, if it is one of TCP's.
-    #[must_use]
-    pub fn preset(name: &str) -> Option<Self> {
-        match name {
-            "tcp-cubic" => Some(Self::with("cubic")),
-            "tcp-bbr" => Some(Self::with("bbr")),
-            "tcp-reno" => Some(Self::with("reno")),
-            "tcp-game" => Some(Self::game()),
-            _ => None,
-        }
-    }
-
     /// Whether the settings make sense wherever TCP runs.
     ///
     /// # Errors
