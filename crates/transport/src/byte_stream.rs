@@ -38,3 +38,37 @@ pub trait ByteStream {
     /// What carries the datagrams.
     fn carrier(&self) -> Carrier;
 }
+
+impl<S: ByteStream + ?Sized> ByteStream for Box<S> {
+    fn write(&mut self, now: Time, bytes: &[u8]) -> usize {
+        (**self).write(now, bytes)
+    }
+
+    fn send(&mut self, now: Time, output: &mut dyn FnMut(&[u8])) {
+        (**self).send(now, output);
+    }
+
+    fn read(&mut self, take: &mut dyn FnMut(&[u8])) {
+        (**self).read(take);
+    }
+
+    fn input(&mut self, now: Time, datagram: &[u8], output: &mut dyn FnMut(&[u8])) {
+        (**self).input(now, datagram, output);
+    }
+
+    fn next_deadline(&mut self, now: Time) -> Option<Time> {
+        (**self).next_deadline(now)
+    }
+
+    fn tick(&mut self, now: Time, output: &mut dyn FnMut(&[u8])) {
+        (**self).tick(now, output);
+    }
+
+    fn state(&self) -> State {
+        (**self).state()
+    }
+
+    fn carrier(&self) -> Carrier {
+        (**self).carrier()
+    }
+}

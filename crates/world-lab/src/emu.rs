@@ -20,7 +20,6 @@ use lagometer_emu::{
 use lagometer_lab::emu::audit_of;
 use lagometer_link::{Profile, Reason};
 use lagometer_stats::{Audit, World, WorldPath, WorldWay};
-use lagometer_transport::kcp::StreamProfile;
 use lagometer_units::Time;
 use lagometer_world::real::{Connector, play_over};
 use lagometer_world::{Moment, PlayError, Scenario, assemble, with_path};
@@ -28,6 +27,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use thiserror::Error as ThisError;
 
+use crate::transport::PlayerStream;
 use crate::{PlayerTransport, player_link};
 
 /// How long a view may take to become right beyond what a calm path takes:
@@ -195,18 +195,14 @@ impl Connector for Emulator {
         } = LaneAddresses::of(lane);
         let to = SocketAddrV4::new(remote_v4, self.gateway.clients_port);
         let local = self.landscape.network.local();
-        let kcp = |profile| {
-            let socket = Self::on(local, move || udp(local_v4, to))?;
-            Ok(Wire::Kcp(socket, profile))
-        };
         let tcp = || Self::on(local, move || tcp_on_its_way(local_v4, to));
-        match self.transport {
-            PlayerTransport::TcpCubic | PlayerTransport::TcpBbr | PlayerTransport::TcpReno => {
-                tcp().map(Wire::Tcp)
+        match self.transport.stream {
+            PlayerStream::Tcp(_) => tcp().map(Wire::Tcp),
+            PlayerStream::WebSocket(_) => tcp().map(Wire::WebSocket),
+            PlayerStream::Kcp(profile) => {
+                let socket = Self::on(local, move || udp(local_v4, to))?;
+                Ok(Wire::Kcp(socket, profile))
             }
-            PlayerTransport::WebSocket => tcp().map(Wire::WebSocket),
-            PlayerTransport::Kcp => kcp(StreamProfile::KcpGo),
-            PlayerTransport::KcpTuned => kcp(StreamProfile::Tuned),
         }
     }
 

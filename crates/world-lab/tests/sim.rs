@@ -185,7 +185,7 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
         player_link(profile, 1, player, starts)
     };
     let stop = AtomicBool::new(false);
-    let played = sim::play(&scenario, PlayerTransport::Kcp, &link, &mut |_| {}, &stop).unwrap();
+    let played = sim::play(&scenario, PlayerTransport::KCP, &link, &mut |_| {}, &stop).unwrap();
     assert_eq!(played.outcome.lost.len(), 1);
     // It goes on seeing what it saw last, older and older, to the end: five
     // entities ten times a second for fourteen seconds.
@@ -233,7 +233,7 @@ fn a_narrow_road_is_what_bends() {
     let played = |players| {
         let cell = Cell {
             scenario: scenario("single", players, 3),
-            transport: PlayerTransport::TcpCubic,
+            transport: PlayerTransport::TCP_CUBIC,
             network: "narrow".to_owned(),
             profile: Profile::from_text("narrow.toml", narrow).unwrap(),
         };

@@ -57,9 +57,16 @@ pub(crate) struct WorldArguments {
     /// files, separated by commas; each player has a link of its own
     #[arg(long, value_delimiter = ',', value_name = "NAME|FILE,…")]
     pub(crate) network: Vec<String>,
-    /// How players reach the gateway: tcp-cubic (or tcp), tcp-bbr, tcp-reno,
-    /// kcp, kcp-tuned, websocket, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    // Its help is made of the table of transports.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,…",
+        help = format!(
+            "How players reach the gateway: {}, separated by commas",
+            PlayerTransport::names()
+        )
+    )]
     pub(crate) transport: Vec<PlayerTransport>,
     /// Worlds in virtual time that are played at once; as many as there are
     /// processors by default

@@ -4,14 +4,15 @@ use lagometer_client::stream_transport::{self as peers, StreamTransportError};
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::{self as gateways, Reading, Writing};
-use lagometer_transport::kcp::{Stream, StreamProfile};
-use lagometer_transport::tcp::{Algorithm, Stream as Tcp, StreamOptions};
+use lagometer_transport::kcp;
+use lagometer_transport::tcp::{Stream as Tcp, StreamOptions};
 use lagometer_transport::{ByteStream, State};
 use lagometer_units::Time;
 use lagometer_world::Peer;
 
 use super::socket::SimSocket;
 use crate::PlayerTransport;
+use crate::transport::PlayerStream;
 
 /// What the gateway's server lets its kernel hold unsent, as its settings file has
 /// it where nothing is set (`tcp.unsent_at_most`).
@@ -19,15 +20,15 @@ const UNSENT_AT_MOST: u32 = 128 << 10;
 
 /// The player's end.
 pub(super) enum Local {
-    Tcp(Box<Tcp>),
-    Kcp(Box<Stream>),
+    /// The frames as they are.
+    Stream(Box<dyn ByteStream>),
     WebSocket(Box<peers::WebSocketTransport<SimSocket<Tcp>>>),
 }
 
 /// The gateway's end.
 pub(super) enum Remote {
-    Tcp(Box<Tcp>),
-    Kcp(Box<Stream>),
+    /// The frames as they are.
+    Stream(Box<dyn ByteStream>),
     WebSocket(Box<gateways::WebSocketTransport<SimSocket<Tcp>>>),
 }
 
@@ -57,24 +58,17 @@ pub(super) fn pair(
         };
         Tcp::server(options, seed, now)
     };
-    let tcp = |control| {
-        (
-            Local::Tcp(Box::new(client(control))),
-            Remote::Tcp(Box::new(server(control))),
-        )
-    };
-    let conversation = |profile| {
-        let side = || Box::new(Stream::new(number, profile, now));
-        (Local::Kcp(side()), Remote::Kcp(side()))
-    };
-    Ok(match transport {
-        PlayerTransport::TcpCubic => tcp(Algorithm::Cubic),
-        PlayerTransport::TcpBbr => tcp(Algorithm::Bbr),
-        PlayerTransport::TcpReno => tcp(Algorithm::Reno),
-        PlayerTransport::Kcp => conversation(StreamProfile::KcpGo),
-        PlayerTransport::KcpTuned => conversation(StreamProfile::Tuned),
-        PlayerTransport::WebSocket => {
-            let [client, server] = [client(Algorithm::Cubic), server(Algorithm::Cubic)];
+    Ok(match transport.stream {
+        PlayerStream::Tcp(control) => (
+            Local::Stream(Box::new(client(control))),
+            Remote::Stream(Box::new(server(control))),
+        ),
+        PlayerStream::Kcp(profile) => {
+            let side = || Box::new(kcp::Stream::new(number, profile, now));
+            (Local::Stream(side()), Remote::Stream(side()))
+        }
+        PlayerStream::WebSocket(control) => {
+            let [client, server] = [client(control), server(control)];
             let client = SimSocket::new(client, now);
             let local = peers::WebSocketTransport::connect(client, "gateway")?;
             let remote = gateways::WebSocketTransport::accept(SimSocket::new(server, now));
@@ -90,8 +84,7 @@ impl Local {
     /// The stream beneath; none once a handshake has failed.
     pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         Some(match self {
-            Self::Tcp(stream) => &mut **stream,
-            Self::Kcp(stream) => &mut **stream,
+            Self::Stream(stream) => &mut **stream,
             Self::WebSocket(transport) => &mut transport.stream_mut()?.stream,
         })
     }
@@ -113,8 +106,7 @@ impl Local {
             }
         };
         match self {
-            Self::Tcp(stream) => stream.read(&mut take),
-            Self::Kcp(stream) => stream.read(&mut take),
+            Self::Stream(stream) => stream.read(&mut take),
             Self::WebSocket(transport) => {
                 // Reading may make it write.
                 if let Some(socket) = transport.stream_mut() {
@@ -137,8 +129,7 @@ impl Local {
     /// Moves what the player has to say into the stream.
     pub(super) fn write(&mut self, now: Time, outbox: &mut Outbox) -> Result<u64, String> {
         let taken = match self {
-            Self::Tcp(stream) => peers::fill(&mut **stream, now, outbox),
-            Self::Kcp(stream) => peers::fill(&mut **stream, now, outbox),
+            Self::Stream(stream) => peers::fill(stream, now, outbox),
             Self::WebSocket(transport) => {
                 if let Some(socket) = transport.stream_mut() {
                     socket.now = now;
@@ -162,8 +153,7 @@ impl Remote {
     /// The stream beneath; none once a handshake has failed.
     pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         Some(match self {
-            Self::Tcp(stream) => &mut **stream,
-            Self::Kcp(stream) => &mut **stream,
+            Self::Stream(stream) => &mut **stream,
             Self::WebSocket(transport) => &mut transport.stream_mut()?.stream,
         })
     }
@@ -177,8 +167,7 @@ impl Remote {
         key: ConnKey,
     ) -> Option<CloseReason> {
         match self {
-            Self::Tcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
-            Self::Kcp(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
+            Self::Stream(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
             Self::WebSocket(transport) => loop {
                 if let Some(socket) = transport.stream_mut() {
                     socket.now = now;
@@ -206,8 +195,7 @@ impl Remote {
         scratch: &mut Vec<u8>,
     ) -> (bool, Writing) {
         let (bytes, writing) = match self {
-            Self::Tcp(stream) => gateways::fill(&mut **stream, now, side, key),
-            Self::Kcp(stream) => gateways::fill(&mut **stream, now, side, key),
+            Self::Stream(stream) => gateways::fill(stream, now, side, key),
             Self::WebSocket(transport) => {
                 if let Some(socket) = transport.stream_mut() {
                     socket.now = now;

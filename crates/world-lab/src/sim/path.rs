@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn what_a_paused_player_sends_waits_until_it_is_resumed() {
-        for transport in [PlayerTransport::TcpCubic, PlayerTransport::Kcp] {
+        for transport in [PlayerTransport::TCP_CUBIC, PlayerTransport::KCP] {
             let mut alone = Alone::new(transport);
             alone.pass(Duration::from_secs(1));
             // The beginning of a frame.

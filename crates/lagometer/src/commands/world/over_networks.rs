@@ -56,7 +56,7 @@ pub(super) fn cells(
 /// The transports asked for; TCP where none is.
 pub(super) fn transports(arguments: &WorldArguments) -> Vec<PlayerTransport> {
     match arguments.transport.as_slice() {
-        [] => vec![PlayerTransport::TcpCubic],
+        [] => vec![PlayerTransport::default()],
         asked => asked.to_vec(),
     }
 }
