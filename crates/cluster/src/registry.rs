@@ -191,7 +191,7 @@ impl WorkerRegistry {
         // it: nobody else has to wait for that.
         let guests: Vec<Session> = self.state().guests().cloned().collect();
         for worker_session in guests {
-            worker_session.tell(&body);
+            worker_session.send_event(&body);
         }
     }
 
@@ -378,7 +378,7 @@ impl WorkerRegistry {
         drop(state);
         self.changed.notify_all();
         if let Some((worker_session, word)) = answer {
-            worker_session.tell(&written(&word));
+            worker_session.send_event(&written(&word));
         }
     }
 

@@ -181,7 +181,7 @@ fn start(
         stage.cue.start(start);
         if let (Ok(job), Some(line)) = (job, line) {
             // If the remote end is gone, the lanes end soon.
-            let _ = lane::tell_start(job, line.to_remote(start));
+            let _ = lane::send_start(job, line.to_remote(start));
         }
     }
 }

@@ -146,8 +146,8 @@ impl Board<'_> {
     fn take(&self, stop: &AtomicBool) -> Option<Job> {
         let mut state = self.lock();
         loop {
-            let all_heard = state.slices >= self.jobs_of_a_seed();
-            if all_heard && stop.load(Ordering::Relaxed) {
+            let all_received = state.slices >= self.jobs_of_a_seed();
+            if all_received && stop.load(Ordering::Relaxed) {
                 return None;
             }
             if state.queue.is_empty()

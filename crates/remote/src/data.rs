@@ -310,21 +310,21 @@ fn still_waiting(stop: &Stop, deadline: Instant) -> Result<(), NobodyCame> {
 
 /// Gets `socket`, which is connected to the remote end's data listener, let in.
 ///
-/// `is_told` says whether the remote end has said over the control connection that it
+/// `is_admitted` says whether the remote end has said over the control connection that it
 /// let it in. The socket's timeout is none afterwards.
 pub(crate) fn hello_udp(
     socket: &UdpSocket,
     key: Key,
     clock: Clock,
     timeout: Duration,
-    is_told: impl Fn() -> bool,
+    is_admitted: impl Fn() -> bool,
 ) -> io::Result<()> {
     let mut hello = Hello::new(key, unforeseeable());
     let deadline = clock.now() + timeout;
     let mut datagram = [0; ANSWER_BYTES + 1];
     loop {
         let now = clock.now();
-        if is_told() {
+        if is_admitted() {
             break;
         }
         if now >= deadline {

@@ -168,7 +168,7 @@ impl House {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    self.tell(&Event::CannotAccept { why: &error });
+                    self.report(&Event::CannotAccept { why: &error });
                     thread::sleep(PAUSE);
                 }
             }
@@ -202,7 +202,7 @@ impl House {
             .name("remote-session".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || conversation.hold())
-            .inspect_err(|why| self.tell(&Event::CannotAccept { why }))
+            .inspect_err(|why| self.report(&Event::CannotAccept { why }))
             .ok()
     }
 
@@ -237,7 +237,7 @@ impl House {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, event: &Event<'_>) {
+    fn report(&self, event: &Event<'_>) {
         (self.settings.on_event)(event);
     }
 }

@@ -236,9 +236,9 @@ impl Session {
         })
     }
 
-    /// Tells the local end something of the job's own accord. It is lost if the
+    /// Sends the local end an event of the job's own accord. It is lost if the
     /// local end does not listen, or is gone.
-    pub fn tell(&self, body: &Value) {
+    pub fn send_event(&self, body: &Value) {
         (self.voice)(&FromServer::Event {
             job: self.job,
             body: body.clone(),

@@ -72,7 +72,7 @@ impl Service for Echo {
             _ => return Err(Refusal::new("`over` is udp or tcp")),
         };
         self.under_way.fetch_add(1, Ordering::SeqCst);
-        session.tell(&json!("begun"));
+        session.send_event(&json!("begun"));
         Ok(Accepted::new(
             json!({ "port": port }),
             EchoJob {
@@ -98,14 +98,14 @@ impl Job for EchoJob {
 struct House {
     server: Server,
     secret: Secret,
-    told: Arc<Mutex<Vec<String>>>,
+    reported: Arc<Mutex<Vec<String>>>,
     under_way: Arc<AtomicUsize>,
 }
 
 fn house(limits: Limits) -> House {
     let secret = Secret::generate();
-    let told: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (echo, listener) = (Echo::default(), Arc::clone(&told));
+    let reported: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (echo, listener) = (Echo::default(), Arc::clone(&reported));
     let under_way = Arc::clone(&echo.under_way);
     let server = Server::start(ServerSettings {
         bind: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -119,7 +119,7 @@ fn house(limits: Limits) -> House {
     House {
         server,
         secret,
-        told,
+        reported,
         under_way,
     }
 }
@@ -129,9 +129,9 @@ impl House {
         Remote::connect(&self.server.address().to_string(), &self.secret).unwrap()
     }
 
-    fn has_told(&self, of: &str) -> bool {
+    fn has_reported(&self, of: &str) -> bool {
         eventually(|| {
-            self.told
+            self.reported
                 .lock()
                 .unwrap()
                 .iter()
@@ -170,9 +170,9 @@ fn a_job_echoes_answers_and_tells_what_it_found() {
         json!({ "asked": 7, "over": false })
     );
     assert_eq!(job.finish().unwrap(), json!({ "echoed": 100 }));
-    assert!(house.has_told("closed session=1 service=\"echo\""));
+    assert!(house.has_reported("closed session=1 service=\"echo\""));
     drop(remote);
-    assert!(house.has_told("left session=1"));
+    assert!(house.has_reported("left session=1"));
     assert!(eventually(|| house.server.sessions() == 0));
 }
 
@@ -185,8 +185,8 @@ fn a_connection_is_let_in_and_a_stranger_is_not() {
     let mut stranger = TcpStream::connect(job.data_listener(port)).unwrap();
     stranger.set_read_timeout(Some(LONG)).unwrap();
     stranger.write_all(&[7; 80]).unwrap();
-    let heard = stranger.read(&mut [0; 10]);
-    assert!(matches!(heard, Ok(0) | Err(_)), "{heard:?}");
+    let received = stranger.read(&mut [0; 10]);
+    assert!(matches!(received, Ok(0) | Err(_)), "{received:?}");
     let mut stream = job.tcp(port).unwrap();
     stream.write_all(b"x").unwrap();
     let mut byte = [0];
@@ -233,7 +233,7 @@ fn another_secret_an_unknown_service_and_a_bad_request_are_told() {
     let other = Secret::generate();
     let refused = Remote::connect(&house.server.address().to_string(), &other);
     assert!(matches!(refused, Err(Error::OtherSecret)), "{refused:?}");
-    assert!(house.has_told("turned-away"));
+    assert!(house.has_reported("turned-away"));
     let remote = house.visit();
     let unknown = remote.open("ecco", &Value::Null).unwrap_err().to_string();
     assert!(unknown.contains("there are: echo"), "{unknown}");
@@ -271,7 +271,7 @@ fn a_conversation_that_ends_ends_its_jobs() {
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "udp" })).unwrap();
     drop(remote);
-    assert!(house.has_told("closed session=1"));
+    assert!(house.has_reported("closed session=1"));
     assert!(matches!(job.ask(&Value::Null), Err(Error::Gone { .. })));
     assert_eq!(
         house.under_way.load(Ordering::SeqCst),
@@ -382,9 +382,9 @@ fn garbage_in_place_of_the_first_words_or_after_them_ends_the_conversation() {
         stream.write_all(garbage).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
-        let mut heard = Vec::new();
-        let _ = stream.read_to_end(&mut heard);
-        assert!(heard.len() <= garbage.len());
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        assert!(received.len() <= garbage.len());
     }
     assert!(
         house

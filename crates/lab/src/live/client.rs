@@ -126,12 +126,12 @@ fn measure(
     let start = stage.cue.starts_at()?;
     let gives_up = start + plan.duration + plan.grace;
     let all_due = start + plan.duration;
-    let mut last_heard = start;
+    let mut last_received = start;
     loop {
         let returned_before = echo.returned();
         let at = turn(side, now, |side, at| echo.turn(at, side));
         if echo.returned() > returned_before {
-            last_heard = at;
+            last_received = at;
         }
         stage.note_state(Role::Client, side.state());
         if stage.cue.is_stopped() {
@@ -152,7 +152,7 @@ fn measure(
         }
         if let Some(quiet) = quiet
             && echo.has_sent_all()
-            && at.since(last_heard.max(all_due)) >= quiet
+            && at.since(last_received.max(all_due)) >= quiet
             && stage.silence(at, start) >= quiet
         {
             return Some(LaneEnd::Done);

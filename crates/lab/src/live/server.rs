@@ -48,7 +48,7 @@ pub fn play_server(
         let at = turn(side, &now, |side, at| {
             let any = echo.turn(at, side);
             if any {
-                stage.note_heard(at);
+                stage.note_received(at);
             }
             any
         });

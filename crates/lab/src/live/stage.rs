@@ -35,8 +35,8 @@ pub struct LaneStage {
     ready: [AtomicBool; 2],
     closed: [Mutex<Option<Closed>>; 2],
     is_over: AtomicBool,
-    /// When the remote end last heard a message, in nanoseconds.
-    heard_at: AtomicU64,
+    /// When the remote end last received a message, in nanoseconds.
+    received_at: AtomicU64,
 }
 
 impl Cue {
@@ -122,9 +122,9 @@ impl LaneStage {
         self.ready[role as usize].load(Ordering::Acquire)
     }
 
-    /// When the remote end last heard a message, if it has.
-    pub(crate) fn heard_at(&self) -> Option<Time> {
-        match self.heard_at.load(Ordering::Relaxed) {
+    /// When the remote end last received a message, if it has.
+    pub(crate) fn received_at(&self) -> Option<Time> {
+        match self.received_at.load(Ordering::Relaxed) {
             0 => None,
             nanos => Some(Time::from_nanos(nanos)),
         }
@@ -134,14 +134,14 @@ impl LaneStage {
         self.is_over.store(true, Ordering::Release);
     }
 
-    pub(crate) fn note_heard(&self, at: Time) {
-        self.heard_at.store(at.as_nanos(), Ordering::Relaxed);
+    pub(crate) fn note_received(&self, at: Time) {
+        self.received_at.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// How long before `now` the remote end last heard a message; since `start`
-    /// if it has heard none.
+    /// How long before `now` the remote end last received a message; since `start`
+    /// if it has received none.
     pub(super) fn silence(&self, now: Time, start: Time) -> Duration {
-        let heard = Time::from_nanos(self.heard_at.load(Ordering::Relaxed));
-        now.since(heard.max(start))
+        let received = Time::from_nanos(self.received_at.load(Ordering::Relaxed));
+        now.since(received.max(start))
     }
 }

@@ -113,7 +113,7 @@ fn await_opened(job: &RemoteJob) -> Result<(), Error> {
 }
 
 /// Tells a lane's remote end when measuring starts, by its own clock.
-pub(super) fn tell_start(job: &RemoteJob, at: Time) -> Result<Value, Error> {
+pub(super) fn send_start(job: &RemoteJob, at: Time) -> Result<Value, Error> {
     job.ask(&json!(Word::Start(at.as_nanos())))
 }
 
@@ -122,15 +122,15 @@ pub(super) fn heed(news: &Value, stage: &LaneStage, line: Option<&Line>) {
     let Ok(News::Stands {
         ready,
         closed,
-        heard_at,
+        received_at,
     }) = serde_json::from_value(news.clone())
     else {
         return;
     };
-    let heard = heard_at
+    let received = received_at
         .zip(line)
         .map(|(at, line)| line.to_local(Time::from_nanos(at)));
-    service::heed(stage, ready, closed, heard);
+    service::heed(stage, ready, closed, received);
 }
 
 /// The lane's outcome, with what the remote end noted of it. Where that is gone,

@@ -20,8 +20,8 @@ use crate::workload::{Misdeliveries, PacedEcho, RemoteArrival};
 /// How long the remote end waits for the local end's socket.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often the local end is told how the lane stands.
-const TELL_EVERY: Duration = Duration::from_millis(200);
+/// How often it is reported to the local end how the lane stands.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 /// Arrivals told in one answer.
 const CHUNK: usize = 50_000;
@@ -67,8 +67,9 @@ pub(super) enum News {
         ready: bool,
         /// Why its side closed, if it did.
         closed: Option<String>,
-        /// When it last heard a message, in nanoseconds of its clock.
-        heard_at: Option<u64>,
+        /// When it last received a message, in nanoseconds of its clock.
+        #[serde(rename = "heard_at")]
+        received_at: Option<u64>,
     },
 }
 
@@ -98,7 +99,7 @@ struct LaneJob {
     stage: Arc<LaneStage>,
     worker: Option<Worker<Option<ServerOutcome>>>,
     /// Dropped, it says no more.
-    _teller: Worker<()>,
+    _reporter: Worker<()>,
     played: Option<ServerOutcome>,
 }
 
@@ -118,19 +119,19 @@ impl Service for LaneService {
         let worker = session.spawn("lane", move |_| {
             let opened = open_side(data_listener, &spec, &for_worker, plan.seed);
             let news = News::Opened(opened.as_ref().map(|_| ()).map_err(Clone::clone));
-            for_worker.tell(&json!(news));
+            for_worker.send_event(&json!(news));
             let side = opened.ok()?;
             let clock = for_worker.clock();
             Some(play_server(side, &plan, &of_worker, || clock.now()))
         })?;
-        let (of_teller, for_teller) = (Arc::clone(&stage), session.clone());
-        let teller = session.spawn("lane-teller", move |stop| {
-            let mut told = None;
-            while !stop.wait(TELL_EVERY) {
-                let news = how_it_stands(&of_teller);
-                if told.as_ref() != Some(&news) {
-                    for_teller.tell(&json!(news));
-                    told = Some(news);
+        let (of_reporter, for_reporter) = (Arc::clone(&stage), session.clone());
+        let reporter = session.spawn("lane-reporter", move |stop| {
+            let mut reported = None;
+            while !stop.wait(REPORT_EVERY) {
+                let news = how_it_stands(&of_reporter);
+                if reported.as_ref() != Some(&news) {
+                    for_reporter.send_event(&json!(news));
+                    reported = Some(news);
                 }
             }
         })?;
@@ -139,7 +140,7 @@ impl Service for LaneService {
             LaneJob {
                 stage,
                 worker: Some(worker),
-                _teller: teller,
+                _reporter: reporter,
                 played: None,
             },
         ))
@@ -236,20 +237,20 @@ fn how_it_stands(stage: &LaneStage) -> News {
     News::Stands {
         ready: stage.was_ready(Role::Server),
         closed: stage.closed().map(|why| why.to_string()),
-        heard_at: stage.heard_at().map(Time::as_nanos),
+        received_at: stage.received_at().map(Time::as_nanos),
     }
 }
 
 /// What the local end's stage makes of what the remote end said of it.
-pub(super) fn heed(stage: &LaneStage, ready: bool, closed: Option<String>, heard: Option<Time>) {
+pub(super) fn heed(stage: &LaneStage, ready: bool, closed: Option<String>, received: Option<Time>) {
     if ready {
         stage.note_state(Role::Server, State::Ready);
     }
     if let Some(why) = closed {
         stage.note_state(Role::Server, State::Closed(Closed::Failed(why)));
     }
-    if let Some(at) = heard {
-        stage.note_heard(at);
+    if let Some(at) = received {
+        stage.note_received(at);
     }
 }
 

@@ -131,10 +131,18 @@ impl RemoteJob {
     ///
     /// [`Error::NotAdmitted`] where no way leads to that port.
     pub fn admit_udp(&self, socket: &UdpSocket, port: u16) -> Result<(), Error> {
-        let is_told = || self.wire.post.is_admitted(self.job, port);
+        let is_admitted = || self.wire.post.is_admitted(self.job, port);
         socket
             .connect(self.data_listener(port))
-            .and_then(|()| hello_udp(socket, self.key(port), self.wire.clock, TIMEOUT, is_told))
+            .and_then(|()| {
+                hello_udp(
+                    socket,
+                    self.key(port),
+                    self.wire.clock,
+                    TIMEOUT,
+                    is_admitted,
+                )
+            })
             .map_err(|error| self.not_admitted(port, &error))
     }
 

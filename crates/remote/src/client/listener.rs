@@ -147,21 +147,21 @@ impl Listener {
     }
 
     pub(super) fn listen(mut self) {
-        let why = self.hear_to_the_end();
+        let why = self.receive_to_the_end();
         let _ = self.stream.shutdown(Shutdown::Both);
         self.wire.post.end(why);
     }
 
     /// Hears everything the remote end says, and says how it ended.
-    fn hear_to_the_end(&mut self) -> String {
-        let mut heard_at = Instant::now();
+    fn receive_to_the_end(&mut self) -> String {
+        let mut received_at = Instant::now();
         let mut buffer = vec![0; 64 << 10];
         loop {
             loop {
                 let returned = self.wire.clock.now();
                 match self.opener.next() {
                     Ok(Some(FromServer::Leaving { why })) => return why,
-                    Ok(Some(message)) => self.hear(message, returned),
+                    Ok(Some(message)) => self.on_message(message, returned),
                     Ok(None) => break,
                     Err(bad) => return bad.to_string(),
                 }
@@ -169,7 +169,7 @@ impl Listener {
             if let Err(why) = self.ping_if_due() {
                 return why;
             }
-            if heard_at.elapsed() >= SILENCE {
+            if received_at.elapsed() >= SILENCE {
                 return format!("it has been silent for {} s", SILENCE.as_secs());
             }
             let wait = self
@@ -183,7 +183,7 @@ impl Listener {
             match read {
                 Ok(0) => return "it closed the conversation".to_owned(),
                 Ok(length) => {
-                    heard_at = Instant::now();
+                    received_at = Instant::now();
                     self.opener.handle(&buffer[..length]);
                 }
                 Err(error) if is_nothing_yet(&error) => {}
@@ -192,7 +192,7 @@ impl Listener {
         }
     }
 
-    fn hear(&self, message: FromServer, returned: Time) {
+    fn on_message(&self, message: FromServer, returned: Time) {
         let post = &self.wire.post;
         match message {
             FromServer::Pong {

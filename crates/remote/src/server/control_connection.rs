@@ -76,7 +76,7 @@ impl ControlConnection {
             Err(why) => {
                 // Who only hellos, as health checks do, is not worth a word.
                 if why != WITHOUT_A_WORD {
-                    self.house.tell(&Event::TurnedAway {
+                    self.house.report(&Event::TurnedAway {
                         peer: self.peer,
                         why: &why,
                     });
@@ -86,13 +86,13 @@ impl ControlConnection {
         };
         self.is_pending = false;
         self.house.is_pending_no_more(self.number);
-        self.house.tell(&Event::Joined {
+        self.house.report(&Event::Joined {
             session: self.number,
             peer: self.peer,
         });
         let why = self.talk(keys, rest);
         self.house.leave_session();
-        self.house.tell(&Event::Left {
+        self.house.report(&Event::Left {
             session: self.number,
             peer: self.peer,
             why: &why,
@@ -316,7 +316,7 @@ impl ControlConnection {
         let Accepted { reply, job: begun } = found.open(request, &running.session)?;
         running.job = Some(begun);
         talk.jobs.insert(job, running);
-        self.house.tell(&Event::Opened {
+        self.house.report(&Event::Opened {
             session: self.number,
             service,
         });
@@ -325,7 +325,7 @@ impl ControlConnection {
 
     fn refused(&self, job: JobNumber, service: &str, refusal: &Refusal) -> FromServer {
         let why = refusal.to_string();
-        self.house.tell(&Event::Refused {
+        self.house.report(&Event::Refused {
             session: self.number,
             service,
             why: &why,
@@ -334,7 +334,7 @@ impl ControlConnection {
     }
 
     fn closed(&self, running: &Running) {
-        self.house.tell(&Event::Closed {
+        self.house.report(&Event::Closed {
             session: self.number,
             service: &running.service,
             after: running.began.elapsed(),

@@ -49,7 +49,7 @@ pub(super) struct Sender {
     /// Bits per second.
     rate: f64,
     lowered: Option<Time>,
-    heard: Time,
+    reported_at: Time,
     by_loss: (Time, u64, u64),
 }
 
@@ -73,7 +73,7 @@ impl Sender {
             adapts,
             rate: least,
             lowered: None,
-            heard: Time::ZERO,
+            reported_at: Time::ZERO,
             by_loss: (Time::ZERO, 0, 0),
         }
     }
@@ -82,21 +82,21 @@ impl Sender {
     pub(super) fn start(&mut self, now: Time) {
         self.rate = FIRST_RATE.clamp(self.least, self.most);
         self.lowered = None;
-        self.heard = now;
+        self.reported_at = now;
         self.by_loss = (now, 0, 0);
     }
 
     /// The rate at `now` in bits per second.
     pub(super) fn rate(&mut self, now: Time) -> f64 {
-        if now.since(self.heard) >= SILENT_FOR {
-            self.heard = now;
+        if now.since(self.reported_at) >= SILENT_FOR {
+            self.reported_at = now;
             self.set(self.rate / 2.0);
         }
         self.rate
     }
 
     pub(super) fn adapt(&mut self, now: Time, report: &Report) {
-        self.heard = now;
+        self.reported_at = now;
         match self.adapts {
             Adapts::Delay => self.by_delay(now, report),
             Adapts::Loss => self.by_loss(now, report),
