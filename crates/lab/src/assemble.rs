@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SCHEMA,
-    SeedRun as SeedRecords, TransportProperties, Warning, Wire, figures,
+    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SeedRun as SeedRecords,
+    TransportProperties, Warning, Wire, figures,
 };
 use lagometer_units::Time;
 
@@ -86,8 +86,6 @@ pub fn assemble(
     let seeds: Vec<u64> = runs.iter().map(|run| run.seed).collect();
     let seed = seeds.first().copied().unwrap_or(resolved.plan.seed);
     let mut document = Document {
-        schema: SCHEMA.to_owned(),
-        command: "run".to_owned(),
         testbed: context.testbed.map(str::to_owned),
         seed,
         partial: !any_whole || seeds.len() < seeds_asked.len(),
@@ -101,14 +99,10 @@ pub fn assemble(
             .then(|| impairments::of(&link(resolved, seed), resolved.plan.duration)),
         lanes,
         bottlenecks,
-        echo: None,
-        sweep: None,
         audit: context.audit,
-        world: None,
-        worlds: Vec::new(),
         budgets,
-        verdict: None,
         warnings,
+        ..Document::empty("run")
     };
     document.verdict = Some(lagometer_stats::verdict(&document));
     document
@@ -132,27 +126,12 @@ pub fn assemble_import(
         });
     }
     Ok(Document {
-        schema: SCHEMA.to_owned(),
-        command: "import".to_owned(),
-        testbed: None,
-        seed: 0,
-        partial: false,
-        seeds: Vec::new(),
         started: humantime::format_rfc3339_seconds(context.started).to_string(),
         wall_s: context.wall.as_secs_f64(),
         host: context.host,
         experiment: serde_json::json!({ "interval": interval }),
-        impairments: None,
         lanes,
-        bottlenecks: Vec::new(),
-        echo: None,
-        sweep: None,
-        audit: None,
-        world: None,
-        worlds: Vec::new(),
-        budgets: Vec::new(),
-        verdict: None,
-        warnings: Vec::new(),
+        ..Document::empty("import")
     })
 }
 

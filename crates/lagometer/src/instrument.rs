@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_instruments::Error;
 use lagometer_instruments::echo::local::Ended;
-use lagometer_stats::{Document, Host, PlacementTrial, SCHEMA, Warning};
+use lagometer_stats::{Document, Host, PlacementTrial, Warning};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -21,27 +21,11 @@ pub(crate) fn document(
     host: Host,
 ) -> Document {
     Document {
-        schema: SCHEMA.to_owned(),
-        command: command.to_owned(),
-        testbed: None,
-        seed: 0,
-        seeds: Vec::new(),
-        partial: false,
         started: humantime::format_rfc3339_seconds(started).to_string(),
         wall_s: wall.as_secs_f64(),
         host,
         experiment: asked,
-        impairments: None,
-        lanes: Vec::new(),
-        bottlenecks: Vec::new(),
-        echo: None,
-        sweep: None,
-        audit: None,
-        world: None,
-        worlds: Vec::new(),
-        budgets: Vec::new(),
-        verdict: None,
-        warnings: Vec::new(),
+        ..Document::empty(command)
     }
 }
 

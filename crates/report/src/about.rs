@@ -202,37 +202,22 @@ fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{Host, SCHEMA, figures};
+    use lagometer_stats::figures;
     use serde_json::json;
 
     use super::*;
 
     fn document(experiment: Value) -> Document {
         Document {
-            schema: SCHEMA.to_owned(),
-            command: "run".to_owned(),
             testbed: Some("sim".to_owned()),
             seed: 3,
             seeds: vec![3],
-            partial: false,
-            started: String::new(),
-            wall_s: 0.0,
-            host: Host::default(),
             experiment,
-            impairments: None,
             lanes: vec![
                 figures(&[], &[], None).into_lane("kcp", "kcp"),
                 figures(&[], &[], None).into_lane("it's own", "enet"),
             ],
-            bottlenecks: Vec::new(),
-            echo: None,
-            sweep: None,
-            audit: None,
-            world: None,
-            worlds: Vec::new(),
-            budgets: Vec::new(),
-            verdict: None,
-            warnings: Vec::new(),
+            ..Document::empty("run")
         }
     }
 

@@ -114,6 +114,37 @@ pub struct Document {
     pub warnings: Vec<Warning>,
 }
 
+impl Document {
+    /// A document of `command` in which nothing has been found yet, of no run and no
+    /// machine.
+    #[must_use]
+    pub fn empty(command: &str) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            command: command.to_owned(),
+            testbed: None,
+            seed: 0,
+            seeds: Vec::new(),
+            partial: false,
+            started: String::new(),
+            wall_s: 0.0,
+            host: Host::default(),
+            experiment: serde_json::Value::Null,
+            impairments: None,
+            lanes: Vec::new(),
+            bottlenecks: Vec::new(),
+            echo: None,
+            sweep: None,
+            audit: None,
+            world: None,
+            worlds: Vec::new(),
+            budgets: Vec::new(),
+            verdict: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// The machine a run was made on and how noisy it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -161,15 +161,12 @@ fn true_share(kind: &Kind) -> f64 {
 
 /// What the run says, with a budget on the true share where one is given.
 fn document(kind: &Kind, run: u64, limit: Option<f64>) -> Document {
-    let mut document = Document::from_json(
-        r#"{
-            "schema": "lagometer/2", "command": "run", "testbed": "sim", "seed": 0,
-            "seeds": [0], "started": "", "wall_s": 0.0, "experiment": {}, "lanes": [],
-            "host": { "os": "", "kernel": "", "cpus": 1 }
-        }"#,
-    )
-    .unwrap();
-    document.lanes = lanes(kind, run);
+    let mut document = Document {
+        testbed: Some("sim".to_owned()),
+        seeds: vec![0],
+        lanes: lanes(kind, run),
+        ..Document::empty("run")
+    };
     let budgets: Vec<Budget> = limit
         .iter()
         .map(|&limit| Budget::new(SHARE, limit))

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use lagometer_stats::{
     Budget, DirectionImpairments, Disturbed, Document, Host, Lane, MessageRecord, Metric, Noise,
-    NoiseQuantiles, SCHEMA, SeedRun, TransportProperties, Warning, Wire, evaluate, figures,
-    verdict,
+    NoiseQuantiles, SeedRun, TransportProperties, Warning, Wire, evaluate, figures, verdict,
 };
 use lagometer_units::Time;
 use serde_json::json;
@@ -205,12 +204,9 @@ pub(crate) const LANES: [Rule; 14] = [
 pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document {
     let impairments = impairments(seconds, seeds[0]);
     Document {
-        schema: SCHEMA.to_owned(),
-        command: "run".to_owned(),
         testbed: Some("sim".to_owned()),
         seed: seeds[0],
         seeds: seeds.to_vec(),
-        partial: false,
         started: "2026-11-21T01:23:45Z".to_owned(),
         wall_s: 4.2,
         host: Host {
@@ -238,15 +234,7 @@ pub(crate) fn document(lanes: &[Rule], seconds: u32, seeds: &[u64]) -> Document 
             .map(|rule| lane(rule, seconds, seeds))
             .collect(),
         impairments: Some(impairments),
-        bottlenecks: Vec::new(),
-        echo: None,
-        sweep: None,
-        audit: None,
-        world: None,
-        worlds: Vec::new(),
-        budgets: Vec::new(),
-        verdict: None,
-        warnings: Vec::new(),
+        ..Document::empty("run")
     }
 }
 
