@@ -1,7 +1,7 @@
 //! The two ends of a lane: how they are joined, and what runs them.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 use lagometer_remote::RemoteJob;
 use lagometer_socket::udp::{Offload, Options, Socket};
@@ -56,7 +56,7 @@ pub(super) struct Run<'a> {
 }
 
 /// How sockets are made.
-pub(super) const fn options(offload: Offload) -> Options {
+const fn options(offload: Offload) -> Options {
     Options {
         offload,
         receive_buffer: BUFFER_BYTES,
@@ -78,21 +78,14 @@ pub(super) fn join(
             job.admit_tcp(&stream, port)?;
             Ok(End::Stream(stream))
         }
-        LaneTransport::Endpoint(spec) => {
-            let socket = Socket::from_std(job.udp(port)?, &options(offload))?;
-            Ok(End::datagrams(socket, spec.clone(), seed))
-        }
-        LaneTransport::Sided(spec) => {
+        LaneTransport::Preset(spec) => {
             let socket = job.udp(port)?;
-            let (local, remote) = (socket.local_addr()?, socket.peer_addr()?);
-            Ok(End::Sided {
-                spec: spec.clone(),
-                places: Places {
-                    local,
-                    remote,
-                    seed,
-                },
-            })
+            let places = Places {
+                local: socket.local_addr()?,
+                remote: socket.peer_addr()?,
+                seed,
+            };
+            End::preset(spec, socket, places, offload)
         }
     }
 }
@@ -110,13 +103,23 @@ fn connect(to: SocketAddr, congestion: Option<&str>) -> Result<TcpStream, Failed
 }
 
 impl End {
-    /// An end whose transport goes over `socket`, which is connected.
-    pub(super) fn datagrams(socket: Socket, spec: Spec, seed: u64) -> Self {
-        Self::Datagrams {
-            socket: Box::new(socket),
-            spec,
-            seed,
-        }
+    /// An end of a preset: over `socket`, which is connected, or in its place where
+    /// the transport owns its sockets.
+    pub(super) fn preset(
+        spec: &SocketSpec,
+        socket: UdpSocket,
+        places: Places,
+        offload: Offload,
+    ) -> Result<Self, Failed> {
+        let Some(endpoint) = spec.endpoint() else {
+            let spec = spec.clone();
+            return Ok(Self::Sided { spec, places });
+        };
+        Ok(Self::Datagrams {
+            socket: Box::new(Socket::from_std(socket, &options(offload))?),
+            spec: endpoint.clone(),
+            seed: places.seed,
+        })
     }
 
     /// Runs the sending end.

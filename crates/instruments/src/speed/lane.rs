@@ -28,10 +28,8 @@ pub struct LanePlan {
 pub(super) enum LaneTransport {
     /// The kernel's TCP, with the congestion control named or the system's.
     Tcp { congestion: Option<String> },
-    /// An endpoint over UDP.
-    Endpoint(Spec),
-    /// A transport that owns its sockets.
-    Sided(SocketSpec),
+    /// A preset of the registry.
+    Preset(SocketSpec),
 }
 
 /// Why there is no such lane.
@@ -102,11 +100,7 @@ impl LanePlan {
                 congestion: congestion.map(str::to_owned),
             }
         } else {
-            let spec = over_sockets(name, overrides)?;
-            match spec.endpoint() {
-                Some(endpoint) => LaneTransport::Endpoint(endpoint.clone()),
-                None => LaneTransport::Sided(spec),
-            }
+            LaneTransport::Preset(over_sockets(name, overrides)?)
         };
         Ok(Self {
             name: name.to_owned(),
@@ -153,21 +147,20 @@ impl LanePlan {
 
     /// Bytes of the transport's own in each datagram.
     pub(super) fn header_bytes(&self) -> u64 {
-        match &self.lane_transport {
-            LaneTransport::Tcp { .. } | LaneTransport::Sided(_) => 0,
-            LaneTransport::Endpoint(spec) => {
-                let of_lower = spec.carrier().header_bytes();
-                u64::from(spec.properties().header_bytes.saturating_sub(of_lower))
-            }
-        }
+        let LaneTransport::Preset(spec) = &self.lane_transport else {
+            return 0;
+        };
+        spec.endpoint().map_or(0, |endpoint| {
+            let of_lower = endpoint.carrier().header_bytes();
+            u64::from(endpoint.properties().header_bytes.saturating_sub(of_lower))
+        })
     }
 
     /// Every setting, to be told to the remote end.
     pub(super) fn settings(&self) -> Map<String, Value> {
         let settings = match &self.lane_transport {
             LaneTransport::Tcp { .. } => Value::Null,
-            LaneTransport::Endpoint(spec) => spec.settings_json(),
-            LaneTransport::Sided(spec) => spec.settings_json(),
+            LaneTransport::Preset(spec) => spec.settings_json(),
         };
         match settings {
             Value::Object(settings) => settings,
@@ -201,13 +194,7 @@ impl LanePlan {
                         .unwrap_or_else(|| "the system's default".to_owned()),
                 },
             ),
-            LaneTransport::Endpoint(spec) => (
-                spec.transport(),
-                spec.library().to_owned(),
-                spec.settings_json(),
-                told(spec.properties()),
-            ),
-            LaneTransport::Sided(spec) => (
+            LaneTransport::Preset(spec) => (
                 spec.transport(),
                 spec.library(),
                 spec.settings_json(),
@@ -229,8 +216,7 @@ impl LaneTransport {
     fn measures(&self) -> Option<(lagometer_transport::TransportProperties, usize)> {
         match self {
             Self::Tcp { .. } => None,
-            Self::Endpoint(spec) => Some((spec.properties(), spec.largest_message_bytes())),
-            Self::Sided(spec) => Some((spec.properties(), spec.largest_message_bytes())),
+            Self::Preset(spec) => Some((spec.properties(), spec.largest_message_bytes())),
         }
     }
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lagometer_remote::{Accepted, Job, Refusal, Service, Session, Worker};
-use lagometer_socket::udp::Socket;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::datagrams::Terms;
-use super::ends::{End, Places, Run, options};
+use super::ends::{End, Places, Run};
 use super::gauge::{Gauge, Reading};
 use super::lane::{LanePlan, LaneTransport};
 use super::plan::{LARGEST_CHUNK, SMALLEST_CHUNK, Way};
@@ -86,22 +85,7 @@ impl Service for SpeedService {
                 })?;
                 (port, worker)
             }
-            LaneTransport::Endpoint(spec) => {
-                let data_listener = session.udp()?;
-                let port = data_listener.port();
-                let worker = session.spawn("speed-far", move |stop| {
-                    let end = data_listener
-                        .admit(TIMEOUT)
-                        .map_err(|_| Failed::NoAnswer)
-                        .and_then(|socket| {
-                            let socket = Socket::from_std(socket, &options(request.way.into()))?;
-                            Ok(End::datagrams(socket, spec, request.seed))
-                        });
-                    receive(end, stop)
-                })?;
-                (port, worker)
-            }
-            LaneTransport::Sided(spec) => {
+            LaneTransport::Preset(spec) => {
                 let data_listener = session.udp()?;
                 let port = data_listener.port();
                 let worker = session.spawn("speed-far", move |stop| {
@@ -114,7 +98,7 @@ impl Service for SpeedService {
                                 remote: socket.local_addr()?,
                                 seed: request.seed,
                             };
-                            Ok(End::Sided { spec, places })
+                            End::preset(&spec, socket, places, request.way.into())
                         });
                     receive(end, stop)
                 })?;
