@@ -18,18 +18,36 @@ use crate::transport::PlayerStream;
 /// it where nothing is set (`tcp.unsent_at_most`).
 const UNSENT_AT_MOST: u32 = 128 << 10;
 
-/// The player's end.
-pub(super) enum Local {
+/// One end of a player's transport.
+pub(super) enum End<W> {
     /// The frames as they are.
     Stream(Box<dyn ByteStream>),
-    WebSocket(Box<peers::WebSocketTransport<SimSocket<Tcp>>>),
+    /// The frames in the messages of a WebSocket.
+    WebSocket(Box<W>),
 }
 
+/// The player's end.
+pub(super) type Local = End<peers::WebSocketTransport<SimSocket<Tcp>>>;
+
 /// The gateway's end.
-pub(super) enum Remote {
-    /// The frames as they are.
-    Stream(Box<dyn ByteStream>),
-    WebSocket(Box<gateways::WebSocketTransport<SimSocket<Tcp>>>),
+pub(super) type Remote = End<gateways::WebSocketTransport<SimSocket<Tcp>>>;
+
+/// Either side of a WebSocket over a simulated socket.
+pub(super) trait WebSocketEnd {
+    /// The socket beneath; none once the handshake has failed.
+    fn socket(&mut self) -> Option<&mut SimSocket<Tcp>>;
+}
+
+impl WebSocketEnd for peers::WebSocketTransport<SimSocket<Tcp>> {
+    fn socket(&mut self) -> Option<&mut SimSocket<Tcp>> {
+        self.stream_mut()
+    }
+}
+
+impl WebSocketEnd for gateways::WebSocketTransport<SimSocket<Tcp>> {
+    fn socket(&mut self) -> Option<&mut SimSocket<Tcp>> {
+        self.stream_mut()
+    }
 }
 
 /// Both ends of a connection that begins at `now`. `number` is the
@@ -80,15 +98,32 @@ pub(super) fn pair(
     })
 }
 
-impl Local {
+impl<W: WebSocketEnd> End<W> {
     /// The stream beneath; none once a handshake has failed.
     pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         Some(match self {
             Self::Stream(stream) => &mut **stream,
-            Self::WebSocket(transport) => &mut transport.stream_mut()?.stream,
+            Self::WebSocket(web_socket) => &mut web_socket.socket()?.stream,
         })
     }
 
+    /// Lets a WebSocket know what time it is: reading may make it write.
+    fn note_time(&mut self, now: Time) {
+        if let Self::WebSocket(web_socket) = self
+            && let Some(socket) = web_socket.socket()
+        {
+            socket.now = now;
+        }
+    }
+
+    /// Whether reading may have made it write: a handshake, an answer to a
+    /// ping.
+    pub(super) const fn speaks_by_itself(&self) -> bool {
+        matches!(self, Self::WebSocket(_))
+    }
+}
+
+impl Local {
     /// Hands what has arrived to the player. Why there will be no more, if
     /// there will not.
     pub(super) fn read(
@@ -105,14 +140,11 @@ impl Local {
                 received = session.receive(bytes, peer);
             }
         };
+        self.note_time(now);
         match self {
             Self::Stream(stream) => stream.read(&mut take),
-            Self::WebSocket(transport) => {
-                // Reading may make it write.
-                if let Some(socket) = transport.stream_mut() {
-                    socket.now = now;
-                }
-                while transport
+            Self::WebSocket(web_socket) => {
+                while web_socket
                     .read(&mut take)
                     .map_err(|error| error.to_string())?
                 {}
@@ -128,36 +160,22 @@ impl Local {
 
     /// Moves what the player has to say into the stream.
     pub(super) fn write(&mut self, now: Time, outbox: &mut Outbox) -> Result<u64, String> {
+        self.note_time(now);
         let taken = match self {
             Self::Stream(stream) => peers::fill(stream, now, outbox),
-            Self::WebSocket(transport) => {
-                if let Some(socket) = transport.stream_mut() {
-                    socket.now = now;
-                }
+            Self::WebSocket(web_socket) => {
                 let before = outbox.pending().len();
-                transport.write(outbox).map_err(|error| error.to_string())?;
+                web_socket
+                    .write(outbox)
+                    .map_err(|error| error.to_string())?;
                 before - outbox.pending().len()
             }
         };
         Ok(taken as u64)
     }
-
-    /// Whether reading may have made it write: a handshake, an answer to a
-    /// ping.
-    pub(super) const fn speaks_by_itself(&self) -> bool {
-        matches!(self, Self::WebSocket(_))
-    }
 }
 
 impl Remote {
-    /// The stream beneath; none once a handshake has failed.
-    pub(super) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
-        Some(match self {
-            Self::Stream(stream) => &mut **stream,
-            Self::WebSocket(transport) => &mut transport.stream_mut()?.stream,
-        })
-    }
-
     /// Hands what has arrived to the gateway. Why there will be no more, if
     /// there will not.
     pub(super) fn read(
@@ -166,13 +184,14 @@ impl Remote {
         side: &mut ConnectionManager,
         key: ConnKey,
     ) -> Option<CloseReason> {
+        self.note_time(now);
         match self {
             Self::Stream(stream) => stream.read(&mut |bytes| side.receive(now, key, bytes)),
-            Self::WebSocket(transport) => loop {
-                if let Some(socket) = transport.stream_mut() {
-                    socket.now = now;
-                }
-                match transport.read_once(|bytes| side.receive(now, key, bytes)).0 {
+            Self::WebSocket(web_socket) => loop {
+                match web_socket
+                    .read_once(|bytes| side.receive(now, key, bytes))
+                    .0
+                {
                     Reading::More => {}
                     Reading::Done => break,
                     Reading::Ended(why) => return Some(why),
@@ -194,21 +213,13 @@ impl Remote {
         key: ConnKey,
         scratch: &mut Vec<u8>,
     ) -> (bool, Writing) {
+        self.note_time(now);
         let (bytes, writing) = match self {
             Self::Stream(stream) => gateways::fill(stream, now, side, key),
-            Self::WebSocket(transport) => {
-                if let Some(socket) = transport.stream_mut() {
-                    socket.now = now;
-                }
-                return (true, transport.write(now, side, key, scratch));
+            Self::WebSocket(web_socket) => {
+                return (true, web_socket.write(now, side, key, scratch));
             }
         };
         (bytes > 0, writing)
-    }
-
-    /// Whether reading may have made it write: a handshake, an answer to a
-    /// ping.
-    pub(super) const fn speaks_by_itself(&self) -> bool {
-        matches!(self, Self::WebSocket(_))
     }
 }
