@@ -130,7 +130,7 @@ impl PlayerTransport {
         self.congestion_control
     }
 
-    /// The names there are, for people: `tcp-cubic (or tcp), tcp-bbr, …`.
+    /// The names there are, in a line: `tcp-cubic (or tcp), tcp-bbr, …`.
     #[must_use]
     pub fn names() -> String {
         let with_aliases = Self::ALL.map(|transport| match transport.aliases {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn names_for_people_say_the_other_names_as_well() {
+    fn names_are_listed_with_their_aliases() {
         let names = PlayerTransport::names();
         assert!(
             names.starts_with("tcp-cubic (or tcp), tcp-bbr, "),
