@@ -53,14 +53,18 @@ impl ConnectionManager {
         if waiting + bytes > CLIENTS_UP_TO * quarter {
             return false;
         }
+        // Before anything is looked up: of a server that keeps up this is asked for
+        // each message.
+        if waiting < CLIENTS_SHARE_FROM * quarter {
+            return true;
+        }
         let Some(backlog) = &connection.backlog else {
             return true;
         };
         let of_household = client
             .household
             .map_or(0, |household| backlog.of_household(household));
-        waiting < CLIENTS_SHARE_FROM * quarter
-            || backlog.of(client.id) < LITTLE_BYTES && of_household < LITTLE_OF_A_HOUSEHOLD_BYTES
+        backlog.of(client.id) < LITTLE_BYTES && of_household < LITTLE_OF_A_HOUSEHOLD_BYTES
     }
 
     /// Counts what a client has caused and a server does not get, and tells the
