@@ -14,6 +14,10 @@ use lagometer_protocol::{
 };
 use tungstenite::Message;
 
+#[path = "attacks/rates.rs"]
+mod rates;
+mod tls_client;
+
 /// Longer than anything here takes on a machine that is busy with others.
 const TIMEOUT: Duration = Duration::from_mins(1);
 

@@ -433,3 +433,28 @@ fn a_hello_costs_the_gateway_nothing_and_a_returned_cookie_proves_the_address() 
     assert_eq!(events(&server, "opened"), 1);
     end(server);
 }
+
+#[test]
+fn a_player_that_floods_its_conversation_with_datagrams_is_not_answered_to_all_of_them() {
+    let server = start("messages_per_second = 10");
+    let mut player = Kcp::to(clients_of(&server), 7);
+    player.log_in();
+    let over = || {
+        let label = "peer=\"client\",budget=\"messages\"";
+        counted(&server, "gateway_over_budget_total", label)
+    };
+    assert_eq!(over(), 0);
+    // Nothing is in them but the question how much room there is.
+    let mut ask = first_segment(7, b"");
+    ask[4] = 83;
+    let give_up = Instant::now() + TIMEOUT;
+    while over() == 0 {
+        assert!(Instant::now() < give_up, "all are answered");
+        for _ in 0..500 {
+            let _ = player.socket.send(&ask);
+        }
+    }
+    // It is heard as ever when it has stopped.
+    player.hears(&server);
+    end(server);
+}

@@ -1,10 +1,11 @@
 //! Each wire the gateway speaks, with a peer of its kind: a login goes in, the
 //! answer comes out, and a broadcast of some size after it.
 
+mod tls_client;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lagometer_gateway::server::Server;
@@ -12,9 +13,7 @@ use lagometer_gateway::server::config::FileConfig;
 use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet};
 use lagometer_transport::kcp::{Config, Engine};
 use lagometer_units::Time;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use tungstenite::{Message, WebSocket};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -131,22 +130,7 @@ fn tcp(at: SocketAddr) -> TcpStream {
 }
 
 fn tls(at: SocketAddr) -> StreamOwned<ClientConnection, TcpStream> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/certificate.pem");
-    let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_file(path).unwrap())
-        .unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from("localhost").unwrap();
-    StreamOwned::new(
-        ClientConnection::new(Arc::new(config), name).unwrap(),
-        tcp(at),
-    )
+    tls_client::over(tcp(at))
 }
 
 /// A WebSocket client that insists on one frame a message.

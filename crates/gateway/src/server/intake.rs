@@ -2,9 +2,10 @@
 //!
 //! Whoever sends as fast as it can is heard as often as everybody else and no
 //! longer: a turn reads a bounded number of bytes from its socket, hands on a
-//! bounded number of messages, of the transport's (WebSocket messages and pings
-//! may be empty) and of the protocol's (a short frame may unpack to thousands),
-//! and takes a bounded time. What was read and not handed on lies in the
+//! bounded number of messages, of the transport's (frames of a WebSocket and
+//! records of TLS may be empty) and of the protocol's (a short frame may unpack to
+//! thousands), and takes a bounded time. Both count when the connection is charged
+//! for what was taken in. What was read and not handed on lies in the
 //! connection's backlog, which is no longer than one reading, and comes first
 //! in the next turn.
 
@@ -26,7 +27,8 @@ pub(super) struct Share {
     pub(super) bytes: usize,
     /// Messages of the protocol; the frame that goes beyond is taken whole.
     pub(super) messages: usize,
-    /// Messages of the transport, whether anything is in them or not.
+    /// Messages of the transport, whether anything is in them or not, looked at
+    /// between two readings.
     pub(super) transport_messages: usize,
 }
 
@@ -64,7 +66,7 @@ impl Share {
 /// What has been taken in of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TakenIn {
-    /// Messages of the protocol.
+    /// Messages, of the protocol or of the transport, whichever were more.
     pub(super) messages: usize,
     /// Bytes, of the wire or unpacked, whichever were more.
     pub(super) bytes: usize,
@@ -80,6 +82,8 @@ pub(super) struct Intake<'a> {
     clock: Clock,
     until: Time,
     taken: TakenIn,
+    /// Of the transport.
+    transport: TakenIn,
 }
 
 impl<'a> Intake<'a> {
@@ -100,6 +104,7 @@ impl<'a> Intake<'a> {
             clock,
             until: clock.now() + TIME,
             taken: TakenIn::default(),
+            transport: TakenIn::default(),
         }
     }
 
@@ -113,7 +118,7 @@ impl<'a> Intake<'a> {
         self.has_backlog()
             || self.left.bytes == 0
             || self.left.messages == 0
-            || self.left.transport_messages == 0
+            || self.transport.messages >= self.left.transport_messages
             || self.clock.now() >= self.until
     }
 
@@ -123,7 +128,10 @@ impl<'a> Intake<'a> {
     }
 
     pub(super) fn taken(&self) -> TakenIn {
-        self.taken
+        TakenIn {
+            messages: self.taken.messages.max(self.transport.messages),
+            bytes: self.taken.bytes.max(self.transport.bytes),
+        }
     }
 
     /// Takes what was left of the turn before.
@@ -144,9 +152,10 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// A message of the transport has come.
-    pub(super) fn count_transport_message(&mut self) {
-        self.left.transport_messages = self.left.transport_messages.saturating_sub(1);
+    /// So many bytes, and messages of the transport in them, were read in this turn
+    /// so far, whether or not anything came of them.
+    pub(super) fn note_transport(&mut self, (bytes, messages): (usize, usize)) {
+        self.transport = TakenIn { messages, bytes };
     }
 
     fn hand_on(&mut self, bytes: &[u8]) {
@@ -237,10 +246,16 @@ mod tests {
         let clock = Clock::start();
         let mut intake = Intake::new(Time::ZERO, clock, &mut side, key, &mut backlog, share);
         intake.until = Time::from_secs(1 << 30);
-        for _ in 0..share.transport_messages {
+        for messages in 1..share.transport_messages {
+            intake.note_transport((6 * messages, messages));
             assert!(!intake.is_full());
-            intake.count_transport_message();
         }
+        intake.note_transport((6 * share.transport_messages, share.transport_messages));
         assert!(intake.is_full());
+        let taken = TakenIn {
+            messages: share.transport_messages,
+            bytes: 6 * share.transport_messages,
+        };
+        assert_eq!(intake.taken(), taken);
     }
 }

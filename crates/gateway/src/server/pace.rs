@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 
+use crate::core::Budget;
+
 /// How far ahead of the average a burst may be.
 const BURST: Duration = Duration::from_secs(2);
 
@@ -20,6 +22,20 @@ const BURST: Duration = Duration::from_secs(2);
 pub(super) struct Rates {
     pub(super) messages_per_s: u64,
     pub(super) bytes_per_s: u64,
+}
+
+/// How many datagrams of KCP count as a message, and bytes of datagrams as one byte:
+/// acknowledgements have datagrams of their own, and what is lost comes again.
+const DATAGRAMS: u64 = 4;
+
+impl Rates {
+    /// At which a client's datagrams are looked at, whatever is in them.
+    pub(super) fn of_datagrams(self) -> Self {
+        Self {
+            messages_per_s: self.messages_per_s.saturating_mul(DATAGRAMS),
+            bytes_per_s: self.bytes_per_s.saturating_mul(DATAGRAMS),
+        }
+    }
 }
 
 /// Until when what one client has sent is paid for, at its rates: the virtual
@@ -37,6 +53,17 @@ pub(super) struct TooFast {
     pub(super) until: Time,
     /// Of bytes; otherwise of messages.
     pub(super) of_bytes: bool,
+}
+
+impl TooFast {
+    /// What it has too little of.
+    pub(super) fn budget(self) -> Budget {
+        if self.of_bytes {
+            Budget::Bytes
+        } else {
+            Budget::Messages
+        }
+    }
 }
 
 impl Default for Pace {
@@ -61,10 +88,19 @@ impl Pace {
         let paid = |since: Time, count, per_s| since.max(now) + cost(count, per_s);
         self.messages_paid_at = paid(self.messages_paid_at, messages, rates.messages_per_s);
         self.bytes_paid_at = paid(self.bytes_paid_at, bytes, rates.bytes_per_s);
+        self.too_fast(now)
+    }
+
+    /// Until when nothing more is to be read, if too much was.
+    pub(super) fn too_fast(&self, now: Time) -> Option<TooFast> {
         let of_bytes = self.bytes_paid_at > self.messages_paid_at;
-        let paid_at = self.bytes_paid_at.max(self.messages_paid_at);
-        let until = pause_until(now, paid_at)?;
+        let until = pause_until(now, self.paid_at())?;
         Some(TooFast { until, of_bytes })
+    }
+
+    /// When all that was read is paid for.
+    pub(super) fn paid_at(&self) -> Time {
+        self.bytes_paid_at.max(self.messages_paid_at)
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) enum Interest {
     /// The system looks half as often at what is watched in this way, for it
     /// need not ask whether what it told of is still there.
     Edges,
-    /// Nothing but that the peer has gone.
+    /// Nothing but that the peer has gone, told once.
     Nothing,
 }
 
@@ -140,7 +140,7 @@ fn flags(interest: Interest) -> EventFlags {
         Interest::ReadWrite => EventFlags::IN | EventFlags::OUT,
         Interest::Write => EventFlags::OUT,
         Interest::Edges => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
-        Interest::Nothing => EventFlags::empty(),
+        Interest::Nothing => EventFlags::ET,
     }
 }
 

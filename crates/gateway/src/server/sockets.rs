@@ -37,6 +37,8 @@ pub(super) struct Socket {
     /// server that cannot keep up.
     pub(super) is_held_back: bool,
     pub(super) pace: Pace,
+    /// Of the datagrams of KCP, beside what is read of them.
+    pub(super) datagram_pace: Pace,
     /// Processor time that it has cost before its login.
     pub(super) login_work: Duration,
     /// The last write found no room for all.

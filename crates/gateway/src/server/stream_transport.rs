@@ -9,6 +9,7 @@ mod kcp;
 mod metered;
 mod stream;
 mod tls;
+mod units;
 mod websocket;
 
 pub(super) use kcp::{KcpCounters, KcpEvent, KcpPort, KcpSession, Unproven};
@@ -16,6 +17,7 @@ pub(super) use metered::Metered;
 pub(super) use stream::{SecureStream, TcpOptions, tcp_options, try_congestion_control};
 pub use tls::TlsError;
 pub(super) use tls::TlsIdentity;
+pub(super) use units::UnitCounter;
 pub(super) use websocket::{Beneath, WebSocketOverSocket};
 
 use std::io;
@@ -85,21 +87,22 @@ impl StreamTransport {
                     if bytes > 0 {
                         stream.sock.settle();
                     }
+                    intake.note_transport(stream.sock.read_since());
                     reading
                 });
                 more_if_used_up(reading, &stream.sock)
             }
             Self::WebSocket(stream) => {
                 if let Some(beneath) = stream.stream_mut() {
-                    beneath.metered_mut().allow(share);
+                    beneath.allow(share);
                 }
                 let reading = read_share(intake, |intake| {
-                    intake.count_transport_message();
                     let (reading, bytes) = stream.read_once(|bytes| intake.take(bytes));
-                    if bytes > 0
-                        && let Some(beneath) = stream.stream_mut()
-                    {
-                        beneath.metered_mut().settle();
+                    if let Some(beneath) = stream.stream_mut() {
+                        if bytes > 0 {
+                            beneath.metered_mut().settle();
+                        }
+                        intake.note_transport(beneath.read_since());
                     }
                     reading
                 });

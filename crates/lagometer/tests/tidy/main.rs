@@ -35,6 +35,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/instruments/",
     "crates/machine/",
     "crates/gateway/src/server/",
+    "crates/gateway/tests/attacks/rates.rs",
     "crates/gateway/tests/before_login.rs",
     "crates/gateway/tests/kcp_unproven.rs",
     "crates/gateway/tests/wires.rs",

@@ -19,7 +19,7 @@ use crate::server::pace::Pace;
 use crate::server::poller::Interest;
 use crate::server::sockets::Socket;
 use crate::server::stream_transport::{
-    Beneath, KcpPort, Metered, SecureStream, StreamTransport, tcp_options,
+    Beneath, KcpPort, Metered, SecureStream, StreamTransport, UnitCounter, tcp_options,
 };
 
 use super::{BEING_CLOSED, ConnectionLoop, KCP_PORTS, LISTENERS, LOOK_OVER, NO_ROOM};
@@ -206,17 +206,18 @@ impl ConnectionLoop {
         let secure = |stream| -> Option<Box<SecureStream>> {
             let identity = self.config.tls.as_ref()?;
             let session = ServerConnection::new(Arc::clone(&identity.config)).ok()?;
-            Some(Box::new(StreamOwned::new(session, Metered::new(stream))))
+            Some(Box::new(StreamOwned::new(
+                session,
+                Metered::new(stream, UnitCounter::tls()),
+            )))
         };
         let message_bytes = self.config.connections.logins.unfinished_bytes();
         Some(match wire {
             Wire::Tcp | Wire::Unix | Wire::Kcp | Wire::KcpTuned => StreamTransport::Tcp(stream),
             Wire::Tls => StreamTransport::Tls(secure(stream)?),
-            Wire::Ws => {
-                StreamTransport::websocket(Beneath::Plain(Metered::new(stream)), message_bytes)
-            }
+            Wire::Ws => StreamTransport::websocket(Beneath::plain(stream), message_bytes),
             Wire::Wss => {
-                StreamTransport::websocket(Beneath::Secure(secure(stream)?), message_bytes)
+                StreamTransport::websocket(Beneath::secure(secure(stream)?), message_bytes)
             }
         })
     }
@@ -266,6 +267,7 @@ impl ConnectionLoop {
             paused_until: None,
             is_held_back: false,
             pace: Pace::default(),
+            datagram_pace: Pace::default(),
             login_work: Duration::ZERO,
             blocked: false,
             interest,

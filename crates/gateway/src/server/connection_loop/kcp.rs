@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use lagometer_transport::kcp::{AddressProof, Stream};
 use lagometer_units::Time;
 
-use crate::core::{Budget, CloseReason, ConnKey};
+use crate::core::{Budget, CloseReason, ConnKey, Peer};
 use crate::server::stream_transport::{KcpEvent, StreamTransport};
 
 use super::ConnectionLoop;
@@ -116,11 +116,36 @@ impl ConnectionLoop {
             self.end(now, key, CloseReason::OverBudget(budget));
             return None;
         }
+        if !self.pays_for_datagram(now, key, datagram.len()) {
+            return None;
+        }
+        let StreamTransport::Kcp(session) = &mut self.sockets.get(key)?.transport else {
+            return None;
+        };
         if session.take(now, datagram) {
             self.shared.kcp.count(KcpEvent::ProvenByAcknowledgement);
             return self.prove_kcp(now, key).then_some(key);
         }
         Some(key)
+    }
+
+    /// Whether a datagram is looked at: whatever is in it, a client that has logged in
+    /// may send so many. One port is everybody's, so that the others are read and
+    /// thrown away, as a full path would.
+    fn pays_for_datagram(&mut self, now: Time, key: ConnKey, bytes: usize) -> bool {
+        let rates = self.rates.of_datagrams();
+        let Some(socket) = self.sockets.get(key) else {
+            return false;
+        };
+        if socket.is_unauthenticated || socket.peer != Peer::Client {
+            return true;
+        }
+        let Some(too_fast) = socket.datagram_pace.too_fast(now) else {
+            socket.datagram_pace.spend(now, rates, 1, bytes);
+            return true;
+        };
+        self.side.over_budget(now, key, too_fast.budget());
+        false
     }
 
     /// The conversation so numbered of an address, which begins now if it has

@@ -28,17 +28,12 @@ impl ConnectionLoop {
         let Some(socket) = self.sockets.at(slot) else {
             return;
         };
-        let told_once = socket.interest == Interest::Edges;
+        let told_once = matches!(socket.interest, Interest::Edges | Interest::Nothing);
         let writable = event.writable && socket.blocked;
+        // Who has gone while it is paused is read to its end when the pause is over.
         socket.has_ended |= told_once && event.ended;
-        // One that is gone the poller would tell of again and again.
-        let gone_while_paused = !told_once && event.ended && socket.is_paused();
         if writable {
             self.write(now, slot);
-        }
-        if gone_while_paused {
-            self.hold_back(slot, false);
-            self.resume(slot);
         }
         if !event.readable {
             return;
@@ -176,12 +171,7 @@ impl ConnectionLoop {
                 .pace
                 .spend(now, self.rates, taken.messages, taken.bytes)
         {
-            let budget = if too_fast.of_bytes {
-                Budget::Bytes
-            } else {
-                Budget::Messages
-            };
-            self.side.over_budget(now, key, budget);
+            self.side.over_budget(now, key, too_fast.budget());
             self.pause(key, too_fast.until);
         }
     }

@@ -5,6 +5,8 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
+use super::units::UnitCounter;
+
 /// A connection, and how much of it may still be read.
 #[derive(Debug)]
 pub(in crate::server) struct Metered<S = TcpStream> {
@@ -15,23 +17,36 @@ pub(in crate::server) struct Metered<S = TcpStream> {
     received_bytes: usize,
     /// How many came since the last whole message.
     unfinished_bytes: usize,
+    /// Bytes read since [`allow`](Self::allow).
+    read_bytes: usize,
+    units: UnitCounter,
 }
 
 impl<S> Metered<S> {
     /// Of which nothing may be read before [`allow`](Self::allow).
-    pub(in crate::server) fn new(socket: S) -> Self {
+    /// Counts what its bytes are cut into.
+    pub(in crate::server) fn new(socket: S, units: UnitCounter) -> Self {
         Self {
             socket,
             left_bytes: 0,
             most_bytes: usize::MAX,
             received_bytes: 0,
             unfinished_bytes: 0,
+            read_bytes: 0,
+            units,
         }
     }
 
     /// So many bytes may be read from now on.
     pub(in crate::server) fn allow(&mut self, bytes: usize) {
         self.left_bytes = bytes;
+        self.read_bytes = 0;
+        self.units.reset();
+    }
+
+    /// Bytes that were read since, and how many units they had.
+    pub(in crate::server) fn read_since(&self) -> (usize, usize) {
+        (self.read_bytes, self.units.count())
     }
 
     /// All that was allowed has been read: there may be more.
@@ -79,6 +94,8 @@ impl<S: Read> Read for Metered<S> {
         self.left_bytes -= read;
         self.received_bytes = self.received_bytes.saturating_add(read);
         self.unfinished_bytes = self.unfinished_bytes.saturating_add(read);
+        self.read_bytes += read;
+        self.units.take(&buffer[..read]);
         Ok(read)
     }
 }
@@ -143,12 +160,19 @@ mod tests {
     fn a_message_of_empty_parts_without_end_does_not_keep_its_reader() {
         // Behind the request the first part: binary, not the last, empty.
         let begin = [REQUEST, &[0x02, 0x80, 0, 0, 0, 0]].concat();
-        let mut transport = WebSocketTransport::accept(Metered::new(Endless { begin, read: 0 }));
+        let mut transport = WebSocketTransport::accept(Metered::new(
+            Endless { begin, read: 0 },
+            UnitCounter::websocket(),
+        ));
         for _ in 0..10 {
             transport.stream_mut().unwrap().allow(64 << 10);
             let (reading, bytes) = transport.read_once(|_| panic!("there is no whole message"));
             assert_eq!((reading, bytes), (Reading::Done, 0));
             assert!(transport.stream().unwrap().is_used_up());
+            // Each part counts, though there is no message.
+            let (bytes, frames) = transport.stream().unwrap().read_since();
+            assert_eq!(bytes, 64 << 10);
+            assert!(frames > (60 << 10) / 6, "{frames}");
         }
     }
 }

@@ -39,9 +39,10 @@ pub struct LimitsSection {
     /// on average.
     pub messages_per_second_per_address: Option<u32>,
     /// Messages of one client that are read in a second on average, and twice as
-    /// many at once. Further ones wait in its socket.
+    /// many at once, or frames of a WebSocket or records of TLS where those are more.
+    /// Further ones wait in its socket.
     pub messages_per_second: u32,
-    /// The same of its bytes, unpacked.
+    /// The same of its bytes, unpacked or on the wire, whichever are more.
     pub bytes_per_second: Size,
     /// The largest payload of a frame as it lies on the wire.
     pub max_frame: Size,

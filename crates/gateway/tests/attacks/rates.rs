@@ -1,0 +1,145 @@
+//! What is read of one client in a second, whatever it is made of and however often
+//! it comes.
+
+use std::path::Path;
+use std::time::Instant;
+
+use socket2::SockRef;
+use tungstenite::protocol::frame::Frame;
+use tungstenite::protocol::frame::coding::{Data, OpCode};
+use tungstenite::{Message, WebSocket};
+
+use super::*;
+
+const OVER: &str = "gateway_over_budget_total{peer=\"client\",budget=\"messages\"}";
+
+/// A client that has logged in over a WebSocket.
+fn websocket(at: SocketAddr) -> WebSocket<TcpStream> {
+    let stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let (mut socket, _) = tungstenite::client("ws://localhost/", stream).unwrap();
+    socket.send(Message::binary(LOGIN)).unwrap();
+    while !socket.read().unwrap().is_binary() {}
+    socket
+}
+
+/// Reads until so many messages of the game have come.
+fn hear(game: &mut Peer, messages: usize) {
+    let mut heard = 0;
+    while heard < messages {
+        let (msg_type, _) = game.next().expect("the server was cut off");
+        heard += usize::from(msg_type == USER_MESSAGE);
+    }
+}
+
+/// They had their share of a turn and cost nothing: a hundred connections that sent
+/// nothing else held everybody up.
+#[test]
+fn pings_empty_messages_and_parts_of_messages_count_as_messages() {
+    let sections = format!("[limits]\nmessages_per_second = 2000\n{THREADS}");
+    let server = start_as("dev = true\n", &["ws"], &sections);
+    let mut game = Peer::game_server(server.servers()[0]);
+    let part = |opcode, is_last, payload: &[u8]| {
+        let frame = Frame::message(payload.to_vec(), OpCode::Data(opcode), is_last);
+        Message::Frame(frame)
+    };
+    let hello = frame(USER_MESSAGE, b"at last");
+    for (begin, flood, end) in [
+        (
+            None,
+            Message::Ping(Vec::new().into()),
+            Message::binary(hello.clone()),
+        ),
+        (
+            None,
+            Message::binary(Vec::new()),
+            Message::binary(hello.clone()),
+        ),
+        (
+            Some(part(Data::Binary, false, b"")),
+            part(Data::Continue, false, b""),
+            part(Data::Continue, true, &hello),
+        ),
+    ] {
+        let before = metric(&server, OVER);
+        let mut client = websocket(server.clients()[0]);
+        if let Some(part) = begin {
+            client.write(part).unwrap();
+        }
+        for _ in 0..6000 {
+            client.write(flood.clone()).unwrap();
+        }
+        client.send(end).unwrap();
+        hear(&mut game, 1);
+        assert!(metric(&server, OVER) > before, "{flood:?}");
+    }
+    stop(server);
+}
+
+/// Each record is decrypted by itself, however little is in it.
+#[test]
+fn records_of_tls_count_as_messages() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let sections = format!(
+        "[limits]\nmessages_per_second = 2000\n[tls]\ncertificate = \"{data}/certificate.pem\"\n\
+         key = \"{data}/key.pem\"\n{THREADS}",
+        data = data.display()
+    );
+    let server = start_as("dev = true\n", &["tls"], &sections);
+    let mut game = Peer::game_server(server.servers()[0]);
+    let stream = TcpStream::connect(server.clients()[0]).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let mut client = tls_client::over(stream);
+    client.write_all(LOGIN).unwrap();
+    assert!(client.read(&mut [0; 100]).unwrap() > 0);
+    let message = frame(USER_MESSAGE, b"");
+    let messages = 6000 / message.len();
+    for byte in message.repeat(messages) {
+        client.write_all(&[byte]).unwrap();
+    }
+    hear(&mut game, messages);
+    assert!(metric(&server, OVER) >= 1.0);
+    stop(server);
+}
+
+/// The poller tells of one that has gone again and again: it was read without a
+/// pause, so as to be rid of it.
+#[test]
+fn who_resets_a_websocket_is_not_read_faster_for_it() {
+    const RATE: usize = 500;
+    let sections = format!("[limits]\nmessages_per_second = {RATE}\n{THREADS}");
+    let server = start_as("dev = true\n", &["ws"], &sections);
+    let mut game = Peer::game_server(server.servers()[0]);
+    let mut client = websocket(server.clients()[0]);
+    let begun = Instant::now();
+    for _ in 0..6000 {
+        let message = Message::binary(frame(USER_MESSAGE, b""));
+        client.write(message).unwrap();
+    }
+    client.flush().unwrap();
+    while metric(&server, OVER) < 1.0 {}
+    let no_linger = Some(Duration::ZERO);
+    SockRef::from(client.get_ref())
+        .set_linger(no_linger)
+        .unwrap();
+    drop(client);
+    // Once it has been read to its end; a reset may cost the rest.
+    let mut heard = 0;
+    let gone = "connection_num{type=\"CLIENT\"}";
+    while metric(&server, gone) > 0.0 {
+        std::thread::yield_now();
+    }
+    let passed = begun.elapsed();
+    game.send(LIST_CHANNEL, &[]);
+    loop {
+        match game.next().expect("the server was cut off").0 {
+            USER_MESSAGE => heard += 1,
+            LIST_CHANNEL => break,
+            _ => {}
+        }
+    }
+    // Two seconds at once, what one turn takes beyond, and the rate.
+    let most = 2 * RATE + 2048 + (passed.as_secs_f64() * RATE as f64) as usize;
+    assert!(heard <= most, "{heard} in {passed:?}");
+    stop(server);
+}
