@@ -86,6 +86,24 @@ macro_rules! bodies {
                 }
             }
 
+            /// How many values the body of a message would be decoded to, up to
+            /// `most`; see [`DataType::count_values`](crate::schema::DataType::count_values).
+            /// None for a type that has no body this way.
+            #[must_use]
+            pub fn count_values(message: &MessagePack<'_>, most: usize) -> usize {
+                let msg_type = i32::try_from(message.msg_type)
+                    .ok()
+                    .and_then(|number| MessageType::try_from(number).ok());
+                let name = match msg_type {
+                    $(Some(MessageType::$msg_type) => {
+                        concat!("channeldpb.", stringify!($body))
+                    })*
+                    _ => return 0,
+                };
+                let data_type = Schema::bundled().find(name);
+                data_type.map_or(0, |data_type| data_type.count_values(message.body, most))
+            }
+
             /// The type that goes into the envelope.
             #[must_use]
             pub fn msg_type(&self) -> MessageType {
@@ -253,6 +271,47 @@ mod tests {
             login_token: "lt".into(),
         });
         assert_eq!(ToGateway::decode(&message), Ok(expected));
+    }
+
+    #[test]
+    fn values_are_counted_in_messages_lists_and_packed_numbers_up_to_a_most() {
+        use crate::messages::channeldpb::{ChannelSubscriptionOptions, SpatialInfo};
+        let count = |asked: &ToGateway, most| {
+            let mut body = Vec::new();
+            asked.encode_body(&mut body);
+            let message = MessagePack {
+                msg_type: asked.msg_type() as u32,
+                body: &body,
+                ..MessagePack::default()
+            };
+            ToGateway::count_values(&message, most)
+        };
+        let masks = ToGateway::SubToChannel(SubscribedToChannelMessage {
+            conn_id: 5,
+            sub_options: Some(ChannelSubscriptionOptions {
+                data_field_masks: vec![String::new(); 1000],
+                ..ChannelSubscriptionOptions::default()
+            }),
+        });
+        assert_eq!(count(&masks, usize::MAX), 1002);
+        assert_eq!(count(&masks, 300), 300);
+        let entities = ToGateway::EntityGroupAdd(AddEntityGroupMessage {
+            r#type: 0,
+            entities_to_add: vec![0x80_001; 700],
+        });
+        assert_eq!(count(&entities, usize::MAX), 700);
+        assert_eq!(count(&entities, 300), 300);
+        let places = ToGateway::QuerySpatialChannel(QuerySpatialChannelMessage {
+            spatial_info: vec![SpatialInfo::default(); 40],
+        });
+        assert_eq!(count(&places, usize::MAX), 40);
+        // What no decoder reads is not counted either.
+        let cut_off = MessagePack {
+            msg_type: MessageType::ListChannel as u32,
+            body: b"\x12\x00\x12\x00\x12\x09",
+            ..MessagePack::default()
+        };
+        assert_eq!(ToGateway::count_values(&cut_off, usize::MAX), 2);
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) mod layout;
 mod load;
 mod misfits;
 pub mod rules;
+mod values;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -188,6 +189,16 @@ impl DataType {
     /// [`WireError`] says what is wrong first.
     pub fn check(&self, encoded: &[u8]) -> Result<(), WireError> {
         crate::merge::check(&self.layouts, self.index, encoded)
+    }
+
+    /// How many values a decoder would make of `encoded`, in it and in all messages
+    /// within it: fields, elements of lists, entries of maps. No more than `most`
+    /// are counted, and nothing is allocated: a short message may have very many.
+    #[must_use]
+    pub fn count_values(&self, encoded: &[u8], most: usize) -> usize {
+        let mut left = most;
+        values::count(&self.layouts, self.index, encoded, 0, &mut left);
+        most - left
     }
 
     /// A message of the type without the fields whose wire type is not the one

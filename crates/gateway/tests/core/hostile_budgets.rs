@@ -3,11 +3,12 @@
 
 use std::net::IpAddr;
 
-use lagometer_gateway::core::{Budget, Peer};
+use lagometer_gateway::core::{Budget, Grid, Peer};
 use lagometer_protocol::messages::channeldpb::{
     AddEntityGroupMessage, ChannelSubscriptionOptions, CreateChannelMessage,
-    CreateEntityChannelMessage,
+    CreateEntityChannelMessage, ListChannelMessage, QuerySpatialChannelMessage, SpatialInfo,
 };
+use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 
 use crate::hostile::{channels, chat, over, room};
 use crate::world::{GLOBAL, Who, World, any, every, types, writing};
@@ -182,4 +183,83 @@ fn whoever_leaves_channels_behind_over_and_over_pushes_out_its_own_alone() {
         world.subscribe(server, id, every(20));
         assert_eq!(world.take(server, types::SUB).len(), 1, "channel {id}");
     }
+}
+
+#[test]
+fn requests_of_very_many_values_are_refused_before_they_are_decoded() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.clients.work_per_second = 10_000;
+    });
+    let (server, client) = (world.master(), world.client());
+    let chat_room = CreateChannelMessage {
+        data: Some(any("chatpb.ChatChannelData", &chat(10))),
+        ..room("")
+    };
+    let chat_channel = world.create_with(server, &chat_room);
+    let id = world.id(client);
+    world.subscribe_other(server, id, chat_channel, writing(20));
+    // Two bytes each.
+    let masks = ChannelSubscriptionOptions {
+        data_field_masks: vec![String::new(); 20_000],
+        ..every(20)
+    };
+    let data = ChatChannelData {
+        chat_messages: vec![ChatMessage::default(); 20_000],
+    };
+    let list = ListChannelMessage {
+        metadata_filters: vec![String::new(); 20_000],
+        ..ListChannelMessage::default()
+    };
+    let create = CreateChannelMessage {
+        data: Some(any("chatpb.ChatChannelData", &data)),
+        ..room("")
+    };
+    let other_room = world.create(server, 3);
+    let channels_before = channels(&world);
+    let updates = world.channels.counters().types.map(|one| one.updates);
+    for attempt in 1..=4 {
+        world.pass(60_000);
+        world.forget_all();
+        match attempt {
+            1 => world.subscribe(client, other_room, masks.clone()),
+            2 => world.update(client, chat_channel, "chatpb.ChatChannelData", &data),
+            3 => world.send(client, GLOBAL, 1, types::LIST, &list),
+            _ => world.send(client, GLOBAL, 1, types::CREATE, &create),
+        }
+        assert_eq!(over(&world, Peer::Client, Budget::Work), attempt);
+        assert!(world.types(client).is_empty(), "attempt {attempt}");
+    }
+    assert_eq!(channels(&world), channels_before);
+    assert_eq!(
+        world.channels.counters().types.map(|one| one.updates),
+        updates
+    );
+    for other in [Budget::Masks, Budget::Filters] {
+        assert_eq!(over(&world, Peer::Client, other), 0, "it was decoded");
+    }
+    // A server's are read: it is trusted with as many.
+    world.update(server, chat_channel, "chatpb.ChatChannelData", &data);
+    assert_ne!(
+        world.channels.counters().types.map(|one| one.updates),
+        updates
+    );
+}
+
+#[test]
+fn asking_where_places_lie_costs_work() {
+    // By clients that a settings file lets ask.
+    let grid = r#"{ "Config": { "WorldOffsetX": 0, "WorldOffsetZ": 0, "GridWidth": 10,
+        "GridHeight": 10, "GridCols": 4, "GridRows": 1, "ServerCols": 2, "ServerRows": 1 } }"#;
+    let mut world = World::with(|connections, channels| {
+        connections.client_fsm = connections.server_fsm.clone();
+        channels.grid = Some(Grid::from_json(grid).unwrap());
+    });
+    let client = world.client();
+    let asked = QuerySpatialChannelMessage {
+        spatial_info: vec![SpatialInfo::default(); 400],
+    };
+    for _ in 0..3000 {
+        world.send(client, GLOBAL, 7, types::QUERY, &asked);
+    }
+    assert!(over(&world, Peer::Client, Budget::Work) > 0);
 }

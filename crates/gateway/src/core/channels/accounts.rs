@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use lagometer_protocol::AnyView;
+use lagometer_protocol::any::type_name;
 use lagometer_units::Time;
+use prost_types::Any;
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
@@ -22,6 +25,9 @@ pub(super) const BYTES_PER_UNIT: usize = 64;
 /// The most units that one message may cost anyone, servers too: some tenths of
 /// a second.
 const UNITS_PER_MESSAGE: u64 = 10_000_000;
+
+/// A body no longer than this is decoded whatever is in it.
+const SHORT_BODY_BYTES: usize = 1024;
 
 /// One peer's.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +117,44 @@ impl ChannelManager {
         Some(UNITS_PER_MESSAGE.min(u64::from(per_second)))
     }
 
+    /// Whether a request may be decoded. A body of a MiB may be decoded to half a
+    /// million texts, lists or entries, each of which costs memory and time though
+    /// nothing be in it: they are counted before, by `values`, which is given how many
+    /// to count at most, and cost a unit of work each. Whose work has no limit a second
+    /// may have any decoded.
+    pub(super) fn may_decode(
+        &mut self,
+        request: &Request,
+        body_bytes: usize,
+        values: impl FnOnce(usize) -> usize,
+    ) -> bool {
+        let per_second = self.budgets_of(request).work_per_second;
+        if body_bytes <= SHORT_BODY_BYTES || per_second == u32::MAX {
+            return true;
+        }
+        let Some(units) = self.may_work(request) else {
+            return false;
+        };
+        let most = usize::try_from(units).unwrap_or(usize::MAX);
+        let values = values(most);
+        self.worked(request, values as u64);
+        if values >= most {
+            self.refuse(request, Budget::Work);
+        }
+        values < most
+    }
+
+    /// The same of channel data that a request brings.
+    pub(super) fn may_read_data(&mut self, request: &Request, data: &AnyView<'_>) -> bool {
+        if data.value.len() <= SHORT_BODY_BYTES {
+            return true;
+        }
+        let data_type = self.settings.schema.find(type_name(data.type_url));
+        self.may_decode(request, data.value.len(), |most| {
+            data_type.map_or(0, |data_type| data_type.count_values(data.value, most))
+        })
+    }
+
     /// So many units of work were done for a peer: by request of its own, or
     /// later, to send it a whole state.
     pub(super) fn charge(&mut self, now: Time, id: ConnId, units: u64) {
@@ -135,6 +179,19 @@ impl ChannelManager {
         }
         self.worked(request, units as u64);
         true
+    }
+
+    /// Whether a channel may be made, with data or without; it is then paid.
+    pub(super) fn pays_for_making(&mut self, request: &Request, data: Option<&Any>) -> bool {
+        let bytes = data.map_or(0, |data| data.value.len());
+        self.pays(request, self.cost_of(request.channel, bytes))
+            && data.is_none_or(|data| {
+                let view = AnyView {
+                    type_url: &data.type_url,
+                    value: &data.value,
+                };
+                self.may_read_data(request, &view)
+            })
     }
 
     /// What a request costs that every group of a channel's subscribers is

@@ -62,6 +62,10 @@ impl ChannelManager {
             self.user_space(&request, message.body);
             return;
         }
+        let values = |most| ToGateway::count_values(message, most);
+        if !self.may_decode(&request, message.body.len(), values) {
+            return;
+        }
         match ToGateway::decode(message) {
             Ok(asked) => self.asked(&request, asked),
             Err(_) => self.drop_message(&request, "there is no such message, or it is malformed"),

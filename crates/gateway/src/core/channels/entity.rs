@@ -50,7 +50,7 @@ impl ChannelManager {
             return;
         }
         let data_len = message.data.as_ref().map_or(0, |data| data.value.len());
-        if !self.pays(request, self.cost_of(request.channel, data_len)) {
+        if !self.pays_for_making(request, message.data.as_ref()) {
             return;
         }
         let Some(data_bytes) = self.may_make(request, true, data_len) else {

@@ -40,8 +40,7 @@ impl ChannelManager {
             self.refuse(request, Budget::Metadata);
             return;
         }
-        let data = message.data.as_ref().map_or(0, |data| data.value.len());
-        if !self.pays(request, self.cost_of(request.channel, data)) {
+        if !self.pays_for_making(request, message.data.as_ref()) {
             return;
         }
         match ChannelType::try_from(message.channel_type) {

@@ -15,6 +15,9 @@ use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::Envelope;
 
+/// Places whose cells are found for a unit of work.
+const PLACES_PER_UNIT: usize = 4;
+
 /// Which server has which block of the grid.
 #[derive(Debug, Default)]
 pub(super) struct Servers(Vec<Option<ConnId>>);
@@ -104,6 +107,9 @@ impl ChannelManager {
         }
         if asked.spatial_info.len() > self.budgets_of(request).places {
             self.refuse(request, Budget::Places);
+            return;
+        }
+        if !self.pays(request, 1 + asked.spatial_info.len() / PLACES_PER_UNIT) {
             return;
         }
         let Some(grid) = &self.settings.grid else {

@@ -42,6 +42,9 @@ impl ChannelManager {
             self.drop_message(request, "it is no update");
             return;
         };
+        if !self.may_read_data(request, &data) {
+            return;
+        }
         let moved = self.before_update(request, data.value);
         let merged = match self.merge_update(request, &data) {
             Ok(merged) => merged,
