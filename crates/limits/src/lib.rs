@@ -6,6 +6,7 @@
 //! - [`Weights`]: amounts, such as bytes of memory, where not all hold alike; the
 //!   largest of the address that holds most has to let go.
 //! - [`household`]: what counts as one address.
+//! - [`Debts`]: what those who have gone have still to wait for, for who comes next.
 //! - [`LineRate`]: which lines of a log are written when peers cause them without
 //!   end.
 //! - [`SpareFiles`]: file descriptors in reserve.
@@ -13,6 +14,7 @@
 //!   left for it.
 
 mod accept;
+mod debts;
 mod household;
 mod line_rate;
 mod places;
@@ -21,6 +23,7 @@ mod spare_files;
 mod weights;
 
 pub use accept::accept_pending;
+pub use debts::Debts;
 pub use household::household;
 pub use line_rate::LineRate;
 pub use places::Places;

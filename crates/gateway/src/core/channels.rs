@@ -55,6 +55,7 @@ use super::events::{Event, Events};
 use super::ids::{ChannelId, ConnId, SideId};
 use super::settings::ChannelSettings;
 
+use accounts::{WorkDebts, no_debts};
 use admission::Admission;
 use auth::Logins;
 pub use auth::{AuthRequest, AuthVerdict, Ticket};
@@ -83,6 +84,7 @@ pub struct ChannelManager {
     /// Where the search for a free channel number begins.
     next_channel: u32,
     orphans: Orphans,
+    work_debts: WorkDebts,
     groups: GroupNumbers,
     servers: Servers,
     /// Entities that every client is shown.
@@ -119,6 +121,7 @@ impl ChannelManager {
             taken_numbers: TakenNumbers::default(),
             next_channel: 1,
             orphans: Orphans::default(),
+            work_debts: no_debts(),
             groups: GroupNumbers::default(),
             servers: Servers::default(),
             well_known: BTreeSet::new(),

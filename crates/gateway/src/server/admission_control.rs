@@ -19,11 +19,11 @@
 //!   holds most ([`Permit::hold`]).
 //!
 //! One admission control stands before all threads. It is asked once for each
-//! connection; what it keeps of messages is one atomic number of the
-//! connection's address. It closes nothing itself: [`Admitted::evicted`] names
-//! the connection whose place was given away, and the loop that owns it closes
-//! it.
+//! connection; what it keeps of messages is an atomic number of each address, beside
+//! the [`debts`]. It closes nothing itself: [`Admitted::evicted`] names the connection
+//! whose place was given away, and the loop that owns it closes it.
 
+mod debts;
 mod permit;
 
 use std::collections::BTreeMap;
@@ -40,6 +40,7 @@ use crate::core::Peer;
 use super::config::Limits;
 use super::pace::SharedPace;
 
+use debts::{PaceDebts, no_debts};
 pub(super) use permit::Permit;
 
 /// Servers that may be about to log in at once, however few places there are.
@@ -57,6 +58,7 @@ pub(super) struct AdmissionControl {
     /// As many connections as there can be files for, whatever the limits say.
     connections_at_most: u32,
     places: Mutex<Places>,
+    debts: Mutex<PaceDebts>,
     turned_away: [AtomicU64; Refusal::ALL.len()],
     evicted: [AtomicU64; 2],
 }
@@ -150,6 +152,7 @@ impl AdmissionControl {
             limits: Mutex::new(Arc::new(limits)),
             connections_at_most,
             places: Mutex::default(),
+            debts: Mutex::new(no_debts()),
             turned_away: Default::default(),
             evicted: Default::default(),
         })

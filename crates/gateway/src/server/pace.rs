@@ -102,6 +102,13 @@ impl Pace {
     pub(super) fn paid_at(&self) -> Time {
         self.bytes_paid_at.max(self.messages_paid_at)
     }
+
+    /// Takes over what another still owes, beside its own debts.
+    pub(super) fn take_over(&mut self, now: Time, other: Self) {
+        let both = |own: Time, other: Time| own.max(now) + other.since(now);
+        self.messages_paid_at = both(self.messages_paid_at, other.messages_paid_at);
+        self.bytes_paid_at = both(self.bytes_paid_at, other.bytes_paid_at);
+    }
 }
 
 /// The same for the messages of all clients of one address, whichever threads

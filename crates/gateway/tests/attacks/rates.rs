@@ -143,3 +143,23 @@ fn who_resets_a_websocket_is_not_read_faster_for_it() {
     assert!(heard <= most, "{heard} in {passed:?}");
     stop(server);
 }
+
+/// Who sent two seconds' worth, hung up and came again began anew each time.
+#[test]
+fn who_hangs_up_and_comes_again_is_read_no_faster_for_it() {
+    let server = start(&format!("[limits]\nmessages_per_second = 50\n{THREADS}"));
+    let mut game = Peer::game_server(server.servers()[0]);
+    for _ in 0..20 {
+        if metric(&server, OVER) >= 1.0 {
+            break;
+        }
+        let mut client = Peer::login(server.clients()[0]);
+        let flood = frame(USER_MESSAGE, b"").repeat(100);
+        client.stream.write_all(&flood).unwrap();
+        hear(&mut game, 100);
+        drop(client);
+        while metric(&server, "connection_num{type=\"CLIENT\"}") > 0.0 {}
+    }
+    assert!(metric(&server, OVER) >= 1.0);
+    stop(server);
+}

@@ -185,6 +185,61 @@ fn whoever_leaves_channels_behind_over_and_over_pushes_out_its_own_alone() {
     }
 }
 
+/// Asks for a list; whether it is answered.
+fn lists(world: &mut World, who: Who) -> bool {
+    world.send(who, GLOBAL, 0, types::LIST, &ListChannelMessage::default());
+    !world.take(who, types::LIST).is_empty()
+}
+
+#[test]
+fn who_hangs_up_and_comes_again_has_no_more_work_done_for_it() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.clients.work_per_second = 100;
+    });
+    let home = IpAddr::from([10, 0, 0, 1]);
+    for _ in 0..10 {
+        let client = world.join_from(Peer::Client, home);
+        while lists(&mut world, client) {}
+        world.hang_up(client);
+    }
+    let answered = world
+        .channels
+        .counters()
+        .over_budget
+        .of(Peer::Client, Budget::Work);
+    assert_eq!(answered, 10);
+    let again = world.join_from(Peer::Client, home);
+    assert!(!lists(&mut world, again), "it begins anew");
+    // Neither others nor it itself later on are refused anything.
+    let other = world.join_from(Peer::Client, IpAddr::from([10, 0, 0, 2]));
+    assert!(lists(&mut world, other));
+    world.pass(60_000);
+    assert!(lists(&mut world, again));
+    let later = world.join_from(Peer::Client, home);
+    assert!(lists(&mut world, later));
+}
+
+#[test]
+fn ending_thousands_of_subscriptions_by_hanging_up_costs_work() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.clients.work_per_second = 1000;
+    });
+    let (server, home) = (world.server(), IpAddr::from([10, 0, 0, 1]));
+    let rooms: Vec<u32> = (0..600).map(|_| world.create(server, 3)).collect();
+    let client = world.join_from(Peer::Client, home);
+    for room in rooms {
+        world.subscribe(client, room, every(20));
+        world.pass(20);
+    }
+    assert_eq!(over(&world, Peer::Client, Budget::Work), 0);
+    world.pass(60_000);
+    world.hang_up(client);
+    let again = world.join_from(Peer::Client, home);
+    assert!(!lists(&mut world, again));
+    world.pass(60_000);
+    assert!(lists(&mut world, again));
+}
+
 #[test]
 fn requests_of_very_many_values_are_refused_before_they_are_decoded() {
     let mut world = World::with(|_, channels| {

@@ -2,10 +2,14 @@
 //! set aside for their data, and the work its requests have cost.
 //!
 //! A client's channels are its own until it leaves; what becomes of those that
-//! outlive it is told in [`orphans`](super::orphans).
+//! outlive it is told in [`orphans`](super::orphans). Work that it has not made up for
+//! by waiting is left to who comes next from its household.
 
 use std::collections::BTreeMap;
 
+use std::time::Duration;
+
+use lagometer_limits::Debts;
 use lagometer_protocol::AnyView;
 use lagometer_protocol::any::type_name;
 use lagometer_units::Time;
@@ -26,6 +30,18 @@ pub(super) const BYTES_PER_UNIT: usize = 64;
 /// a second.
 const UNITS_PER_MESSAGE: u64 = 10_000_000;
 
+/// Clients that have gone and whose work is not made up for yet, of all households:
+/// a few MiB. Each is forgotten after a second or a few.
+const DEBTS: usize = 16_384;
+
+/// Work of clients that have gone, by whom it is left to.
+pub(super) type WorkDebts = Debts<Maker, Time, Work>;
+
+/// None yet.
+pub(super) fn no_debts() -> WorkDebts {
+    Debts::new(DEBTS)
+}
+
 /// A body no longer than this is decoded whatever is in it.
 const SHORT_BODY_BYTES: usize = 1024;
 
@@ -43,7 +59,7 @@ pub(super) struct Account {
 /// A second's worth of work that fills up again as time passes. It may be
 /// overdrawn once: what a request costs is known when it is done.
 #[derive(Clone, Copy, Debug, Default)]
-struct Work {
+pub(super) struct Work {
     spent: u64,
     at: Time,
 }
@@ -65,6 +81,13 @@ impl Work {
     /// cannot pay for what is spent after it.
     fn charge(&mut self, now: Time, per_second: u32, units: u64) {
         self.spent = self.spent(now, per_second).saturating_add(units);
+    }
+
+    /// When all is made up for.
+    fn paid_at(&mut self, now: Time, per_second: u32) -> Time {
+        let nanos =
+            u128::from(self.spent(now, per_second)) * 1_000_000_000 / u128::from(per_second.max(1));
+        now + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
     }
 }
 
@@ -284,6 +307,37 @@ impl ChannelManager {
         {
             connection.account.entities -= usize::from(is_entity);
             connection.account.data_bytes -= bytes;
+        }
+    }
+
+    /// A client goes, which has cost so many units. Work that is not made up for
+    /// yet is left to who comes next from its household.
+    pub(super) fn leave_work(&mut self, now: Time, id: ConnId, units: u64) {
+        self.charge(now, id, units);
+        let Some(connection) = self.connections.any_mut(id) else {
+            return;
+        };
+        let per_second = self.settings.budgets.of(connection.peer).work_per_second;
+        if connection.peer != Peer::Client || per_second == u32::MAX {
+            return;
+        }
+        let mut work = connection.account.work;
+        let paid_at = work.paid_at(now, per_second);
+        let maker = Maker::new(connection.address, &connection.player);
+        self.work_debts.leave(now, maker, paid_at, work);
+    }
+
+    /// A client was let in: it makes up for the work of one of its household that
+    /// has gone.
+    pub(super) fn take_over_work(&mut self, now: Time, id: ConnId) {
+        let Some(connection) = self.connections.any(id) else {
+            return;
+        };
+        let maker = Maker::new(connection.address, &connection.player);
+        if let Some(mut work) = self.work_debts.take_over(now, &maker) {
+            let per_second = self.settings.budgets.clients.work_per_second;
+            let units = work.spent(now, per_second);
+            self.charge(now, id, units);
         }
     }
 

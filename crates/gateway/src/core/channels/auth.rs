@@ -259,6 +259,7 @@ impl ChannelManager {
         if admitted {
             if attempt.peer == Peer::Client {
                 self.admission.came(attempt.address);
+                self.take_over_work(now, id);
             }
             self.events.push(Event::Admitted {
                 id,

@@ -97,6 +97,8 @@ impl ChannelManager {
         let subscribed = connection.subscribed.keys();
         let channels: BTreeSet<ChannelId> =
             subscribed.chain(connection.owned.iter().copied()).collect();
+        // Each subscription ends, its owner is told, groups are looked through.
+        self.leave_work(now, id, 2 * channels.len() as u64);
         let mut handle = Handle {
             player,
             taken: false,

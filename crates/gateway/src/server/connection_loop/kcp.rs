@@ -216,7 +216,7 @@ impl ConnectionLoop {
             self.end(now, key, CloseReason::TransportFailed);
             return false;
         };
-        if !self.set_permit(key, permit) {
+        if !self.set_permit(now, key, permit) {
             self.end(now, key, CloseReason::Evicted);
             return false;
         }

@@ -189,23 +189,41 @@ impl ConnectionLoop {
             socket.is_unauthenticated = false;
             socket.transport.authenticated();
             self.unauthenticated.remove(&socket.permit.id());
+            self.take_over_debt(now, key);
+        }
+    }
+
+    /// A client pays for what one of its address that has ended sent too much: nobody
+    /// gets anything by hanging up and coming again.
+    fn take_over_debt(&mut self, now: Time, key: ConnKey) {
+        if let Some(socket) = self.sockets.get(key)
+            && let Some(debt) = socket.permit.take_over_debt(now)
+        {
+            socket.pace.take_over(now, debt);
+            if let Some(too_fast) = socket.pace.too_fast(now) {
+                self.side.over_budget(now, key, too_fast.budget());
+                self.pause(key, too_fast.until);
+            }
         }
     }
 
     /// A connection has got a place that counts, in place of one that did not.
     /// Returns whether it has it still: until its login was noted there, it
     /// could be given to another.
-    pub(super) fn set_permit(&mut self, key: ConnKey, permit: Permit) -> bool {
+    pub(super) fn set_permit(&mut self, now: Time, key: ConnKey, permit: Permit) -> bool {
         let Some(socket) = self.sockets.get(key) else {
             return false;
         };
         if socket.is_unauthenticated {
             self.unauthenticated.remove(&socket.permit.id());
             self.unauthenticated.insert(permit.id(), key);
+            socket.permit = permit;
         } else if permit.authenticated().is_err() {
             return false;
+        } else {
+            socket.permit = permit;
+            self.take_over_debt(now, key);
         }
-        socket.permit = permit;
         true
     }
 
@@ -336,10 +354,15 @@ impl ConnectionLoop {
             mut transport,
             peer,
             permit,
+            is_unauthenticated,
+            pace,
             paused_until,
             ..
         } = *socket;
         self.unauthenticated.remove(&permit.id());
+        if !is_unauthenticated {
+            permit.leave_debt(now, pace);
+        }
         if let Some(until) = paused_until {
             self.paused.remove(&(until, key));
         }
