@@ -241,6 +241,21 @@ fn ending_thousands_of_subscriptions_by_hanging_up_costs_work() {
 }
 
 #[test]
+fn the_lists_of_a_server_have_a_budget_of_their_own() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.servers.list_work_per_second = 100;
+    });
+    let server = world.master();
+    assert!(lists(&mut world, server));
+    while lists(&mut world, server) {}
+    assert_eq!(over(&world, Peer::Server, Budget::Work), 1);
+    // Whatever else it asks for is done.
+    assert!(world.create(server, 3) > 0);
+    world.pass(60_000);
+    assert!(lists(&mut world, server));
+}
+
+#[test]
 fn requests_of_very_many_values_are_refused_before_they_are_decoded() {
     let mut world = World::with(|_, channels| {
         channels.budgets.clients.work_per_second = 10_000;

@@ -54,6 +54,8 @@ pub(super) struct Account {
     entities: usize,
     data_bytes: usize,
     work: Work,
+    /// Of a game server's LISTs alone.
+    listing: Work,
 }
 
 /// A second's worth of work that fills up again as time passes. It may be
@@ -176,6 +178,31 @@ impl ChannelManager {
         self.may_decode(request, data.value.len(), |most| {
             data_type.map_or(0, |data_type| data_type.count_values(data.value, most))
         })
+    }
+
+    /// As [`may_work`](Self::may_work), of a LIST. Game servers, whose work has no
+    /// limit a second otherwise, are held to one here: no game lists channels so
+    /// often, and each LIST may look at all there are.
+    pub(super) fn may_list(&mut self, request: &Request) -> Option<u64> {
+        let units = self.may_work(request)?;
+        let per_second = self.budgets_of(request).list_work_per_second;
+        let account = &mut self.connections.any_mut(request.from)?.account;
+        let spent = account.listing.spent(request.now, per_second);
+        if spent >= u64::from(per_second) {
+            self.refuse(request, Budget::Work);
+            return None;
+        }
+        Some(units)
+    }
+
+    /// A LIST has cost so much.
+    pub(super) fn listed(&mut self, request: &Request, units: u64) {
+        self.worked(request, units);
+        let per_second = self.budgets_of(request).list_work_per_second;
+        if let Some(connection) = self.connections.any_mut(request.from) {
+            let listing = &mut connection.account.listing;
+            listing.charge(request.now, per_second, units);
+        }
     }
 
     /// So many units of work were done for a peer: by request of its own, or

@@ -48,11 +48,11 @@ impl ChannelManager {
             self.refuse(request, Budget::Filters);
             return;
         }
-        let Some(units) = self.may_work(request) else {
+        let Some(units) = self.may_list(request) else {
             return;
         };
         let found = self.find_channels(message, budgets.list_answer_bytes, units);
-        self.worked(request, found.units);
+        self.listed(request, found.units);
         if found.is_cut {
             self.over_budget(request, Budget::ListAnswer);
         }

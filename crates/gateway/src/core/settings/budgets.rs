@@ -54,6 +54,8 @@ pub struct PeerBudgets {
     /// Units of work a second. A unit is about what it takes to look at one
     /// channel, one group of subscribers or 64 bytes.
     pub work_per_second: u32,
+    /// Units of them that LISTs may take.
+    pub list_work_per_second: u32,
 }
 
 impl Budgets {
@@ -88,6 +90,7 @@ impl PeerBudgets {
             group_size: 65_536,
             metadata_bytes: 16 << 10,
             work_per_second: u32::MAX,
+            list_work_per_second: 5_000_000,
         }
     }
 
@@ -110,6 +113,7 @@ impl PeerBudgets {
             group_size: 64,
             metadata_bytes: 16 << 10,
             work_per_second: 200_000,
+            list_work_per_second: u32::MAX,
         }
     }
 }
