@@ -163,3 +163,26 @@ fn who_hangs_up_and_comes_again_is_read_no_faster_for_it() {
     assert!(metric(&server, OVER) >= 1.0);
     stop(server);
 }
+
+/// It was told that it was let in, and hung up on.
+#[test]
+fn a_login_whose_place_was_given_away_is_not_told_that_it_is_let_in() {
+    // Three places for clients, of which two are taken.
+    let server = start(
+        "[limits]\nconnections = 4\nreserved_for_servers = 1\n[threads]\nconnections = 0\npin = false\n",
+    );
+    let _players = [(); 2].map(|()| Peer::login(server.clients()[0]));
+    for _ in 0..200 {
+        let mut first = Peer::connect(server.clients()[0]);
+        first.stream.write_all(LOGIN).unwrap();
+        let second = Peer::connect(server.clients()[0]);
+        if let Some((msg_type, _)) = first.next() {
+            assert_eq!(msg_type, AUTH);
+            first.send(LIST_CHANNEL, &[]);
+            assert!(first.next().is_some(), "it has no place");
+        }
+        drop((first, second));
+        while metric(&server, "connection_num{type=\"CLIENT\"}") > 2.0 {}
+    }
+    stop(server);
+}

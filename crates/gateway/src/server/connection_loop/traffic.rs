@@ -183,7 +183,8 @@ impl ConnectionLoop {
             && socket.is_unauthenticated
         {
             if socket.permit.authenticated().is_err() {
-                self.end(now, key, CloseReason::Evicted);
+                // It is not told that it is let in: it is not.
+                self.end_silently(now, key, CloseReason::Evicted);
                 return;
             }
             socket.is_unauthenticated = false;
@@ -347,11 +348,23 @@ impl ConnectionLoop {
 
     /// Writes once more, closes, and tells the core.
     pub(super) fn end(&mut self, now: Time, key: ConnKey, why: CloseReason) {
+        if why != CloseReason::PeerClosed
+            && why != CloseReason::TransportFailed
+            && let Some(socket) = self.sockets.get(key)
+        {
+            let transport = &mut socket.transport;
+            transport.write(now, &mut self.side, key, &mut self.scratch);
+        }
+        self.end_silently(now, key, why);
+    }
+
+    /// Closes, and tells the core; what waits to be written is not.
+    fn end_silently(&mut self, now: Time, key: ConnKey, why: CloseReason) {
         let Some(socket) = self.sockets.remove(key) else {
             return;
         };
         let Socket {
-            mut transport,
+            transport,
             peer,
             permit,
             is_unauthenticated,
@@ -365,9 +378,6 @@ impl ConnectionLoop {
         }
         if let Some(until) = paused_until {
             self.paused.remove(&(until, key));
-        }
-        if why != CloseReason::PeerClosed && why != CloseReason::TransportFailed {
-            transport.write(now, &mut self.side, key, &mut self.scratch);
         }
         self.forget_kcp(&transport, key);
         if let Some(watched) = transport.socket() {
