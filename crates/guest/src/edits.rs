@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::error::{Doing as _, Error};
 
 /// One change.
+#[derive(Clone)]
 struct Edit {
     /// The file, from the top of the source.
     file: &'static str,
@@ -24,8 +25,21 @@ struct Edit {
 /// Where the seed of the kernel's random numbers starts; any number would do.
 const RANDOM_START: u64 = 0x6c61_676f_6d65_7465;
 
-fn edits(hz: u16) -> [Edit; 3] {
-    [
+/// How often the clock may be read at one instant before reading it costs
+/// anything.
+const FREE_READS: u32 = 1000;
+
+/// What a reading of the clock costs beyond that, in nanoseconds: as much as it
+/// costs unedited from the first on.
+const READ_COST_NS: u32 = 256;
+
+fn edits(hz: u16) -> Vec<Edit> {
+    [pinned(hz), timed().into()].concat()
+}
+
+/// What would differ from machine to machine and from run to run.
+fn pinned(hz: u16) -> Vec<Edit> {
+    vec![
         // The tick has no prompt in this architecture, and so cannot be
         // configured. Versions that have one are configured.
         Edit {
@@ -64,6 +78,79 @@ fn edits(hz: u16) -> [Edit; 3] {
     ]
 }
 
+/// What keeps things from happening at the very instant at which they are due,
+/// as in a simulation.
+fn timed() -> [Edit; 7] {
+    [
+        // Computing takes no time, but reading the clock would: 256 ns each, so
+        // that a loop that waits for the clock ends. A packet's way through
+        // hosts and router would take some microseconds by that, which no
+        // simulation has. Only who reads it without end at one instant pays.
+        Edit {
+            file: "arch/um/kernel/time.c",
+            find: "\t\t    !time_travel_ext_waiting)\n\
+                   \t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n"
+                .to_owned(),
+            replace: format!(
+                "\t\t    !time_travel_ext_waiting) {{\n\
+                 \t\t\tstatic unsigned long long read_at;\n\
+                 \t\t\tstatic unsigned int reads;\n\n\
+                 \t\t\tif (read_at != time_travel_time)\n\
+                 \t\t\t\treads = 0;\n\
+                 \t\t\tif (++reads > {FREE_READS})\n\
+                 \t\t\t\ttime_travel_update_time_rel({READ_COST_NS});\n\
+                 \t\t\tread_at = time_travel_time;\n\
+                 \t\t}}\n"
+            ),
+            concerns: Some("time_travel_update_time_rel"),
+        },
+        // A timer fires when it is due, not a nanosecond later.
+        Edit {
+            file: "arch/um/kernel/time.c",
+            find: "\tdelta += 1;\n\n\tif (time_travel_mode".to_owned(),
+            replace: "\tdelta += time_travel_mode == TT_MODE_OFF;\n\n\tif (time_travel_mode"
+                .to_owned(),
+            concerns: Some("delta += 1"),
+        },
+        // Nor may a timer be late so that its processor wakes less often: by
+        // 50 us or, of `poll`, a thousandth of the wait.
+        Edit {
+            file: "init/init_task.c",
+            find: ".timer_slack_ns = 50000,".to_owned(),
+            replace: ".timer_slack_ns = 0,".to_owned(),
+            concerns: Some("timer_slack_ns"),
+        },
+        Edit {
+            file: "fs/select.c",
+            find: "#define MAX_SLACK\t(100 * NSEC_PER_MSEC)".to_owned(),
+            replace: "#define MAX_SLACK\t0".to_owned(),
+            concerns: Some("MAX_SLACK"),
+        },
+        // A system call that fails would take a microsecond, so that a loop that
+        // tries until it does not fail ends. It is a reading of the clock.
+        Edit {
+            file: "arch/um/kernel/skas/syscall.c",
+            find: "\t\t\tum_udelay(1);\n".to_owned(),
+            replace: "\t\t\tktime_get_ns();\n".to_owned(),
+            concerns: Some("um_udelay"),
+        },
+        // The clock goes by nanoseconds, not by steps of 256.
+        Edit {
+            file: "arch/um/include/linux/time-internal.h",
+            find: "#define TIMER_MULTIPLIER 256\n".to_owned(),
+            replace: "#define TIMER_MULTIPLIER 1\n".to_owned(),
+            concerns: Some("TIMER_MULTIPLIER"),
+        },
+        // So do timers, not by 500 at least.
+        Edit {
+            file: "arch/um/include/linux/time-internal.h",
+            find: "#define TIMER_MIN_DELTA  500\n".to_owned(),
+            replace: "#define TIMER_MIN_DELTA  1\n".to_owned(),
+            concerns: Some("TIMER_MIN_DELTA"),
+        },
+    ]
+}
+
 /// Makes the changes in the source below `tree`.
 pub(crate) fn apply(tree: &Path, hz: u16) -> Result<(), Error> {
     for edit in edits(hz) {
@@ -97,7 +184,9 @@ impl Edit {
 /// All of them as a text, to tell kernels apart by.
 pub(crate) fn description(hz: u16) -> String {
     edits(hz)
+        .iter()
         .map(|edit| [edit.file, &edit.find, &edit.replace].join("\n"))
+        .collect::<Vec<_>>()
         .join("\n")
 }
 
@@ -110,9 +199,26 @@ mod tests {
     const PROCESS: &str = "ptrace(X, pid, 0, (void *) PTRACE_O_TRACESYSGOOD) < 0\n\
                            ptrace(X, pid, 0, (void *)PTRACE_O_TRACESYSGOOD) < 0\n";
 
+    const TIME: &str = "\tdelta += 1;\n\n\tif (time_travel_mode != TT_MODE_OFF) {\n\
+                        \t\tif (!in_softirq() &&\n\
+                        \t\t    !time_travel_ext_waiting)\n\
+                        \t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n";
+    const INTERNAL: &str = "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n";
+
     fn tree(kconfig: &str, util: &str, process: &str) -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
-        for (edit, text) in edits(1000).iter().zip([kconfig, util, process]) {
+        for edit in edits(1000) {
+            let text = match edit.file {
+                "arch/um/Kconfig" => kconfig,
+                "arch/um/os-Linux/util.c" => util,
+                "arch/um/os-Linux/skas/process.c" => process,
+                "arch/um/kernel/time.c" => TIME,
+                "arch/um/include/linux/time-internal.h" => INTERNAL,
+                "init/init_task.c" => "\t.timer_slack_ns = 50000, /* 50 usec */\n",
+                "fs/select.c" => "#define MAX_SLACK\t(100 * NSEC_PER_MSEC)\n",
+                "arch/um/kernel/skas/syscall.c" => "\t\t\tum_udelay(1);\n",
+                other => panic!("no text for {other}"),
+            };
             let path = tree.path().join(edit.file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
@@ -138,6 +244,28 @@ mod tests {
         );
         let process = read(&tree, "arch/um/os-Linux/skas/process.c");
         assert_eq!(process.matches("(1 << 20)").count(), 2, "{process}");
+    }
+
+    #[test]
+    fn reading_the_clock_is_free_at_first_and_timers_are_exact() {
+        let tree = tree(KCONFIG, UTIL, PROCESS);
+        for _ in 0..2 {
+            apply(tree.path(), 1000).unwrap();
+        }
+        let time = read(&tree, "arch/um/kernel/time.c");
+        assert_eq!(time.matches("if (++reads > 1000)").count(), 1, "{time}");
+        assert_eq!(
+            time.matches("delta += time_travel_mode == TT_MODE_OFF;")
+                .count(),
+            1
+        );
+        let internal = read(&tree, "arch/um/include/linux/time-internal.h");
+        let exact = "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n";
+        assert_eq!(internal, exact);
+        assert!(read(&tree, "init/init_task.c").contains("slack_ns = 0,"));
+        assert_eq!(read(&tree, "fs/select.c"), "#define MAX_SLACK\t0\n");
+        let failing = read(&tree, "arch/um/kernel/skas/syscall.c");
+        assert_eq!(failing, "\t\t\tktime_get_ns();\n");
     }
 
     #[test]

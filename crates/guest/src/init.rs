@@ -27,6 +27,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -39,6 +40,8 @@ use crate::protocol::{
 /// Where the file system in memory is put together: a folder that every
 /// machine has and of which a guest has no use.
 const SITE: &str = "/proc";
+/// The highest real-time priority that a guest's programs may take.
+const FIRST: u64 = 1;
 /// No capability has a number so high.
 const CAPABILITIES: u32 = 64;
 
@@ -237,8 +240,15 @@ fn start(errand: &Errand, output: io::PipeWriter, error: io::PipeWriter) -> io::
 }
 
 /// Programs that the calling thread starts from now on have no privileges,
-/// whatever their user is.
+/// whatever their user is; but their threads may be first. Of two that wake at
+/// one instant, a router must be: what is due then has come before anybody looks.
 fn give_up_privileges() -> io::Result<()> {
+    let first = Some(FIRST);
+    let limit = Rlimit {
+        current: first,
+        maximum: first,
+    };
+    setrlimit(Resource::Rtprio, limit)?;
     for number in 0..CAPABILITIES {
         let capability = CapabilitySet::from_bits_retain(1 << number);
         // Root needs it to be root of a user namespace of its own. It is of no

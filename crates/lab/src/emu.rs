@@ -6,10 +6,14 @@
 //! and the schedule. Lane *n* of *N* begins *n*/*N* of an interval after the
 //! first, its impairments likewise, so that they do not all ask for the processor
 //! at the same instant and each meets the impairments it would meet alone.
+//!
+//! On a clock that waits for whoever computes, everything has its instant, as in
+//! the testbed `sim`: see [`timeline`].
 
 mod audit;
 mod lane;
 mod path;
+mod timeline;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +25,14 @@ use lagometer_link::{Direction, Link};
 use lagometer_stats::Audit;
 use lagometer_units::Time;
 
-use crate::live::{LaneStage, NOTICE, Supervisor, guarded, play_client, play_server, starts};
+use crate::live::{LaneStage, NOTICE, Supervisor, guarded, play_client, play_server};
 use crate::plan::Plan;
 use crate::resolve::Resolved;
 use crate::runner::SeedRun;
 pub use audit::audit_of;
 use lane::{OpenLane, Played};
 use path::EmulatedPath;
+use timeline::Timeline;
 
 /// How an emulated run is carried out.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +45,9 @@ pub struct EmuOptions {
     pub relay: bool,
     /// Where to write the packets of the first seed and their fates.
     pub pcap: Option<PathBuf>,
-    /// How the router waits. In virtual time it may only sleep.
-    pub waiting: Waiting,
+    /// The clock stands still while anybody computes: nothing may spin, and
+    /// everything has its instant.
+    pub is_virtual: bool,
 }
 
 /// What an emulated run found.
@@ -56,6 +62,9 @@ pub struct Emulated {
     pub log: Option<LogSummary>,
 }
 
+/// How long before the first message links and counters begin anew, where every
+/// thread has known when long since.
+const NOTICE_OF_LINKS: Duration = Duration::from_micros(500);
 /// How long an unreliable transport's lane goes on when nothing more comes,
 /// beyond the longest time that its link holds anything back.
 const QUIET: Duration = Duration::from_secs(3);
@@ -89,7 +98,11 @@ pub fn play_emulated(
         }
         let settings = Settings {
             log: options.pcap.clone().filter(|_| found.seeds.is_empty()),
-            waiting: options.waiting,
+            waiting: if options.is_virtual {
+                Waiting::Sleep
+            } else {
+                Waiting::default()
+            },
             ..Settings::default()
         };
         let (run, outcome) = play_seed(resolved, options, &settings, seed, progress, stop)?;
@@ -122,17 +135,23 @@ fn play_seed(
         })
         .collect();
     let mut path = EmulatedPath::build(options, settings, clock, setups)?;
+    let timeline = Timeline::new(resolved, clock, options.is_virtual);
     let opened = (0..=u8::MAX)
         .zip(&resolved.lanes)
-        .map(|(number, lane)| lane::open(&path, number, lane, seed, clock.now()))
+        .map(|(number, lane)| {
+            let now = timeline.lane(number.into()).now();
+            lane::open(&path, number, lane, seed, now)
+        })
         .collect::<Result<Vec<_>, Error>>()?;
     let stages: Vec<LaneStage> = opened.iter().map(|_| LaneStage::default()).collect();
-    let began = clock.now();
+    let began = timeline.lane(0).now();
     let quiet = QUIET + longest_disturbance(resolved, seed);
 
     let played = thread::scope(|scope| {
         let mut threads = Vec::new();
-        for ((lane, stage), opened) in resolved.lanes.iter().zip(&stages).zip(opened) {
+        let lanes = resolved.lanes.iter().zip(&stages).zip(opened);
+        for (number, ((lane, stage), opened)) in lanes.enumerate() {
+            let clock = timeline.lane(number);
             let plan = Plan {
                 seed,
                 workload: lane.workload,
@@ -146,18 +165,22 @@ fn play_seed(
                 let same_plan = plan.clone();
                 let server = scope.spawn(move || {
                     guarded(stage, || {
+                        clock.await_zero();
                         play_server(server, &same_plan, stage, || clock.now())
                     })
                 });
                 let client = scope.spawn(move || {
                     guarded(stage, || {
+                        clock.await_zero();
                         play_client(client, &plan, stage, quiet, || clock.now())
                     })
                 });
                 (client, server)
             }));
         }
-        attend(resolved, seed, &mut path, &stages, clock, progress, stop)?;
+        attend(
+            resolved, seed, &mut path, &timeline, &stages, progress, stop,
+        )?;
         let played: Vec<Played> = threads
             .into_iter()
             .map(|threads| {
@@ -182,42 +205,49 @@ fn attend(
     resolved: &Resolved,
     seed: u64,
     path: &mut EmulatedPath,
+    timeline: &Timeline,
     stages: &[LaneStage],
-    clock: Clock,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<(), Error> {
+    let clock = timeline.clock();
     let mut supervisor = Supervisor::new(stages, progress, clock.now());
     let mut outcome = Ok(());
+    if let Some(first) = timeline.starts() {
+        // Everybody knows when; links and counters begin just before.
+        cue(timeline, stages, first);
+        thread::sleep((first - NOTICE_OF_LINKS).since(clock.now()));
+        outcome = path.begin(links(resolved, seed, timeline, first));
+        supervisor.has_started();
+    }
     while supervisor.wait() {
         let now = clock.now();
         if stop.load(Ordering::Relaxed) || outcome.is_err() {
             supervisor.stop();
         }
         if supervisor.is_time_to_start(now) {
-            outcome = start(resolved, seed, path, stages, now + NOTICE);
+            let first = now + NOTICE;
+            outcome = path.begin(links(resolved, seed, timeline, first));
+            cue(timeline, stages, first);
         }
         supervisor.report_progress(now);
     }
     outcome
 }
 
-/// Starts impairments and schedule of every lane, the first at `first`.
-fn start(
-    resolved: &Resolved,
-    seed: u64,
-    path: &mut EmulatedPath,
-    stages: &[LaneStage],
-    first: Time,
-) -> Result<(), Error> {
-    let interval = resolved.plan.workload.interval.duration();
-    let starts: Vec<Time> = starts(stages.len(), first, interval).collect();
-    let links = starts.iter().map(|&start| link(resolved, seed, start));
-    path.begin(links.collect())?;
-    for (stage, start) in stages.iter().zip(starts) {
-        stage.cue.start(start);
+/// The links, whose impairments start with the schedule: the first lane's at
+/// `first`.
+fn links(resolved: &Resolved, seed: u64, timeline: &Timeline, first: Time) -> Vec<Link> {
+    let starts = (0..resolved.lanes.len()).map(|lane| first + timeline.offset(lane));
+    starts.map(|start| link(resolved, seed, start)).collect()
+}
+
+/// Tells every lane when its schedule starts, the first at `first`.
+fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
+    for (lane, stage) in stages.iter().enumerate() {
+        let start = first + timeline.offset(lane);
+        stage.cue.start(timeline.lane(lane).told(start));
     }
-    Ok(())
 }
 
 /// A lane's link, whose impairments start at `starts`.

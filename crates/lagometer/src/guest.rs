@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_emu::Waiting;
 use lagometer_guest::{BOOT, INIT, SHARE, STOP, boot, init};
 use lagometer_lab::Testbed;
 use lagometer_lab::emu::{EmuOptions, play_emulated};
@@ -83,7 +82,7 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     let options = EmuOptions {
         seeds: vec![arguments.seed],
         ipv6: arguments.ipv6,
-        waiting: Waiting::Sleep,
+        is_virtual: true,
         ..EmuOptions::default()
     };
     let told = |played: Duration| note!("{PLAYED}{}", played.as_secs());

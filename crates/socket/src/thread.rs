@@ -7,13 +7,18 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Makes the calling thread's sleeps end when they should, as far as the
-/// kernel can: it may end them 50 us late by default, to save power.
+/// kernel can: it may end them 50 us late by default, to save power. Where it is
+/// more punctual than can be asked for, as a kernel in virtual time is, it is
+/// left alone.
 ///
 /// # Errors
 ///
 /// What the system says.
 pub fn be_punctual() -> io::Result<()> {
-    Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
+    if rustix::thread::current_timer_slack()? > 1 {
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    }
+    Ok(())
 }
 
 /// CPU time the calling thread has used, in user and system mode together.

@@ -72,6 +72,11 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// The schedules have been started without being asked for here.
+    pub(crate) const fn has_started(&mut self) {
+        self.has_started = true;
+    }
+
     /// Whether the schedules are to be started at `now`: true once.
     pub(crate) fn is_time_to_start(&mut self, now: Time) -> bool {
         if self.has_started {

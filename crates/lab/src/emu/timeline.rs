@@ -1,0 +1,93 @@
+//! When what happens in an emulated run.
+//!
+//! In real time all lanes go by one clock, connect as fast as they do, and start
+//! when all stand. On a clock that waits for whoever computes, every lane has a
+//! clock of its own that starts at [`Time::ZERO`] when its endpoints do, and its
+//! schedule starts after [`Plan::LEAD_IN`], as in the testbed `sim`: timers of
+//! endpoints then stand to the schedule as they do there. Lane *n* of *N* is
+//! *n*/*N* of an interval later than the first in either.
+
+use std::thread;
+use std::time::Duration;
+
+use lagometer_emu::Clock;
+use lagometer_units::Time;
+
+use crate::plan::Plan;
+use crate::resolve::Resolved;
+
+/// When the lanes of a run start.
+#[derive(Clone, Debug)]
+pub(super) struct Timeline {
+    clock: Clock,
+    /// From one lane's schedule to the next one's.
+    apart: Duration,
+    /// When the first lane's clock starts, where each has one of its own.
+    zero: Option<Time>,
+}
+
+/// A lane's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LaneClock {
+    clock: Clock,
+    /// When it starts, by the run's clock.
+    zero: Time,
+}
+
+/// From when all is made to the start of the first lane's clock.
+const AHEAD: Duration = Duration::from_millis(100);
+
+impl Timeline {
+    /// A run's, whose lanes are about to be made; `is_virtual` where the clock
+    /// stands still while anybody computes.
+    pub(super) fn new(resolved: &Resolved, clock: Clock, is_virtual: bool) -> Self {
+        let lanes = u32::try_from(resolved.lanes.len().max(1)).unwrap_or(u32::MAX);
+        Self {
+            clock,
+            apart: resolved.plan.workload.interval.duration() / lanes,
+            zero: is_virtual.then(|| clock.now() + AHEAD),
+        }
+    }
+
+    /// The run's clock.
+    pub(super) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// When the first lane's schedule starts, where that is known beforehand.
+    pub(super) fn starts(&self) -> Option<Time> {
+        self.zero.map(|zero| zero + Plan::LEAD_IN)
+    }
+
+    /// How much later than the first lane's the schedule of lane `lane` starts.
+    pub(super) fn offset(&self, lane: usize) -> Duration {
+        self.apart * u32::try_from(lane).unwrap_or(u32::MAX)
+    }
+
+    /// The clock of lane number `lane`.
+    pub(super) fn lane(&self, lane: usize) -> LaneClock {
+        LaneClock {
+            clock: self.clock,
+            zero: self
+                .zero
+                .map_or(Time::ZERO, |zero| zero + self.offset(lane)),
+        }
+    }
+}
+
+impl LaneClock {
+    /// How late it is; [`Time::ZERO`] until it starts.
+    pub(super) fn now(self) -> Time {
+        self.told(self.clock.now())
+    }
+
+    /// What it tells at `at` of the run's clock.
+    pub(super) fn told(self, at: Time) -> Time {
+        Time::ZERO + at.since(self.zero)
+    }
+
+    /// Sleeps until it starts.
+    pub(super) fn await_zero(self) {
+        thread::sleep(self.zero.since(self.clock.now()));
+    }
+}
