@@ -267,18 +267,38 @@ pub(crate) struct AgreeArguments {
         default_value = "udp,kcp,enet,quic,webrtc"
     )]
     pub(crate) lanes: Vec<String>,
-    /// Another network: a built-in one's name, or a TOML file
-    #[arg(long, value_name = "NAME|FILE")]
-    pub(crate) network: Option<String>,
+    /// Other networks: built-in ones' names, TOML files, or `all` built-in ones
+    #[arg(long, value_delimiter = ',', value_name = "NAME|FILE,…")]
+    pub(crate) network: Vec<String>,
+    /// What `sim` is held against: `emu` by its figures, `kernel`, which is as
+    /// exact, message by message
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "TESTBED,…",
+        default_value = "emu"
+    )]
+    pub(crate) testbed: Vec<AgreeTestbed>,
+    #[command(flatten)]
+    pub(crate) guest: GuestFlags,
     /// How long to play over real sockets
     #[arg(long = "for", value_name = "TIME", default_value = "60 s")]
     pub(crate) duration: Span,
     /// The seed of the network conditions and of all that is drawn
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Write both result documents into this folder
+    /// Write both result documents into this folder, of `emu` over one network
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
+}
+
+/// A testbed that `sim` is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgreeTestbed {
+    /// Real sockets in real time
+    Emu,
+    /// Real sockets on a kernel in virtual time
+    Kernel,
 }
 
 #[derive(Debug, Args)]

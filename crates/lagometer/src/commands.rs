@@ -1,6 +1,7 @@
 //! One module for each command: from arguments to results on standard output.
 
 mod agree;
+mod agree_messages;
 mod compare;
 mod completions;
 mod doctor;

@@ -21,6 +21,7 @@ mod figures;
 mod head_of_line;
 pub mod import_2015;
 mod lag;
+mod message_agreement;
 mod metric;
 mod quantiles;
 mod record;
@@ -47,6 +48,7 @@ pub use equivalence::{
 pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures};
 pub use lag::LAG_ABOVE;
+pub use message_agreement::{Disagreement, MessageAgreement, message_agreement};
 pub use metric::{Metric, Statistic, Unit, UnknownMetric};
 pub use quantiles::{Place, nearest_rank, place};
 pub use record::MessageRecord;

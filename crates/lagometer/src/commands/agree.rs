@@ -2,15 +2,16 @@
 //! sockets, lane by lane.
 
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{RunContext, RunOptions, Testbed, assemble, play};
 use lagometer_stats::{Document, Tolerance, agreement};
 
-use super::emulated;
 use super::named::{Ask, resolved};
-use crate::cli::AgreeArguments;
+use super::{agree_messages, emulated};
+use crate::cli::{AgreeArguments, AgreeTestbed};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -24,12 +25,41 @@ const LUCKS: u32 = 9;
 /// millisecond, so every packet that sets out on the schedule has another.
 const LUCK_STEP: Duration = Duration::from_millis(1);
 
-/// Plays both and sets one beside the other; exit code 1 where they do not
-/// agree.
+/// Sets what was asked for beside virtual time, over each network; exit code 1
+/// where something does not agree.
 pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
+    let networks: Vec<Option<&str>> = match &arguments.network[..] {
+        [] => vec![None],
+        [all] if all == "all" => lagometer_link::catalogue::names().map(Some).collect(),
+        named => named.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    let is_asked = |testbed| arguments.testbed.contains(&testbed);
+    if is_asked(AgreeTestbed::Emu) {
+        emulated::acquire_permission()?;
+    }
+    let stop = interrupt::listen()?;
+    let mut holds = true;
+    if is_asked(AgreeTestbed::Kernel) {
+        holds &= agree_messages::agree(arguments, &networks, stop)?;
+    }
+    if is_asked(AgreeTestbed::Emu) {
+        for network in networks {
+            holds &= agree_in_figures(arguments, network, stop)?;
+        }
+    }
+    Ok(Exit::of(holds).into())
+}
+
+/// Plays over one network in virtual time and over real sockets, and says whether
+/// the figures agree.
+fn agree_in_figures(
+    arguments: &AgreeArguments,
+    network: Option<&str>,
+    stop: &AtomicBool,
+) -> Result<bool, Failure> {
     let ask = |testbed| Ask {
         experiment: &arguments.experiment,
-        network: arguments.network.as_deref(),
+        network,
         duration: Some(arguments.duration),
         tick: None,
         seed: arguments.seed,
@@ -37,8 +67,6 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         testbed,
     };
     let (virtual_time, sockets) = (resolved(&ask(Testbed::Sim))?, resolved(&ask(Testbed::Emu))?);
-    emulated::acquire_permission()?;
-    let stop = interrupt::listen()?;
     let options = RunOptions {
         seeds: vec![virtual_time.plan.seed],
         threads: 1,
@@ -88,5 +116,5 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
     }
     let found = agreement(&sims, &emu, Tolerance::default());
     print(&lagometer_report::agreement(&found, terminal()))?;
-    Ok(Exit::of(found.holds()).into())
+    Ok(found.holds())
 }

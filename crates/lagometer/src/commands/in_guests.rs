@@ -11,10 +11,10 @@ use std::time::Duration;
 use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said};
 use lagometer_lab::SeedRun;
 use lagometer_stats::{Audit, Document};
+use lagometer_units::Span;
 use serde_json::json;
 
 use super::in_guest::{Visit, who_computes};
-use crate::cli::RunArguments;
 use crate::failure::Failure;
 use crate::guest::{FOUND, Found, PLAYED};
 
@@ -32,6 +32,24 @@ pub(super) struct InGuests {
     pub(super) longest: Duration,
 }
 
+/// What each guest is to play, with a seed of its own.
+pub(super) struct Errand<'a> {
+    /// The experiment's name or file.
+    pub(super) experiment: &'a str,
+    /// Another network than the experiment's.
+    pub(super) network: Option<&'a str>,
+    /// Another duration.
+    pub(super) duration: Option<Span>,
+    /// A game's tick.
+    pub(super) tick: Option<Span>,
+    /// Only these lanes; all of the experiment's where empty.
+    pub(super) lanes: &'a [String],
+    /// Lanes use IPv6.
+    pub(super) ipv6: bool,
+    /// The longest a guest may take in real time.
+    pub(super) real_limit: Duration,
+}
+
 /// What one guest found.
 struct OneSeed {
     found: Found,
@@ -40,7 +58,7 @@ struct OneSeed {
 
 /// Plays every seed in a guest of its own, `at_once` of them at a time.
 pub(super) fn play(
-    arguments: &RunArguments,
+    errand: &Errand<'_>,
     kernel: &Kernel,
     seeds: &[u64],
     at_once: usize,
@@ -62,7 +80,7 @@ pub(super) fn play(
                     if is_over || has_failed.load(Ordering::Relaxed) {
                         return;
                     }
-                    let played = play_seed(arguments, kernel, seed, progress, stop);
+                    let played = play_seed(errand, kernel, seed, progress, stop);
                     has_failed.fetch_or(played.is_err(), Ordering::Relaxed);
                     found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(played);
                 }
@@ -95,18 +113,18 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
 }
 
 fn play_seed(
-    arguments: &RunArguments,
+    errand: &Errand<'_>,
     kernel: &Kernel,
     seed: u64,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OneSeed, Failure> {
-    let words = words(arguments, seed);
+    let words = words(errand, seed);
     let visit = Visit {
         kernel,
         seed,
         words: words.into_iter().map(OsString::from).collect(),
-        limit: arguments.guest.real_limit.duration(),
+        limit: errand.real_limit,
         silence: SILENCE,
         environment: Vec::new(),
         keeps_files: false,
@@ -138,18 +156,18 @@ fn play_seed(
 }
 
 /// What this program is to do within the guest.
-fn words(arguments: &RunArguments, seed: u64) -> Vec<String> {
+fn words(errand: &Errand<'_>, seed: u64) -> Vec<String> {
     let mut words = ["guest", "run"].map(str::to_owned).to_vec();
     words.push(format!("--seed={seed}"));
-    words.extend(arguments.ipv6.then(|| "--ipv6".to_owned()));
-    if !arguments.lanes.is_empty() {
-        words.push(format!("--lanes={}", arguments.lanes.join(",")));
+    words.extend(errand.ipv6.then(|| "--ipv6".to_owned()));
+    if !errand.lanes.is_empty() {
+        words.push(format!("--lanes={}", errand.lanes.join(",")));
     }
-    let network = arguments.network.as_ref();
+    let network = errand.network;
     words.extend(network.map(|network| format!("--network={network}")));
-    words.extend(arguments.duration.map(|span| format!("--for={span}")));
-    words.extend(arguments.tick.map(|span| format!("--tick={span}")));
-    words.extend(["--".to_owned(), arguments.experiment.clone()]);
+    words.extend(errand.duration.map(|span| format!("--for={span}")));
+    words.extend(errand.tick.map(|span| format!("--tick={span}")));
+    words.extend(["--".to_owned(), errand.experiment.to_owned()]);
     words
 }
 

@@ -89,7 +89,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         }
         (_, None, Some(kernel)) => {
             let (seeds, at_once) = (&options.seeds, options.threads);
-            let found = in_guests::play(arguments, kernel, seeds, at_once, &told, stop)?;
+            let errand = in_guests::Errand {
+                experiment: &arguments.experiment,
+                network: arguments.network.as_deref(),
+                duration: arguments.duration,
+                tick: arguments.tick,
+                lanes: &arguments.lanes,
+                ipv6: arguments.ipv6,
+                real_limit: arguments.guest.real_limit.duration(),
+            };
+            let found = in_guests::play(&errand, kernel, seeds, at_once, &told, stop)?;
             guests_wall = Some(found.longest);
             (found.seeds, found.audit)
         }

@@ -1,0 +1,161 @@
+//! `lagometer agree --testbed kernel`: the same experiment in `sim` and on a real
+//! kernel in virtual time, message by message, over one network or several.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lagometer_guest::Kernel;
+use lagometer_lab::{LaneRun, RunOptions, SeedRun, Testbed, play};
+use lagometer_stats::{MessageAgreement, MessageRecord, message_agreement};
+
+use super::in_guest;
+use super::in_guests::{self, Errand};
+use super::named::{Ask, resolved};
+use crate::cli::AgreeArguments;
+use crate::failure::Failure;
+use crate::output::print;
+
+/// By how much the round trips of a message may differ.
+const TOLERANCE: Duration = Duration::from_millis(1);
+
+/// The share of messages that must agree.
+const NEEDED: f64 = 0.999;
+
+/// What was found over one network: a line for each lane.
+type Lines = Vec<(String, MessageAgreement)>;
+
+/// Plays both over each network and prints a table; whether all lanes agree.
+pub(super) fn agree(
+    arguments: &AgreeArguments,
+    networks: &[Option<&str>],
+    stop: &AtomicBool,
+) -> Result<bool, Failure> {
+    let kernel = in_guest::kernel(&arguments.guest)?;
+    let mut holds = true;
+    print(&format!(
+        "Messages that agree within {} ms, `sim` and Linux {}:\n",
+        TOLERANCE.as_millis(),
+        kernel.record().version
+    ))?;
+    for &network in networks {
+        let (name, lines) = over(arguments, network, &kernel, stop)?;
+        holds &= lines.iter().all(|(_, found)| found.share() >= NEEDED);
+        print(&table(&name, &lines))?;
+    }
+    Ok(holds)
+}
+
+/// Plays both over one network.
+fn over(
+    arguments: &AgreeArguments,
+    network: Option<&str>,
+    kernel: &Kernel,
+    stop: &AtomicBool,
+) -> Result<(String, Lines), Failure> {
+    let ask = |testbed| Ask {
+        experiment: &arguments.experiment,
+        network,
+        duration: Some(arguments.duration),
+        tick: None,
+        seed: arguments.seed,
+        lanes: &arguments.lanes,
+        testbed,
+    };
+    let (sim, sockets) = (
+        resolved(&ask(Testbed::Sim))?,
+        resolved(&ask(Testbed::Kernel))?,
+    );
+    let options = RunOptions {
+        seeds: vec![sim.plan.seed],
+        threads: 1,
+    };
+    let virtual_time = play(&sim, &options, &|_| {}, stop);
+    let errand = Errand {
+        experiment: &arguments.experiment,
+        network,
+        duration: Some(arguments.duration),
+        tick: None,
+        lanes: &arguments.lanes,
+        ipv6: false,
+        real_limit: arguments.guest.real_limit.duration(),
+    };
+    let found = in_guests::play(&errand, kernel, &options.seeds, 1, &|_| {}, stop)?;
+    let names = |lanes: &[lagometer_lab::RunnableLane]| -> Vec<String> {
+        lanes.iter().map(|lane| lane.name.clone()).collect()
+    };
+    let one = records(&names(&sim.lanes), &virtual_time)?;
+    let other = records(&names(&sockets.lanes), &found.seeds)?;
+    // Lanes that only one of them can play are not held against anything.
+    let lines = one.into_iter().filter_map(|(name, one)| {
+        let other = other.get(&name)?;
+        Some((name, message_agreement(&one, other, TOLERANCE)))
+    });
+    Ok((sim.network.clone(), lines.collect()))
+}
+
+/// Every lane's messages, by its name.
+fn records(
+    names: &[String],
+    seeds: &[SeedRun],
+) -> Result<BTreeMap<String, Vec<MessageRecord>>, Failure> {
+    let lanes = seeds.iter().flat_map(|seed| &seed.lanes);
+    let records = names.iter().zip(lanes).map(|(name, run)| match run {
+        LaneRun::Played(outcome) => Ok((name.clone(), outcome.records.clone())),
+        LaneRun::Cut(..) => Err(Failure::Input(
+            "stopped before both were played: nothing can be said".to_owned(),
+        )),
+        LaneRun::Panicked(why) | LaneRun::Unopened(why) => {
+            Err(Failure::Environment(format!("{name}: {why}")))
+        }
+    });
+    records.collect()
+}
+
+fn table(network: &str, lines: &Lines) -> String {
+    let mut text = String::new();
+    for (lane, found) in lines {
+        let missed = found.messages - found.agreeing;
+        let share = 100.0 * found.share();
+        text += &format!(
+            "{network:18} {lane:14} {share:7.2} % of {:5}",
+            found.messages
+        );
+        if let Some(first) = found.first {
+            let [sim, kernel] = first.round_trips.map(in_words);
+            text += &format!(
+                "  {missed} not, first {} at {:.3} s: {sim}, kernel {kernel}",
+                first.number,
+                first.intended.as_nanos() as f64 / 1e9,
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn in_words(round_trip: Option<Duration>) -> String {
+    round_trip.map_or_else(
+        || "lost".to_owned(),
+        |round_trip| format!("{:.3} ms", round_trip.as_secs_f64() * 1e3),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lagometer_units::Time;
+
+    #[test]
+    fn a_lane_that_differs_is_told_with_its_first_message() {
+        let record = |ms| MessageRecord {
+            returned: Some(Time::from_millis(ms)),
+            ..MessageRecord::due(Time::ZERO)
+        };
+        let found = message_agreement(&[record(50)], &[record(60)], TOLERANCE);
+        let text = table("loss-5", &vec![("kcp".to_owned(), found)]);
+        assert!(text.contains("0.00 % of     1"), "{text}");
+        let first = "1 not, first 0 at 0.000 s: 50.000 ms, kernel 60.000 ms";
+        assert!(text.contains(first), "{text}");
+    }
+}
