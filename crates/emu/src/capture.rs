@@ -8,7 +8,6 @@
 mod pcapng;
 mod read;
 
-use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
@@ -126,7 +125,7 @@ impl Log {
             self.chunk_began = now;
         }
         let interface = (lane * 2 + direction.index()) as u32;
-        let comment = format_args!("{}", Told { fate, now });
+        let comment = format_args!("{}", fate.in_words(now));
         pcapng::packet(
             &mut self.chunk,
             interface,
@@ -175,34 +174,5 @@ impl Log {
         }
         self.chunk.clear();
         self.missing += packets;
-    }
-}
-
-/// A fate in words.
-struct Told<'a> {
-    fate: &'a Fate,
-    now: Time,
-}
-
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let millis = |at: Time| at.since(self.now).as_secs_f64() * 1e3;
-        match self.fate {
-            Fate::Delivered { first, copy } => {
-                write!(formatter, "arrives after {:.3} ms", millis(first.at))?;
-                if first.damage.is_some() {
-                    formatter.write_str(", damaged")?;
-                }
-                if let Some(copy) = copy {
-                    write!(formatter, ", again after {:.3} ms", millis(copy.at))?;
-                    if copy.damage.is_some() {
-                        formatter.write_str(", damaged")?;
-                    }
-                }
-                Ok(())
-            }
-            Fate::Dropped(reason) => write!(formatter, "dropped: {}", reason.name()),
-            Fate::Refused { mtu_bytes } => write!(formatter, "refused: the MTU is {mtu_bytes} B"),
-        }
     }
 }

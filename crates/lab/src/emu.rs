@@ -18,7 +18,7 @@ mod timeline;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lagometer_emu::{Clock, Error, LaneSetup, LogSummary, Outcome, Settings, Waiting};
 use lagometer_link::{Direction, Link};
@@ -60,6 +60,9 @@ pub struct Emulated {
     pub audit: Option<Audit>,
     /// What became of the log of packets, if one was asked for.
     pub log: Option<LogSummary>,
+    /// When each lane's schedule started, of the first seed, on the calendar that
+    /// the log goes by; none of a lane whose schedule never did.
+    pub schedules: Vec<Option<SystemTime>>,
 }
 
 /// How long before the first message links and counters begin anew, where every
@@ -91,6 +94,7 @@ pub fn play_emulated(
         seeds: Vec::new(),
         audit: None,
         log: None,
+        schedules: Vec::new(),
     };
     for &seed in &options.seeds {
         if stop.load(Ordering::Relaxed) && !found.seeds.is_empty() {
@@ -105,7 +109,11 @@ pub fn play_emulated(
             },
             ..Settings::default()
         };
-        let (run, outcome) = play_seed(resolved, options, &settings, seed, progress, stop)?;
+        let (run, outcome, schedules) =
+            play_seed(resolved, options, &settings, seed, progress, stop)?;
+        if found.seeds.is_empty() {
+            found.schedules = schedules;
+        }
         found.seeds.push(run);
         found.log = found.log.or(outcome.log);
         let audit = audit_of(&outcome.audit);
@@ -124,7 +132,7 @@ fn play_seed(
     seed: u64,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
-) -> Result<(SeedRun, Outcome), Error> {
+) -> Result<(SeedRun, Outcome, Vec<Option<SystemTime>>), Error> {
     let clock = Clock::start();
     let setups = resolved
         .lanes
@@ -191,13 +199,18 @@ fn play_seed(
             .collect();
         Ok::<_, Error>(played)
     })?;
+    let schedules = (0..).zip(&stages).map(|(lane, stage)| {
+        let started = stage.cue.starts_at();
+        started.map(|at| timeline.lane(lane).on_calendar(at))
+    });
+    let schedules = schedules.collect();
     let outcome = path.stop()?;
     let lanes = played
         .into_iter()
         .zip(&outcome.audit.lanes)
         .map(|(played, audit)| lane::outcome(played, audit, began, &resolved.plan))
         .collect();
-    Ok((SeedRun { seed, lanes }, outcome))
+    Ok((SeedRun { seed, lanes }, outcome, schedules))
 }
 
 /// Sees the lanes through: the lead-in, the cue, and the end.

@@ -37,4 +37,4 @@ pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, W
 pub use plan::Plan;
 pub use playable::{Playable, Testbed};
 pub use resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve, suggest};
-pub use runner::{LaneRun, RunOptions, SeedRun, play};
+pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play};

@@ -20,7 +20,7 @@ use crate::outcome::LaneOutcome;
 use crate::plan::Plan;
 use crate::playable::Playable;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::sim::{SimLane, SimStage};
+use crate::sim::{OfferedPacket, SimLane, SimStage};
 
 /// Virtual time that a lane plays before another has its turn.
 const SLICE: Duration = Duration::from_secs(20);
@@ -86,6 +86,36 @@ pub fn play(
         }
     });
     board.into_results()
+}
+
+/// Plays lane number `lane` alone with `seed`, over a link of its own, and returns
+/// the packets that it put on the link, in order.
+///
+/// # Panics
+///
+/// Where there is no such lane, or it is not resolved for virtual time.
+#[must_use]
+pub fn packets_of(resolved: &Resolved, lane: usize, seed: u64) -> Vec<OfferedPacket> {
+    let mut sim = alone(resolved, &resolved.lanes[lane], seed);
+    sim.remember_packets();
+    sim.run_until(Time::MAX);
+    sim.packets().to_vec()
+}
+
+/// A lane over a link of its own.
+fn alone(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> SimLane {
+    let plan = plan_of(resolved, lane, seed);
+    let starts = plan.measuring_starts();
+    let link = Link::new(&resolved.profile, seed, resolved.regime, starts);
+    SimLane::new(&plan, spec_of(lane), link)
+}
+
+fn plan_of(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> Plan {
+    Plan {
+        seed,
+        workload: lane.workload,
+        ..resolved.plan.clone()
+    }
 }
 
 /// The lanes that are to be played, shared by the threads that play them.
@@ -211,21 +241,15 @@ impl Board<'_> {
 
     /// The lanes on one link.
     fn start(&self, lanes: &[RunnableLane], seed: u64) -> Play {
-        let plan = |lane: &RunnableLane| Plan {
-            seed,
-            workload: lane.workload,
-            ..self.resolved.plan.clone()
-        };
-        let starts = self.resolved.plan.measuring_starts();
-        let (profile, regime) = (&self.resolved.profile, self.resolved.regime);
         if let ([lane], false) = (lanes, self.resolved.needs_stage()) {
-            let link = Link::new(profile, seed, regime, starts);
-            return Play::Lane(Box::new(SimLane::new(&plan(lane), spec_of(lane), link)));
+            return Play::Lane(Box::new(alone(self.resolved, lane, seed)));
         }
         let on_stage = lanes.iter().map(|lane| {
-            let sim = SimLane::on_stage(&plan(lane), spec_of(lane));
+            let sim = SimLane::on_stage(&plan_of(self.resolved, lane, seed), spec_of(lane));
             (lane.name.clone(), sim)
         });
+        let starts = self.resolved.plan.measuring_starts();
+        let (profile, regime) = (&self.resolved.profile, self.resolved.regime);
         let link = SharedLink::new(profile, seed, regime, starts);
         let plan = Plan {
             seed,

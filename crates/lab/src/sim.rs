@@ -13,5 +13,5 @@ mod lane;
 mod occupancy;
 mod stage;
 
-pub use lane::SimLane;
+pub use lane::{OfferedPacket, SimLane};
 pub use stage::SimStage;

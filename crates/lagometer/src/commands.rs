@@ -2,6 +2,7 @@
 
 mod agree;
 mod agree_messages;
+mod agree_packets;
 mod compare;
 mod completions;
 mod doctor;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lagometer_guest::{BOOT, INIT, SHARE, STOP, boot, init};
 use lagometer_lab::Testbed;
@@ -24,6 +24,9 @@ use crate::failure::Failure;
 /// What was found, in the folder that the guest shares.
 pub(crate) const FOUND: &str = "found.json";
 
+/// The log of packets, in the same place.
+pub(crate) const PACKETS: &str = "packets.pcapng";
+
 /// How a line begins that says how many more seconds were played, all lanes
 /// together.
 pub(crate) const PLAYED: &str = "played ";
@@ -38,6 +41,9 @@ pub(crate) struct Found {
     pub(crate) seed: Option<SavedSeed>,
     /// What the emulator says of its own work.
     pub(crate) audit: Option<Audit>,
+    /// When each lane's schedule started, in nanoseconds since 1970, as the log of
+    /// packets has it.
+    pub(crate) schedules_ns: Vec<Option<u64>>,
 }
 
 /// Becomes the kernel or a guest's first process, if that is asked for; then it
@@ -82,6 +88,7 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     let options = EmuOptions {
         seeds: vec![arguments.seed],
         ipv6: arguments.ipv6,
+        pcap: arguments.log.then(|| Path::new(SHARE).join(PACKETS)),
         is_virtual: true,
         ..EmuOptions::default()
     };
@@ -90,6 +97,7 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     let found = Found {
         seed: found.seeds.first().map(SavedSeed::from),
         audit: found.audit,
+        schedules_ns: found.schedules.into_iter().map(since_1970).collect(),
     };
     let path = Path::new(SHARE).join(FOUND);
     let written = serde_json::to_vec(&found)
@@ -97,6 +105,11 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
         .and_then(|text| fs::write(&path, text));
     written.map_err(|why| Failure::Write { path, why })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn since_1970(at: Option<SystemTime>) -> Option<u64> {
+    let since = at?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
 }
 
 /// The flag that is raised when the guest is to end.

@@ -1,5 +1,7 @@
 //! What becomes of a packet.
 
+use std::fmt;
+
 use lagometer_units::Time;
 
 /// What becomes of a packet, known the moment it enters.
@@ -81,6 +83,44 @@ impl Fate {
             Self::Dropped(_) | Self::Refused { .. } => (None, None),
         };
         first.into_iter().chain(copy)
+    }
+
+    /// The fate in words, of a packet that entered at `entered`: `arrives after
+    /// 25.000 ms`, `dropped: loss`.
+    #[must_use]
+    pub const fn in_words(&self, entered: Time) -> impl fmt::Display {
+        InWords {
+            fate: *self,
+            entered,
+        }
+    }
+}
+
+struct InWords {
+    fate: Fate,
+    entered: Time,
+}
+
+impl fmt::Display for InWords {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = |at: Time| at.since(self.entered).as_secs_f64() * 1e3;
+        match self.fate {
+            Fate::Delivered { first, copy } => {
+                write!(formatter, "arrives after {:.3} ms", millis(first.at))?;
+                if first.damage.is_some() {
+                    formatter.write_str(", damaged")?;
+                }
+                if let Some(copy) = copy {
+                    write!(formatter, ", again after {:.3} ms", millis(copy.at))?;
+                    if copy.damage.is_some() {
+                        formatter.write_str(", damaged")?;
+                    }
+                }
+                Ok(())
+            }
+            Fate::Dropped(reason) => write!(formatter, "dropped: {}", reason.name()),
+            Fate::Refused { mtu_bytes } => write!(formatter, "refused: the MTU is {mtu_bytes} B"),
+        }
     }
 }
 
@@ -171,6 +211,29 @@ mod tests {
             prop_assert!((1..=15).contains(&set.len()), "{set:?}");
             prop_assert!(set[set.len() - 1] - set[0] < 15);
         }
+    }
+
+    #[test]
+    fn fates_are_told_with_how_long_the_packet_takes() {
+        let arrival = |ms, damage| Arrival {
+            at: Time::from_millis(ms),
+            damage,
+        };
+        let fates = [
+            Fate::Delivered {
+                first: arrival(125, None),
+                copy: Some(arrival(130, Some(Damage::new(1)))),
+            },
+            Fate::Dropped(Reason::Loss),
+            Fate::Refused { mtu_bytes: 1200 },
+        ];
+        let told = fates.map(|fate| fate.in_words(Time::from_millis(100)).to_string());
+        let expected = [
+            "arrives after 25.000 ms, again after 30.000 ms, damaged",
+            "dropped: loss",
+            "refused: the MTU is 1200 B",
+        ];
+        assert_eq!(told, expected);
     }
 
     #[test]

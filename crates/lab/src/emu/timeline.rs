@@ -8,7 +8,7 @@
 //! *n*/*N* of an interval later than the first in either.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lagometer_emu::Clock;
 use lagometer_units::Time;
@@ -84,6 +84,12 @@ impl LaneClock {
     /// What it tells at `at` of the run's clock.
     pub(super) fn told(self, at: Time) -> Time {
         Time::ZERO + at.since(self.zero)
+    }
+
+    /// The instant on the calendar at which it tells `at`.
+    pub(super) fn on_calendar(self, at: Time) -> SystemTime {
+        let (at, now) = (self.zero + at.since(Time::ZERO), self.clock.now());
+        SystemTime::now() + at.since(now) - now.since(at)
     }
 
     /// Sleeps until it starts.

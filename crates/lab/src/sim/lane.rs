@@ -32,6 +32,21 @@ pub struct SimLane {
     /// Events handled since time last moved.
     events_at_now: u32,
     end: Option<LaneEnd>,
+    /// What was put on a link of its own, if that is asked for.
+    offered: Option<Vec<OfferedPacket>>,
+}
+
+/// A packet that a lane put on its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferedPacket {
+    /// When, on the lane's clock.
+    pub at: Time,
+    /// Which way.
+    pub direction: Direction,
+    /// Its bytes on the wire, headers included.
+    pub bytes: usize,
+    /// What became of it.
+    pub fate: Fate,
 }
 
 /// What a lane's packets are put on.
@@ -86,8 +101,21 @@ impl SimLane {
             ready_at: None,
             events_at_now: 0,
             end: None,
+            offered: None,
             plan: plan.clone(),
         }
+    }
+
+    /// From now on remembers every packet that is put on a link of its own.
+    pub fn remember_packets(&mut self) {
+        self.offered.get_or_insert_default();
+    }
+
+    /// The packets that were remembered, in the order in which they were put on
+    /// the link.
+    #[must_use]
+    pub fn packets(&self) -> &[OfferedPacket] {
+        self.offered.as_deref().unwrap_or_default()
     }
 
     /// Plays on until `limit` or the lane's end, whichever is first; says
@@ -272,6 +300,14 @@ impl SimLane {
         match &mut self.path {
             Path::Link(link) => {
                 let fate = link.offer(direction, self.now, bytes);
+                if let Some(offered) = &mut self.offered {
+                    offered.push(OfferedPacket {
+                        at: self.now,
+                        direction,
+                        bytes,
+                        fate,
+                    });
+                }
                 self.settle(direction, fate, datagram);
             }
             Path::Stage(sent) => sent.push((direction, datagram)),

@@ -99,6 +99,9 @@ pub(crate) struct GuestRunArguments {
     /// A game tick
     #[arg(long)]
     pub(crate) tick: Option<Span>,
+    /// Log packets
+    #[arg(long)]
+    pub(crate) log: bool,
     /// The seed
     #[arg(long)]
     pub(crate) seed: u64,

@@ -9,6 +9,7 @@ use lagometer_guest::Kernel;
 use lagometer_lab::{LaneRun, RunOptions, SeedRun, Testbed, play};
 use lagometer_stats::{MessageAgreement, MessageRecord, message_agreement};
 
+use super::agree_packets;
 use super::in_guest;
 use super::in_guests::{self, Errand};
 use super::named::{Ask, resolved};
@@ -22,8 +23,13 @@ const TOLERANCE: Duration = Duration::from_millis(1);
 /// The share of messages that must agree.
 const NEEDED: f64 = 0.999;
 
-/// What was found over one network: a line for each lane.
-type Lines = Vec<(String, MessageAgreement)>;
+/// What was found of a lane over one network.
+struct Line {
+    lane: String,
+    found: MessageAgreement,
+    /// Where its packets part, if it does not agree.
+    parting: Option<String>,
+}
 
 /// Plays both over each network and prints a table; whether all lanes agree.
 pub(super) fn agree(
@@ -40,7 +46,7 @@ pub(super) fn agree(
     ))?;
     for &network in networks {
         let (name, lines) = over(arguments, network, &kernel, stop)?;
-        holds &= lines.iter().all(|(_, found)| found.share() >= NEEDED);
+        holds &= lines.iter().all(|line| line.found.share() >= NEEDED);
         print(&table(&name, &lines))?;
     }
     Ok(holds)
@@ -52,7 +58,7 @@ fn over(
     network: Option<&str>,
     kernel: &Kernel,
     stop: &AtomicBool,
-) -> Result<(String, Lines), Failure> {
+) -> Result<(String, Vec<Line>), Failure> {
     let ask = |testbed| Ask {
         experiment: &arguments.experiment,
         network,
@@ -78,6 +84,7 @@ fn over(
         tick: None,
         lanes: &arguments.lanes,
         ipv6: false,
+        is_logged: true,
         real_limit: arguments.guest.real_limit.duration(),
     };
     let found = in_guests::play(&errand, kernel, &options.seeds, 1, &|_| {}, stop)?;
@@ -86,12 +93,27 @@ fn over(
     };
     let one = records(&names(&sim.lanes), &virtual_time)?;
     let other = records(&names(&sockets.lanes), &found.seeds)?;
-    // Lanes that only one of them can play are not held against anything.
-    let lines = one.into_iter().filter_map(|(name, one)| {
-        let other = other.get(&name)?;
-        Some((name, message_agreement(&one, other, TOLERANCE)))
-    });
-    Ok((sim.network.clone(), lines.collect()))
+    let mut lines = Vec::new();
+    for (index, lane) in sim.lanes.iter().enumerate() {
+        // Lanes that only one of them can play are not held against anything.
+        let Some((one, other)) = one.get(&lane.name).zip(other.get(&lane.name)) else {
+            continue;
+        };
+        let agreement = message_agreement(one, other, TOLERANCE);
+        let is_of_kernel = |other: &lagometer_lab::RunnableLane| other.name == lane.name;
+        let kernels = sockets.lanes.iter().position(is_of_kernel);
+        let parting = agreement.first.zip(kernels).and_then(|(_, kernels)| {
+            let one = agree_packets::of_sim(&sim, index, options.seeds[0]);
+            let other = agree_packets::of_kernel(&found.packets, kernels)?;
+            agree_packets::parting(&one, &other)
+        });
+        lines.push(Line {
+            lane: lane.name.clone(),
+            found: agreement,
+            parting,
+        });
+    }
+    Ok((sim.network.clone(), lines))
 }
 
 /// Every lane's messages, by its name.
@@ -112,9 +134,10 @@ fn records(
     records.collect()
 }
 
-fn table(network: &str, lines: &Lines) -> String {
+fn table(network: &str, lines: &[Line]) -> String {
     let mut text = String::new();
-    for (lane, found) in lines {
+    for line in lines {
+        let (lane, found) = (&line.lane, &line.found);
         let missed = found.messages - found.agreeing;
         let share = 100.0 * found.share();
         text += &format!(
@@ -130,6 +153,7 @@ fn table(network: &str, lines: &Lines) -> String {
             );
         }
         text.push('\n');
+        text += line.parting.as_deref().unwrap_or_default();
     }
     text
 }
@@ -153,9 +177,15 @@ mod tests {
             ..MessageRecord::due(Time::ZERO)
         };
         let found = message_agreement(&[record(50)], &[record(60)], TOLERANCE);
-        let text = table("loss-5", &vec![("kcp".to_owned(), found)]);
+        let line = Line {
+            lane: "kcp".to_owned(),
+            found,
+            parting: Some("the packets\n".to_owned()),
+        };
+        let text = table("loss-5", &[line]);
         assert!(text.contains("0.00 % of     1"), "{text}");
         let first = "1 not, first 0 at 0.000 s: 50.000 ms, kernel 60.000 ms";
         assert!(text.contains(first), "{text}");
+        assert!(text.ends_with("\nthe packets\n"), "{text}");
     }
 }

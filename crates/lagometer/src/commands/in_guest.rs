@@ -3,15 +3,18 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_guest::{Cache, Ended, Guest, Job, Kernel, Limits, Said};
+use lagometer_units::create_private_file;
 
 use super::kernel::failure;
 use crate::cli::GuestFlags;
 use crate::failure::Failure;
+use crate::guest::PACKETS;
 
 /// Memory of a guest, in MiB: what it does not use the machine does not give.
 const MEMORY_MIB: u32 = 2048;
@@ -78,4 +81,31 @@ pub(super) fn who_computes(ended: &Ended) -> String {
         || "something in it".to_owned(),
         |name| format!("its thread `{name}`"),
     )
+}
+
+/// The guest's log of packets; empty where it ended before it had one.
+pub(super) fn packets(ended: &Ended) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = ended
+        .open_shared(PACKETS)
+        .and_then(|mut file| file.read_to_end(&mut bytes));
+    // Without it there is nothing to be seen of packets.
+    if read.is_err() {
+        bytes.clear();
+    }
+    bytes
+}
+
+/// Writes a guest's log of packets to where the user wants it.
+pub(super) fn save_packets(log: &[u8], path: &Path) -> Result<(), Failure> {
+    if log.is_empty() {
+        note!("lagometer: there is no log of packets: the guest ended before it had one");
+        return Ok(());
+    }
+    create_private_file(path)
+        .and_then(|mut file| file.write_all(log))
+        .map_err(|why| Failure::Write {
+            path: path.to_owned(),
+            why,
+        })
 }

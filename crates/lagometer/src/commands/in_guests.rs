@@ -14,7 +14,7 @@ use lagometer_stats::{Audit, Document};
 use lagometer_units::Span;
 use serde_json::json;
 
-use super::in_guest::{Visit, who_computes};
+use super::in_guest::{Visit, packets, who_computes};
 use crate::failure::Failure;
 use crate::guest::{FOUND, Found, PLAYED};
 
@@ -30,6 +30,17 @@ pub(super) struct InGuests {
     pub(super) audit: Option<Audit>,
     /// The longest that a guest took, by its own clock.
     pub(super) longest: Duration,
+    /// The first seed's packets, where they were asked for.
+    pub(super) packets: Packets,
+}
+
+/// The log of one seed's packets.
+#[derive(Default)]
+pub(super) struct Packets {
+    /// As `lagometer_emu` writes it; empty where nothing was logged.
+    pub(super) log: Vec<u8>,
+    /// When each lane's schedule started, in nanoseconds since 1970.
+    pub(super) schedules_ns: Vec<Option<u64>>,
 }
 
 /// What each guest is to play, with a seed of its own.
@@ -46,6 +57,8 @@ pub(super) struct Errand<'a> {
     pub(super) lanes: &'a [String],
     /// Lanes use IPv6.
     pub(super) ipv6: bool,
+    /// Packets are logged, of the first seed.
+    pub(super) is_logged: bool,
     /// The longest a guest may take in real time.
     pub(super) real_limit: Duration,
 }
@@ -53,6 +66,7 @@ pub(super) struct Errand<'a> {
 /// What one guest found.
 struct OneSeed {
     found: Found,
+    log: Vec<u8>,
     at: Duration,
 }
 
@@ -80,7 +94,7 @@ pub(super) fn play(
                     if is_over || has_failed.load(Ordering::Relaxed) {
                         return;
                     }
-                    let played = play_seed(errand, kernel, seed, progress, stop);
+                    let played = play_seed(errand, kernel, seed, index == 0, progress, stop);
                     has_failed.fetch_or(played.is_err(), Ordering::Relaxed);
                     found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(played);
                 }
@@ -98,9 +112,16 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
         seeds: Vec::new(),
         audit: None,
         longest: Duration::ZERO,
+        packets: Packets::default(),
     };
     for one in found {
-        let OneSeed { found, at } = one?;
+        let OneSeed { found, log, at } = one?;
+        if merged.seeds.is_empty() {
+            merged.packets = Packets {
+                log,
+                schedules_ns: found.schedules_ns,
+            };
+        }
         merged.longest = merged.longest.max(at);
         merged.seeds.extend(found.seed.map(SeedRun::from));
         let was_valid = merged.audit.as_ref().is_none_or(|audit| audit.valid);
@@ -116,10 +137,12 @@ fn play_seed(
     errand: &Errand<'_>,
     kernel: &Kernel,
     seed: u64,
+    is_first: bool,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OneSeed, Failure> {
-    let words = words(errand, seed);
+    let is_logged = errand.is_logged && is_first;
+    let words = words(errand, seed, is_logged);
     let visit = Visit {
         kernel,
         seed,
@@ -149,6 +172,7 @@ fn play_seed(
     match found {
         Some(found) => Ok(OneSeed {
             found,
+            log: is_logged.then(|| packets(&ended)).unwrap_or_default(),
             at: ended.at,
         }),
         None => Err(nothing_found(seed, &ended, &said)),
@@ -156,10 +180,11 @@ fn play_seed(
 }
 
 /// What this program is to do within the guest.
-fn words(errand: &Errand<'_>, seed: u64) -> Vec<String> {
+fn words(errand: &Errand<'_>, seed: u64, is_logged: bool) -> Vec<String> {
     let mut words = ["guest", "run"].map(str::to_owned).to_vec();
     words.push(format!("--seed={seed}"));
     words.extend(errand.ipv6.then(|| "--ipv6".to_owned()));
+    words.extend(is_logged.then(|| "--log".to_owned()));
     if !errand.lanes.is_empty() {
         words.push(format!("--lanes={}", errand.lanes.join(",")));
     }

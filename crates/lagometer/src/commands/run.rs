@@ -11,7 +11,7 @@ use lagometer_units::Span;
 
 use super::emulated;
 use super::gate::{Earlier, hold};
-use super::in_guest;
+use super::in_guest::{self, save_packets};
 use super::in_guests;
 use super::named::{Ask, resolved};
 use super::over_net;
@@ -96,10 +96,14 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
                 tick: arguments.tick,
                 lanes: &arguments.lanes,
                 ipv6: arguments.ipv6,
+                is_logged: arguments.pcap.is_some(),
                 real_limit: arguments.guest.real_limit.duration(),
             };
             let found = in_guests::play(&errand, kernel, seeds, at_once, &told, stop)?;
             guests_wall = Some(found.longest);
+            if let Some(path) = &arguments.pcap {
+                save_packets(&found.packets.log, path)?;
+            }
             (found.seeds, found.audit)
         }
         (_, None, None) => (play(&resolved, &options, &told, stop), None),
@@ -212,7 +216,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
         ));
     }
     let alone = [
-        ("--pcap", arguments.pcap.is_some()),
+        ("--pcap", arguments.pcap.is_some() && !is_guest),
         ("--ipv6", arguments.ipv6 && !is_guest),
         ("--emu-mode", arguments.emu_mode == EmuMode::Proxy),
     ];

@@ -9,9 +9,10 @@ use lagometer_guest::{SHARE, STOP};
 use lagometer_link::Regime;
 
 use super::named::find_plain_network;
-use super::shape_in_guest::{PACKETS, shape_in_guest};
+use super::shape_in_guest::shape_in_guest;
 use crate::cli::{GuestShapeArguments, ShapeArguments, ShapeTestbed};
 use crate::failure::Failure;
+use crate::guest::PACKETS;
 
 /// How long the command waits for the far one to listen.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,23 +5,19 @@
 mod playing;
 mod twice;
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use lagometer_guest::{Cut, Ended, Kernel, Outcome};
-use lagometer_units::create_private_file;
 
-use super::in_guest::{self, who_computes};
+use super::in_guest::{self, packets, save_packets, who_computes};
 use crate::cli::ShapeArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
 use playing::{Heard, play};
-
-/// The log of packets, in the folder that the guest shares.
-pub(super) const PACKETS: &str = "packets.pcapng";
 
 /// The exit code of what the user interrupted.
 const INTERRUPTED: u8 = 130;
@@ -37,7 +33,7 @@ pub(super) fn shape_in_guest(arguments: &ShapeArguments) -> Result<ExitCode, Fai
     let mut heard = Heard::new(arguments, true);
     let ended = play(arguments, &kernel, &mut heard, stop)?;
     if let Some(path) = &arguments.pcap {
-        save_packets(&ended, path)?;
+        save_packets(&packets(&ended), path)?;
     }
     if let Some(folder) = &arguments.keep {
         save_files(&ended, folder)?;
@@ -94,21 +90,6 @@ fn check_is_free(folder: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Copies the log of packets out of the guest's folder.
-fn save_packets(ended: &Ended, path: &Path) -> Result<(), Failure> {
-    let Ok(mut log) = ended.open_shared(PACKETS) else {
-        note!("lagometer: there is no log of packets: the guest ended before it had one");
-        return Ok(());
-    };
-    create_private_file(path)
-        .and_then(|mut file| io::copy(&mut log, &mut file))
-        .map(drop)
-        .map_err(|why| Failure::Write {
-            path: path.to_owned(),
-            why,
-        })
-}
-
 fn save_files(ended: &Ended, folder: &Path) -> Result<(), Failure> {
     if ended.has_kept() {
         return ended.copy_kept(folder).map_err(|why| Failure::Write {
@@ -140,18 +121,6 @@ fn exit_code(arguments: &ShapeArguments, ended: &Ended) -> Result<ExitCode, Fail
             who_computes(ended),
         ))),
     }
-}
-
-/// All of a file that the guest shared; nothing where there is none.
-fn read_shared(ended: &Ended, name: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let read = ended
-        .open_shared(name)
-        .and_then(|mut file: File| file.read_to_end(&mut bytes));
-    if read.is_err() {
-        bytes.clear();
-    }
-    bytes
 }
 
 /// Writes a line to an output. Whoever has stopped reading wants no more of it.

@@ -3,8 +3,8 @@
 use lagometer_emu::{LoggedPacket, logged_packets};
 use lagometer_guest::{Ended, Outcome};
 
+use super::super::in_guest::packets;
 use super::playing::{Heard, Kept};
-use super::{PACKETS, read_shared};
 
 /// The longest part of a line that is shown.
 const SHOWN_BYTES: usize = 120;
@@ -23,7 +23,7 @@ impl<'a> Playing<'a> {
         Self {
             heard,
             outcome: ended.outcome,
-            log: read_shared(ended, PACKETS),
+            log: packets(ended),
         }
     }
 
