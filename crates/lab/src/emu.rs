@@ -143,14 +143,19 @@ fn play_seed(
         })
         .collect();
     let mut path = EmulatedPath::build(options, settings, clock, setups)?;
-    let timeline = Timeline::new(resolved, clock, options.is_virtual);
     let opened = (0..=u8::MAX)
         .zip(&resolved.lanes)
         .map(|(number, lane)| {
-            let now = timeline.lane(number.into()).now();
+            // A lane's own clock has not started yet.
+            let now = if options.is_virtual {
+                Time::ZERO
+            } else {
+                clock.now()
+            };
             lane::open(&path, number, lane, seed, now)
         })
         .collect::<Result<Vec<_>, Error>>()?;
+    let timeline = Timeline::new(resolved, clock, options.is_virtual);
     let stages: Vec<LaneStage> = opened.iter().map(|_| LaneStage::default()).collect();
     let began = timeline.lane(0).now();
     let quiet = QUIET + longest_disturbance(resolved, seed);

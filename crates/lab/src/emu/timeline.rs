@@ -38,8 +38,8 @@ pub(super) struct LaneClock {
 const AHEAD: Duration = Duration::from_millis(100);
 
 impl Timeline {
-    /// A run's, whose lanes are about to be made; `is_virtual` where the clock
-    /// stands still while anybody computes.
+    /// A run's, whose lanes have been made, however long that took; `is_virtual`
+    /// where the clock stands still while anybody computes.
     pub(super) fn new(resolved: &Resolved, clock: Clock, is_virtual: bool) -> Self {
         let lanes = u32::try_from(resolved.lanes.len().max(1)).unwrap_or(u32::MAX);
         Self {
