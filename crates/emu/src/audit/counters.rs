@@ -17,6 +17,9 @@ pub(crate) struct AuditCounters {
     /// What is written down here began then; packets that came before are
     /// not in it.
     pub(crate) began: Time,
+    /// How many counters were before these: what tells whose a packet is that came
+    /// at the very instant at which these began.
+    pub(crate) generation: u32,
     pub(crate) lanes: Vec<[DirectionCounters; 2]>,
     release_error: Durations,
     wake_late: Durations,
@@ -68,6 +71,7 @@ impl AuditCounters {
         let fine = || Durations::new(Duration::from_nanos(100));
         Self {
             began,
+            generation: 0,
             lanes: (0..lanes)
                 .map(|_| [DirectionCounters::new(), DirectionCounters::new()])
                 .collect(),
@@ -78,15 +82,17 @@ impl AuditCounters {
         }
     }
 
-    /// They begin at `now`: packets that came before are in others.
-    pub(crate) const fn begin(&mut self, now: Time) {
+    /// They begin at `now` in place of `others`, which hold the packets that came
+    /// before.
+    pub(crate) const fn begin(&mut self, now: Time, others: &Self) {
         self.began = now;
+        self.generation = others.generation + 1;
     }
 
     /// A packet that was due `at` has been taken by the host at `now`, or has
     /// not been.
     pub(crate) fn released(&mut self, held: &Held, at: Time, now: Time, was_taken: bool) {
-        if held.arrived < self.began {
+        if held.generation != self.generation {
             return;
         }
         self.release_error.record(now.since(at));
@@ -298,5 +304,40 @@ fn percent(part: f64, whole: f64) -> f64 {
         100.0 * part / whole
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::hold::Hold;
+    use lagometer_link::{Arrival, Direction};
+
+    #[test]
+    fn a_packet_that_came_when_counters_began_anew_is_in_the_old_ones_alone() {
+        let now = Time::from_millis(1);
+        let mut old = AuditCounters::new(1, Time::ZERO);
+        let held = Held {
+            slot: Hold::new(1, 64).take().unwrap(),
+            length: 64,
+            lane: 0,
+            direction: Direction::Up,
+            arrived: now,
+            generation: old.generation,
+            is_copy: false,
+            is_damaged: false,
+        };
+        let first = Arrival {
+            at: now,
+            damage: None,
+        };
+        let fate = Fate::Delivered { first, copy: None };
+        old.lanes[0][0].offered(64, &fate);
+        let mut new = AuditCounters::new(1, Time::ZERO);
+        new.begin(now, &old);
+        new.released(&held, now, now, true);
+        old.released(&held, now, now, true);
+        assert_eq!([&new, &old].map(|one| one.lanes[0][0].delivered), [0, 1]);
+        assert_eq!(old.lanes[0][0].on_their_way, 0);
     }
 }

@@ -164,12 +164,14 @@ impl Engine {
         if let Some(log) = &mut self.log {
             log.packet(lane, direction, now, packet, &fate);
         }
+        let generation = self.audit_counters.generation;
         let held = |slot, arrival: Arrival, is_copy| Held {
             slot,
             length,
             lane: lane as u8,
             direction,
             arrived: now,
+            generation,
             is_copy,
             is_damaged: arrival.damage.is_some(),
         };
@@ -239,7 +241,7 @@ impl Engine {
                 } => {
                     // Not when they were made: what came in between is in the
                     // old ones.
-                    audit_counters.begin(self.clock.now());
+                    audit_counters.begin(self.clock.now(), &self.audit_counters);
                     for (lane, link) in self.lanes.iter_mut().zip(links) {
                         lane.set_link(link);
                     }

@@ -38,6 +38,8 @@ pub(crate) struct Held {
     pub(crate) direction: Direction,
     /// When it came.
     pub(crate) arrived: Time,
+    /// The generation of the counters that it is in.
+    pub(crate) generation: u32,
     /// Whether it is a copy the path made.
     pub(crate) is_copy: bool,
     /// Whether the path damaged it.
@@ -144,6 +146,7 @@ mod tests {
             lane: 0,
             direction: Direction::Up,
             arrived: Time::ZERO,
+            generation: 0,
             is_copy: false,
             is_damaged: false,
         }
