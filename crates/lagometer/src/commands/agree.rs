@@ -30,7 +30,7 @@ const LUCK_STEP: Duration = Duration::from_millis(1);
 pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
     let networks: Vec<Option<&str>> = match &arguments.network[..] {
         [] => vec![None],
-        [all] if all == "all" => lagometer_link::catalogue::names().map(Some).collect(),
+        [all] if all == "all" => playable_networks(arguments)?,
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
     let is_asked = |testbed| arguments.testbed.contains(&testbed);
@@ -50,14 +50,28 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
     Ok(Exit::of(holds).into())
 }
 
-/// Plays over one network in virtual time and over real sockets, and says whether
-/// the figures agree.
-fn agree_in_figures(
-    arguments: &AgreeArguments,
-    network: Option<&str>,
-    stop: &AtomicBool,
-) -> Result<bool, Failure> {
-    let ask = |testbed| Ask {
+/// The built-in networks that can be played over sockets; on the others there is
+/// other traffic, or their queues have a discipline.
+fn playable_networks(arguments: &AgreeArguments) -> Result<Vec<Option<&'static str>>, Failure> {
+    let mut networks = Vec::new();
+    for name in lagometer_link::catalogue::names() {
+        let virtual_time = resolved(&ask(arguments, Some(name), Testbed::Sim))?;
+        if virtual_time.needs_stage() {
+            note!("lagometer: `{name}` is left out: it can be played in virtual time alone");
+        } else {
+            networks.push(Some(name));
+        }
+    }
+    Ok(networks)
+}
+
+/// What is to be played over `network` in a testbed.
+pub(super) fn ask<'a>(
+    arguments: &'a AgreeArguments,
+    network: Option<&'a str>,
+    testbed: Testbed,
+) -> Ask<'a> {
+    Ask {
         experiment: &arguments.experiment,
         network,
         duration: Some(arguments.duration),
@@ -65,8 +79,18 @@ fn agree_in_figures(
         seed: arguments.seed,
         lanes: &arguments.lanes,
         testbed,
-    };
-    let (virtual_time, sockets) = (resolved(&ask(Testbed::Sim))?, resolved(&ask(Testbed::Emu))?);
+    }
+}
+
+/// Plays over one network in virtual time and over real sockets, and says whether
+/// the figures agree.
+fn agree_in_figures(
+    arguments: &AgreeArguments,
+    network: Option<&str>,
+    stop: &AtomicBool,
+) -> Result<bool, Failure> {
+    let ask = |testbed| resolved(&ask(arguments, network, testbed));
+    let (virtual_time, sockets) = (ask(Testbed::Sim)?, ask(Testbed::Emu)?);
     let options = RunOptions {
         seeds: vec![virtual_time.plan.seed],
         threads: 1,

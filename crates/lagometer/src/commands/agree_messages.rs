@@ -9,10 +9,11 @@ use lagometer_guest::Kernel;
 use lagometer_lab::{LaneRun, RunOptions, SeedRun, Testbed, play};
 use lagometer_stats::{MessageAgreement, MessageRecord, message_agreement};
 
+use super::agree::ask;
 use super::agree_packets;
 use super::in_guest;
 use super::in_guests::{self, Errand};
-use super::named::{Ask, resolved};
+use super::named::resolved;
 use crate::cli::AgreeArguments;
 use crate::failure::Failure;
 use crate::output::print;
@@ -59,19 +60,8 @@ fn over(
     kernel: &Kernel,
     stop: &AtomicBool,
 ) -> Result<(String, Vec<Line>), Failure> {
-    let ask = |testbed| Ask {
-        experiment: &arguments.experiment,
-        network,
-        duration: Some(arguments.duration),
-        tick: None,
-        seed: arguments.seed,
-        lanes: &arguments.lanes,
-        testbed,
-    };
-    let (sim, sockets) = (
-        resolved(&ask(Testbed::Sim))?,
-        resolved(&ask(Testbed::Kernel))?,
-    );
+    let ask = |testbed| resolved(&ask(arguments, network, testbed));
+    let (sim, sockets) = (ask(Testbed::Sim)?, ask(Testbed::Kernel)?);
     let options = RunOptions {
         seeds: vec![sim.plan.seed],
         threads: 1,

@@ -215,18 +215,29 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    let alone = [
-        ("--pcap", arguments.pcap.is_some() && !is_guest),
-        ("--ipv6", arguments.ipv6 && !is_guest),
-        ("--emu-mode", arguments.emu_mode == EmuMode::Proxy),
+    let of_both = "`--testbed emu` and `--testbed kernel`";
+    let flags = [
+        (
+            "--pcap",
+            arguments.pcap.is_some(),
+            is_emu || is_guest,
+            of_both,
+        ),
+        ("--ipv6", arguments.ipv6, is_emu || is_guest, of_both),
+        (
+            "--emu-mode",
+            arguments.emu_mode == EmuMode::Proxy,
+            is_emu,
+            "`--testbed emu`",
+        ),
     ];
     if arguments.bundle.is_some() && testbed(arguments) != Testbed::Sim {
         return Err(Failure::Input(
             "--bundle is for `--testbed sim`, where a run is the same every time".to_owned(),
         ));
     }
-    if let Some((flag, _)) = alone.iter().find(|(_, given)| *given && !is_emu) {
-        return Err(Failure::Input(format!("{flag} is for `--testbed emu`")));
+    if let Some((flag, .., testbeds)) = flags.iter().find(|(_, given, fits, _)| *given && !fits) {
+        return Err(Failure::Input(format!("{flag} is for {testbeds}")));
     }
     if arguments.ipv6 && arguments.emu_mode == EmuMode::Proxy {
         return Err(Failure::Input(
