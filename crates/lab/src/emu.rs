@@ -8,7 +8,7 @@
 //! at the same instant and each meets the impairments it would meet alone.
 //!
 //! On a clock that waits for whoever computes, everything has its instant, as in
-//! the testbed `sim`: see [`timeline`].
+//! the testbed `sim`: see `timeline`.
 
 mod audit;
 mod lane;

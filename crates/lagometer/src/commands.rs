@@ -50,4 +50,4 @@ pub(crate) use serve::serve;
 pub(crate) use shape::{shape, shape_within};
 pub(crate) use speed::speed;
 pub(crate) use sweep::sweep;
-pub(crate) use world::{described_metrics, world};
+pub(crate) use world::{described_metrics, play_within as play_worlds_within, world};

@@ -17,8 +17,10 @@ use lagometer_lab::saved::SavedSeed;
 use lagometer_stats::Audit;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{GuestArguments, GuestJob, GuestRunArguments};
-use crate::commands::{acquire_permission, emulation_failure, named, shape_within};
+use crate::cli::{GuestArguments, GuestJob, GuestRunArguments, WorldArguments};
+use crate::commands::{
+    acquire_permission, emulation_failure, named, play_worlds_within, shape_within,
+};
 use crate::failure::Failure;
 
 /// What was found, in the folder that the guest shares.
@@ -70,6 +72,7 @@ pub(crate) fn run(arguments: &GuestArguments) -> Result<ExitCode, Failure> {
     match &arguments.job {
         GuestJob::Run(arguments) => play_seed(arguments),
         GuestJob::Shape(arguments) => shape_within(arguments),
+        GuestJob::World(arguments) => play_worlds(arguments),
     }
 }
 
@@ -99,8 +102,19 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
         audit: found.audit,
         schedules_ns: found.schedules.into_iter().map(since_1970).collect(),
     };
+    share(&found)
+}
+
+/// Plays worlds.
+fn play_worlds(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
+    acquire_permission()?;
+    share(&play_worlds_within(arguments, watch()?)?)
+}
+
+/// Leaves what was found to whoever started the guest.
+fn share(found: &impl Serialize) -> Result<ExitCode, Failure> {
     let path = Path::new(SHARE).join(FOUND);
-    let written = serde_json::to_vec(&found)
+    let written = serde_json::to_vec(found)
         .map_err(io::Error::other)
         .and_then(|text| fs::write(&path, text));
     written.map_err(|why| Failure::Write { path, why })?;

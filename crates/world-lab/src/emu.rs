@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use lagometer_client::swarm::Wire;
 use lagometer_emu::{
-    Clock, Error, Host, LaneAddresses, LaneAudit, LaneSetup, Network, Settings, WayAudit,
+    Clock, Error, Host, LaneAddresses, LaneAudit, LaneSetup, Network, Settings, Waiting, WayAudit,
 };
 use lagometer_lab::emu::audit_of;
 use lagometer_link::{Profile, Reason};
@@ -89,7 +89,7 @@ pub struct Emulated {
 
 impl Landscape {
     /// Makes the hosts, whose TCP is that of `transport`, and a calm path for
-    /// each player.
+    /// each player; the router between them waits as `waiting` says.
     ///
     /// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before
     /// the process has a second thread.
@@ -102,6 +102,7 @@ impl Landscape {
         scenario: &Scenario,
         profile: &Profile,
         transport: PlayerTransport,
+        waiting: Waiting,
     ) -> Result<Self, EmuError> {
         let lanes = (0..scenario.players)
             .map(|player| LaneSetup {
@@ -109,7 +110,11 @@ impl Landscape {
                 link: player_link(profile, scenario.seed, player, Time::MAX),
             })
             .collect();
-        let network = Network::start(&Settings::default(), Clock::start(), lanes)?;
+        let settings = Settings {
+            waiting,
+            ..Settings::default()
+        };
+        let network = Network::start(&settings, Clock::start(), lanes)?;
         if let Some(name) = transport.congestion_control() {
             for host in [network.local(), network.remote()] {
                 Emulator::on(host, move || use_congestion_control(name))

@@ -8,6 +8,8 @@ use clap::{Args, Subcommand};
 use lagometer_guest::DEFAULT_HZ;
 use lagometer_units::Span;
 
+use super::WorldArguments;
+
 #[derive(Debug, Args)]
 pub(crate) struct KernelArguments {
     #[command(subcommand)]
@@ -53,6 +55,8 @@ pub(crate) enum GuestJob {
     Run(GuestRunArguments),
     /// Run commands behind links
     Shape(GuestShapeArguments),
+    /// Play worlds behind links
+    World(Box<WorldArguments>),
 }
 
 /// Commands within a guest.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use lagometer_units::Span;
 use lagometer_world_lab::PlayerTransport;
 
-use super::ClusterArguments;
+use super::{ClusterArguments, GuestFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorldArguments {
@@ -53,6 +53,8 @@ pub(crate) struct WorldArguments {
     /// default, or in virtual time with --network or --transport
     #[arg(long, value_enum)]
     pub(crate) testbed: Option<WorldTestbed>,
+    #[command(flatten)]
+    pub(crate) guest: GuestFlags,
     /// The networks between players and gateway: built-in ones' names or TOML
     /// files, separated by commas; each player has a link of its own
     #[arg(long, value_delimiter = ',', value_name = "NAME|FILE,…")]
@@ -90,4 +92,6 @@ pub(crate) enum WorldTestbed {
     /// Real sockets and real kernels behind an emulated link for each player,
     /// in real time
     Emu,
+    /// The same on a real Linux kernel in virtual time
+    Kernel,
 }

@@ -2,6 +2,7 @@
 //! kernel in virtual time, message by message, over one network or several.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -130,13 +131,15 @@ fn table(network: &str, lines: &[Line]) -> String {
         let (lane, found) = (&line.lane, &line.found);
         let missed = found.messages - found.agreeing;
         let share = 100.0 * found.share();
-        text += &format!(
+        let _ = write!(
+            text,
             "{network:18} {lane:14} {share:7.2} % of {:5}",
             found.messages
         );
         if let Some(first) = found.first {
             let [sim, kernel] = first.round_trips.map(in_words);
-            text += &format!(
+            let _ = write!(
+                text,
                 "  {missed} not, first {} at {:.3} s: {sim}, kernel {kernel}",
                 first.number,
                 first.intended.as_nanos() as f64 / 1e9,

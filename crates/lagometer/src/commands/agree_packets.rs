@@ -1,6 +1,8 @@
 //! Where the packets of a lane part in two testbeds that are both exact: what
 //! shows why their messages do not agree.
 
+use std::fmt::Write as _;
+
 use lagometer_emu::logged_packets;
 use lagometer_lab::{Resolved, packets_of};
 use lagometer_link::Direction;
@@ -72,8 +74,9 @@ pub(super) fn parting(sim: &[Offered], kernel: &[Offered]) -> Option<String> {
         let place = packets.partition_point(|packet| packet.at_ns + 1_000 < first);
         let shown = place.saturating_sub(BEFORE)..packets.len().min(place + AFTER);
         for packet in &packets[shown] {
-            text += &format!(
-                "    {testbed:6} {:14.6} s {:4} {:5} B  {}\n",
+            let _ = writeln!(
+                text,
+                "    {testbed:6} {:14.6} s {:4} {:5} B  {}",
                 packet.at_ns as f64 / 1e9,
                 packet.direction.to_string(),
                 packet.bytes,

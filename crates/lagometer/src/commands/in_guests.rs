@@ -12,6 +12,7 @@ use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said};
 use lagometer_lab::SeedRun;
 use lagometer_stats::{Audit, Document};
 use lagometer_units::Span;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::in_guest::{Visit, packets, who_computes};
@@ -20,9 +21,7 @@ use crate::guest::{FOUND, Found, PLAYED};
 
 /// Guests say every second of their clocks how far they are. One that does not
 /// for so long in real time stands still.
-const SILENCE: Duration = Duration::from_mins(3);
-/// Lines of a guest's program that are kept, to say why it failed.
-const WORDS_KEPT: usize = 20;
+pub(super) const SILENCE: Duration = Duration::from_mins(3);
 
 /// What the guests found.
 pub(super) struct InGuests {
@@ -152,16 +151,41 @@ fn play_seed(
         environment: Vec::new(),
         keeps_files: false,
     };
-    let mut said = Vec::new();
     let mut hear = |line: &Said<'_>| {
         let line = line.text();
-        match line.strip_prefix(PLAYED).map(str::parse) {
-            Some(Ok(seconds)) => progress(Duration::from_secs(seconds)),
-            _ if said.len() < WORDS_KEPT => said.push(line.into_owned()),
-            _ => {}
+        if let Some(Ok(seconds)) = line.strip_prefix(PLAYED).map(str::parse) {
+            progress(Duration::from_secs(seconds));
         }
     };
-    let ended = visit.run(&mut hear, stop)?;
+    let (found, ended) = found_by(visit, &mut hear, stop)?;
+    let log = if is_logged {
+        packets(&ended)
+    } else {
+        Vec::new()
+    };
+    Ok(OneSeed {
+        found,
+        log,
+        at: ended.at,
+    })
+}
+
+/// What a guest found, which is heard to its end; of one that had to be ended,
+/// what it had found until then.
+pub(super) fn found_by<T: DeserializeOwned>(
+    visit: Visit<'_>,
+    hear: &mut dyn FnMut(&Said<'_>),
+    stop: &AtomicBool,
+) -> Result<(T, Ended), Failure> {
+    let seed = visit.seed;
+    let mut last = None;
+    let mut keep = |line: &Said<'_>| {
+        if !line.text().starts_with(PLAYED) {
+            last = Some(line.text().into_owned());
+        }
+        hear(line);
+    };
+    let ended = visit.run(&mut keep, stop)?;
     let found = ended
         .open_shared(FOUND)
         .ok()
@@ -170,12 +194,8 @@ fn play_seed(
         note!("lagometer: {}", about_cut(seed, why, &ended));
     }
     match found {
-        Some(found) => Ok(OneSeed {
-            found,
-            log: is_logged.then(|| packets(&ended)).unwrap_or_default(),
-            at: ended.at,
-        }),
-        None => Err(nothing_found(seed, &ended, &said)),
+        Some(found) => Ok((found, ended)),
+        None => Err(nothing_found(seed, &ended, last.as_deref())),
     }
 }
 
@@ -212,8 +232,8 @@ fn about_cut(seed: u64, why: Cut, ended: &Ended) -> String {
     }
 }
 
-fn nothing_found(seed: u64, ended: &Ended, said: &[String]) -> Failure {
-    let last = said.last().map_or("nothing", String::as_str);
+fn nothing_found(seed: u64, ended: &Ended, last: Option<&str>) -> Failure {
+    let last = last.unwrap_or("nothing");
     let how = match ended.outcome {
         Outcome::Exited(code) => format!("ended with code {code}"),
         Outcome::Cut(_) => "was ended before it had found anything".to_owned(),

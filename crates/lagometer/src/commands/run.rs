@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
+use lagometer_guest::Kernel;
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, Testbed, assemble, play};
 use lagometer_stats::Document;
@@ -12,7 +14,7 @@ use lagometer_units::Span;
 use super::emulated;
 use super::gate::{Earlier, hold};
 use super::in_guest::{self, save_packets};
-use super::in_guests;
+use super::in_guests::{self, Errand, InGuests};
 use super::named::{Ask, resolved};
 use super::over_net;
 use crate::cli::{self, EmuMode, RunArguments};
@@ -88,22 +90,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             emulated::play(&resolved, &options, &told, stop)?
         }
         (_, None, Some(kernel)) => {
-            let (seeds, at_once) = (&options.seeds, options.threads);
-            let errand = in_guests::Errand {
-                experiment: &arguments.experiment,
-                network: arguments.network.as_deref(),
-                duration: arguments.duration,
-                tick: arguments.tick,
-                lanes: &arguments.lanes,
-                ipv6: arguments.ipv6,
-                is_logged: arguments.pcap.is_some(),
-                real_limit: arguments.guest.real_limit.duration(),
-            };
-            let found = in_guests::play(&errand, kernel, seeds, at_once, &told, stop)?;
+            let found = play_in_guests(arguments, kernel, &options, &told, stop)?;
             guests_wall = Some(found.longest);
-            if let Some(path) = &arguments.pcap {
-                save_packets(&found.packets.log, path)?;
-            }
             (found.seeds, found.audit)
         }
         (_, None, None) => (play(&resolved, &options, &told, stop), None),
@@ -164,6 +152,33 @@ fn write_bundle(path: &Path, resolved: &Resolved, document: &Document) -> Result
 fn page_path(arguments: &RunArguments, experiment: &str) -> Option<PathBuf> {
     let usual = || PathBuf::from(format!("lagometer-{experiment}.html"));
     (!arguments.no_html).then(|| arguments.html.clone().unwrap_or_else(usual))
+}
+
+/// Plays every seed in a guest of its own, and writes the log of packets where one
+/// is asked for.
+fn play_in_guests(
+    arguments: &RunArguments,
+    kernel: &Kernel,
+    options: &RunOptions,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<InGuests, Failure> {
+    let errand = Errand {
+        experiment: &arguments.experiment,
+        network: arguments.network.as_deref(),
+        duration: arguments.duration,
+        tick: arguments.tick,
+        lanes: &arguments.lanes,
+        ipv6: arguments.ipv6,
+        is_logged: arguments.pcap.is_some(),
+        real_limit: arguments.guest.real_limit.duration(),
+    };
+    let (seeds, at_once) = (&options.seeds, options.threads);
+    let found = in_guests::play(&errand, kernel, seeds, at_once, progress, stop)?;
+    if let Some(path) = &arguments.pcap {
+        save_packets(&found.packets.log, path)?;
+    }
+    Ok(found)
 }
 
 /// How much each lane plays in virtual time where nobody says how many seeds:

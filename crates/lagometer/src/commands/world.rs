@@ -3,11 +3,13 @@
 mod cluster;
 mod emulated;
 mod exporter;
+mod in_guest;
 mod over_networks;
 mod own_gateway;
 mod sockets;
 
 pub(crate) use exporter::described_metrics;
+pub(crate) use in_guest::play_within;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -31,10 +33,7 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
         return cluster::work(coordinator, &arguments.cluster);
     }
     let scenario = prepare(arguments)?;
-    let players = match arguments.players.as_slice() {
-        [] => &[scenario.players],
-        asked => asked,
-    };
+    let players = &asked_players(&scenario, arguments)[..];
     if players.len() > 1 && arguments.cluster.coordinate.is_some() {
         return Err(Failure::Input(
             "workers from other machines join one world: give `--players` one number, or leave \
@@ -49,7 +48,16 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
     match testbed(arguments)? {
         Some(WorldTestbed::Sim) => over_networks::simulate(&scenario, players, arguments),
         Some(WorldTestbed::Emu) => emulated::emulate(&scenario, players, arguments),
+        Some(WorldTestbed::Kernel) => in_guest::play_in_guest(&scenario, players, arguments),
         None => sockets::play_all(&scenario, players, arguments),
+    }
+}
+
+/// The numbers of players to play with.
+fn asked_players(scenario: &Scenario, arguments: &WorldArguments) -> Vec<u32> {
+    match arguments.players.as_slice() {
+        [] => vec![scenario.players],
+        asked => asked.to_vec(),
     }
 }
 
@@ -83,6 +91,11 @@ fn testbed(arguments: &WorldArguments) -> Result<Option<WorldTestbed>, Failure> 
             "a world behind links has a gateway of its own: leave out `--gateway`, or \
              `--testbed`, `--network` and `--transport`"
                 .to_owned(),
+        ));
+    }
+    if testbed != Some(WorldTestbed::Kernel) && arguments.guest.kernel.is_some() {
+        return Err(Failure::Input(
+            "--kernel is for `--testbed kernel`".to_owned(),
         ));
     }
     Ok(testbed)

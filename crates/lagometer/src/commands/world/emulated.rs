@@ -5,9 +5,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
+use lagometer_emu::Waiting;
+use lagometer_stats::{Audit, World};
 use lagometer_world::Scenario;
 use lagometer_world_lab::emu::{EmuError, Emulated, Gateway, Landscape};
 use lagometer_world_lab::matrix::Cell;
+use serde::{Deserialize, Serialize};
 
 use super::own_gateway::OwnGateway;
 use super::{Progress, finish, over_networks};
@@ -15,6 +18,17 @@ use crate::cli::WorldArguments;
 use crate::commands::emulated;
 use crate::failure::Failure;
 use crate::{instrument, interrupt};
+
+/// What was found in all worlds that were asked for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FoundWorlds {
+    pub(super) worlds: Vec<World>,
+    /// What the emulator says of its own work: in the first world, or the first in
+    /// which it failed.
+    pub(super) audit: Option<Audit>,
+    /// They were stopped before their time.
+    pub(super) partial: bool,
+}
 
 /// Plays the scenario in real time, one cell after the other, and shows what
 /// was found.
@@ -28,30 +42,44 @@ pub(super) fn emulate(
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_machine::measured();
-    let (mut worlds, mut audit, mut partial) = (Vec::new(), None, false);
-    for cell in &cells {
-        if stop.load(Ordering::Relaxed) && !worlds.is_empty() {
-            partial = true;
-            break;
-        }
-        let found = play(cell, stop)?;
-        worlds.push(found.world);
-        partial |= found.partial;
-        // The first, or the first that failed.
-        match &audit {
-            Some(lagometer_stats::Audit { valid, .. }) if found.audit.valid || !valid => {}
-            _ => audit = Some(found.audit),
-        }
-    }
+    let found = play_all(&cells, Waiting::default(), stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some("emu".to_owned());
-    document.partial = partial;
-    document.audit = audit;
-    finish(scenario, arguments, document, worlds)
+    document.partial = found.partial;
+    document.audit = found.audit;
+    finish(scenario, arguments, document, found.worlds)
 }
 
-fn play(cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
+/// Plays one cell after the other, until `stop`, but one at least.
+pub(super) fn play_all(
+    cells: &[Cell],
+    waiting: Waiting,
+    stop: &AtomicBool,
+) -> Result<FoundWorlds, Failure> {
+    let mut all = FoundWorlds {
+        worlds: Vec::new(),
+        audit: None,
+        partial: false,
+    };
+    for cell in cells {
+        if stop.load(Ordering::Relaxed) && !all.worlds.is_empty() {
+            all.partial = true;
+            break;
+        }
+        let found = play(cell, waiting, stop)?;
+        all.worlds.push(found.world);
+        all.partial |= found.partial;
+        // The first, or the first that failed.
+        match &all.audit {
+            Some(Audit { valid, .. }) if found.audit.valid || !valid => {}
+            _ => all.audit = Some(found.audit),
+        }
+    }
+    Ok(all)
+}
+
+fn play(cell: &Cell, waiting: Waiting, stop: &AtomicBool) -> Result<Emulated, Failure> {
     let scenario = &cell.scenario;
     note!(
         "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
@@ -62,7 +90,8 @@ fn play(cell: &Cell, stop: &AtomicBool) -> Result<Emulated, Failure> {
         scenario.join_every,
         scenario.duration
     );
-    let landscape = Landscape::build(scenario, &cell.profile, cell.transport).map_err(failure)?;
+    let landscape =
+        Landscape::build(scenario, &cell.profile, cell.transport, waiting).map_err(failure)?;
     let (scheme, space) = (cell.transport.scheme(), scenario.space);
     let own = landscape
         .remote()
