@@ -263,7 +263,11 @@ fn channelds_names_and_labels_are_there() {
         };
         server.send(0, 3, &prost::Message::encode_to_vec(&message));
         server.until(3);
-        assert_eq!(gateway.count(&format!("channel_num{{type=\"{name}\"}}")), 1);
+        // It is counted when the turn is over, which the answer may precede.
+        let counted = format!("channel_num{{type=\"{name}\"}} 1\n");
+        gateway.until(&counted, |gateway| {
+            gateway.get("/metrics").1.contains(&counted)
+        });
     }
     assert!(gateway.metric("process_virtual_memory_max_bytes") > 0.0);
     // Finer than whole seconds: it has hardly begun.
