@@ -9,6 +9,15 @@ pub(crate) const LONGEST_INTERVAL_MS: u32 = 5_000;
 /// The least datagram size the reference permits, in bytes.
 pub(crate) const LEAST_MTU: usize = 50;
 
+/// So many windows of acknowledgements may wait for a flush. Between two flushes a
+/// peer that keeps to the window sends one of new segments, and beside it only what
+/// it takes for lost or what the path doubles; what is beyond that is acknowledged
+/// when it comes once more.
+const OWED_WINDOWS: usize = 4;
+
+/// … and at least so many, however small the window is.
+const OWED_AT_LEAST: usize = 1024;
+
 /// How an engine behaves. All of it is fixed for the engine's life but the
 /// datagram size and the windows.
 #[derive(Clone, Debug)]
@@ -93,6 +102,11 @@ impl Config {
     pub(crate) fn least_rto_ms(&self) -> u32 {
         let of_mode = if self.nodelay == 0 { 100 } else { 30 };
         self.minimum_rto_ms.unwrap_or(of_mode)
+    }
+
+    /// How many acknowledgements a stream lets wait for a flush.
+    pub(crate) fn most_acknowledgements(&self) -> usize {
+        OWED_AT_LEAST.max(OWED_WINDOWS * usize::from(self.receive_window))
     }
 
     /// The datagram size within the bounds: what the reference refuses as too

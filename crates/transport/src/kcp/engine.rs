@@ -56,6 +56,8 @@ pub struct Engine {
     pub(super) receiver: Receiver,
     /// Sequence numbers and timestamps to acknowledge at the next flush.
     pub(super) acknowledgements: Vec<(u32, u32)>,
+    /// How many may wait; the reference's list has no limit.
+    most_acknowledgements: usize,
     pub(super) probe: Probe,
     pub(super) round_trip: RoundTrip,
     pub(super) congestion: Congestion,
@@ -95,6 +97,7 @@ impl Engine {
             sender: Sender::new(config),
             receiver: Receiver::new(config.first_sequence, u32::from(receive_window)),
             acknowledgements: Vec::new(),
+            most_acknowledgements: usize::MAX,
             probe: Probe::new(
                 rules.first_probe.duration().as_millis() as u32,
                 rules.longest_probe.duration().as_millis() as u32,
@@ -180,7 +183,7 @@ impl Engine {
                 Command::Push => {
                     let sequence = header.sequence;
                     if self.receiver.acknowledges(sequence) {
-                        self.acknowledgements.push((sequence, header.timestamp));
+                        self.owe_acknowledgement(sequence, header.timestamp);
                         self.receiver.insert(
                             now,
                             sequence,
@@ -318,6 +321,20 @@ impl Engine {
     #[must_use]
     pub const fn congestion_window(&self) -> u32 {
         self.congestion.window()
+    }
+
+    /// Lets no more than so many acknowledgements wait for a flush: a peer that
+    /// repeats one segment fills the list at will.
+    pub(super) const fn limit_acknowledgements(&mut self, most: usize) {
+        self.most_acknowledgements = most;
+    }
+
+    /// Notes that a segment is to be acknowledged. One that finds no room is
+    /// acknowledged when it comes once more, as if that had been lost.
+    fn owe_acknowledgement(&mut self, sequence: u32, timestamp: u32) {
+        if self.acknowledgements.len() < self.most_acknowledgements {
+            self.acknowledgements.push((sequence, timestamp));
+        }
     }
 
     fn on_acknowledge(&mut self, sequence: u32, sent: u32) {

@@ -122,6 +122,7 @@ impl Stream {
     #[must_use]
     pub fn with_clock(conversation: u32, config: &Config, now: Time, clock_offset_ms: u32) -> Self {
         let mut engine = Engine::new(conversation, config);
+        engine.limit_acknowledgements(config.most_acknowledgements());
         let is_session = config.rules.early_resend;
         let clock = millis(now).wrapping_add(clock_offset_ms);
         if is_session {
