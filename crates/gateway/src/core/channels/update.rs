@@ -6,6 +6,7 @@ use bytes::Bytes;
 use lagometer_protocol::merge::{MergeContext, MergeError, MergeLimits, Removal};
 use lagometer_protocol::{AnyView, ChannelDataUpdate};
 
+use crate::core::arena::part_of;
 use crate::core::budget::Budget;
 use crate::core::ids::{ConnId, Peer};
 
@@ -121,8 +122,8 @@ impl ChannelManager {
             .content()
             .and_then(|content| content.state.data_type());
         let value = match data_type.map(|data_type| data_type.without_skipped(value)) {
-            None => packet.slice_ref(value),
-            Some(Ok(Cow::Borrowed(value))) => packet.slice_ref(value),
+            None => part_of(packet, value),
+            Some(Ok(Cow::Borrowed(value))) => part_of(packet, value),
             Some(Ok(Cow::Owned(value))) => Bytes::from(value),
             Some(Err(_)) => return,
         };
