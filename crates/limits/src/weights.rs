@@ -7,13 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Amounts held, bytes of memory for instance, each by one id of one key, which
 /// is an address where peers are meant. The ids of later ones are greater.
 ///
+/// Keys are held against each other in steps: who holds only a little more than others
+/// holds as much, and of those the oldest goes. Where many hold alike, one who has just
+/// come is else the first to hold a little more than all of them.
+///
 /// Every operation takes time in the logarithm of the number of ids.
 #[derive(Clone, Debug)]
 pub struct Weights<K, I> {
     of: BTreeMap<I, (K, usize)>,
     by_key: BTreeMap<K, Held<I>>,
-    /// How much each key holds. The last is the key with most.
-    ranks: BTreeSet<(usize, K)>,
+    /// How many steps each key holds, and the oldest of its ids. The last is the key
+    /// with most, of several with as much that with the oldest id.
+    ranks: BTreeSet<(usize, Reverse<I>, K)>,
+    step: usize,
     total: usize,
 }
 
@@ -23,20 +29,23 @@ struct Held<I> {
     sum: usize,
     /// The last is the id with most, of several with as much the oldest.
     ids: BTreeSet<(usize, Reverse<I>)>,
+    by_age: BTreeSet<I>,
 }
 
-impl<K, I> Default for Weights<K, I> {
-    fn default() -> Self {
+impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
+    /// Nothing is held yet. Keys that hold as many whole `step`s, one at least, hold
+    /// alike.
+    #[must_use]
+    pub const fn new(step: usize) -> Self {
         Self {
             of: BTreeMap::new(),
             by_key: BTreeMap::new(),
             ranks: BTreeSet::new(),
+            step: if step == 0 { 1 } else { step },
             total: 0,
         }
     }
-}
 
-impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
     /// From now on that id of the key holds so much.
     pub fn set(&mut self, key: K, id: I, amount: usize) {
         self.remove(id);
@@ -44,6 +53,7 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
         self.change(key, |held| {
             held.sum = held.sum.saturating_add(amount);
             held.ids.insert((amount, Reverse(id)));
+            held.by_age.insert(id);
         });
         self.total = self.total.saturating_add(amount);
     }
@@ -56,6 +66,7 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
         self.change(key, |held| {
             held.sum = held.sum.saturating_sub(amount);
             held.ids.remove(&(amount, Reverse(id)));
+            held.by_age.remove(&id);
         });
         self.total = self.total.saturating_sub(amount);
     }
@@ -66,26 +77,38 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
         self.total
     }
 
-    /// Which has to go where too much is held: of the key that holds most the id
-    /// with most, of several with as much the oldest.
+    /// Which has to go where too much is held: of the key that holds most, in steps,
+    /// and of several that with the oldest id, the id with most, of several with as much
+    /// the oldest.
     #[must_use]
     pub fn first_to_go(&self) -> Option<I> {
-        let (_, key) = self.ranks.last()?;
+        let (_, _, key) = self.ranks.last()?;
         let &(_, Reverse(id)) = self.by_key.get(key)?.ids.last()?;
         Some(id)
     }
 
     fn change(&mut self, key: K, change: impl FnOnce(&mut Held<I>)) {
+        let step = self.step;
+        let rank = |held: &Held<I>| {
+            let oldest = *held.by_age.first()?;
+            Some((held.sum / step, Reverse(oldest)))
+        };
         let held = self.by_key.entry(key.clone()).or_insert_with(|| Held {
             sum: 0,
             ids: BTreeSet::new(),
+            by_age: BTreeSet::new(),
         });
-        self.ranks.remove(&(held.sum, key.clone()));
+        if let Some((steps, oldest)) = rank(held) {
+            self.ranks.remove(&(steps, oldest, key.clone()));
+        }
         change(held);
-        if held.ids.is_empty() {
-            self.by_key.remove(&key);
-        } else {
-            self.ranks.insert((held.sum, key));
+        match rank(held) {
+            Some((steps, oldest)) => {
+                self.ranks.insert((steps, oldest, key));
+            }
+            None => {
+                self.by_key.remove(&key);
+            }
         }
     }
 }
@@ -98,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_largest_of_the_key_with_most_goes_however_small_those_of_others_are() {
-        let mut weights = Weights::default();
+        let mut weights = Weights::new(1);
         for (key, id, amount) in [('a', 1, 50), ('b', 2, 20), ('b', 3, 40), ('b', 4, 40)] {
             weights.set(key, id, amount);
         }
@@ -112,12 +135,29 @@ mod tests {
         assert_eq!((weights.total(), weights.first_to_go()), (21, Some(2)));
     }
 
+    /// Sixteen thousand who hold a little less each made every newcomer the first to go.
+    #[test]
+    fn of_those_who_hold_about_as_much_the_oldest_goes_and_not_who_has_just_come() {
+        let mut weights = Weights::new(64);
+        for key in 0..100 {
+            weights.set(key, key, 15);
+        }
+        weights.set(100, 100, 63);
+        assert_eq!(weights.first_to_go(), Some(0));
+        weights.remove(0);
+        assert_eq!(weights.first_to_go(), Some(1));
+        // Who holds more than that goes before all of them.
+        weights.set(100, 100, 64);
+        assert_eq!(weights.first_to_go(), Some(100));
+    }
+
     proptest! {
         #[test]
         fn totals_and_who_goes_are_as_a_search_through_all_finds_them(
+            step in 1_usize..100,
             steps in proptest::collection::vec((0_u8..4, 0_u16..20, 0_usize..100), 0..200),
         ) {
-            let mut weights = Weights::default();
+            let mut weights = Weights::new(step);
             let mut all: BTreeMap<u16, (u8, usize)> = BTreeMap::new();
             for (key, id, amount) in steps {
                 if amount < 20 {
@@ -131,7 +171,10 @@ mod tests {
                     all.values().filter(|it| it.0 == key).map(|it| it.1).sum()
                 };
                 prop_assert_eq!(weights.total(), all.values().map(|it| it.1).sum::<usize>());
-                let key = (0..4).max_by_key(|key| (of(*key), *key));
+                let oldest = |key: u8| all.iter().filter(|(_, it)| it.0 == key).map(|it| *it.0).min();
+                let holders = (0..4).filter_map(|key| Some((key, oldest(key)?)));
+                let most = holders.max_by_key(|(key, oldest)| (of(*key) / step, Reverse(*oldest)));
+                let key = most.map(|(key, _)| key);
                 let largest = all.iter().filter(|(_, it)| Some(it.0) == key);
                 let first = largest.max_by_key(|(id, it)| (it.1, Reverse(**id)));
                 let first = first.map(|(id, _)| *id);

@@ -16,7 +16,8 @@
 //!   is reserved for them;
 //! - the memory of all clients that have not logged in is bounded, too: where
 //!   they hold more together, the one goes that holds most of the address that
-//!   holds most ([`Permit::hold`]).
+//!   holds most ([`Permit::hold`]), and of addresses that hold no more than a login
+//!   may need the one that has been there longest.
 //!
 //! One admission control stands before all threads. It is asked once for each
 //! connection; what it keeps of messages is an atomic number of each address, beside
@@ -63,7 +64,10 @@ pub(super) struct AdmissionControl {
     evicted: [AtomicU64; 2],
 }
 
-#[derive(Debug, Default)]
+/// What a login may need in memory: addresses that hold no more are held alike.
+const LOGIN_MEMORY_STEP: usize = 64 << 10;
+
+#[derive(Debug)]
 struct Places {
     /// Connections by kind of peer.
     connected: [u32; 2],
@@ -151,7 +155,7 @@ impl AdmissionControl {
         Arc::new(Self {
             limits: Mutex::new(Arc::new(limits)),
             connections_at_most,
-            places: Mutex::default(),
+            places: Mutex::new(Places::new()),
             debts: Mutex::new(no_debts()),
             turned_away: Default::default(),
             evicted: Default::default(),
@@ -288,6 +292,20 @@ impl AdmissionControl {
 }
 
 impl Places {
+    /// Nobody has come yet.
+    fn new() -> Self {
+        Self {
+            connected: [0; 2],
+            open: 0,
+            unauthenticated: Default::default(),
+            shares: Shares::default(),
+            memory: Weights::new(LOGIN_MEMORY_STEP),
+            last_id: 0,
+            swept: 0,
+            addresses: BTreeMap::new(),
+        }
+    }
+
     /// Counts that somebody comes from an address, unless too many do.
     fn connects(
         &mut self,

@@ -254,33 +254,58 @@ proptest! {
 
 #[test]
 fn the_largest_of_the_address_that_holds_most_memory_goes_and_who_logs_in_holds_none() {
-    let control = control(|limits| limits.connections = 100);
+    const STEP: usize = LOGIN_MEMORY_STEP;
+    let control = control(|limits| {
+        limits.connections = 100;
+        limits.unauthenticated_bytes = 10 * STEP;
+    });
     let hold = |permit: &mut Permit, bytes| {
         let evicted = permit.hold(bytes);
         evicted.into_iter().map(|it| it.permit).collect::<Vec<_>>()
     };
     let mut of_one = [(); 3].map(|()| admit(&control, Peer::Client, 1).unwrap().permit);
     let mut other = admit(&control, Peer::Client, 2).unwrap().permit;
-    assert_eq!(hold(&mut other, 4000), []);
-    assert_eq!(hold(&mut of_one[0], 1000), []);
-    assert_eq!(hold(&mut of_one[1], 3000), []);
-    // Two more are too much by two: of the address with five its largest goes.
-    assert_eq!(hold(&mut of_one[2], 3000), [of_one[1].id()]);
-    assert_eq!(control.held_bytes(), 8 << 10);
+    assert_eq!(hold(&mut other, 4 * STEP), []);
+    assert_eq!(hold(&mut of_one[0], STEP), []);
+    assert_eq!(hold(&mut of_one[1], 3 * STEP), []);
+    // Three more are too much by one: of the address with seven its largest goes.
+    assert_eq!(hold(&mut of_one[2], 3 * STEP), [of_one[1].id()]);
+    assert_eq!(control.held_bytes(), 8 * STEP);
     assert!(of_one[1].is_evicted());
     // What the evicted says of itself counts no more.
-    assert_eq!(hold(&mut of_one[1], 9000), []);
-    assert_eq!(control.held_bytes(), 8 << 10);
+    assert_eq!(hold(&mut of_one[1], 9 * STEP), []);
+    assert_eq!(control.held_bytes(), 8 * STEP);
     other.authenticated().unwrap();
-    assert_eq!(control.held_bytes(), 4 << 10);
+    assert_eq!(control.held_bytes(), 4 * STEP);
     drop(of_one);
     assert_eq!(control.held_bytes(), 0);
     // A newcomer that alone holds too much has nobody to push out but itself.
     let mut alone = admit(&control, Peer::Client, 3).unwrap().permit;
-    assert_eq!(hold(&mut alone, 11 << 10), [alone.id()]);
+    assert_eq!(hold(&mut alone, 11 * STEP), [alone.id()]);
     // Servers have their own places, and these bytes are not counted.
     let mut server = admit(&control, Peer::Server, 4).unwrap().permit;
-    assert_eq!(hold(&mut server, 1 << 20), []);
+    assert_eq!(hold(&mut server, 20 * STEP), []);
+}
+
+/// Who came anew held a little more than each of them at once, and was the first to go.
+#[test]
+fn mute_connections_of_many_addresses_go_before_a_newcomer_that_means_to_log_in() {
+    let control = control(|limits| {
+        limits.connections = 1000;
+        limits.unauthenticated = 1000;
+        limits.unauthenticated_bytes = 100 << 10;
+    });
+    let mut mute: Vec<Permit> = (0..10)
+        .map(|n| admit(&control, Peer::Client, n).unwrap().permit)
+        .collect();
+    for permit in &mut mute {
+        assert!(permit.hold(10 << 10).is_empty());
+    }
+    let mut newcomer = admit(&control, Peer::Client, 50).unwrap().permit;
+    let evicted = newcomer.hold(30 << 10);
+    let evicted: Vec<_> = evicted.into_iter().map(|it| it.permit).collect();
+    assert_eq!(evicted, [mute[0].id(), mute[1].id(), mute[2].id()]);
+    newcomer.authenticated().unwrap();
 }
 
 #[test]
