@@ -103,9 +103,13 @@ impl Pace {
         self.bytes_paid_at.max(self.messages_paid_at)
     }
 
-    /// Takes over what another still owes, beside its own debts.
+    /// Takes over what another still owes, beside its own debts, as far as that only
+    /// takes its burst away: nobody is silenced for what another sent.
     pub(super) fn take_over(&mut self, now: Time, other: Self) {
-        let both = |own: Time, other: Time| own.max(now) + other.since(now);
+        let both = |own: Time, other: Time| {
+            let own = own.max(now);
+            own.max((own + other.since(now)).min(now + BURST))
+        };
         self.messages_paid_at = both(self.messages_paid_at, other.messages_paid_at);
         self.bytes_paid_at = both(self.bytes_paid_at, other.bytes_paid_at);
     }
@@ -200,6 +204,25 @@ mod tests {
         }
         assert!((10_000..10_300).contains(&messages), "{messages}");
         assert!(pace.is_behind(Time::from_secs(100)) && !pace.is_behind(Time::from_secs(110)));
+    }
+
+    /// A frame of sixteen thousand messages, handed on before its sender hung up.
+    #[test]
+    fn who_takes_over_minutes_of_debt_loses_its_burst_and_is_not_silenced() {
+        let now = Time::from_secs(100);
+        let mut gone = Pace::default();
+        assert!(gone.spend(now, RATES, 16_385, 0).is_some());
+        let mut newcomer = Pace::default();
+        for _ in 0..3 {
+            newcomer.take_over(now, gone);
+            assert_eq!(newcomer.too_fast(now), None);
+        }
+        let one = newcomer.spend(now, RATES, 1, 0).unwrap();
+        assert_eq!(one.until, now + Duration::from_millis(10));
+        // Its own debts are not less for it.
+        let mut own = gone;
+        own.take_over(now, gone);
+        assert_eq!(own.paid_at(), gone.paid_at());
     }
 
     #[test]
