@@ -324,6 +324,46 @@ fn logins_that_forged_addresses_begin_and_do_not_end_bar_no_address() {
     end(server);
 }
 
+/// The acknowledgement of the first data segment among a gateway's segments.
+fn acknowledgement(segments: &[u8]) -> Option<Vec<u8>> {
+    // Before it stand acknowledgements at most, which are headers alone.
+    let mut segment = segments.chunks_exact(24).find(|it| it[4] == 81)?.to_vec();
+    segment[4] = 82;
+    segment[20..].fill(0);
+    Some(segment)
+}
+
+/// Else what it does is held against whoever is at the address it forged.
+#[test]
+fn what_is_sent_after_a_login_waits_until_the_answer_to_it_is_acknowledged() {
+    const USER_MESSAGE: &[u8] = b"CH\0\x04\0\x0a\x02\x20\x64";
+    let server = start("");
+    let gateway = clients_of(&server);
+    let taken_in = || counted(&server, "messages_in{", "connType=\"CLIENT\"");
+    let stranger = Kcp::to(gateway, 7).socket;
+    stranger.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stranger.send(&first_segment(7, LOGIN)).unwrap();
+    let mut buffer = [0; 2048];
+    let acknowledgement = loop {
+        let bytes = stranger.recv(&mut buffer).expect("no answer");
+        if let Some(found) = acknowledgement(&buffer[..bytes]) {
+            break found;
+        }
+    };
+    let mut says = first_segment(7, USER_MESSAGE);
+    says[12] = 1;
+    stranger.send(&says).unwrap();
+    // What this sends comes behind it.
+    Kcp::to(gateway, 1).log_in();
+    assert_eq!(taken_in(), 2, "two logins");
+    stranger.send(&acknowledgement).unwrap();
+    let give_up = Instant::now() + TIMEOUT;
+    while taken_in() < 3 {
+        assert!(Instant::now() < give_up, "it is not read");
+    }
+    end(server);
+}
+
 #[test]
 fn wrong_tokens_from_forged_addresses_do_not_bar_a_name_there() {
     let data = tempfile::tempdir().unwrap();

@@ -35,6 +35,12 @@ pub enum ToChannels {
         /// The packet.
         packet: Bytes,
     },
+    /// A connection that attempted to be let in when its address might have been
+    /// another's was shown to be there.
+    AddressProven {
+        /// Which one.
+        key: ConnKey,
+    },
     /// A connection is gone. Comes once for each that attempted to be let in.
     Closed {
         /// Which one.

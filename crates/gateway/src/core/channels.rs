@@ -164,6 +164,7 @@ impl ChannelManager {
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
             ToChannels::Messages { from, packet } => self.messages(now, from, &packet),
+            ToChannels::AddressProven { key } => self.address_proven(now, from, key),
             ToChannels::Congested {
                 sender,
                 receiver,

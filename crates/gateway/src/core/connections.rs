@@ -372,14 +372,28 @@ impl ConnectionManager {
     }
 
     /// Whether a connection's address may be another's, as that of a datagram
-    /// may: what the connection does is then not held against the address.
+    /// may: what the connection does is then not held against the address. The driver
+    /// hands on nothing of such a connection that has logged in until it is shown to be
+    /// there.
     pub fn set_address_forgeable(&mut self, key: ConnKey, is_forgeable: bool) {
         if let Some(connection) = self.table.get_mut(key) {
+            let is_proven = connection.is_address_forgeable() && !is_forgeable;
+            if is_proven && connection.login != Login::NotTried {
+                self.to_channels
+                    .push_back(ToChannels::AddressProven { key });
+            }
             connection.address_proof = if is_forgeable {
                 AddressProof::Forgeable
             } else {
                 AddressProof::Proven
             };
+        }
+    }
+
+    /// The driver reads nothing of a connection until then: it is not silent meanwhile.
+    pub fn not_read_until(&mut self, key: ConnKey, until: Time) {
+        if let Some(connection) = self.table.get_mut(key) {
+            connection.heard = connection.heard.max(until);
         }
     }
 

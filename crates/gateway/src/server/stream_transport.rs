@@ -65,8 +65,10 @@ impl StreamTransport {
     /// The peer has logged in: it may send what others may.
     pub(super) fn authenticated(&mut self) {
         self.allow_in_all(usize::MAX);
-        if let Self::WebSocket(stream) = self {
-            stream.allow_long_messages();
+        match self {
+            Self::WebSocket(stream) => stream.allow_long_messages(),
+            Self::Kcp(session) => session.authenticated(),
+            Self::Tcp(_) | Self::Tls(_) => {}
         }
     }
 

@@ -322,6 +322,25 @@ fn the_silent_are_closed_if_asked_for() {
 }
 
 #[test]
+fn who_is_not_read_for_a_while_is_not_silent_until_then() {
+    let mut world = World::with(|connections, _| {
+        connections.silent_at_most = Some(Duration::from_secs(3));
+    });
+    let (paused, quiet) = (world.client(), world.client());
+    let (side, key) = (world.peers[paused].side, world.peers[paused].key);
+    world.sides[side].not_read_until(key, world.now + Duration::from_secs(10));
+    for _ in 0..12 {
+        world.pass(1000);
+    }
+    assert_eq!(world.peers[quiet].closed, Some(CloseReason::Silent));
+    assert_eq!(world.peers[paused].closed, None);
+    for _ in 0..2 {
+        world.pass(1000);
+    }
+    assert_eq!(world.peers[paused].closed, Some(CloseReason::Silent));
+}
+
+#[test]
 fn what_a_client_sends_is_recorded_if_asked_for() {
     let mut world = World::new();
     let before = world.client();

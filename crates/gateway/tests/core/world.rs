@@ -103,7 +103,7 @@ impl World {
         self.connect_from(peer, None)
     }
 
-    fn connect_from(&mut self, peer: Peer, address: Option<IpAddr>) -> Who {
+    pub(crate) fn connect_from(&mut self, peer: Peer, address: Option<IpAddr>) -> Who {
         let side = self.peers.len() % self.sides.len();
         let key = self.sides[side].open(self.now, peer, address).unwrap();
         self.peers.push(TestPeer {
@@ -139,7 +139,7 @@ impl World {
         who
     }
 
-    fn log_in(&mut self, who: Who, player: &str) {
+    pub(crate) fn log_in(&mut self, who: Who, player: &str) {
         self.send(who, GLOBAL, 0, types::AUTH, &login(player));
         let answer = self.one(who, types::AUTH);
         self.peers[who].id = AuthResultMessage::decode(&*answer.msg_body)

@@ -34,6 +34,11 @@ const UNITS_PER_MESSAGE: u64 = 10_000_000;
 /// a few MiB. Each is forgotten after a second or a few.
 const DEBTS: usize = 16_384;
 
+/// The share of a second's work, three quarters, that whoever comes in the place of one
+/// who did too much begins without at most. Its first requests are not refused because
+/// of another's.
+const TAKEN_OVER: (u64, u64) = (3, 4);
+
 /// Work of clients that have gone, by whom it is left to.
 pub(super) type WorkDebts = Debts<Maker, Time, Work>;
 
@@ -345,7 +350,9 @@ impl ChannelManager {
             return;
         };
         let per_second = self.settings.budgets.of(connection.peer).work_per_second;
-        if connection.peer != Peer::Client || per_second == u32::MAX {
+        let is_limited = connection.peer == Peer::Client && per_second != u32::MAX;
+        // It cannot owe under an address that may be another's.
+        if !is_limited || connection.is_address_forgeable {
             return;
         }
         let mut work = connection.account.work;
@@ -354,16 +361,21 @@ impl ChannelManager {
         self.work_debts.leave(now, maker, paid_at, work);
     }
 
-    /// A client was let in: it makes up for the work of one of its household that
-    /// has gone.
+    /// A client was let in, and is where it says: it makes up for the work of one of
+    /// its household that has gone, though for no more than leaves it some for its
+    /// first requests.
     pub(super) fn take_over_work(&mut self, now: Time, id: ConnId) {
         let Some(connection) = self.connections.any(id) else {
             return;
         };
+        if connection.is_address_forgeable {
+            return;
+        }
         let maker = Maker::new(connection.address, &connection.player);
         if let Some(mut work) = self.work_debts.take_over(now, &maker) {
             let per_second = self.settings.budgets.clients.work_per_second;
-            let units = work.spent(now, per_second);
+            let most = u64::from(per_second) * TAKEN_OVER.0 / TAKEN_OVER.1;
+            let units = work.spent(now, per_second).min(most);
             self.charge(now, id, units);
         }
     }

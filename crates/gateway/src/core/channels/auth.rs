@@ -162,6 +162,7 @@ impl ChannelManager {
                     owned: BTreeSet::new(),
                     account: Account::default(),
                     address: attempt.address,
+                    is_address_forgeable: attempt.is_address_forgeable,
                     undelivered_bytes: 0,
                 },
             )
@@ -185,6 +186,19 @@ impl ChannelManager {
         }
         if !self.logins.add(side, attempt) {
             self.counters.dropped += 1;
+        }
+    }
+
+    /// A connection was shown to be where it says: what it does is held against its
+    /// address from now on, and work that its household has not made up for is its own.
+    pub(super) fn address_proven(&mut self, now: Time, side: SideId, key: ConnKey) {
+        if let Some(id) = self.connections.find(side, key)
+            && let Some(connection) = self.connections.any_mut(id)
+        {
+            connection.is_address_forgeable = false;
+            if connection.admitted && connection.peer == Peer::Client {
+                self.take_over_work(now, id);
+            }
         }
     }
 

@@ -140,9 +140,10 @@ impl ChannelManager {
         }
     }
 
-    /// Where a client comes from.
+    /// Where a client comes from, if it is known to be there.
     pub(super) fn household_of(&self, client: ConnId) -> Option<IpAddr> {
-        self.connections.any(client)?.address.map(household)
+        let address = self.connections.any(client)?.proven_address();
+        address.map(household)
     }
 
     /// Where a connection is, whether it was let in or not.

@@ -30,8 +30,17 @@ pub(super) struct ConnectionInfo {
     pub(super) account: Account,
     /// Where it comes from, if that has an address.
     pub(super) address: Option<IpAddr>,
+    /// It may be elsewhere: nothing it does is held against its address.
+    pub(super) is_address_forgeable: bool,
     /// Bytes of what it caused that were dropped before a full server.
     pub(super) undelivered_bytes: usize,
+}
+
+impl ConnectionInfo {
+    /// The address that what it does is held against, if it is known to be there.
+    pub(super) fn proven_address(&self) -> Option<IpAddr> {
+        self.address.filter(|_| !self.is_address_forgeable)
+    }
 }
 
 /// All connections, by number and by side.

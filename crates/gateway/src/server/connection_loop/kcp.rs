@@ -11,6 +11,7 @@ use crate::core::{Budget, CloseReason, ConnKey, Peer};
 use crate::server::stream_transport::{KcpEvent, StreamTransport};
 
 use super::ConnectionLoop;
+use super::traffic::LOOK_AT_CLOCK_EVERY;
 
 /// Datagrams taken from one port before others have their turn.
 const AT_ONCE: usize = 512;
@@ -20,7 +21,7 @@ const AT_ONCE: usize = 512;
 const DATAGRAM_BYTES: usize = 1500;
 
 /// What may come from a peer before it has shown where it is: a login with its
-/// resends. Segments that wait for an earlier one lie in the conversation, where
+/// resends, and what it sends at once when it is let in. Segments that wait for an earlier one lie in the conversation, where
 /// no budget of those who have logged in counts them.
 const UNPROVEN_BYTES: usize = 32 << 10;
 
@@ -49,9 +50,18 @@ impl ConnectionLoop {
             }
         }
         self.buffer = buffer;
-        for key in touched {
+        let mut may_read = true;
+        for (at, key) in touched.into_iter().enumerate() {
             let slot = key.slot();
-            self.read(now, slot);
+            if at % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1 {
+                may_read &= !self.is_late(now) && !self.bus.is_full();
+            }
+            if may_read {
+                self.read(now, slot);
+            } else {
+                // What has come lies in its conversation until the next turn.
+                self.list_unread(slot);
+            }
             if self.sockets.get(key).is_some_and(|socket| socket.blocked) {
                 self.write(now, slot);
             }
@@ -229,6 +239,8 @@ impl ConnectionLoop {
                 self.end(now, old, CloseReason::PeerClosed);
             }
         }
+        // What it sent since it logged in has waited for this.
+        self.list_unread(key.slot());
         true
     }
 

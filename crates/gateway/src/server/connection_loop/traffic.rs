@@ -102,6 +102,15 @@ impl ConnectionLoop {
         if socket.is_paused() {
             return;
         }
+        if let StreamTransport::Kcp(session) = &socket.transport
+            && session.waits_for_proof()
+        {
+            if session.is_closed() {
+                let key = socket.key;
+                self.end(now, key, CloseReason::TransportFailed);
+            }
+            return;
+        }
         // Listed and told of by the poller, it has its share all the same. KCP
         // has no socket that is told of, and hands on what its window holds.
         if socket.read_in_turn == Some(self.turns)
@@ -201,10 +210,6 @@ impl ConnectionLoop {
             && let Some(debt) = socket.permit.take_over_debt(now)
         {
             socket.pace.take_over(now, debt);
-            if let Some(too_fast) = socket.pace.too_fast(now) {
-                self.side.over_budget(now, key, too_fast.budget());
-                self.pause(key, too_fast.until);
-            }
         }
     }
 
@@ -250,6 +255,7 @@ impl ConnectionLoop {
             self.paused.remove(&(before, key));
         }
         socket.paused_until = Some(until);
+        self.side.not_read_until(key, until);
         self.paused.insert((until, key));
         self.watch(key.slot());
     }

@@ -7,7 +7,8 @@
 //! sent (the clock of each conversation is offset by a number nobody can
 //! foresee), it is sent at most three times what came from it, as QUIC has it
 //! (RFC 9000, section 8.1), and its conversation stands in a
-//! [table](unproven::Unproven) from which the oldest are evicted.
+//! [table](unproven::Unproven) from which the oldest are evicted. It may log in, and
+//! what it sends after that waits: it would be held against the address.
 
 mod cookie;
 mod counters;
@@ -66,6 +67,8 @@ pub(in crate::server) struct KcpSession {
     next_probe: Time,
     /// Bytes of datagrams that came.
     received_bytes: usize,
+    /// Its peer has logged in.
+    is_authenticated: bool,
     /// The stream's resending flushes when it was last looked.
     resending_flushes: u32,
 }
@@ -138,6 +141,7 @@ impl KcpPort {
             silent_at_most,
             next_probe: now + silent_at_most / 2,
             received_bytes: 0,
+            is_authenticated: false,
             resending_flushes: 0,
         }
     }
@@ -197,6 +201,24 @@ impl KcpSession {
         self.wire.budget_bytes.is_none()
     }
 
+    /// The peer has logged in.
+    pub(super) fn authenticated(&mut self) {
+        self.is_authenticated = true;
+    }
+
+    /// Nothing more of the peer is handed on until it has shown where it is: it has
+    /// logged in, perhaps under another's address, and what it does from now on is
+    /// held against the address. Who receives the answer to its login shows it by
+    /// acknowledging it.
+    pub(in crate::server) fn waits_for_proof(&self) -> bool {
+        self.is_authenticated && !self.is_proven()
+    }
+
+    /// Nothing comes over it any more.
+    pub(in crate::server) fn is_closed(&self) -> bool {
+        matches!(self.stream.state(), State::Closed(_))
+    }
+
     /// The peer was shown to receive what is sent to it.
     pub(in crate::server) fn set_proven(&mut self) {
         self.wire.budget_bytes = None;
@@ -240,9 +262,10 @@ impl KcpSession {
     /// Hands on what has arrived in order.
     pub(super) fn read(&mut self, mut take: impl FnMut(&[u8])) -> Reading {
         self.stream.read(&mut take);
-        match self.stream.state() {
-            State::Closed(_) => Reading::Ended(CloseReason::TransportFailed),
-            _ => Reading::Done,
+        if self.is_closed() {
+            Reading::Ended(CloseReason::TransportFailed)
+        } else {
+            Reading::Done
         }
     }
 
