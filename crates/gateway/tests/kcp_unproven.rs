@@ -340,23 +340,23 @@ fn what_is_sent_after_a_login_waits_until_the_answer_to_it_is_acknowledged() {
     let server = start("");
     let gateway = clients_of(&server);
     let taken_in = || counted(&server, "messages_in{", "connType=\"CLIENT\"");
-    let stranger = Kcp::to(gateway, 7).socket;
-    stranger.set_read_timeout(Some(TIMEOUT)).unwrap();
-    stranger.send(&first_segment(7, LOGIN)).unwrap();
+    let unproven = Kcp::to(gateway, 7).socket;
+    unproven.set_read_timeout(Some(TIMEOUT)).unwrap();
+    unproven.send(&first_segment(7, LOGIN)).unwrap();
     let mut buffer = [0; 2048];
     let acknowledgement = loop {
-        let bytes = stranger.recv(&mut buffer).expect("no answer");
+        let bytes = unproven.recv(&mut buffer).expect("no answer");
         if let Some(found) = acknowledgement(&buffer[..bytes]) {
             break found;
         }
     };
     let mut says = first_segment(7, USER_MESSAGE);
     says[12] = 1;
-    stranger.send(&says).unwrap();
+    unproven.send(&says).unwrap();
     // What this sends comes behind it.
     Kcp::to(gateway, 1).log_in();
     assert_eq!(taken_in(), 2, "two logins");
-    stranger.send(&acknowledgement).unwrap();
+    unproven.send(&acknowledgement).unwrap();
     let give_up = Instant::now() + TIMEOUT;
     while taken_in() < 3 {
         assert!(Instant::now() < give_up, "it is not read");
