@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 use self::host::Enet;
 use crate::catalogue::{Preset, checked};
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
 
 /// How ENet is used. Rates are bytes per second as in ENet's own interface,
 /// and 0 is no limit.
@@ -215,6 +215,18 @@ pub(crate) const PRESETS: &[Preset] = &[
 impl Transport for Settings {
     const TRANSPORT: &'static str = "enet";
     const LIBRARY: &'static str = "rusty_enet 0.4.1";
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::bytes("mtu", 576, 1400),
+        Tunable::millis("throttle_interval", 500, 60_000),
+        Tunable::integer("throttle_acceleration", 0, 32),
+        Tunable::integer("throttle_deceleration", 0, 32),
+        Tunable::millis("ping_interval", 50, 2000),
+        Tunable::ratio("timeout_limit", 4, 1024),
+        Tunable::millis("timeout_minimum", 1000, 30_000),
+        Tunable::millis("timeout_maximum", 5000, 60_000),
+        Tunable::flag("checksum"),
+        Tunable::millis("service_interval", 1, 33),
+    ];
 
     fn check(&self) -> Result<(), BadSetting> {
         let (shortest, longest) = (Span::from_millis(1), Span::from_millis(3_600_000));

@@ -40,6 +40,7 @@ mod settings;
 mod spec;
 pub mod tcp;
 mod transport;
+mod tunable;
 mod turn;
 pub mod udp;
 pub mod udp_redundant;
@@ -54,6 +55,7 @@ pub use properties::TransportProperties;
 pub use settings::with_overrides;
 pub use spec::{BadSpec, Spec};
 pub use transport::{BadSetting, Transport};
+pub use tunable::{Tunable, TunableRange};
 pub use turn::{Driven, turn};
 
 /// The library named for transports whose engine is this crate.

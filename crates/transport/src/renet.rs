@@ -37,7 +37,7 @@ use self::endpoint::{ENVELOPE_BYTES, Renet};
 use crate::catalogue::{Preset, checked};
 use crate::integrity::Integrity;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
 
 /// How renet is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +116,12 @@ pub(crate) const PRESETS: &[Preset] = &[
 impl Transport for Settings {
     const TRANSPORT: &'static str = "renet";
     const LIBRARY: &'static str = "renet 2.0.1";
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::millis("tick", 5, 100),
+        Tunable::flag("flush_on_send"),
+        Tunable::millis("resend_time", 20, 1000),
+        Tunable::bytes("available_bytes_per_tick", 1200, 60_000),
+    ];
 
     fn check(&self) -> Result<(), BadSetting> {
         let (shortest, minute) = (Span::from_millis(1), Span::from_millis(60_000));

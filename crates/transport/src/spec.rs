@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::catalogue::{new_name, presets};
 use crate::settings::with_overrides;
-use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Transport, TransportProperties};
+use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Transport, TransportProperties, Tunable};
 
 /// A transport with its settings, checked.
 #[derive(Clone)]
@@ -95,6 +95,12 @@ impl Spec {
     #[must_use]
     pub fn library(&self) -> &'static str {
         self.0.library()
+    }
+
+    /// The settings that are worth searching.
+    #[must_use]
+    pub fn tunables(&self) -> &'static [Tunable] {
+        self.0.tunables()
     }
 
     /// What is promised and what it costs.
@@ -189,6 +195,7 @@ impl PartialEq for Spec {
 trait AnyTransport: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn library(&self) -> &'static str;
+    fn tunables(&self) -> &'static [Tunable];
     fn properties(&self) -> TransportProperties;
     fn carrier(&self) -> Carrier;
     fn largest_message_bytes(&self) -> usize;
@@ -206,6 +213,10 @@ impl<T: Transport> AnyTransport for T {
 
     fn library(&self) -> &'static str {
         T::LIBRARY
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        T::TUNABLES
     }
 
     fn properties(&self) -> TransportProperties {

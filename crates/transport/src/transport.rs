@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::{Carrier, Pair, TransportProperties};
+use crate::{Carrier, Pair, TransportProperties, Tunable};
 
 /// A transport's settings, from which everything else about it follows.
 ///
@@ -22,6 +22,10 @@ pub trait Transport: Clone + Debug + DeserializeOwned + Serialize + Send + Sync 
     /// The library that carries the messages and its version, as in
     /// `rusty_enet 0.4.1`.
     const LIBRARY: &'static str;
+
+    /// The settings that are worth searching, and between which ends; none where
+    /// none changes what a game feels.
+    const TUNABLES: &'static [Tunable] = &[];
 
     /// Whether the settings make sense together.
     ///

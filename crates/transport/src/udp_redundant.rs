@@ -31,7 +31,7 @@ use crate::replay_window::ReplayWindow;
 use crate::transport::within;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
-    TransportProperties,
+    TransportProperties, Tunable,
 };
 
 /// Checksum and the number of the newest message.
@@ -81,6 +81,10 @@ pub(crate) const PRESETS: &[Preset] = &[Preset::new(
 impl Transport for Settings {
     const TRANSPORT: &'static str = "udp-redundant";
     const LIBRARY: &'static str = OWN_LIBRARY;
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::integer("copies", 0, 16),
+        Tunable::millis("tail_interval", 5, 500),
+    ];
 
     fn check(&self) -> Result<(), BadSetting> {
         within("copies", self.copies, 0..=32)?;

@@ -13,7 +13,7 @@ use super::settings::{Settings, Side};
 use super::wire::HEADER_BYTES;
 use crate::seed::derive;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Transport, TransportProperties};
+use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Transport, TransportProperties, Tunable};
 
 /// A timer faster than this would be all that a run does.
 const LEAST_TIMER: Span = Span(Duration::from_micros(100));
@@ -21,9 +21,28 @@ const LEAST_TIMER: Span = Span(Duration::from_micros(100));
 /// What the conversation's number is drawn for.
 const CONVERSATION: u64 = 0x6b63_7020_636f_6e76;
 
+/// What is worth searching. The interval starts at the reference's floor; windows
+/// above a thousand segments are a second of play for nobody.
+const TUNABLES: &[Tunable] = &[
+    Tunable::integer("nodelay", 0, 2),
+    Tunable::millis("interval", 10, 100),
+    Tunable::integer("resend", 0, 6),
+    Tunable::integer("fast_limit", 0, 10),
+    Tunable::flag("nc"),
+    Tunable::ratio("send_window", 8, 1024),
+    Tunable::bytes("mtu", 576, 1400),
+    Tunable::millis("minimum_rto", 10, 300),
+    Tunable::flag("stream"),
+    Tunable::flag("flush_on_send"),
+    Tunable::flag("flush_on_input"),
+    Tunable::flag("ack_no_delay"),
+    Tunable::flag("wake_at_timeouts"),
+];
+
 impl Transport for Settings {
     const TRANSPORT: &'static str = "kcp";
     const LIBRARY: &'static str = OWN_LIBRARY;
+    const TUNABLES: &'static [Tunable] = TUNABLES;
 
     fn check(&self) -> Result<(), BadSetting> {
         within(

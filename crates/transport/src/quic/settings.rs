@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::QuicEndpoint;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
 
 /// Everything that can be chosen about a QUIC connection. Both ends use the
 /// same. The presets have the library's own values where nothing else is
@@ -171,6 +171,17 @@ impl Settings {
 impl Transport for Settings {
     const TRANSPORT: &'static str = "quic";
     const LIBRARY: &'static str = "quinn-proto 0.11.19";
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::choice("congestion_control", &["cubic", "new-reno"]),
+        Tunable::millis("initial_rtt", 20, 500),
+        Tunable::integer("ack_frequency.ack_eliciting_threshold", 0, 8),
+        Tunable::millis("ack_frequency.max_ack_delay", 1, 50),
+        Tunable::integer("ack_frequency.reordering_threshold", 0, 4),
+        Tunable::integer("packet_threshold", 1, 6),
+        Tunable::number("time_threshold", 1.0, 2.0),
+        Tunable::flag("mtu_discovery"),
+        Tunable::bytes("datagram_send_buffer", 2000, 1 << 20),
+    ];
 
     fn check(&self) -> Result<(), BadSetting> {
         let buffer = 2_000..=1_000_000_000;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::Tcp;
 use super::host::Host;
 use crate::framing::LENGTH_BYTES;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
 
 /// IPv4 20 (RFC 791), TCP 20 (RFC 9293) with 12 of time stamps (RFC 7323).
 const HEADER_BYTES: u32 = 20 + 20 + 12;
@@ -184,6 +184,14 @@ impl Settings {
 impl Transport for Settings {
     const TRANSPORT: &'static str = "tcp";
     const LIBRARY: &'static str = concat!("lagometer-tcp ", env!("CARGO_PKG_VERSION"));
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::choice("congestion_control", &["cubic", "bbr", "reno"]),
+        Tunable::flag("no_delay"),
+        Tunable::flag("quick_ack"),
+        Tunable::flag("thin_linear_timeouts"),
+        Tunable::bytes("send_buffer", 8 << 10, SEND_BUFFER_MOST),
+        Tunable::bytes("not_sent_low_water", 4 << 10, 256 << 10),
+    ];
 
     fn check(&self) -> Result<(), BadSetting> {
         self.check_values()?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::WebRtcEndpoint;
 use super::wiring::Side;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties};
+use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
 
 /// Everything that can be chosen about a data channel. Both ends use the
 /// same. The presets have the library's own values where nothing else is
@@ -67,6 +67,11 @@ impl Settings {
 impl Transport for Settings {
     const TRANSPORT: &'static str = "webrtc";
     const LIBRARY: &'static str = "str0m 0.25.0";
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::flag("ordered"),
+        Tunable::integer("max_retransmits", 0, 8),
+        Tunable::integer("mtu", 576, 1400),
+    ];
 
     fn check(&self) -> Result<(), BadSetting> {
         let buffer = 64 * 1024..=1_000_000_000;
