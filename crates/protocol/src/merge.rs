@@ -131,6 +131,26 @@ pub struct MergeLimits {
     pub max_encoded_bytes: usize,
 }
 
+impl MergeLimits {
+    /// As large as it likes.
+    pub const NONE: Self = Self {
+        max_encoded_bytes: usize::MAX,
+    };
+
+    /// What both allow.
+    fn or_less(self, other: Self) -> Self {
+        Self {
+            max_encoded_bytes: self.max_encoded_bytes.min(other.max_encoded_bytes),
+        }
+    }
+
+    fn exceeded(self) -> MergeError {
+        MergeError::TooLarge {
+            limit_bytes: self.max_encoded_bytes,
+        }
+    }
+}
+
 impl Default for MergeLimits {
     /// 1 MiB.
     fn default() -> Self {

@@ -13,7 +13,7 @@ use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::tpspb::EntityChannelData;
 use prost::Message;
 
-use crate::world::{GLOBAL, Who, World, any, every, login, types};
+use crate::world::{GLOBAL, Who, World, any, every, login, types, writing};
 
 pub(crate) fn over(world: &World, peer: Peer, budget: Budget) -> u64 {
     let mut all = world.channels.counters().over_budget;
@@ -355,6 +355,39 @@ fn data_of_what_a_client_makes_is_bounded_all_together() {
     }
     let refused = over(&world, Peer::Client, Budget::Data);
     assert!((60..=80).contains(&refused), "32 KiB hold 32: {refused}");
+}
+
+#[test]
+fn clients_fill_a_servers_channel_to_their_share_and_its_server_goes_on() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.clients.work_per_second = u32::MAX;
+        channels.budgets.clients.shared_data_bytes = 200_000;
+    });
+    let (server, client) = (world.server(), world.client());
+    let channel = world.create_with(
+        server,
+        &CreateChannelMessage {
+            data: Some(any("chatpb.ChatChannelData", &chat(10))),
+            ..room("")
+        },
+    );
+    world.subscribe(client, channel, writing(20));
+    for _ in 0..100 {
+        world.update(client, channel, "chatpb.ChatChannelData", &chat(10_000));
+    }
+    let refused = over(&world, Peer::Client, Budget::Data);
+    assert!((79..=95).contains(&refused), "200 kB hold 20: {refused}");
+    // What the client may not is the server's still: the channel holds 16 MiB.
+    world.take(client, types::UPDATE);
+    world.update(server, channel, "chatpb.ChatChannelData", &chat(50_000));
+    world.pass(100);
+    let updates = world.updates::<ChatChannelData>(client, channel);
+    let told = updates.iter().flat_map(|update| &update.chat_messages);
+    assert!(
+        told.into_iter()
+            .any(|message| message.content.len() == 50_000)
+    );
+    assert_eq!(over(&world, Peer::Server, Budget::Data), 0);
 }
 
 #[test]

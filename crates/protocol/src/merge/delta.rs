@@ -81,7 +81,7 @@ impl Delta {
                 if tree.disturbs(tombstones, update, context)? {
                     return Ok(None);
                 }
-                tree.merge(update, context, Some(tombstones))?
+                tree.merge(update, context, MergeLimits::NONE, Some(tombstones))?
             }
             DeltaData::Opaque { bytes, limits } => {
                 append_opaque(bytes, *limits, update)?;
@@ -155,9 +155,8 @@ pub(super) fn append_opaque(
 ) -> Result<(), MergeError> {
     let mut reader = Reader::new(update);
     while reader.next_field()?.is_some() {}
-    let limit_bytes = limits.max_encoded_bytes;
-    if bytes.len() + update.len() > limit_bytes {
-        return Err(MergeError::TooLarge { limit_bytes });
+    if bytes.len().saturating_add(update.len()) > limits.max_encoded_bytes {
+        return Err(limits.exceeded());
     }
     bytes.extend_from_slice(update);
     Ok(())

@@ -73,10 +73,28 @@ impl State {
         update: &[u8],
         context: &MergeContext,
     ) -> Result<Vec<Removal>, MergeError> {
+        self.merge_within(update, context, MergeLimits::NONE)
+    }
+
+    /// Merges an update of somebody who may not make the data as large as others may:
+    /// as [`merge`](Self::merge), and neither may the data grow beyond `limits`.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`]; the data is then as it was.
+    pub fn merge_within(
+        &mut self,
+        update: &[u8],
+        context: &MergeContext,
+        limits: MergeLimits,
+    ) -> Result<Vec<Removal>, MergeError> {
         match &mut self.data {
-            StateData::Typed(tree) => tree.merge(update, context, None),
-            StateData::Opaque { bytes, limits } => {
-                append_opaque(bytes, *limits, update)?;
+            StateData::Typed(tree) => tree.merge(update, context, limits, None),
+            StateData::Opaque {
+                bytes,
+                limits: for_all,
+            } => {
+                append_opaque(bytes, limits.or_less(*for_all), update)?;
                 Ok(Vec::new())
             }
         }

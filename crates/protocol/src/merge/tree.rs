@@ -60,7 +60,7 @@ impl Tree {
         let index = self.data_type.index();
         check(layouts, index, data)?;
         if data.len() > self.limits.max_encoded_bytes {
-            return Err(self.too_large());
+            return Err(self.limits.exceeded());
         }
         let layout = self.data_type.layout();
         let mut root = Node::default();
@@ -89,15 +89,17 @@ impl Tree {
         Ok(())
     }
 
-    /// Merges an update. With `tombstones` removals are kept as entries.
+    /// Merges an update. With `tombstones` removals are kept as entries. The data may
+    /// not grow beyond `limits`, nor beyond those that hold for all.
     pub(super) fn merge(
         &mut self,
         update: &[u8],
         context: &MergeContext,
+        limits: MergeLimits,
         mut tombstones: Option<&mut Tombstones>,
     ) -> Result<Vec<Removal>, MergeError> {
         check(self.data_type.layouts(), self.data_type.index(), update)?;
-        self.make_room(update.len())?;
+        self.make_room_within(update.len(), limits)?;
 
         let options = self.options(context);
         let layouts = self.data_type.layouts();
@@ -166,17 +168,27 @@ impl Tree {
 
     /// Makes sure that `more_bytes` can be added without passing the limit.
     pub(super) fn make_room(&mut self, more_bytes: usize) -> Result<(), MergeError> {
-        let limit = self.limits.max_encoded_bytes;
+        self.make_room_within(more_bytes, self.limits)
+    }
+
+    fn make_room_within(
+        &mut self,
+        more_bytes: usize,
+        limits: MergeLimits,
+    ) -> Result<(), MergeError> {
+        let limits = limits.or_less(self.limits);
+        let limit = limits.max_encoded_bytes;
         self.since_count = self.since_count.saturating_add(more_bytes);
         if self.len_bound.saturating_add(more_bytes) > limit {
-            if self.since_count < limit / COUNT_AFTER {
-                return Err(self.too_large());
+            // Data that is larger than this limit takes longer to count.
+            if self.since_count < limit.max(self.len_bound) / COUNT_AFTER {
+                return Err(limits.exceeded());
             }
             // Most updates overwrite; only now is it worth counting.
             self.len_bound = self.encoded_len();
             self.since_count = 0;
             if self.len_bound.saturating_add(more_bytes) > limit {
-                return Err(self.too_large());
+                return Err(limits.exceeded());
             }
         }
         self.len_bound += GROWTH * more_bytes;
@@ -212,11 +224,5 @@ impl Tree {
             remove_entries: self.data_type.layout().has_rules,
             ..MergeOptions::default()
         })
-    }
-
-    fn too_large(&self) -> MergeError {
-        MergeError::TooLarge {
-            limit_bytes: self.limits.max_encoded_bytes,
-        }
     }
 }

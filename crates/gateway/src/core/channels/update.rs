@@ -65,6 +65,7 @@ impl ChannelManager {
     /// is none yet.
     fn merge_update(&mut self, request: &Request, update: &AnyView<'_>) -> Result<Merged, Refusal> {
         let now_unix_ms = self.unix_ms(request.now);
+        let allowed_bytes = self.budgets_of(request).shared_data_bytes;
         let schema = &self.settings.schema;
         let Some(channel) = self.channels.get_mut(&request.channel) else {
             return Err(Refusal("there is no such channel"));
@@ -90,7 +91,15 @@ impl ChannelManager {
             options: data.options,
             now_unix_ms,
         };
-        let removed = match content.state.merge(update.value, &merging) {
+        // What a client makes is limited as a whole.
+        let limits = match channel.maker {
+            Some(_) => MergeLimits::NONE,
+            None => MergeLimits {
+                max_encoded_bytes: allowed_bytes,
+            },
+        };
+        let merged = content.state.merge_within(update.value, &merging, limits);
+        let removed = match merged {
             Ok(removed) => removed,
             // Data of an unknown type only ever grows by merging.
             Err(MergeError::TooLarge { .. })

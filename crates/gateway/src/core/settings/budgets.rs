@@ -31,6 +31,9 @@ pub struct PeerBudgets {
     /// aside for it; an entity's half as much. A channel made with more data
     /// than half of this gets twice that data.
     pub channel_data_bytes: usize,
+    /// Bytes of encoded data that a channel which is not of its making may hold after
+    /// an update of its: who else writes there may make it larger.
+    pub shared_data_bytes: usize,
     /// Channels it may subscribe itself to.
     pub subscriptions: usize,
     /// Field masks of one subscription.
@@ -79,6 +82,7 @@ impl PeerBudgets {
             entity_channels: usize::MAX,
             data_bytes: usize::MAX,
             channel_data_bytes: usize::MAX,
+            shared_data_bytes: usize::MAX,
             subscriptions: usize::MAX,
             masks: 1024,
             mask_bytes: 16 << 10,
@@ -102,6 +106,7 @@ impl PeerBudgets {
             entity_channels: 64,
             data_bytes: 2 << 20,
             channel_data_bytes: 32 << 10,
+            shared_data_bytes: 512 << 10,
             subscriptions: 8192,
             masks: 64,
             mask_bytes: 4 << 10,

@@ -309,6 +309,11 @@ fn budgets(limits: &LimitsSection) -> Vec<Condition> {
              entity; set entity_channels = 0 if they are not to",
         ),
         (
+            limits.shared_data.bytes() > 0,
+            "limits.shared_data",
+            "0 B drops all that clients update where a server lets them; 512 KiB where it is left out",
+        ),
+        (
             limits.fan_out_within >= Span::from_millis(1),
             "limits.fan_out_within",
             "must be at least \"1 ms\": no client could ask for an interval",

@@ -396,6 +396,7 @@ impl FileConfig {
                 entity_channels: limits.entity_channels as usize,
                 data_bytes: limits.data.bytes() as usize,
                 channel_data_bytes: limits.channel_data.bytes() as usize,
+                shared_data_bytes: limits.shared_data.bytes() as usize,
                 subscriptions: limits.subscriptions as usize,
                 masks: limits.masks as usize,
                 fan_out_within_ms: u32::try_from(within_ms).unwrap_or(u32::MAX).max(1),

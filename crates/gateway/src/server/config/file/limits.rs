@@ -78,6 +78,9 @@ pub struct LimitsSection {
     pub data: Size,
     /// How much one of them may, and is set aside for it; an entity's half.
     pub channel_data: Size,
+    /// How large clients may make the data of a channel that none of them made.
+    /// `[channels] max_data` is for servers.
+    pub shared_data: Size,
     /// Channels that clients made and that may outlive them, all together.
     pub orphaned_channels: u32,
     /// Channels that one client may subscribe itself to.
@@ -130,6 +133,7 @@ impl Default for LimitsSection {
             entity_channels: 64,
             data: Size(2 << 20),
             channel_data: Size(32 << 10),
+            shared_data: Size(512 << 10),
             orphaned_channels: 1024,
             subscriptions: 8192,
             masks: 64,

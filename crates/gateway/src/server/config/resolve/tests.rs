@@ -81,6 +81,7 @@ fn settings_that_mean_nothing_or_contradict_each_other_are_refused() {
                 "max_packet = \"32 KiB\"",
                 "channel_data = \"3 MiB\"",
                 "data = \"0 B\"",
+                "shared_data = \"0 B\"",
                 "channels = 0\ndata = \"0 B\"",
                 "fan_out_within = \"0 s\"",
             ][..],
