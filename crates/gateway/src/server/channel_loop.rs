@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use lagometer_units::Time;
 use rustix::io::Errno;
@@ -14,6 +15,11 @@ use super::mailbox::Exchange;
 use super::poller::{EventBell, Events, Poller, Waker};
 use super::report::{Numbers, Report};
 use super::shared::Shared;
+
+/// So long a fan-out tick that is due waits for what came before it and belongs into
+/// its windows. A flood may take a tenth of a second to be worked off: then the tick
+/// goes first, and what is left belongs into the next one's.
+const TICK_WAITS_AT_MOST: Duration = Duration::from_millis(2);
 
 /// The loop over messages and fan-out ticks.
 pub(super) struct ChannelLoop {
@@ -52,8 +58,9 @@ impl ChannelLoop {
             // While a connection loop cannot keep up, nothing is taken in and
             // no fan-out tick is made: what waits is bounded.
             if self.exchange.take(&mut arrived) {
-                self.work(now, &mut arrived);
-                self.exchange.deliver();
+                let clock = self.shared.clock;
+                let (worker, exchange) = (&mut self.worker, &mut self.exchange);
+                work(worker, exchange, || clock.now(), &mut arrived);
             }
             if self.worker.has_owner() && !self.shared.owned.swap(true, Ordering::SeqCst) {
                 self.shared.wake_all();
@@ -70,24 +77,231 @@ impl ChannelLoop {
             });
         }
     }
+}
 
-    /// Handles what has come and what is due.
-    fn work(&mut self, now: Time, arrived: &mut VecDeque<Posted>) {
-        for item in arrived.drain(..) {
-            match item {
-                Posted::Message(from, message) => self.worker.handle(now, from, message),
-                Posted::Probe(side, number) => {
-                    let back = Delivered::Probe(number);
-                    self.exchange.post(usize::from(side.0), back);
+/// What the worker needs to be heard.
+type Mailboxes = Exchange<Posted, Delivered, EventBell>;
+
+/// Handles what has come and what is due. Looks at the clock in between.
+fn work(
+    worker: &mut ChannelWorker,
+    exchange: &mut Mailboxes,
+    clock: impl Fn() -> Time,
+    arrived: &mut VecDeque<Posted>,
+) {
+    let mut now = clock();
+    for item in arrived.drain(..) {
+        match item {
+            Posted::Message(from, message) => worker.handle(now, from, message),
+            Posted::Probe(side, number) => {
+                exchange.post(usize::from(side.0), Delivered::Probe(number));
+            }
+        }
+        let looked = clock();
+        if looked.since(now) >= TICK_WAITS_AT_MOST
+            && worker.next_deadline().is_some_and(|due| due <= looked)
+        {
+            now = looked;
+            tick(worker, exchange, now);
+            exchange.deliver();
+        }
+    }
+    tick(worker, exchange, now);
+    exchange.deliver();
+}
+
+/// Does what is due, and posts all that there is to say.
+fn tick(worker: &mut ChannelWorker, exchange: &mut Mailboxes, now: Time) {
+    worker.settle(now);
+    worker.handle_deadline(now);
+    worker.settle(now);
+    while let Some((side, message)) = worker.poll_bus() {
+        exchange.post(usize::from(side.0), Delivered::Message(message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use lagometer_protocol::any::type_url;
+    use lagometer_protocol::messages::channeldpb::{
+        AuthMessage, ChannelDataUpdateMessage, ChannelSubscriptionOptions, CreateChannelMessage,
+    };
+    use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
+    use lagometer_protocol::{FrameBuilder, MessagePack};
+    use prost::Message;
+    use prost_types::Any;
+
+    use super::*;
+    use crate::core::bus::ToConnections;
+    use crate::core::{ConnKey, ConnectionManager, ConnectionSettings, Peer, SideId};
+    use crate::server::clock::Clock;
+    use crate::server::config::FileConfig;
+    use crate::server::mailbox::Queue;
+    use crate::server::poller;
+
+    /// A game server on a gateway in development, and the way to its channels.
+    struct Game {
+        worker: ChannelWorker,
+        exchange: Mailboxes,
+        outbox: Arc<Queue<Delivered, EventBell>>,
+        side: ConnectionManager,
+        server: ConnKey,
+        /// The clock moves on by a tenth of a millisecond whenever it is looked at.
+        now: Cell<Time>,
+    }
+
+    impl Game {
+        /// It has logged in, owns GLOBAL with data, and is sent what changes every
+        /// five milliseconds.
+        fn start() -> Self {
+            let config = FileConfig::parse("test", "").unwrap();
+            let config = FileConfig {
+                dev: true,
+                ..config
+            }
+            .resolve(1)
+            .unwrap();
+            let poller = Poller::new().unwrap();
+            let waker = poller::waker(&poller, 0).unwrap();
+            let queue = |capacity| Arc::new(Queue::new(capacity, waker.clone()));
+            let outbox = Arc::new(Queue::new(1 << 20, waker.clone()));
+            let mut side = ConnectionManager::new(ConnectionSettings::default());
+            let server = side.open(Time::ZERO, Peer::Server, None).unwrap();
+            let mut game = Self {
+                worker: ChannelWorker::new(&config, Clock::start(), &waker),
+                exchange: Exchange::new(queue(8), vec![Arc::clone(&outbox)], waker.clone()),
+                outbox,
+                side,
+                server,
+                now: Cell::new(Time::from_secs(1)),
+            };
+            let login = AuthMessage {
+                player_identifier_token: "server".into(),
+                login_token: "secret".into(),
+            };
+            let global = CreateChannelMessage {
+                channel_type: 1,
+                data: Some(chat("before")),
+                sub_options: Some(ChannelSubscriptionOptions {
+                    fan_out_interval_ms: Some(5),
+                    skip_self_update_fan_out: Some(false),
+                    ..ChannelSubscriptionOptions::default()
+                }),
+                ..CreateChannelMessage::default()
+            };
+            for (of_type, body) in [(1, login.encode_to_vec()), (3, global.encode_to_vec())] {
+                game.send(of_type, body);
+            }
+            game
+        }
+
+        /// The posts that a message of the server's becomes.
+        fn posts(&mut self, of_type: u32, body: &[u8]) -> Vec<Posted> {
+            let mut builder = FrameBuilder::new();
+            let message = MessagePack {
+                msg_type: of_type,
+                body,
+                ..MessagePack::default()
+            };
+            builder.push(&message).unwrap();
+            let frame = builder.finish().unwrap().to_vec();
+            self.side.receive(self.now.get(), self.server, &frame);
+            std::iter::from_fn(|| self.side.poll_bus())
+                .map(|message| Posted::Message(SideId(0), message))
+                .collect()
+        }
+
+        /// Works on these, and returns what the connections are told.
+        fn work(&mut self, posts: Vec<Posted>) -> Vec<Delivered> {
+            let clock = || {
+                self.now.set(self.now.get() + Duration::from_micros(100));
+                self.now.get()
+            };
+            work(
+                &mut self.worker,
+                &mut self.exchange,
+                clock,
+                &mut posts.into(),
+            );
+            let mut delivered = VecDeque::new();
+            self.outbox.take(&mut delivered);
+            delivered.into()
+        }
+
+        fn send(&mut self, of_type: u32, body: Vec<u8>) {
+            let posts = self.posts(of_type, &body);
+            for delivered in self.work(posts) {
+                if let Delivered::Message(message) = delivered {
+                    self.side.handle(self.now.get(), message);
                 }
             }
         }
-        self.worker.settle(now);
-        self.worker.handle_deadline(now);
-        self.worker.settle(now);
-        while let Some((side, message)) = self.worker.poll_bus() {
-            let message = Delivered::Message(message);
-            self.exchange.post(usize::from(side.0), message);
+    }
+
+    fn chat(content: &str) -> Any {
+        let data = ChatChannelData {
+            chat_messages: vec![ChatMessage {
+                content: content.into(),
+                ..ChatMessage::default()
+            }],
+        };
+        Any {
+            type_url: type_url("chatpb.ChatChannelData"),
+            value: data.encode_to_vec(),
         }
+    }
+
+    /// After how many of a flood of probes a window left.
+    fn probes_before_window(told: &[Delivered]) -> Option<usize> {
+        let is_window =
+            |told: &Delivered| matches!(told, Delivered::Message(ToConnections::Window(_)));
+        told.iter().position(is_window)
+    }
+
+    #[test]
+    fn a_tick_that_is_due_does_not_wait_for_the_end_of_a_flood() {
+        let mut game = Game::start();
+        // The whole state is sent, and a window begins.
+        game.work(Vec::new());
+        let probes = |count| (0..count).map(|number| Posted::Probe(SideId(0), number));
+        game.now.set(game.now.get() + Duration::from_millis(20));
+        game.work(Vec::new());
+        let update = ChannelDataUpdateMessage {
+            data: Some(chat("after")),
+            context_conn_id: 0,
+        };
+        let mut posts = game.posts(8, &update.encode_to_vec());
+        posts.extend(probes(1000));
+        let told = game.work(posts);
+        assert_eq!(told.len(), 1001);
+        let before = probes_before_window(&told).expect("a window");
+        // Five milliseconds of a window, two for which it waits, and the tick they
+        // end in, a tenth of a millisecond each probe.
+        assert!((60..=300).contains(&before), "{before}");
+    }
+
+    #[test]
+    fn what_came_before_a_tick_belongs_into_its_window() {
+        let mut game = Game::start();
+        game.work(Vec::new());
+        game.now.set(game.now.get() + Duration::from_millis(20));
+        game.work(Vec::new());
+        let update = ChannelDataUpdateMessage {
+            data: Some(chat("after")),
+            context_conn_id: 0,
+        };
+        let body = update.encode_to_vec();
+        game.send(8, body.clone());
+        // The tick is due when the loop wakes, and two updates have come.
+        game.now.set(game.now.get() + Duration::from_millis(21));
+        let mut posts = game.posts(8, &body);
+        posts.extend(game.posts(8, &body));
+        let told = game.work(posts);
+        let windows = told
+            .iter()
+            .filter(|told| matches!(told, Delivered::Message(ToConnections::Window(_))));
+        assert_eq!(windows.count(), 1);
     }
 }

@@ -19,6 +19,11 @@ use super::ConnectionLoop;
 /// those that were not read have the first turn next time.
 const READING_AT_MOST: Duration = Duration::from_millis(10);
 
+/// A connection of which so many messages were taken in hands them to the channels at
+/// once: where they are on this thread, their work then counts in the turn's time, and
+/// where they have one of their own it can begin.
+const MANY_MESSAGES: usize = 256;
+
 /// The clock is looked at after so many connections.
 pub(super) const LOOK_AT_CLOCK_EVERY: usize = 16;
 
@@ -147,6 +152,9 @@ impl ConnectionLoop {
         }
         if more {
             self.list_unread(slot);
+        }
+        if taken.messages >= MANY_MESSAGES {
+            self.exchange(now);
         }
     }
 
