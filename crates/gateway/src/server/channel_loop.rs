@@ -192,7 +192,7 @@ mod tests {
                 ..CreateChannelMessage::default()
             };
             for (of_type, body) in [(1, login.encode_to_vec()), (3, global.encode_to_vec())] {
-                game.send(of_type, body);
+                game.send(of_type, &body);
             }
             game
         }
@@ -230,8 +230,8 @@ mod tests {
             delivered.into()
         }
 
-        fn send(&mut self, of_type: u32, body: Vec<u8>) {
-            let posts = self.posts(of_type, &body);
+        fn send(&mut self, of_type: u32, body: &[u8]) {
+            let posts = self.posts(of_type, body);
             for delivered in self.work(posts) {
                 if let Delivered::Message(message) = delivered {
                     self.side.handle(self.now.get(), message);
@@ -293,7 +293,7 @@ mod tests {
             context_conn_id: 0,
         };
         let body = update.encode_to_vec();
-        game.send(8, body.clone());
+        game.send(8, &body);
         // The tick is due when the loop wakes, and two updates have come.
         game.now.set(game.now.get() + Duration::from_millis(21));
         let mut posts = game.posts(8, &body);
