@@ -177,7 +177,7 @@ impl Stage {
                 base.types
             },
             budgets: if self.small {
-                small_budgets(base.budgets)
+                small_budgets(&base.budgets)
             } else {
                 base.budgets
             },
@@ -201,7 +201,7 @@ impl Stage {
 }
 
 /// Budgets of a few of everything.
-fn small_budgets(base: Budgets) -> Budgets {
+fn small_budgets(base: &Budgets) -> Budgets {
     let few = |peer: PeerBudgets| PeerBudgets {
         entity_channels: 3,
         list_answer_bytes: 300,
@@ -214,6 +214,7 @@ fn small_budgets(base: Budgets) -> Budgets {
         servers: few(base.servers),
         clients: PeerBudgets {
             subscriptions: 4,
+            shared_data_bytes: 4096,
             ..few(base.clients)
         },
         orphaned_channels: 5,
