@@ -18,6 +18,7 @@ mod debts;
 mod household;
 mod line_rate;
 mod places;
+mod ranked;
 mod shares;
 mod spare_files;
 mod weights;

@@ -1,55 +1,67 @@
 //! Who holds how much of something of which there is only so much, and who has
 //! to make room.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use crate::ranked::{Held, Ranked};
 
 /// Things held, each by one key, which is an address where peers are meant.
 /// The ids of later things are greater.
 ///
 /// Every operation takes time in the logarithm of the number of things.
 #[derive(Clone, Debug)]
-pub struct Shares<K, I> {
-    of: BTreeMap<K, BTreeSet<I>>,
-    /// How many each key holds and which is its oldest. The last is the key
-    /// with most, or of several with as many the one whose oldest is oldest.
-    ranks: BTreeSet<(usize, Reverse<I>, K)>,
+pub struct Shares<K, I: Ord + Copy> {
+    of: Ranked<K, Things<I>>,
 }
 
-impl<K, I> Default for Shares<K, I> {
+#[derive(Clone, Debug)]
+struct Things<I>(BTreeSet<I>);
+
+impl<I> Default for Things<I> {
     fn default() -> Self {
-        Self {
-            of: BTreeMap::new(),
-            ranks: BTreeSet::new(),
-        }
+        Self(BTreeSet::new())
+    }
+}
+
+impl<I: Ord + Copy> Held for Things<I> {
+    type Id = I;
+
+    fn rank(&self) -> Option<(usize, I)> {
+        Some((self.0.len(), *self.0.first()?))
+    }
+}
+
+impl<K, I: Ord + Copy> Default for Shares<K, I> {
+    fn default() -> Self {
+        Self { of: Ranked::new() }
     }
 }
 
 impl<K: Ord + Clone, I: Ord + Copy> Shares<K, I> {
     /// The key holds one more.
     pub fn insert(&mut self, key: K, id: I) {
-        self.change(key, |held| {
-            held.insert(id);
+        self.of.change(key, |held| {
+            held.0.insert(id);
         });
     }
 
     /// The key holds that one no more; nothing changes if it did not.
     pub fn remove(&mut self, key: K, id: I) {
-        self.change(key, |held| {
-            held.remove(&id);
+        self.of.change(key, |held| {
+            held.0.remove(&id);
         });
     }
 
     /// How many a key holds.
     #[must_use]
     pub fn count(&self, key: &K) -> usize {
-        self.of.get(key).map_or(0, BTreeSet::len)
+        self.of.get(key).map_or(0, |held| held.0.len())
     }
 
     /// The oldest that a key holds.
     #[must_use]
     pub fn oldest(&self, key: &K) -> Option<I> {
-        self.of.get(key)?.first().copied()
+        self.of.get(key)?.0.first().copied()
     }
 
     /// Which has to go so that there is room for one more: the oldest of the key
@@ -57,7 +69,7 @@ impl<K: Ord + Clone, I: Ord + Copy> Shares<K, I> {
     /// `newcomer` pays with its own unless another holds more.
     #[must_use]
     pub fn first_to_go(&self, newcomer: Option<K>) -> Option<I> {
-        let &(most, Reverse(oldest), _) = self.ranks.last()?;
+        let (_, most, oldest) = self.of.most()?;
         let own = newcomer.filter(|key| self.count(key) >= most);
         own.and_then(|key| self.oldest(&key)).or(Some(oldest))
     }
@@ -66,23 +78,6 @@ impl<K: Ord + Clone, I: Ord + Copy> Shares<K, I> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
-    }
-
-    fn change(&mut self, key: K, change: impl FnOnce(&mut BTreeSet<I>)) {
-        let rank = |held: &BTreeSet<I>| Some((held.len(), Reverse(*held.first()?)));
-        let held = self.of.entry(key.clone()).or_default();
-        if let Some((count, oldest)) = rank(held) {
-            self.ranks.remove(&(count, oldest, key.clone()));
-        }
-        change(held);
-        match rank(held) {
-            Some((count, oldest)) => {
-                self.ranks.insert((count, oldest, key));
-            }
-            None => {
-                self.of.remove(&key);
-            }
-        }
     }
 }
 

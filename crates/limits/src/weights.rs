@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::ranked::{Held, Ranked};
+
 /// Amounts held, bytes of memory for instance, each by one id of one key, which
 /// is an address where peers are meant. The ids of later ones are greater.
 ///
@@ -13,23 +15,41 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Every operation takes time in the logarithm of the number of ids.
 #[derive(Clone, Debug)]
-pub struct Weights<K, I> {
+pub struct Weights<K, I: Ord + Copy> {
     of: BTreeMap<I, (K, usize)>,
-    by_key: BTreeMap<K, Held<I>>,
-    /// How many steps each key holds, and the oldest of its ids. The last is the key
-    /// with most, of several with as much that with the oldest id.
-    ranks: BTreeSet<(usize, Reverse<I>, K)>,
+    by_key: Ranked<K, Amounts<I>>,
     step: usize,
     total: usize,
 }
 
 /// What one key holds.
 #[derive(Clone, Debug)]
-struct Held<I> {
+struct Amounts<I> {
     sum: usize,
+    /// How much of it holds alike.
+    step: usize,
     /// The last is the id with most, of several with as much the oldest.
     ids: BTreeSet<(usize, Reverse<I>)>,
     by_age: BTreeSet<I>,
+}
+
+impl<I> Default for Amounts<I> {
+    fn default() -> Self {
+        Self {
+            sum: 0,
+            step: 1,
+            ids: BTreeSet::new(),
+            by_age: BTreeSet::new(),
+        }
+    }
+}
+
+impl<I: Ord + Copy> Held for Amounts<I> {
+    type Id = I;
+
+    fn rank(&self) -> Option<(usize, I)> {
+        Some((self.sum / self.step, *self.by_age.first()?))
+    }
 }
 
 impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
@@ -39,8 +59,7 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
     pub const fn new(step: usize) -> Self {
         Self {
             of: BTreeMap::new(),
-            by_key: BTreeMap::new(),
-            ranks: BTreeSet::new(),
+            by_key: Ranked::new(),
             step: if step == 0 { 1 } else { step },
             total: 0,
         }
@@ -50,7 +69,9 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
     pub fn set(&mut self, key: K, id: I, amount: usize) {
         self.remove(id);
         self.of.insert(id, (key.clone(), amount));
-        self.change(key, |held| {
+        let step = self.step;
+        self.by_key.change(key, |held| {
+            held.step = step;
             held.sum = held.sum.saturating_add(amount);
             held.ids.insert((amount, Reverse(id)));
             held.by_age.insert(id);
@@ -63,7 +84,7 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
         let Some((key, amount)) = self.of.remove(&id) else {
             return;
         };
-        self.change(key, |held| {
+        self.by_key.change(key, |held| {
             held.sum = held.sum.saturating_sub(amount);
             held.ids.remove(&(amount, Reverse(id)));
             held.by_age.remove(&id);
@@ -82,34 +103,9 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
     /// the oldest.
     #[must_use]
     pub fn first_to_go(&self) -> Option<I> {
-        let (_, _, key) = self.ranks.last()?;
+        let (key, ..) = self.by_key.most()?;
         let &(_, Reverse(id)) = self.by_key.get(key)?.ids.last()?;
         Some(id)
-    }
-
-    fn change(&mut self, key: K, change: impl FnOnce(&mut Held<I>)) {
-        let step = self.step;
-        let rank = |held: &Held<I>| {
-            let oldest = *held.by_age.first()?;
-            Some((held.sum / step, Reverse(oldest)))
-        };
-        let held = self.by_key.entry(key.clone()).or_insert_with(|| Held {
-            sum: 0,
-            ids: BTreeSet::new(),
-            by_age: BTreeSet::new(),
-        });
-        if let Some((steps, oldest)) = rank(held) {
-            self.ranks.remove(&(steps, oldest, key.clone()));
-        }
-        change(held);
-        match rank(held) {
-            Some((steps, oldest)) => {
-                self.ranks.insert((steps, oldest, key));
-            }
-            None => {
-                self.by_key.remove(&key);
-            }
-        }
     }
 }
 
