@@ -22,7 +22,15 @@ pub struct Debts<K, D, T> {
     by_due: BTreeMap<(D, u64), K>,
 }
 
-impl<K: Ord + Clone, D: Ord + Copy, T> Debts<K, D, T> {
+impl<K, D, T> Default for Debts<K, D, T> {
+    /// 16,384 at once: where each is forgotten after seconds and takes some hundred
+    /// bytes, a few MiB.
+    fn default() -> Self {
+        Self::new(16_384)
+    }
+}
+
+impl<K, D, T> Debts<K, D, T> {
     /// No more than `most` at once: beyond, the one that is paid first is forgotten.
     #[must_use]
     pub const fn new(most: usize) -> Self {
@@ -33,7 +41,9 @@ impl<K: Ord + Clone, D: Ord + Copy, T> Debts<K, D, T> {
             by_due: BTreeMap::new(),
         }
     }
+}
 
+impl<K: Ord + Clone, D: Ord + Copy, T> Debts<K, D, T> {
     /// Somebody goes who owes something until `paid_at`. What is paid `now` is not
     /// kept.
     pub fn leave(&mut self, now: D, key: K, paid_at: D, debt: T) {

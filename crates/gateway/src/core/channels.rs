@@ -55,7 +55,7 @@ use super::events::{Event, Events};
 use super::ids::{ChannelId, ConnId, SideId};
 use super::settings::ChannelSettings;
 
-use accounts::{WorkDebts, no_debts};
+use accounts::WorkDebts;
 use admission::Admission;
 use auth::Logins;
 pub use auth::{AuthRequest, AuthVerdict, Ticket};
@@ -121,7 +121,7 @@ impl ChannelManager {
             taken_numbers: TakenNumbers::default(),
             next_channel: 1,
             orphans: Orphans::default(),
-            work_debts: no_debts(),
+            work_debts: WorkDebts::default(),
             groups: GroupNumbers::default(),
             servers: Servers::default(),
             well_known: BTreeSet::new(),

@@ -41,7 +41,7 @@ use crate::core::Peer;
 use super::config::Limits;
 use super::pace::SharedPace;
 
-use debts::{PaceDebts, no_debts};
+use debts::PaceDebts;
 pub(super) use permit::Permit;
 
 /// Servers that may be about to log in at once, however few places there are.
@@ -156,7 +156,7 @@ impl AdmissionControl {
             limits: Mutex::new(Arc::new(limits)),
             connections_at_most,
             places: Mutex::new(Places::new()),
-            debts: Mutex::new(no_debts()),
+            debts: Mutex::default(),
             turned_away: Default::default(),
             evicted: Default::default(),
         })

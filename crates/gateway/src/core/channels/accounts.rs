@@ -6,7 +6,6 @@
 //! by waiting is left to who comes next from its household.
 
 use std::collections::BTreeMap;
-
 use std::time::Duration;
 
 use lagometer_limits::Debts;
@@ -30,10 +29,6 @@ pub(super) const BYTES_PER_UNIT: usize = 64;
 /// a second.
 const UNITS_PER_MESSAGE: u64 = 10_000_000;
 
-/// Clients that have gone and whose work is not made up for yet, of all households:
-/// a few MiB. Each is forgotten after a second or a few.
-const DEBTS: usize = 16_384;
-
 /// The share of a second's work, three quarters, that whoever comes in the place of one
 /// who did too much begins without at most. Its first requests are not refused because
 /// of another's.
@@ -41,11 +36,6 @@ const TAKEN_OVER: (u64, u64) = (3, 4);
 
 /// Work of clients that have gone, by whom it is left to.
 pub(super) type WorkDebts = Debts<Maker, Time, Work>;
-
-/// None yet.
-pub(super) fn no_debts() -> WorkDebts {
-    Debts::new(DEBTS)
-}
 
 /// A body no longer than this is decoded whatever is in it.
 const SHORT_BODY_BYTES: usize = 1024;

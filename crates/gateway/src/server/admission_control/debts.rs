@@ -11,17 +11,8 @@ use crate::server::pace::Pace;
 
 use super::{Permit, lock};
 
-/// Connections that have ended and had still to wait, of all addresses: a few MiB.
-/// Each is forgotten once the time it had to wait is over.
-const DEBTS: usize = 16_384;
-
 /// What is owed at each address, by when it is paid.
 pub(super) type PaceDebts = Debts<IpAddr, Time, Pace>;
-
-/// None yet.
-pub(super) fn no_debts() -> PaceDebts {
-    Debts::new(DEBTS)
-}
 
 impl Permit {
     /// The connection ends, and has sent more than is paid for: whoever comes next
