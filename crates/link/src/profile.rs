@@ -219,33 +219,6 @@ fn alone(path: &Path) -> String {
 
 /// Puts a complaint about a key of a section at the line that says the key.
 fn locate(origin: &str, text: &str, section: &str, complaint: Complaint) -> BadInput {
-    let mut heading = String::new();
-    let mut section_line = None;
-    let mut key_line = None;
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.starts_with('[') {
-            heading = line
-                .trim_matches(['[', ']'])
-                .split('.')
-                .map(str::trim)
-                .collect::<Vec<_>>()
-                .join(".");
-        }
-        let mut names = heading.split('.');
-        let inside = names.next() == Some(section);
-        let said = line.split(['=', '.', ' ']).next().unwrap_or_default();
-        if inside && (names.next() == Some(complaint.key()) || said == complaint.key()) {
-            key_line = Some(index);
-            break;
-        }
-        if inside || said == section {
-            section_line = section_line.or(Some(index));
-        }
-    }
-    BadInput {
-        origin: origin.to_owned(),
-        line: key_line.or(section_line).unwrap_or(0) + 1,
-        message: complaint.into_message(),
-    }
+    let path = [section, complaint.key()];
+    BadInput::at_key(origin, text, &path, complaint.into_message())
 }

@@ -17,7 +17,7 @@ mod span;
 mod time;
 
 pub use file::{MOST_DATA, MOST_SETTINGS, create_private_file, read_file, read_text_file};
-pub use input::{BadInput, from_toml};
+pub use input::{BadInput, from_toml, line_of_key};
 pub use quantity::BadQuantity;
 pub use rate::Rate;
 pub use share::Share;

@@ -265,30 +265,17 @@ impl Cross {
 ///
 /// [`BadInput`] with the line of the entry that is wrong, and what was expected.
 pub fn check_cross(origin: &str, text: &str, crosses: &[Cross]) -> Result<(), BadInput> {
-    let line_of = |nth: usize, key: &str| {
-        let headings = text.lines().enumerate();
-        let mut entries = headings.filter(|(_, line)| line.trim() == "[[cross]]");
-        let start = entries.nth(nth).map_or(0, |(line, _)| line);
-        let body = text.lines().enumerate().skip(start + 1);
-        body.take_while(|(_, line)| !line.trim_start().starts_with('['))
-            .find(|(_, line)| line.trim_start().starts_with(key))
-            .map_or(start, |(line, _)| line)
-            + 1
-    };
-    let bad = |line, message| {
-        Err(BadInput {
-            origin: origin.to_owned(),
-            line,
-            message,
-        })
+    let bad = |nth: usize, key: &str, message| {
+        let path = ["cross", &nth.to_string(), key];
+        Err(BadInput::at_key(origin, text, &path, message))
     };
     if crosses.len() > KINDS_AT_MOST {
         let message = format!("at most {KINDS_AT_MOST} `[[cross]]` may be said");
-        return bad(line_of(KINDS_AT_MOST, ""), message);
+        return bad(KINDS_AT_MOST, "", message);
     }
     for (nth, cross) in crosses.iter().enumerate() {
         if let Err((key, message)) = cross.check() {
-            return bad(line_of(nth, key), message);
+            return bad(nth, key, message);
         }
         let has_name = |other: &Cross| other.name() == cross.name();
         if crosses[..nth].iter().any(has_name) {
@@ -296,7 +283,7 @@ pub fn check_cross(origin: &str, text: &str, crosses: &[Cross]) -> Result<(), Ba
                 "other traffic is called `{}` already; give this a `name` of its own",
                 cross.name()
             );
-            return bad(line_of(nth, "name"), message);
+            return bad(nth, "name", message);
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use lagometer_gateway::server::config::{
     CompressionName, Config, ConfigError, FileConfig, ListenAddress, LogLevel, Wire,
 };
 use lagometer_gateway::server::processors;
-use lagometer_units::Span;
+use lagometer_units::{Span, line_of_key};
 
 use crate::cli::GatewayArguments;
 use crate::failure::{self, Failure};
@@ -42,39 +42,15 @@ impl Settings {
     /// A mistake, with the line of the file where its key stands.
     fn told(&self, error: &ConfigError) -> Failure {
         let place = self.origin.as_ref().zip(error.key());
-        let place = place.and_then(|((name, text), key)| Some((name, line_of(text, key)?)));
+        let place = place.and_then(|((name, text), key)| {
+            let path: Vec<&str> = key.split('.').collect();
+            Some((name, line_of_key(text, &path)?))
+        });
         match place {
             Some((name, line)) => Failure::Input(format!("{name}:{line}: {error}")),
             None => Failure::input(error),
         }
     }
-}
-
-/// The line, counted from 1, in which a file sets `section.key`; for a section
-/// alone that of its head.
-fn line_of(text: &str, key: &str) -> Option<usize> {
-    let (wanted, key) = key.split_once('.').unwrap_or((key, ""));
-    let mut section = "";
-    for (index, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
-            section = name.trim();
-            if section == wanted && key.is_empty() {
-                return Some(index + 1);
-            }
-        } else if let Some((name, _)) = line.split_once('=') {
-            let name = name.trim();
-            let is_here = section == wanted && name == key;
-            // Or with the section before it.
-            let parts = name
-                .split_once('.')
-                .map(|(of, name)| (of.trim(), name.trim()));
-            if is_here || (section.is_empty() && parts == Some((wanted, key))) {
-                return Some(index + 1);
-            }
-        }
-    }
-    None
 }
 
 fn set_own(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<(), Failure> {
@@ -201,20 +177,4 @@ fn set_option<T>(place: &mut Option<T>, value: Option<T>) {
 fn address(option: &str, text: &str) -> Result<ListenAddress, Failure> {
     text.parse()
         .map_err(|why| Failure::Input(format!("{option}: {why}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::line_of;
-
-    #[test]
-    fn a_key_is_found_in_its_section_alone() {
-        let text = "auth.timeout = \"1 s\"\n[auth]\nlogin_within = \"1 s\" # [limits]\n\n\
-                    [ limits ]\n# login_within = 1\nlogin_within = \"2 s\"\n";
-        assert_eq!(line_of(text, "limits.login_within"), Some(7));
-        assert_eq!(line_of(text, "auth.login_within"), Some(3));
-        assert_eq!(line_of(text, "auth.timeout"), Some(1));
-        assert_eq!(line_of(text, "limits"), Some(5));
-        assert_eq!(line_of(text, "limits.connections"), None);
-    }
 }
