@@ -236,7 +236,7 @@ fn attend(
         cue(timeline, stages, first);
         thread::sleep((first - NOTICE_OF_LINKS).since(clock.now()));
         outcome = path.begin(links(resolved, seed, timeline, first));
-        supervisor.has_started();
+        supervisor.note_started();
     }
     while supervisor.wait() {
         let now = clock.now();

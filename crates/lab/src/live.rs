@@ -24,7 +24,7 @@ pub use client::{ClientOutcome, play_client};
 pub use pace::LONGEST_WAIT;
 pub use server::{ServerOutcome, play_server};
 pub use stage::{Cue, LaneStage, Role};
-pub(crate) use supervisor::{NOTICE, Supervisor, starts};
+pub(crate) use supervisor::{NOTICE, Supervisor, apart, starts};
 
 /// Does `play`; should it panic, the lane is over and the words are returned.
 pub(crate) fn guarded<T>(stage: &LaneStage, play: impl FnOnce() -> T) -> Result<T, String> {

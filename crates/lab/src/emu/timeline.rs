@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use lagometer_emu::Clock;
 use lagometer_units::Time;
 
+use crate::live::apart;
 use crate::plan::Plan;
 use crate::resolve::Resolved;
 
@@ -41,10 +42,10 @@ impl Timeline {
     /// A run's, whose lanes have been made, however long that took; `is_virtual`
     /// where the clock stands still while anybody computes.
     pub(super) fn new(resolved: &Resolved, clock: Clock, is_virtual: bool) -> Self {
-        let lanes = u32::try_from(resolved.lanes.len().max(1)).unwrap_or(u32::MAX);
+        let interval = resolved.plan.workload.interval.duration();
         Self {
             clock,
-            apart: resolved.plan.workload.interval.duration() / lanes,
+            apart: apart(resolved.lanes.len(), interval),
             zero: is_virtual.then(|| clock.now() + AHEAD),
         }
     }

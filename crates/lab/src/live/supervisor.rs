@@ -73,7 +73,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The schedules have been started without being asked for here.
-    pub(crate) const fn has_started(&mut self) {
+    pub(crate) const fn note_started(&mut self) {
         self.has_started = true;
     }
 
@@ -99,12 +99,17 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// When each of `lanes` lanes starts: the first at `first`, each a fraction of
-/// the `interval` between messages after the one before, so that they do not
-/// all ask for the processor at the same instant.
+/// How long after the lane before it each of `lanes` lanes starts: a fraction of the
+/// `interval` between messages, so that they do not all ask for the processor at the
+/// same instant.
+pub(crate) fn apart(lanes: usize, interval: Duration) -> Duration {
+    interval / u32::try_from(lanes.max(1)).unwrap_or(u32::MAX)
+}
+
+/// When each of them starts, the first at `first`.
 pub(crate) fn starts(lanes: usize, first: Time, interval: Duration) -> impl Iterator<Item = Time> {
-    let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
-    (0..lanes).map(move |lane| first + interval / lanes * lane)
+    let apart = apart(lanes, interval);
+    (0..u32::try_from(lanes).unwrap_or(u32::MAX)).map(move |lane| first + apart * lane)
 }
 
 #[cfg(test)]
