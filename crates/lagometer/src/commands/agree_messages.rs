@@ -61,19 +61,16 @@ fn over(
     kernel: &Kernel,
     stop: &AtomicBool,
 ) -> Result<(String, Vec<Line>), Failure> {
-    let ask = |testbed| resolved(&ask(arguments, network, testbed));
-    let (sim, sockets) = (ask(Testbed::Sim)?, ask(Testbed::Kernel)?);
+    let in_kernel = ask(arguments, network, Testbed::Kernel);
+    let sim = resolved(&ask(arguments, network, Testbed::Sim))?;
+    let sockets = resolved(&in_kernel)?;
     let options = RunOptions {
         seeds: vec![sim.plan.seed],
         threads: 1,
     };
     let virtual_time = play(&sim, &options, &|_| {}, stop);
     let errand = Errand {
-        experiment: &arguments.experiment,
-        network,
-        duration: Some(arguments.duration),
-        tick: None,
-        lanes: &arguments.lanes,
+        ask: &in_kernel,
         ipv6: false,
         is_logged: true,
         real_limit: arguments.guest.real_limit.duration(),

@@ -11,11 +11,11 @@ use std::time::Duration;
 use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said};
 use lagometer_lab::SeedRun;
 use lagometer_stats::{Audit, Document};
-use lagometer_units::Span;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::in_guest::{Visit, packets, who_computes};
+use super::named::Ask;
 use crate::failure::Failure;
 use crate::guest::{FOUND, Found, PLAYED};
 
@@ -44,16 +44,8 @@ pub(super) struct Packets {
 
 /// What each guest is to play, with a seed of its own.
 pub(super) struct Errand<'a> {
-    /// The experiment's name or file.
-    pub(super) experiment: &'a str,
-    /// Another network than the experiment's.
-    pub(super) network: Option<&'a str>,
-    /// Another duration.
-    pub(super) duration: Option<Span>,
-    /// A game's tick.
-    pub(super) tick: Option<Span>,
-    /// Only these lanes; all of the experiment's where empty.
-    pub(super) lanes: &'a [String],
+    /// What is played. Its seed is left to who plays it.
+    pub(super) ask: &'a Ask<'a>,
     /// Lanes use IPv6.
     pub(super) ipv6: bool,
     /// Packets are logged, of the first seed.
@@ -205,14 +197,15 @@ fn words(errand: &Errand<'_>, seed: u64, is_logged: bool) -> Vec<String> {
     words.push(format!("--seed={seed}"));
     words.extend(errand.ipv6.then(|| "--ipv6".to_owned()));
     words.extend(is_logged.then(|| "--log".to_owned()));
-    if !errand.lanes.is_empty() {
-        words.push(format!("--lanes={}", errand.lanes.join(",")));
+    let ask = errand.ask;
+    if !ask.lanes.is_empty() {
+        words.push(format!("--lanes={}", ask.lanes.join(",")));
     }
-    let network = errand.network;
+    let network = ask.network;
     words.extend(network.map(|network| format!("--network={network}")));
-    words.extend(errand.duration.map(|span| format!("--for={span}")));
-    words.extend(errand.tick.map(|span| format!("--tick={span}")));
-    words.extend(["--".to_owned(), errand.experiment.to_owned()]);
+    words.extend(ask.duration.map(|span| format!("--for={span}")));
+    words.extend(ask.tick.map(|span| format!("--tick={span}")));
+    words.extend(["--".to_owned(), ask.experiment.to_owned()]);
     words
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .transpose()?;
     let path_name = over_net::path_name(&arguments.remote);
     let is_net = testbed(arguments) == Testbed::Net;
-    let mut resolved = resolved(&Ask {
+    let ask = Ask {
         experiment: &arguments.experiment,
         network: arguments
             .network
@@ -42,7 +42,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         seed: arguments.seed,
         lanes: &arguments.lanes,
         testbed: testbed(arguments),
-    })?;
+    };
+    let mut resolved = resolved(&ask)?;
     let seeds = seeds_to_play(arguments, &mut resolved);
     let options = RunOptions {
         seeds: (0..u64::from(seeds))
@@ -90,7 +91,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             emulated::play(&resolved, &options, &told, stop)?
         }
         (_, None, Some(kernel)) => {
-            let found = play_in_guests(arguments, kernel, &options, &told, stop)?;
+            let found = play_in_guests(&ask, arguments, kernel, &options, &told, stop)?;
             guests_wall = Some(found.longest);
             (found.seeds, found.audit)
         }
@@ -157,6 +158,7 @@ fn page_path(arguments: &RunArguments, experiment: &str) -> Option<PathBuf> {
 /// Plays every seed in a guest of its own, and writes the log of packets where one
 /// is asked for.
 fn play_in_guests(
+    ask: &Ask<'_>,
     arguments: &RunArguments,
     kernel: &Kernel,
     options: &RunOptions,
@@ -164,11 +166,7 @@ fn play_in_guests(
     stop: &AtomicBool,
 ) -> Result<InGuests, Failure> {
     let errand = Errand {
-        experiment: &arguments.experiment,
-        network: arguments.network.as_deref(),
-        duration: arguments.duration,
-        tick: arguments.tick,
-        lanes: &arguments.lanes,
+        ask,
         ipv6: arguments.ipv6,
         is_logged: arguments.pcap.is_some(),
         real_limit: arguments.guest.real_limit.duration(),
