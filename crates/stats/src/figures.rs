@@ -31,6 +31,19 @@ pub struct SeedRun<'a> {
     pub overhead: Option<f64>,
 }
 
+impl<'a> SeedRun<'a> {
+    /// Of messages alone: what the link did and what was on the wire is not known.
+    #[must_use]
+    pub const fn of(seed: u64, records: &'a [MessageRecord]) -> Self {
+        Self {
+            seed,
+            records,
+            disturbed: &[],
+            overhead: None,
+        }
+    }
+}
+
 /// Everything in a [`Lane`] that comes from its records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaneFigures {

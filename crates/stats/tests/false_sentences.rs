@@ -134,12 +134,7 @@ fn lanes(kind: &Kind, run: u64) -> Vec<Lane> {
                 .collect();
             let runs: Vec<SeedRun<'_>> = (0..)
                 .zip(&records)
-                .map(|(seed, records)| SeedRun {
-                    seed,
-                    records,
-                    disturbed: &[],
-                    overhead: None,
-                })
+                .map(|(seed, records)| SeedRun::of(seed, records))
                 .collect();
             figures(&runs, &[], Some(LAG_THRESHOLD)).into_lane(&format!("lane-{lane}-"), "kcp")
         })

@@ -32,12 +32,7 @@ fn run(late_pct: u64) -> Document {
         .collect();
     let runs: Vec<SeedRun<'_>> = (1..)
         .zip(&records)
-        .map(|(seed, records)| SeedRun {
-            seed,
-            records,
-            disturbed: &[],
-            overhead: None,
-        })
+        .map(|(seed, records)| SeedRun::of(seed, records))
         .collect();
     let lane = figures(&runs, &[], Some(Duration::from_millis(170)));
     document.lanes = vec![lane.into_lane("kcp", "kcp")];

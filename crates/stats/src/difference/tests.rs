@@ -33,12 +33,7 @@ pub(crate) fn seeds_lane(seeds: &[u64], rtt_ms: impl Fn(u64, u64) -> u64) -> Lan
     let runs: Vec<_> = seeds
         .iter()
         .zip(&records)
-        .map(|(&seed, records)| SeedRun {
-            seed,
-            records,
-            disturbed: &[],
-            overhead: None,
-        })
+        .map(|(&seed, records)| SeedRun::of(seed, records))
         .collect();
     figures(&runs, &[], Some(Duration::from_millis(170))).into_lane("lane", "udp")
 }
@@ -197,12 +192,7 @@ fn losing(seeds: &[u64]) -> Lane {
     }
     let runs: Vec<SeedRun<'_>> = (0..)
         .zip(&records)
-        .map(|(seed, records)| SeedRun {
-            seed,
-            records,
-            disturbed: &[],
-            overhead: None,
-        })
+        .map(|(seed, records)| SeedRun::of(seed, records))
         .collect();
     figures(&runs, &[], Some(Duration::from_millis(170))).into_lane("lane", "udp")
 }

@@ -84,12 +84,7 @@ fn lane(rtts_ms: &[Option<u64>]) -> Lane {
             }
         })
         .collect();
-    let run = SeedRun {
-        seed: 1,
-        records: &records,
-        disturbed: &[],
-        overhead: None,
-    };
+    let run = SeedRun::of(1, &records);
     figures(&[run], &[], Some(Duration::from_millis(170))).into_lane("lane", "udp")
 }
 

@@ -29,12 +29,7 @@ fn lane_of(
             }
         })
         .collect();
-    let run = SeedRun {
-        seed: 1,
-        records: &records,
-        disturbed: &[],
-        overhead: None,
-    };
+    let run = SeedRun::of(1, &records);
     let mut lane = figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, name);
     lane.properties = sample_document().lanes[0].properties.clone();
     if let Some(properties) = &mut lane.properties {
