@@ -10,11 +10,14 @@ use std::ops::Range;
 use bytes::{Buf, Bytes};
 use lagometer_protocol::{Compression, Compressor, HEADER_LEN, MAX_PAYLOAD, frame_header};
 
+use crate::core::arena::OWN_FROM_BYTES;
+
 use super::spare_buffers::SpareBuffers;
 
 /// A stretch shorter than this is copied: a copy costs less than a slice of
-/// its own in every vectored write.
-pub(super) const SHARED_FROM_BYTES: usize = 512;
+/// its own in every vectored write. What is not keeps its allocation, which is then
+/// its own.
+pub(super) const SHARED_FROM_BYTES: usize = OWN_FROM_BYTES;
 
 /// How much of the buffer may have been written before the rest is moved to
 /// its front.

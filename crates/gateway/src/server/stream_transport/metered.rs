@@ -23,8 +23,8 @@ pub(in crate::server) struct Metered<S = TcpStream> {
 }
 
 impl<S> Metered<S> {
-    /// Of which nothing may be read before [`allow`](Self::allow).
-    /// Counts what its bytes are cut into.
+    /// Of which nothing may be read before [`allow`](Self::allow); `units` counts what
+    /// its bytes are cut into.
     pub(in crate::server) fn new(socket: S, units: UnitCounter) -> Self {
         Self {
             socket,
