@@ -42,12 +42,15 @@ pub(super) enum BusAdapter {
     There(Mail),
 }
 
+/// What the channels have for one connection loop.
+pub(super) type FromChannels = Arc<Queue<Delivered, EventBell>>;
+
 /// Queues to and from the channels' thread.
 #[derive(Debug)]
 pub(super) struct Mail {
     pub(super) side: SideId,
     pub(super) to_channels: Arc<Queue<Posted, EventBell>>,
-    pub(super) from_channels: Arc<Queue<Delivered, EventBell>>,
+    pub(super) from_channels: FromChannels,
     /// What found no room yet.
     pub(super) unsent: VecDeque<Posted>,
     /// The loop's own bell.

@@ -29,7 +29,7 @@ pub(super) struct ChannelLoop {
     pub(super) shared: Arc<Shared>,
     pub(super) commands: Arc<Commands>,
     pub(super) report: Arc<Report>,
-    pub(super) exchange: Exchange<Posted, Delivered, EventBell>,
+    pub(super) exchange: Mailboxes,
 }
 
 impl ChannelLoop {
@@ -136,6 +136,7 @@ mod tests {
     use super::*;
     use crate::core::bus::ToConnections;
     use crate::core::{ConnKey, ConnectionManager, ConnectionSettings, Peer, SideId};
+    use crate::server::bus_adapter::FromChannels;
     use crate::server::clock::Clock;
     use crate::server::config::FileConfig;
     use crate::server::mailbox::Queue;
@@ -145,7 +146,7 @@ mod tests {
     struct Game {
         worker: ChannelWorker,
         exchange: Mailboxes,
-        outbox: Arc<Queue<Delivered, EventBell>>,
+        outbox: FromChannels,
         side: ConnectionManager,
         server: ConnKey,
         /// The clock moves on by a tenth of a millisecond whenever it is looked at.

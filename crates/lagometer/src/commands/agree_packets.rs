@@ -71,7 +71,8 @@ pub(super) fn parting(sim: &[Offered], kernel: &[Offered]) -> Option<String> {
         first as f64 / 1e9
     );
     for (testbed, packets) in [("sim", sim), ("kernel", kernel)] {
-        let place = packets.partition_point(|packet| packet.at_ns + TOLERANCE_NS.cast_signed() < first);
+        let place =
+            packets.partition_point(|packet| packet.at_ns + TOLERANCE_NS.cast_signed() < first);
         let shown = place.saturating_sub(BEFORE)..packets.len().min(place + AFTER);
         for packet in &packets[shown] {
             let _ = writeln!(
