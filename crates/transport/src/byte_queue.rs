@@ -43,6 +43,11 @@ impl<T: AsRef<[u8]>> ByteQueue<T> {
         Some(entry)
     }
 
+    /// The oldest entry.
+    pub(crate) fn front(&self) -> Option<&T> {
+        self.entries.front()
+    }
+
     /// Whether an entry of `len` bytes would be taken.
     pub(crate) fn has_room_for(&self, len: usize) -> bool {
         self.entries.is_empty() || self.used_bytes + len + ENTRY_COST_BYTES <= self.limit_bytes

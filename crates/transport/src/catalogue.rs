@@ -2,13 +2,16 @@
 
 use std::sync::LazyLock;
 
-use crate::{Spec, Transport, enet, kcp, quic, renet, tcp, udp, udp_redundant, webrtc};
+use crate::{
+    Spec, Transport, enet, kcp, quic, renet, tcp, udp, udp_redundant, udp_spaced, webrtc,
+};
 
 /// The transports, one a line, in the order in which lanes are best shown. Each
 /// brings its presets.
 const TRANSPORTS: &[&[Preset]] = &[
     udp::PRESETS,
     udp_redundant::PRESETS,
+    udp_spaced::PRESETS,
     kcp::PRESETS,
     enet::PRESETS,
     tcp::PRESETS,

@@ -26,9 +26,12 @@ mod endpoint;
 pub mod enet;
 mod entropy;
 pub mod framing;
+#[cfg(test)]
+mod in_tests;
 mod integrity;
 pub mod kcp;
 mod messenger;
+mod numbered;
 mod origin;
 mod pair;
 mod properties;
@@ -44,6 +47,7 @@ mod tunable;
 mod turn;
 pub mod udp;
 pub mod udp_redundant;
+pub mod udp_spaced;
 pub mod webrtc;
 
 pub use byte_stream::ByteStream;

@@ -16,16 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::byte_queue::ByteQueue;
 use crate::catalogue::{Preset, checked};
-use crate::integrity::{CHECK_BYTES, Integrity};
-use crate::replay_window::ReplayWindow;
+use crate::integrity::Integrity;
+use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
 use crate::transport::within;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties,
 };
-
-/// Checksum and sequence number.
-const HEADER_BYTES: usize = CHECK_BYTES + 4;
 
 /// How plain UDP is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,67 +99,40 @@ impl Transport for Settings {
 /// One side of a plain UDP connection.
 #[derive(Debug)]
 struct Udp {
-    outbound: Integrity,
-    inbound: Integrity,
     largest_message_bytes: usize,
-    next_sequence: u32,
-    seen: ReplayWindow,
+    sender: NumberedSender,
     outgoing: ByteQueue,
-    arrived: ByteQueue<Message>,
+    receiver: NumberedReceiver,
 }
 
 impl Udp {
     fn new(settings: &Settings, outbound: Integrity, inbound: Integrity) -> Self {
         let buffer_bytes = settings.buffer.bytes() as usize;
         Self {
-            outbound,
-            inbound,
             largest_message_bytes: settings.largest_message_bytes(),
-            next_sequence: 0,
-            seen: ReplayWindow::new(),
+            sender: NumberedSender::new(outbound),
             outgoing: ByteQueue::new(buffer_bytes),
-            arrived: ByteQueue::new(buffer_bytes),
+            receiver: NumberedReceiver::new(inbound, buffer_bytes),
         }
     }
 }
 
 impl Endpoint for Udp {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
-        if message.len() > self.largest_message_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes: self.largest_message_bytes,
-            });
-        }
-        let mut datagram = Vec::with_capacity(HEADER_BYTES + message.len());
-        datagram.extend_from_slice(&[0; CHECK_BYTES]);
-        datagram.extend_from_slice(&self.next_sequence.to_le_bytes());
-        datagram.extend_from_slice(message);
-        self.outbound.seal(&mut datagram);
-        if !self.outgoing.push(datagram) {
+        numbered::fits(message, self.largest_message_bytes)?;
+        if !self.outgoing.push(self.sender.datagram(message)) {
             return Err(Refused::BufferFull);
         }
-        self.next_sequence = self.next_sequence.wrapping_add(1);
+        self.sender.sent();
         Ok(())
     }
 
     fn receive(&mut self, _now: Time) -> Option<Message> {
-        self.arrived.pop()
+        self.receiver.receive()
     }
 
     fn handle_datagram(&mut self, _now: Time, datagram: &[u8]) {
-        let Some(body) = self.inbound.open(datagram) else {
-            return;
-        };
-        let Some((sequence, message)) = body.split_first_chunk() else {
-            return;
-        };
-        if self.seen.accept(u32::from_le_bytes(*sequence)) {
-            self.arrived.push(Message {
-                bytes: message.to_vec(),
-                blocked: Some(Duration::ZERO),
-            });
-        }
+        self.receiver.handle_datagram(datagram);
     }
 
     fn poll_datagram(&mut self, _now: Time, buffer: &mut Vec<u8>) -> bool {
@@ -183,15 +153,7 @@ impl Endpoint for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn datagrams(endpoint: &mut dyn Endpoint) -> Vec<Vec<u8>> {
-        let mut all = Vec::new();
-        let mut buffer = Vec::new();
-        while endpoint.poll_datagram(Time::ZERO, &mut buffer) {
-            all.push(buffer.clone());
-        }
-        all
-    }
+    use crate::in_tests::datagrams;
 
     #[test]
     fn a_datagram_is_eight_bytes_longer_than_its_message() {

@@ -293,21 +293,7 @@ impl Endpoint for UdpRedundant {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn datagrams(endpoint: &mut dyn Endpoint) -> Vec<Vec<u8>> {
-        let mut all = Vec::new();
-        let mut buffer = Vec::new();
-        while endpoint.poll_datagram(Time::ZERO, &mut buffer) {
-            all.push(buffer.clone());
-        }
-        all
-    }
-
-    fn received(endpoint: &mut dyn Endpoint) -> Vec<Vec<u8>> {
-        std::iter::from_fn(|| endpoint.receive(Time::ZERO))
-            .map(|message| message.bytes)
-            .collect()
-    }
+    use crate::in_tests::{datagrams, received};
 
     #[test]
     fn one_datagram_brings_what_the_three_before_it_lost() {

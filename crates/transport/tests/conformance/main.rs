@@ -97,6 +97,11 @@ const VARIANTS: &[(&str, &str, &str)] = &[
          "quick_ack": false, "thin_linear_timeouts": true }"#,
     ),
     ("udp_redundant_once", "udp-redundant", r#"{ "copies": 0 }"#),
+    (
+        "udp_spaced_thrice",
+        "udp-spaced",
+        r#"{ "copies": 2, "spacing": "15 ms" }"#,
+    ),
 ];
 
 fn main() {
