@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::{
-    Spec, Transport, enet, kcp, quic, renet, tcp, udp, udp_redundant, udp_spaced, webrtc,
+    Spec, Transport, enet, kcp, quic, renet, tcp, udp, udp_fec, udp_redundant, udp_spaced, webrtc,
 };
 
 /// The transports, one a line, in the order in which lanes are best shown. Each
@@ -12,6 +12,7 @@ const TRANSPORTS: &[&[Preset]] = &[
     udp::PRESETS,
     udp_redundant::PRESETS,
     udp_spaced::PRESETS,
+    udp_fec::PRESETS,
     kcp::PRESETS,
     enet::PRESETS,
     tcp::PRESETS,

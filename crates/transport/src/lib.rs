@@ -25,6 +25,7 @@ mod catalogue;
 mod endpoint;
 pub mod enet;
 mod entropy;
+mod erasure;
 pub mod framing;
 #[cfg(test)]
 mod in_tests;
@@ -46,6 +47,7 @@ mod transport;
 mod tunable;
 mod turn;
 pub mod udp;
+pub mod udp_fec;
 pub mod udp_redundant;
 pub mod udp_spaced;
 pub mod webrtc;

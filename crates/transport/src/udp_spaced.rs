@@ -19,7 +19,7 @@ use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
 use crate::transport::within;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
-    TransportProperties,
+    TransportProperties, Tunable,
 };
 
 /// How datagrams are repeated.
@@ -63,6 +63,10 @@ pub(crate) const PRESETS: &[Preset] = &[Preset::new(
 impl Transport for Settings {
     const TRANSPORT: &'static str = "udp-spaced";
     const LIBRARY: &'static str = OWN_LIBRARY;
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::integer("copies", 0, 4),
+        Tunable::millis("spacing", 5, 500),
+    ];
 
     fn check(&self) -> Result<(), BadSetting> {
         within("copies", self.copies, 0..=16)?;

@@ -43,7 +43,6 @@ const RETIRED: &[(&str, &str, Where, usize)] = &[
     ("ledger", "`AuthorityChecker`, `ReceiveTracker`", InCode, 59),
     ("luggage", "`HandoverState`", Anywhere, 0),
     ("obey", "`apply_input`", InCode, 9),
-    ("parity", "`TransportProperties`", InCode, 2),
     ("patience", "timeout", Anywhere, 1),
     ("people", "`ConnectionTable`", InCode, 2),
     ("person", "`ConnectionInfo`", InCode, 0),

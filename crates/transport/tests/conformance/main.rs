@@ -102,6 +102,12 @@ const VARIANTS: &[(&str, &str, &str)] = &[
         "udp-spaced",
         r#"{ "copies": 2, "spacing": "15 ms" }"#,
     ),
+    (
+        "udp_fec_interleaved",
+        "udp-fec",
+        r#"{ "data": 6, "parity": 3, "every": 6, "interleave": 2, "parity_delay": "30 ms" }"#,
+    ),
+    ("udp_fec_without_parity", "udp-fec", r#"{ "parity": 0 }"#),
 ];
 
 fn main() {
