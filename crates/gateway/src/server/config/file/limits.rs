@@ -55,7 +55,7 @@ pub struct LimitsSection {
     /// KCP conversations at once, in each thread, with peers that have not
     /// shown to be where they say; beyond, the oldest of them goes.
     pub kcp_unproven: u32,
-    /// The same of one address.
+    /// The same of one address, or an IPv6 /64.
     pub kcp_unproven_per_address: u32,
     /// How long nothing may come from a KCP peer. It is asked for a sign of
     /// life before, which any KCP gives by itself.

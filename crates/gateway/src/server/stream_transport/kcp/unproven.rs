@@ -11,13 +11,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use lagometer_limits::household;
+
 use crate::core::ConnKey;
 
-/// Unproven conversations by age, and of each address.
+/// Unproven conversations by age, and of each household.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Unproven {
     by_age: BTreeMap<u64, Conversation>,
-    by_address: BTreeMap<IpAddr, BTreeSet<u64>>,
+    by_household: BTreeMap<IpAddr, BTreeSet<u64>>,
     next: u64,
     held_bytes: usize,
 }
@@ -29,7 +31,7 @@ pub(in crate::server) struct Place(u64);
 #[derive(Clone, Copy, Debug)]
 struct Conversation {
     key: ConnKey,
-    address: IpAddr,
+    household: IpAddr,
     held_bytes: usize,
 }
 
@@ -42,7 +44,7 @@ impl Unproven {
         at_most: u32,
         of_an_address: u32,
     ) -> Option<ConnKey> {
-        let own = self.by_address.get(&address);
+        let own = self.by_household.get(&household(address));
         let oldest_own = own.and_then(|places| {
             let has_its_share = places.len() >= of_an_address as usize;
             places.first().filter(|_| has_its_share)
@@ -61,15 +63,18 @@ impl Unproven {
 
     /// Takes one in.
     pub(in crate::server) fn insert(&mut self, key: ConnKey, address: IpAddr) -> Place {
-        let place = self.next;
+        let (place, household) = (self.next, household(address));
         self.next += 1;
         let conversation = Conversation {
             key,
-            address,
+            household,
             held_bytes: 0,
         };
         self.by_age.insert(place, conversation);
-        self.by_address.entry(address).or_default().insert(place);
+        self.by_household
+            .entry(household)
+            .or_default()
+            .insert(place);
         Place(place)
     }
 
@@ -92,11 +97,39 @@ impl Unproven {
             return;
         };
         self.held_bytes -= conversation.held_bytes;
-        if let Some(places) = self.by_address.get_mut(&conversation.address) {
+        if let Some(places) = self.by_household.get_mut(&conversation.household) {
             places.remove(&place.0);
             if places.is_empty() {
-                self.by_address.remove(&conversation.address);
+                self.by_household.remove(&conversation.household);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(slot: u32) -> ConnKey {
+        ConnKey {
+            slot,
+            generation: 1,
+        }
+    }
+
+    #[test]
+    fn whoever_has_many_addresses_has_the_share_of_one() {
+        let mut table = Unproven::default();
+        let of = |host: u32| -> IpAddr { format!("2001:db8::{host:x}").parse().unwrap() };
+        let first = table.insert(key(0), of(0));
+        for slot in 1..3 {
+            assert_eq!(table.to_evict(of(slot), 100, 3), None);
+            table.insert(key(slot), of(slot));
+        }
+        assert_eq!(table.to_evict(of(3), 100, 3), Some(key(0)));
+        let elsewhere = "2001:db8:0:1::1".parse().unwrap();
+        assert_eq!(table.to_evict(elsewhere, 100, 3), None);
+        table.remove(first);
+        assert_eq!(table.to_evict(of(3), 100, 3), None);
     }
 }
