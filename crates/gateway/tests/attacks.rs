@@ -6,163 +6,19 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lagometer_gateway::server::Server;
-use lagometer_gateway::server::config::FileConfig;
-use lagometer_protocol::{
-    Compression, Compressor, FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet,
-    ServerForward, frame_header,
-};
+use lagometer_protocol::{Compression, MessagePack, ServerForward, frame_header};
 use tungstenite::Message;
 
 #[path = "attacks/rates.rs"]
 mod rates;
+#[path = "attacks/support.rs"]
+mod support;
 mod tls_client;
 
-/// Longer than anything here takes on a machine that is busy with others.
-const TIMEOUT: Duration = Duration::from_mins(1);
-
-/// AUTH of player "test" with the token "test".
-const LOGIN: &[u8] = b"CH\0\x12\0\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
-
-const AUTH: u32 = 1;
-const CREATE_CHANNEL: u32 = 3;
-const LIST_CHANNEL: u32 = 5;
-const USER_MESSAGE: u32 = 100;
-
-fn start(sections: &str) -> Server {
-    start_as("dev = true\n", &["tcp"], sections)
-}
-
-fn start_as(top: &str, wires: &[&str], sections: &str) -> Server {
-    let clients: Vec<String> = wires
-        .iter()
-        .map(|wire| format!("\"{wire}://127.0.0.1:0\""))
-        .collect();
-    let text = format!(
-        "{top}[servers]\nlisten = [\"tcp://127.0.0.1:0\"]\n\
-         [clients]\nlisten = [{}]\nwait_for_owner = false\n\
-         [web]\nlisten = \"127.0.0.1:0\"\n{sections}",
-        clients.join(", ")
-    );
-    let config = FileConfig::parse("test", &text).unwrap();
-    Server::start(config.resolve(1).unwrap()).unwrap()
-}
-
-/// One loop for connections and one for channels.
-const THREADS: &str = "[threads]\nconnections = 1\npin = false\n";
-
-fn stop(server: Server) {
-    server.handle().drain();
-    server.join().unwrap();
-}
-
-/// A peer that speaks frames over TCP.
-struct Peer {
-    stream: TcpStream,
-    decoder: FrameDecoder,
-    waiting: std::collections::VecDeque<(u32, Vec<u8>)>,
-}
-
-impl Peer {
-    fn connect(at: SocketAddr) -> Self {
-        let stream = TcpStream::connect(at).unwrap();
-        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
-        Self {
-            stream,
-            decoder: FrameDecoder::new(FrameLimits::default()),
-            waiting: std::collections::VecDeque::new(),
-        }
-    }
-
-    /// Connects and logs in.
-    fn login(at: SocketAddr) -> Self {
-        let mut peer = Self::connect(at);
-        peer.stream.write_all(LOGIN).unwrap();
-        assert_eq!(peer.next().unwrap().0, AUTH);
-        peer
-    }
-
-    /// A game server that owns GLOBAL.
-    fn game_server(at: SocketAddr) -> Self {
-        let mut server = Self::login(at);
-        // CreateChannelMessage { channel_type: GLOBAL }
-        server.send(CREATE_CHANNEL, &[0x08, 0x01]);
-        while server.next().unwrap().0 != CREATE_CHANNEL {}
-        server
-    }
-
-    fn send(&mut self, msg_type: u32, body: &[u8]) {
-        self.stream.write_all(&frame(msg_type, body)).unwrap();
-    }
-
-    /// The next message; `None` once the gateway has hung up.
-    fn next(&mut self) -> Option<(u32, Vec<u8>)> {
-        let mut buffer = vec![0; 64 << 10];
-        while self.waiting.is_empty() {
-            let bytes = match self.stream.read(&mut buffer) {
-                Ok(0) => return None,
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("{error}"),
-            };
-            let mut rest = &buffer[..bytes];
-            while let Some(frame) = self.decoder.next(&mut rest).unwrap() {
-                for message in Packet::new_checked(frame.payload).unwrap().messages() {
-                    self.waiting
-                        .push_back((message.msg_type, message.body.to_owned()));
-                }
-            }
-        }
-        self.waiting.pop_front()
-    }
-}
-
-fn frame(msg_type: u32, body: &[u8]) -> Vec<u8> {
-    frame_of(&[MessagePack {
-        msg_type,
-        body,
-        ..MessagePack::default()
-    }])
-}
-
-fn frame_of(messages: &[MessagePack<'_>]) -> Vec<u8> {
-    let mut builder = FrameBuilder::new();
-    for message in messages {
-        builder.push(message).unwrap();
-    }
-    builder.finish().unwrap().to_vec()
-}
-
-/// Short messages, `count` of them, in one frame of snappy.
-fn bomb(count: usize, message: &[u8]) -> Vec<u8> {
-    let packet = message.repeat(count);
-    let mut compressor = Compressor::new();
-    let snappy = compressor.compress(&packet).unwrap();
-    let len = u16::try_from(snappy.len()).unwrap();
-    let mut frame = frame_header(len, Compression::Snappy).to_vec();
-    frame.extend_from_slice(snappy);
-    frame
-}
-
-fn get(server: &Server, path: &str) -> String {
-    let mut web = TcpStream::connect(server.web().unwrap()).unwrap();
-    web.set_read_timeout(Some(TIMEOUT)).unwrap();
-    write!(web, "GET {path} HTTP/1.1\r\nHost: gateway\r\n\r\n").unwrap();
-    let mut page = String::new();
-    web.read_to_string(&mut page).unwrap();
-    page
-}
-
-fn metric(server: &Server, line: &str) -> f64 {
-    let page = get(server, "/metrics");
-    let value = page.lines().find_map(|it| it.strip_prefix(line));
-    value
-        .unwrap_or_else(|| panic!("no {line} in {page}"))
-        .trim()
-        .parse()
-        .unwrap()
-}
+use support::{
+    AUTH, LIST_CHANNEL, LOGIN, Peer, THREADS, TIMEOUT, USER_MESSAGE, bomb, frame, frame_of, get,
+    metric, start, start_as, stop,
+};
 
 /// Thousands of logins at once: their answers fill the queue to the connection
 /// loop, and the channel loop went to sleep before a full inbox.

@@ -13,12 +13,6 @@ use std::path::{Path, PathBuf};
 /// Lines after which a file holds two ideas.
 const LINES_AT_MOST: usize = 500;
 
-/// Files that are longer, by a little. The list only ever grows shorter.
-const LONGER: &[&str] = &["crates/gateway/tests/attacks.rs"];
-
-/// Lines that a file of that list may have.
-const LINES_OF_LONGER: usize = 600;
-
 /// Files that may ask the operating system for the time: the binary, which
 /// stands outside all logic, the crates that live in real time, the one place
 /// where a library insists on an origin, and programs that measure.
@@ -90,28 +84,13 @@ const PRINTING: &[&str] = &["println!(", "eprintln!(", "print!(", "eprint!("];
 fn files_are_short() {
     check(|file, problems| {
         let lines = file.text.lines().count();
-        let is_known = LONGER.contains(&file.path.as_str());
-        let at_most = if is_known {
-            LINES_OF_LONGER
-        } else {
-            LINES_AT_MOST
-        };
-        if lines > at_most {
+        if lines > LINES_AT_MOST {
             problems.push(
                 1,
-                format!("{lines} lines, more than {at_most}: does it hold two ideas?"),
+                format!("{lines} lines, more than {LINES_AT_MOST}: does it hold two ideas?"),
             );
         }
-        if is_known && lines <= LINES_AT_MOST {
-            problems.push(1, "is short now: take it off the list LONGER".into());
-        }
     });
-    for path in LONGER {
-        assert!(
-            root().join(path).exists(),
-            "{path} is gone: take it off the list LONGER"
-        );
-    }
 }
 
 #[test]
