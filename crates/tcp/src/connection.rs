@@ -12,6 +12,7 @@ mod delivery;
 mod feedback;
 mod handshake;
 mod input;
+mod linger;
 mod loss;
 mod mtu;
 mod output;
@@ -32,6 +33,7 @@ use crate::config::{Config, KeepAlive};
 use crate::congestion::{CongestionControl, Flow};
 use crate::random::Random;
 use crate::received::Received;
+use crate::reserve::Reserve;
 use crate::rtt::RttEstimator;
 use crate::sent::SentQueue;
 use crate::state::{CloseReason, State};
@@ -72,9 +74,10 @@ struct Sender {
     /// `TCP_NAGLE_PUSH`).
     released: bool,
     fin_queued: bool,
-    /// The limit and the use of memory, in bytes.
+    /// The limit of memory, and what written data holds of it (Linux 6.1
+    /// `sk_wmem_queued`), in bytes.
     buffer_limit: u32,
-    overhead: u32,
+    memory: u32,
     no_space: bool,
     /// What the peer takes at most in a segment.
     mss_clamp: u32,
@@ -126,12 +129,17 @@ struct Receiver {
     rtt_mark: Option<(Seq, u64)>,
     last_echo: u32,
     space: (Seq, u64, u32),
+    /// The window in the header of a packet that is predicted, unscaled; none
+    /// while none is (Linux 6.1 `pred_flags`).
+    predicted: Option<u32>,
     fin: bool,
     demand_ece: bool,
     ecn_seen: bool,
     /// The application reads no more: data is answered with a reset.
     shut: bool,
     last_out_of_window: Option<u64>,
+    /// The window when nobody read any more, in bytes.
+    last_window: u32,
 }
 
 /// Loss recovery.
@@ -241,8 +249,8 @@ pub struct Connection {
     ts_offset: u32,
     identification: u16,
     outbox: VecDeque<Vec<u8>>,
-    /// Bytes of memory set aside for both buffers, in whole pages.
-    memory_aside: u64,
+    /// Memory set aside for both buffers and not in use.
+    reserve: Reserve,
     events: Events,
     counters: Counters,
 }
@@ -303,7 +311,7 @@ impl Connection {
             ts_offset,
             identification: random.next_u32() as u16,
             outbox: VecDeque::new(),
-            memory_aside: 0,
+            reserve: Reserve::default(),
             events: Events::default(),
             counters: Counters::default(),
             config: config.clone(),
@@ -433,7 +441,7 @@ impl Connection {
         self.events.closed = true;
         self.snd.unsent.clear();
         self.snd.sent.clear();
-        self.rcv.buffer.clear_islands();
+        self.rcv.buffer.clear_late(&mut self.reserve);
         self.flow.packets_out = 0;
         self.flow.sacked_out = 0;
         self.flow.lost_out = 0;

@@ -41,6 +41,7 @@ mod connection;
 mod endpoint;
 mod random;
 mod received;
+mod reserve;
 mod rtt;
 mod sent;
 mod seq;

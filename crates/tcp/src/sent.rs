@@ -226,7 +226,7 @@ impl SentQueue {
         true
     }
 
-    /// Joins a segment with the one after it.
+    /// Joins a segment with the one after it, whose buffer is let go.
     pub(crate) fn join(&mut self, index: usize) -> Option<Sent> {
         let next = self.segments.remove(index + 1)?;
         let first = self.segments.get_mut(index)?;
@@ -235,7 +235,6 @@ impl SentQueue {
         first.fin |= next.fin;
         first.push |= next.push;
         first.ends_buffer |= next.ends_buffer;
-        first.overhead += next.overhead;
         if next.marks.has(Marks::EVER_RETRANSMITTED) {
             first.marks.set(Marks::EVER_RETRANSMITTED);
         }

@@ -233,6 +233,8 @@ impl Connection {
             self.snd.wl1 = segment.seq;
             if self.snd.window != window {
                 self.snd.window = window;
+                self.rcv.predicted = None;
+                self.predict_if_calm();
                 if !self.snd.unsent.is_empty() {
                     self.restart_after_idle();
                 }
@@ -274,7 +276,7 @@ impl Connection {
             }
             self.remove_one(&sent, echo, context, &mut removed);
             self.snd.sent.pop_first();
-            self.snd.overhead = self.snd.overhead.saturating_sub(sent.overhead);
+            self.release_sent(sent.payload + sent.overhead);
         }
         if self.rec.hint.is_some_and(|hint| hint.before(self.flow.una)) {
             self.rec.hint = None;

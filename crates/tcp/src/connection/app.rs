@@ -41,7 +41,7 @@ impl Connection {
                 }
                 self.snd.unsent.push(Piece::default());
                 self.snd.released = false;
-                self.snd.overhead += self.piece_cost();
+                self.charge_piece();
                 self.restart_after_idle();
                 room = most;
             }
@@ -52,7 +52,7 @@ impl Connection {
                 piece.push = false;
             }
             self.snd.unsent.append(&bytes[written..written + length]);
-            self.set_memory_aside();
+            self.charge_sent(length as u32);
             self.snd.write += length as u32;
             written += length;
             if written < bytes.len() && self.is_full_piece(most) {
@@ -67,7 +67,7 @@ impl Connection {
 
     /// Whether another piece may be written (Linux 6.1 `sk_stream_memory_free`).
     fn has_send_room(&self) -> bool {
-        self.send_memory() < u64::from(self.snd.buffer_limit) && self.is_not_sent_below(1)
+        self.snd.memory < self.snd.buffer_limit && self.is_not_sent_below(1)
     }
 
     /// Whether `factor` times the bytes never sent are below the application's
@@ -92,27 +92,22 @@ impl Connection {
         (most - most % mss).max(mss)
     }
 
-    /// Memory set aside for the socket and not in use (Linux 6.1
-    /// `sk_forward_alloc`).
-    pub(super) fn memory_left(&self) -> u64 {
-        let used = self.send_memory() + u64::from(self.rcv.buffer.memory());
-        self.memory_aside.saturating_sub(used)
+    /// Memory of written data (Linux 6.1 `sk_wmem_queued_add`).
+    fn charge_sent(&mut self, bytes: u32) {
+        self.snd.memory += bytes;
+        self.reserve.schedule(bytes);
+        self.reserve.charge(bytes);
     }
 
-    /// Sets memory aside for what is in use now, in pages; it is kept when it is
-    /// no longer used, but for a part of very much (Linux 6.1
-    /// `__sk_mem_schedule`, `sk_mem_uncharge`).
-    pub(super) fn set_memory_aside(&mut self) {
-        let used = self.send_memory() + u64::from(self.rcv.buffer.memory());
-        self.memory_aside = self.memory_aside.max(used.next_multiple_of(4_096));
-        while self.memory_left() >= 2 << 20 {
-            self.memory_aside -= 1 << 20;
-        }
+    /// A buffer for written data.
+    pub(super) fn charge_piece(&mut self) {
+        self.charge_sent(self.piece_cost());
     }
 
-    /// Memory that written data holds.
-    fn send_memory(&self) -> u64 {
-        self.snd.unsent.bytes() as u64 + u64::from(self.snd.overhead)
+    /// Written data, or its buffer, is let go.
+    pub(super) fn release_sent(&mut self, bytes: u32) {
+        self.snd.memory = self.snd.memory.saturating_sub(bytes);
+        self.reserve.release(bytes);
     }
 
     fn is_full_piece(&mut self, most: u32) -> bool {
@@ -160,14 +155,20 @@ impl Connection {
         // `tcp_recvmsg_locked`).
         let mut length = 0;
         while length < out.len() {
-            let end = out.len().min(length + self.rcv.buffer.first());
-            let copied = self.rcv.buffer.read(&mut out[length..end]);
-            if copied == 0 {
+            let copied = self.rcv.copied;
+            let rest = &mut out[length..];
+            let Some(piece) = self.rcv.buffer.read(copied, rest, &mut self.reserve) else {
+                break;
+            };
+            length += piece.bytes;
+            self.rcv.copied += piece.bytes as u32;
+            if piece.bytes > 0 {
+                self.tune_receive_buffer();
+            }
+            self.rcv.copied += u32::from(piece.fin);
+            if piece.fin || piece.bytes == 0 {
                 break;
             }
-            length += copied;
-            self.rcv.copied += copied as u32;
-            self.tune_receive_buffer();
         }
         if length == 0 {
             return 0;
@@ -183,7 +184,7 @@ impl Connection {
     fn acknowledge_read(&mut self) {
         let mut is_due = self.feedback.scheduled
             && (self.rcv.next - self.rcv.told > self.feedback.peer_mss
-                || (self.feedback.is_due_when_read() && self.rcv.buffer.ready() == 0));
+                || (self.feedback.is_due_when_read() && self.rcv.buffer.memory() == 0));
         if !is_due && !self.rcv.fin {
             let left = self.window_left();
             if 2 * u64::from(left) <= u64::from(self.rcv.window_clamp) {
@@ -267,7 +268,7 @@ impl Connection {
         if let Some(piece) = self.snd.unsent.last_mut() {
             piece.fin = true;
         } else {
-            self.snd.overhead += self.piece_cost();
+            self.charge_piece();
             self.snd.unsent.push(Piece {
                 fin: true,
                 ..Piece::default()
@@ -288,7 +289,7 @@ impl Connection {
         self.orphaned = true;
         self.rcv.shut = true;
         if self.rcv.buffer.ready() > 0 && self.state != State::TimeWait {
-            self.rcv.buffer.clear_ready();
+            self.rcv.buffer.clear_ready(&mut self.reserve);
             self.abort(now);
             return;
         }
@@ -336,8 +337,8 @@ impl Connection {
             self.expand_send_buffer();
             self.snd.cwnd_stamp = self.flow.ticks;
         }
-        let used = self.send_memory();
-        let limit = u64::from(self.snd.buffer_limit);
+        let used = self.snd.memory;
+        let limit = self.snd.buffer_limit;
         if limit.saturating_sub(used) >= used >> 1 && self.is_not_sent_below(2) {
             self.snd.no_space = false;
             self.events.writable = true;

@@ -237,7 +237,7 @@ impl Connection {
             || self.feedback.at_once
         {
             self.send_ack();
-        } else if self.rcv.buffer.has_no_islands() {
+        } else if self.rcv.buffer.has_no_late() {
             self.delay_ack();
         } else {
             self.compress_ack();
@@ -247,7 +247,7 @@ impl Connection {
     /// Whether the application has read everything (the low-water mark is a
     /// byte), or the window would not shrink.
     fn is_read_or_window_open(&mut self) -> bool {
-        self.rcv.buffer.ready() < 1 || self.choose_window() >= self.rcv.window
+        self.rcv.next == self.rcv.copied || self.choose_window() >= self.rcv.window
     }
 
     fn compress_ack(&mut self) {

@@ -39,8 +39,6 @@ impl Connection {
     }
 
     fn open(&mut self) {
-        // The SYN has a buffer, too.
-        self.memory_aside = 4_096;
         self.state = State::SynSent;
         self.rcv.advertised_mss = self.mtu.advertised_mss();
         self.init_mtu_search();
@@ -248,6 +246,9 @@ impl Connection {
             self.rcv.advertised_mss -= 12;
         }
         self.init_peer_mss();
+        if self.snd.scale == 0 {
+            self.predict();
+        }
         self.establish();
         if self.snd.unsent.is_empty() {
             self.send_ack();
@@ -349,6 +350,7 @@ impl Connection {
             self.rcv.advertised_mss -= 12;
         }
         self.init_peer_mss();
+        self.predict();
         self.establish();
         true
     }

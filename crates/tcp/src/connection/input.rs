@@ -5,12 +5,15 @@ use super::ack::BadAck;
 use super::transmit::Push;
 use super::{Connection, State};
 use crate::Instant;
-use crate::received::Cost;
+use crate::received::{Cost, Place, extend};
 use crate::state::CloseReason;
 use crate::wire::{Ecn, Flags, IpHeader, SackBlock, Segment};
 
 /// Holes reported at once: as many as fit without other options.
 const MAX_SACKS: usize = 4;
+/// As many arrive in all probability although acknowledgements are lost (Linux
+/// 6.1 `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_SACKS: usize = 2;
 
 /// What the packet costs that brought a segment.
 fn cost_of(header: &IpHeader, segment: &Segment<'_>) -> Cost {
@@ -27,6 +30,7 @@ impl Connection {
             State::Closed => self.send_reset_for(segment),
             State::SynSent => self.on_segment_in_syn_sent(segment),
             State::TimeWait => self.on_segment_in_time_wait(segment),
+            State::FinWait2 if self.orphaned => self.on_segment_awaiting_fin(segment),
             State::SynReceived => {
                 if self.on_segment_in_syn_received(segment) {
                     self.process(header, segment, false);
@@ -80,7 +84,6 @@ impl Connection {
             self.measure_receive_rtt_by_echo(echo, segment.payload.len() as u32);
         }
         self.take_data(header, segment);
-        self.set_memory_aside();
         if self.state == State::Closed {
             return;
         }
@@ -102,16 +105,30 @@ impl Connection {
         };
         self.state == State::Established
             && segment.flags.without(Flags::PSH) == Flags::ACK
-            && u32::from(segment.window) << self.snd.scale == self.snd.window
+            && self.rcv.predicted == Some(u32::from(segment.window))
             && segment.seq == self.rcv.next
             && !segment.ack.after(self.flow.next)
             && options.sack.is_empty()
+            && !segment.ack.before(self.flow.una)
             && is_fresh
-            && self.rcv.buffer.has_no_islands()
+            && (segment.payload.is_empty() || self.reserve.holds(cost_of(header, segment).memory))
+    }
+
+    /// Packets with this window are predicted from now on (Linux 6.1
+    /// `tcp_fast_path_on`).
+    pub(super) const fn predict(&mut self) {
+        self.rcv.predicted = Some(self.snd.window >> self.snd.scale);
+    }
+
+    /// The same, if nothing is out of order and there is room (Linux 6.1
+    /// `tcp_fast_path_check`).
+    pub(super) fn predict_if_calm(&mut self) {
+        if self.rcv.buffer.has_no_late()
             && self.rcv.window > 0
             && self.rcv.buffer.memory() < self.rcv.buffer_limit
-            && (segment.payload.is_empty()
-                || u64::from(cost_of(header, segment).memory) <= self.memory_left())
+        {
+            self.predict();
+        }
     }
 
     /// What was expected is taken without further looks: data that acknowledges
@@ -130,10 +147,7 @@ impl Connection {
         if let Some(echo) = echo {
             self.measure_receive_rtt_by_echo(echo, segment.payload.len() as u32);
         }
-        self.take_data(header, segment);
-        if self.state == State::Closed {
-            return;
-        }
+        self.queue_in_order(header, segment, cost_of(header, segment));
         if segment.ack == self.flow.una {
             self.snd.wl1 = segment.seq;
         } else if self.on_ack(segment, echo).is_ok() {
@@ -146,6 +160,12 @@ impl Connection {
     pub(super) fn report_duplicate(&mut self, block: SackBlock) {
         if self.rcv.sack && block.start.before(block.end) {
             self.rcv.duplicate = Some(block);
+        }
+    }
+
+    fn extend_duplicate(&mut self, block: SackBlock) {
+        if self.rcv.sack && block.start.before(block.end) {
+            extend(&mut self.rcv.duplicate, block.start, block.end);
         }
     }
 
@@ -182,36 +202,6 @@ impl Connection {
                 true
             }
             _ => false,
-        }
-    }
-
-    /// Nobody reads any more, and the peer has yet to end its stream (Linux 6.1
-    /// `tcp_time_wait` with `TCP_FIN_WAIT2`): no acknowledgement is owed.
-    pub(super) fn await_fin(&mut self) {
-        self.timers.clear();
-        self.feedback.clear();
-        self.linger(self.config.fin_timeout);
-    }
-
-    fn enter_time_wait(&mut self) {
-        self.state = State::TimeWait;
-        self.timers.clear();
-        self.feedback.clear();
-        self.linger(std::time::Duration::from_mins(1));
-    }
-
-    fn on_segment_in_time_wait(&mut self, segment: &Segment<'_>) {
-        if segment.has(Flags::RST) {
-            if segment.seq == self.rcv.next {
-                self.done(CloseReason::Finished);
-            }
-            return;
-        }
-        if segment.sequence_length() > 0 {
-            if segment.has(Flags::FIN) {
-                self.linger(std::time::Duration::from_mins(1));
-            }
-            self.send_ack();
         }
     }
 
@@ -272,48 +262,53 @@ impl Connection {
     }
 
     fn take_in_order(&mut self, header: &IpHeader, segment: &Segment<'_>) {
-        if self.rcv.buffer.ready() > 0 && !self.make_room() {
+        let cost = cost_of(header, segment);
+        if self.rcv.buffer.has_none_in_order() {
+            self.reserve.schedule(cost.memory);
+        } else if !self.make_room(cost.memory) {
             return;
         }
-        let known = ((self.rcv.next - segment.seq) as usize).min(segment.payload.len());
-        let room = self.window_left() as usize;
-        let fresh = &segment.payload[known..];
-        // Beyond the window nothing is kept, whatever came with it.
-        let kept = &fresh[..fresh.len().min(room.max(1))];
-        let fin = segment.has(Flags::FIN) && kept.len() == fresh.len();
-        let payload = segment.payload.len() as u32;
-        let cost = cost_of(header, segment);
-        self.rcv.buffer.append(kept, cost);
-        self.rcv.next += kept.len() as u32;
+        self.queue_in_order(header, segment, cost);
+        if !self.rcv.fin && !self.rcv.buffer.has_no_late() {
+            self.fill_holes();
+        }
+        self.predict_if_calm();
+    }
+
+    /// Puts a packet with the others in order; memory is set aside for it.
+    fn queue_in_order(&mut self, header: &IpHeader, segment: &Segment<'_>, cost: Cost) {
+        let next = self.rcv.next;
+        let fin = segment.has(Flags::FIN);
+        let (seq, bytes) = (segment.seq, segment.payload);
+        let reserve = &mut self.reserve;
+        self.rcv.buffer.append(seq, bytes, next, fin, cost, reserve);
+        self.rcv.next = segment.end();
+        let payload = bytes.len() as u32;
         if payload > 0 {
             let header_length = 20 + segment.options_length();
             self.on_data(payload, header_length, segment.has(Flags::PSH));
             self.on_ecn(header.ecn);
             if payload >= 128 {
-                self.grow_window(payload, cost);
+                self.grow_window(payload, cost.memory);
             }
             self.events.readable = true;
         }
         if fin {
-            self.rcv.next += 1;
             self.on_fin();
-        } else if !self.rcv.buffer.has_no_islands() {
-            self.fill_holes();
         }
     }
 
     fn fill_holes(&mut self) {
         let mut next = self.rcv.next;
-        let advanced = self.rcv.buffer.advance(&mut next);
+        let advanced = self.rcv.buffer.advance(&mut next, &mut self.reserve);
         self.rcv.next = next;
         if let Some(block) = advanced.duplicate {
-            self.report_duplicate(block);
+            self.extend_duplicate(block);
         }
         if advanced.fin {
-            self.rcv.buffer.clear_islands();
             self.on_fin();
         }
-        if self.rcv.buffer.has_no_islands() {
+        if self.rcv.buffer.has_no_late() {
             self.rcv.sacks.clear();
             self.feedback.at_once = true;
         } else {
@@ -321,32 +316,42 @@ impl Connection {
         }
     }
 
+    /// Linux 6.1 `tcp_data_queue_ofo`.
     fn take_out_of_order(&mut self, header: &IpHeader, segment: &Segment<'_>) {
         self.on_ecn(header.ecn);
-        if !self.make_room() {
+        let cost = cost_of(header, segment);
+        if !self.make_room(cost.memory) {
             return;
         }
+        self.rcv.predicted = None;
         self.feedback.scheduled = true;
-        let end = self.rcv.next + self.window_left();
-        let room = (end - segment.seq) as usize;
-        let kept = &segment.payload[..segment.payload.len().min(room)];
-        let fin = segment.has(Flags::FIN) && kept.len() == segment.payload.len();
-        let cost = cost_of(header, segment);
-        let placed = self.rcv.buffer.insert(segment.seq, kept, fin, cost);
+        let (seq, bytes) = (segment.seq, segment.payload);
+        let fin = segment.has(Flags::FIN);
+        let reserve = &mut self.reserve;
+        let placed = self.rcv.buffer.insert(seq, bytes, fin, cost, reserve);
         if let Some(block) = placed.duplicate {
             self.report_duplicate(block);
         }
+        let payload = bytes.len() as u32;
         if self.rcv.sack {
-            let end = segment.seq + kept.len() as u32 + u32::from(fin);
-            self.add_sack(SackBlock {
-                start: segment.seq,
-                end,
-            });
-            if placed.is_new {
-                self.grow_window(segment.payload.len() as u32, cost);
+            if placed.place == Place::Shared {
+                // A lone FIN has left nothing behind.
+                let memory = if payload == 0 { 0 } else { cost.memory };
+                self.grow_window(payload, memory);
             }
-        } else if !placed.is_new {
+            self.add_sack(SackBlock {
+                start: seq,
+                end: segment.end(),
+            });
+            if placed.place == Place::Own {
+                self.grow_window(payload, cost.memory);
+            }
+        } else if placed.place == Place::None {
             self.counters.duplicates_received += 1;
+        }
+        if placed.place == Place::Own {
+            let reserve = &mut self.reserve;
+            self.rcv.buffer.charge(cost.memory, reserve);
         }
     }
 
@@ -356,21 +361,23 @@ impl Connection {
         if !new.start.before(new.end) {
             return;
         }
-        let mut first = new;
-        let position = self
-            .rcv
-            .sacks
+        let sacks = &mut self.rcv.sacks;
+        let known = sacks
             .iter()
             .position(|block| !new.start.after(block.end) && !block.start.after(new.end));
-        if let Some(position) = position {
-            let known = self.rcv.sacks.remove(position);
-            first.start = first.start.earliest(known.start);
-            first.end = first.end.latest(known.end);
+        if let Some(block) = known.and_then(|index| sacks.get_mut(index)) {
+            block.start = block.start.earliest(new.start);
+            block.end = block.end.latest(new.end);
         }
-        // A compressed acknowledgement must not lose a hole it would report.
-        if position.unwrap_or(self.rcv.sacks.len()) >= 2 {
+        // A compressed acknowledgement must not lose a hole it would report; it
+        // has the blocks where they were.
+        if known.unwrap_or(sacks.len()) >= EXPECTED_SACKS {
             self.flush_compressed();
         }
+        let mut first = match known {
+            Some(index) => self.rcv.sacks.remove(index),
+            None => new,
+        };
         self.rcv.sacks.retain(|block| {
             let touches = !first.start.after(block.end) && !block.start.after(first.end);
             if touches {
@@ -389,8 +396,6 @@ impl Connection {
         self.rcv.fin = true;
         self.events.peer_finished = true;
         self.events.readable = true;
-        self.rcv.buffer.clear_islands();
-        self.rcv.sacks.clear();
         match self.state {
             State::Established | State::SynReceived => {
                 self.state = State::CloseWait;
@@ -406,6 +411,9 @@ impl Connection {
             }
             _ => {}
         }
+        // The answer still told of what came before the FIN.
+        self.rcv.buffer.clear_late(&mut self.reserve);
+        self.rcv.sacks.clear();
     }
 
     /// Linux 6.1 `__tcp_ecn_check_ce`.

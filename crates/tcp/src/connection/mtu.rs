@@ -235,15 +235,15 @@ impl Connection {
             };
             if taken.length == length {
                 // Its buffer is let go: the bytes move into the probe's.
-                self.snd.overhead = self.snd.overhead.saturating_sub(self.piece_cost());
+                self.release_sent(self.piece_cost());
             }
             payload += taken.length;
             push |= taken.push;
         }
-        self.snd.overhead += self.piece_cost();
         if payload == 0 {
             return;
         }
+        self.charge_piece();
         let seq = self.flow.next;
         let mut sent = Sent {
             seq,

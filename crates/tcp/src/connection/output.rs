@@ -149,10 +149,11 @@ impl Connection {
             self.data_sent(in_flight);
         }
         self.emit(sent.seq, flags, window, options, sent.payload, ecn);
-        self.rcv.duplicate = None;
         if more {
             self.snd.burst = Some((prior, bytes + sent.payload));
         } else {
+            // All segments of a burst have the same options.
+            self.rcv.duplicate = None;
             self.pace(bytes + sent.payload, prior);
         }
         self.note_sent(sent);

@@ -114,7 +114,7 @@ impl Connection {
             // The rest of its buffer gets one of its own.
             sent.ends_buffer = true;
             sent.overhead += self.piece_cost();
-            self.snd.overhead += self.piece_cost();
+            self.charge_piece();
         }
         sent.marks.set(Marks::EVER_RETRANSMITTED);
         if let Some(kept) = self.snd.sent.get_mut(index) {
@@ -134,8 +134,10 @@ impl Connection {
             && sent.seq.before(una)
             && !sent.syn
         {
-            sent.payload = sent.payload.saturating_sub(una - sent.seq);
+            let known = sent.payload.min(una - sent.seq);
+            sent.payload -= known;
             sent.seq = una;
+            self.release_sent(known);
         }
     }
 
@@ -161,6 +163,7 @@ impl Connection {
             if hint == Some(next_seq) {
                 self.rec.hint = Some(first_seq);
             }
+            self.release_sent(joined.overhead);
             self.count_packet(joined.marks, false);
         }
     }

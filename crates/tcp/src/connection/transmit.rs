@@ -296,8 +296,7 @@ impl Connection {
     /// of its own (Linux 6.1 `tso_fragment`).
     fn take_piece(&mut self, length: u32) -> Option<Piece> {
         if self.snd.unsent.first()?.length > length {
-            self.snd.overhead += self.piece_cost();
-            self.set_memory_aside();
+            self.charge_piece();
         }
         self.snd.unsent.take(length)
     }

@@ -6,12 +6,7 @@
 //! 1).
 
 use super::Connection;
-use crate::received::Cost;
-
-/// Room for payload in so much memory.
-const fn payload_room(memory: u32) -> u32 {
-    memory - (memory >> 1)
-}
+use crate::received::payload_room;
 
 /// Rounds up to the unit in which the window is told.
 const fn align(bytes: u32, scale: u8) -> u32 {
@@ -126,17 +121,19 @@ impl Connection {
         }
         self.rcv.window = window;
         self.rcv.told = self.rcv.next;
+        if window == 0 {
+            self.rcv.predicted = None;
+        }
         (window.min(65_535 << self.rcv.scale) >> self.rcv.scale) as u16
     }
 
     /// Opens the window as packets prove to be worth their memory (Linux 6.1
     /// `tcp_grow_window`).
-    pub(super) fn grow_window(&mut self, payload: u32, cost: Cost) {
+    pub(super) fn grow_window(&mut self, payload: u32, memory: u32) {
         let room = self.rcv.window_clamp.min(self.free_room());
         let Some(room) = room.checked_sub(self.rcv.ssthresh).filter(|room| *room > 0) else {
             return;
         };
-        let memory = cost.memory;
         let growth = if payload_room(memory) <= payload {
             2 * self.rcv.advertised_mss
         } else {
@@ -240,23 +237,38 @@ impl Connection {
         }
     }
 
-    /// Makes room for a packet; false when there is none (Linux 6.1
-    /// `tcp_try_rmem_schedule`).
-    pub(super) fn make_room(&mut self) -> bool {
-        if self.rcv.buffer.memory() <= self.rcv.buffer_limit {
-            return true;
+    /// Makes room for a packet of so much memory; false when there is none (Linux
+    /// 6.1 `tcp_try_rmem_schedule`).
+    pub(super) fn make_room(&mut self, memory: u32) -> bool {
+        if self.rcv.buffer.memory() > self.rcv.buffer_limit && !self.prune() {
+            return false;
         }
+        self.reserve.schedule(memory);
+        true
+    }
+
+    /// Linux 6.1 `tcp_prune_queue`.
+    fn prune(&mut self) -> bool {
+        let used = self.rcv.buffer.memory();
         self.feedback.forbid_quick();
         if self.config.tune_receive_buffer && self.rcv.buffer_limit < self.config.receive_buffer.1 {
-            self.rcv.buffer_limit = self.rcv.buffer.memory().min(self.config.receive_buffer.1);
+            self.rcv.buffer_limit = used.min(self.config.receive_buffer.1);
         }
-        if self.rcv.buffer.memory() > self.rcv.buffer_limit {
-            let least = 2 * self.rcv.advertised_mss;
-            self.rcv.ssthresh = self.rcv.window_clamp.min(least);
-            if self.rcv.buffer.prune(self.rcv.buffer_limit) {
-                self.rcv.sacks.clear();
-            }
+        let limit = self.rcv.buffer_limit;
+        if used <= limit {
+            return true;
         }
-        self.rcv.buffer.memory() <= self.rcv.buffer_limit
+        let least = 2 * self.rcv.advertised_mss;
+        self.rcv.ssthresh = self.rcv.window_clamp.min(least);
+        let (copied, next) = (self.rcv.copied, self.rcv.next);
+        let reserve = &mut self.reserve;
+        if self.rcv.buffer.prune(limit, copied, next, reserve) {
+            self.rcv.sacks.clear();
+        }
+        if self.rcv.buffer.memory() > limit {
+            self.rcv.predicted = None;
+            return false;
+        }
+        true
     }
 }
