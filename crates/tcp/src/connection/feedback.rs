@@ -36,7 +36,12 @@ pub(super) struct Feedback {
     pub(super) at_once: bool,
     pushed: bool,
     pushed_twice: bool,
+    /// The timer as it runs: it runs on when an acknowledgement left before, and
+    /// then lets a compressed one go.
     timer: Option<Timer>,
+    /// The tick for which it waits, while something does (Linux 6.1
+    /// `icsk_ack.timeout` with `ICSK_ACK_TIMER`).
+    due: Option<u64>,
     quick: u32,
     /// The delay in ticks; 0 before the first data.
     ato: u64,
@@ -63,6 +68,7 @@ impl Feedback {
             pushed: false,
             pushed_twice: false,
             timer: None,
+            due: None,
             quick: 0,
             ato: 0,
             ato_min: at_least_one(ticks, 40),
@@ -79,12 +85,14 @@ impl Feedback {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let delayed = self.timer.map(|timer| timer.fires);
+        let waits = self.due.is_some() || self.compressed > 0;
+        let delayed = self.timer.filter(|_| waits).map(|timer| timer.fires);
         [delayed, self.compressed_timer].into_iter().flatten().min()
     }
 
     pub(super) fn clear(&mut self) {
         self.timer = None;
+        self.due = None;
         self.compressed_timer = None;
         self.scheduled = false;
     }
@@ -119,7 +127,7 @@ impl Feedback {
         self.at_once = false;
         self.pushed = false;
         self.pushed_twice = false;
-        self.timer = None;
+        self.due = None;
     }
 
     /// Data left: if it followed data closely, the two sides are in dialogue.
@@ -264,6 +272,11 @@ impl Connection {
             self.send_ack();
             return;
         }
+        if self.feedback.compressed == 0 && self.feedback.due.is_none() {
+            // It fired, with nothing to do.
+            let now = self.flow.now;
+            self.feedback.timer.take_if(|timer| timer.fires <= now);
+        }
         self.feedback.compressed += 1;
         if self.feedback.compressed_timer.is_some() {
             return;
@@ -307,34 +320,68 @@ impl Connection {
         ato = ato.min(feedback.delay_max);
         let now = self.flow.ticks;
         let mut expires = now + ato;
-        if let Some(timer) = feedback.timer {
-            if timer.expires <= now + (ato >> 2) {
+        if let Some(due) = feedback.due {
+            if due <= now + (ato >> 2) {
                 self.send_ack();
                 return;
             }
-            expires = expires.min(timer.expires);
+            expires = expires.min(due);
         }
-        self.feedback.timer = Some(self.timer(expires - now));
+        self.set_feedback_timer(expires);
     }
 
-    /// Linux 6.1 `tcp_delack_timer_handler`. A compressed acknowledgement has the
-    /// time stamp of `before`, when anything last happened: the kernel does not
-    /// look at the clock for it (`tcp_compressed_ack_kick`).
-    pub(super) fn on_feedback_timer(&mut self, before: Instant) {
-        if self.feedback.compressed > 0 {
-            let now = std::mem::replace(&mut self.flow.now, before);
-            self.flush_compressed();
-            self.flow.now = now;
-            return;
+    /// Sets the timer; one that runs and is set to the same tick stays in its bucket
+    /// (Linux 6.1 `mod_timer`).
+    fn set_feedback_timer(&mut self, expires: u64) {
+        self.feedback.due = Some(expires);
+        let runs = self
+            .feedback
+            .timer
+            .is_some_and(|timer| timer.expires == expires && timer.fires > self.flow.now);
+        if !runs {
+            let timer = self.timer(expires.saturating_sub(self.flow.ticks));
+            self.feedback.timer = Some(timer);
         }
-        self.feedback.compressed_timer = None;
+    }
+
+    /// A timer of acknowledgements has fired. A compressed one has the time stamp
+    /// of `before`, when anything last happened: the kernel does not look at the
+    /// clock for it (Linux 6.1 `tcp_compressed_ack_kick`).
+    pub(super) fn on_feedback_timer(&mut self, before: Instant) {
+        let now = self.flow.now;
         if self
             .feedback
             .timer
-            .take_if(|timer| timer.fires <= self.flow.now)
-            .is_none()
+            .take_if(|timer| timer.fires <= now)
+            .is_some()
         {
+            self.on_delay_over();
+        }
+        if self
+            .feedback
+            .compressed_timer
+            .take_if(|fires| *fires <= now)
+            .is_some()
+        {
+            self.flow.now = before;
+            self.flush_compressed();
+            self.flow.now = now;
+        }
+    }
+
+    /// Linux 6.1 `tcp_delack_timer_handler`.
+    fn on_delay_over(&mut self) {
+        if self.feedback.compressed > 0 {
+            self.flush_compressed();
             return;
+        }
+        match self.feedback.due {
+            None => return,
+            Some(due) if due > self.flow.ticks => {
+                self.set_feedback_timer(due);
+                return;
+            }
+            Some(_) => self.feedback.due = None,
         }
         if self.feedback.scheduled {
             let feedback = &mut self.feedback;
