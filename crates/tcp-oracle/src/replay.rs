@@ -75,6 +75,8 @@ fn config(settings: &EndSettings) -> Config {
         nodelay: settings.nodelay,
         // The guest's kernel has no wireless networks.
         header_room: 192,
+        // Its clock stands still between packets that come together.
+        orders_by_turn: false,
         ..Config::default()
     };
     // The kernel doubles what is asked for, and has least values.
@@ -151,8 +153,8 @@ impl<'a> Replay<'a> {
 
     /// Everything that was sent the kernel has sent, too.
     fn check_nothing_left(&self) -> Result<(), Difference> {
-        if let Some((_, packet)) = self.sent.front() {
-            let text = format!("sent what the kernel did not: {packet:?}");
+        if let Some((at, packet)) = self.sent.front() {
+            let text = format!("sent at {at} what the kernel did not: {packet:?}");
             return Err(self.difference("an extra packet", &text));
         }
         Ok(())

@@ -132,6 +132,12 @@ pub struct Config {
     /// How long an orphaned connection waits for the peer's FIN
     /// (`tcp_fin_timeout`); 60 s. TIME-WAIT always lasts 60 s.
     pub fin_timeout: Duration,
+    /// Whether what different packets let go at the same microsecond counts in the
+    /// order in which it left. A kernel's clock moves between two packets and orders
+    /// only what one of them let go by sequence number; where time can stand still it
+    /// orders all of it so (`tcp_skb_sent_after`), and takes retransmissions for lost
+    /// that are not. Off, the connection does as a kernel in virtual time.
+    pub orders_by_turn: bool,
     /// Packets that may wait to be polled; more are dropped, as a device's queue
     /// drops them (`txqueuelen`).
     pub transmit_queue_packets: usize,
@@ -170,6 +176,7 @@ impl Default for Config {
             synack_retries: 5,
             retries: 15,
             fin_timeout: Duration::from_mins(1),
+            orders_by_turn: true,
             transmit_queue_packets: 65_536,
         }
     }

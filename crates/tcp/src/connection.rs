@@ -251,6 +251,8 @@ pub struct Connection {
     outbox: VecDeque<Vec<u8>>,
     /// Memory set aside for both buffers and not in use.
     reserve: Reserve,
+    /// How often anything was done to it.
+    turn: u64,
     events: Events,
     counters: Counters,
 }
@@ -312,6 +314,7 @@ impl Connection {
             identification: random.next_u32() as u16,
             outbox: VecDeque::new(),
             reserve: Reserve::default(),
+            turn: 0,
             events: Events::default(),
             counters: Counters::default(),
             config: config.clone(),
@@ -324,6 +327,7 @@ impl Connection {
     fn refresh(&mut self, now: Instant) {
         self.flow.now = self.flow.now.max(now);
         self.flow.ticks = self.ticks.at(self.flow.now);
+        self.turn += u64::from(self.config.orders_by_turn);
     }
 
     /// Where it stands.

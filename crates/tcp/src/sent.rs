@@ -30,6 +30,11 @@ impl Marks {
         self.0 &= !marks;
     }
 
+    /// Whether both are equal but for what was long ago (Linux's `TCPCB_TAGBITS`).
+    pub(crate) const fn is_tagged_as(self, other: Self) -> bool {
+        (self.0 ^ other.0) & (Self::SACKED | Self::RETRANSMITTED | Self::LOST) == 0
+    }
+
     /// Whether it was retransmitted, now or before (Linux's `TCPCB_RETRANS`).
     pub(crate) const fn was_retransmitted(self) -> bool {
         self.has(Self::RETRANSMITTED | Self::EVER_RETRANSMITTED)
@@ -56,8 +61,8 @@ pub(crate) struct Sent {
     pub(crate) marks: Marks,
     /// When it was last sent.
     pub(crate) at: Instant,
-    /// The how-manieth transmission that was.
-    pub(crate) order: u64,
+    /// What let it go then, counted.
+    pub(crate) turn: u64,
     /// Bytes of memory its buffer costs beyond the payload.
     pub(crate) overhead: u32,
     /// For the delivery rate: the state when it was sent; `delivered_us` is
@@ -72,23 +77,56 @@ impl Sent {
     pub(crate) const fn at_us(&self) -> u64 {
         self.at.as_micros()
     }
+
+    pub(crate) const fn departure(&self) -> Departure {
+        Departure {
+            at_us: self.at_us(),
+            turn: self.turn,
+            end: self.end,
+        }
+    }
 }
 
-/// Whether a packet was sent after another. At the same microsecond the order of
-/// sending decides; the kernel, whose clock does not stand still between two
-/// packets, looks at the sequence number (Linux 6.1 `tcp_skb_sent_after`).
-pub(crate) const fn sent_after(at_us: u64, order: u64, other_us: u64, other_order: u64) -> bool {
-    at_us > other_us || (at_us == other_us && order > other_order)
+/// When a segment was sent, and which one of those that left together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub(crate) at_us: u64,
+    /// What let it go, counted: an acknowledgement, a timer, a write.
+    pub(crate) turn: u64,
+    /// The sequence number after it.
+    pub(crate) end: Seq,
+}
+
+impl Departure {
+    /// Whether it was later than another. What one acknowledgement lets go leaves at
+    /// one time and counts in the order of its bytes (Linux 6.1
+    /// `tcp_skb_sent_after`). The kernel does so with all that leaves in a
+    /// microsecond; its clock moves between two acknowledgements, though, and in
+    /// virtual time it need not.
+    pub(crate) fn is_after(self, other: Self) -> bool {
+        let (ours, theirs) = ((self.at_us, self.turn), (other.at_us, other.turn));
+        ours > theirs || (ours == theirs && self.end.after(other.end))
+    }
 }
 
 /// A range by the time it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentRange {
     pub(crate) at_us: u64,
-    /// The order of its first segment.
-    order: u64,
+    turn: u64,
     pub(crate) start: Seq,
     pub(crate) end: Seq,
+}
+
+impl SentRange {
+    /// Its departure as far as its first byte is concerned.
+    const fn first(&self) -> Departure {
+        Departure {
+            at_us: self.at_us,
+            turn: self.turn,
+            end: self.start,
+        }
+    }
 }
 
 /// The retransmission queue.
@@ -98,7 +136,6 @@ pub(crate) struct SentQueue {
     /// Ranges by the time they were sent, for RACK: the oldest first. A range
     /// that was acknowledged, or sent again, is passed over.
     by_time: VecDeque<SentRange>,
-    transmissions: u64,
 }
 
 impl SentQueue {
@@ -155,16 +192,17 @@ impl SentQueue {
         let Some(sent) = self.segments.get_mut(index) else {
             return;
         };
-        self.transmissions += 1;
-        sent.order = self.transmissions;
         let range = SentRange {
             at_us: sent.at_us(),
-            order: sent.order,
+            turn: sent.turn,
             start: sent.seq,
             end: sent.end,
         };
         match self.by_time.back_mut() {
-            Some(last) if last.at_us == range.at_us && last.end == range.start => {
+            Some(last)
+                if (last.at_us, last.turn) == (range.at_us, range.turn)
+                    && last.end == range.start =>
+            {
                 last.end = range.end;
             }
             _ => self.by_time.push_back(range),
@@ -183,12 +221,11 @@ impl SentQueue {
         });
     }
 
-    /// Takes the ranges sent before the transmission `order` at `at_us` from the
-    /// order by time.
-    pub(crate) fn take_sent_before(&mut self, at_us: u64, order: u64) -> Vec<SentRange> {
+    /// Takes the ranges from the order by time of which a part left before.
+    pub(crate) fn take_sent_before(&mut self, departure: Departure) -> Vec<SentRange> {
         let mut ranges = Vec::new();
         while let Some(range) = self.by_time.front()
-            && sent_after(at_us, order, range.at_us, range.order)
+            && departure.is_after(range.first())
         {
             ranges.extend(self.by_time.pop_front());
         }
@@ -224,6 +261,92 @@ impl SentQueue {
         second.overhead = 0;
         self.segments.insert(index + 1, second);
         true
+    }
+
+    /// How many segments from `index` on lie in one buffer and are marked alike:
+    /// what the kernel has in one `sk_buff`.
+    pub(crate) fn together(&self, index: usize) -> usize {
+        let mut count = 1;
+        let mut rest = self.segments.iter().skip(index);
+        let Some(mut last) = rest.next() else {
+            return 0;
+        };
+        for next in rest {
+            if last.ends_buffer || !last.marks.is_tagged_as(next.marks) {
+                break;
+            }
+            count += 1;
+            last = next;
+        }
+        count
+    }
+
+    /// How many segments before `index` lie in one buffer with it and are marked
+    /// alike.
+    pub(crate) fn together_before(&self, index: usize) -> usize {
+        let mut count = 0;
+        while let Some(before) = (index - count).checked_sub(1)
+            && let (Some(first), Some(next)) =
+                (self.segments.get(before), self.segments.get(before + 1))
+            && !first.ends_buffer
+            && first.marks.is_tagged_as(next.marks)
+        {
+            count += 1;
+        }
+        count
+    }
+
+    /// Cuts the bytes of `count` segments anew, into segments of `mss`; returns
+    /// how many they are now (Linux 6.1 `tcp_set_skb_tso_segs`).
+    pub(crate) fn cut_anew(&mut self, index: usize, count: usize, mss: u32) -> usize {
+        let mut payload = 0;
+        let mut is_cut = true;
+        for at in index..index + count {
+            let Some(sent) = self.segments.get(at) else {
+                return count;
+            };
+            payload += sent.payload;
+            is_cut &= sent.payload == mss || (at + 1 == index + count && sent.payload < mss);
+        }
+        let (Some(first), Some(last)) = (
+            self.segments.get(index).copied(),
+            self.segments
+                .get((index + count).saturating_sub(1))
+                .copied(),
+        ) else {
+            return count;
+        };
+        if is_cut || first.syn {
+            return count;
+        }
+        let now = payload.div_ceil(mss).max(1) as usize;
+        for _ in now..count {
+            self.segments.remove(index);
+        }
+        for _ in count..now {
+            self.segments.insert(index, first);
+        }
+        let mut seq = first.seq;
+        for at in 0..now {
+            let is_last = at + 1 == now;
+            let length = payload.min(mss);
+            payload -= length;
+            let fin = is_last && last.fin;
+            if let Some(place) = self.segments.get_mut(index + at) {
+                *place = Sent {
+                    seq,
+                    end: seq + length + u32::from(fin),
+                    payload: length,
+                    fin,
+                    push: is_last && last.push,
+                    ends_buffer: is_last && last.ends_buffer,
+                    overhead: if is_last { last.overhead } else { 0 },
+                    ..first
+                };
+            }
+            seq += length;
+        }
+        now
     }
 
     /// Joins a segment with the one after it, whose buffer is let go.

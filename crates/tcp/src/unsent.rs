@@ -12,6 +12,31 @@ pub(crate) struct Piece {
     pub(crate) length: u32,
     pub(crate) push: bool,
     pub(crate) fin: bool,
+    /// How many segments of which size it was counted as; none since bytes were
+    /// added (Linux 6.1 `tcp_init_tso_segs`).
+    pub(crate) counted: Option<(u32, u32)>,
+}
+
+impl Piece {
+    /// Segments it leaves as. One stays one although segments have become shorter,
+    /// and is cut when it leaves.
+    pub(crate) const fn segments(&mut self, mss: u32) -> u32 {
+        match self.counted {
+            Some((1, _)) => 1,
+            Some((count, of)) if of == mss => count,
+            _ => self.count(mss),
+        }
+    }
+
+    pub(crate) const fn count(&mut self, mss: u32) -> u32 {
+        let count = if self.length > mss {
+            self.length.div_ceil(mss)
+        } else {
+            1
+        };
+        self.counted = Some((count, mss));
+        count
+    }
 }
 
 /// Send buffer and write queue.
@@ -60,6 +85,7 @@ impl Unsent {
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         if let Some(last) = self.pieces.back_mut() {
             last.length += bytes.len() as u32;
+            last.counted = None;
             self.bytes.extend(bytes);
         }
     }
@@ -73,8 +99,7 @@ impl Unsent {
         first.length -= length;
         Some(Piece {
             length,
-            push: false,
-            fin: false,
+            ..Piece::default()
         })
     }
 

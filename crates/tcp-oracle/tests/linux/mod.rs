@@ -65,11 +65,11 @@ pub(crate) fn main() -> ExitCode {
 fn least(class: Class, control: &str) -> u64 {
     let [cubic, reno, bbr] = match class {
         Class::Clean => [18, 18, 19],
-        Class::Rate => [14, 12, 15],
-        Class::Loss => [17, 16, 16],
-        Class::Burst => [13, 13, 15],
-        Class::Reorder => [11, 11, 11],
-        Class::Mixed => [14, 14, 13],
+        Class::Rate => [19, 19, 18],
+        Class::Loss => [19, 19, 16],
+        Class::Burst => [19, 19, 17],
+        Class::Reorder => [18, 17, 16],
+        Class::Mixed => [18, 18, 17],
     };
     match control {
         "cubic" => cubic,

@@ -2,6 +2,7 @@
 
 use crate::Seq;
 use crate::random::Random;
+use crate::sent::Departure;
 use crate::time::Instant;
 
 /// A slow-start threshold that was never set (Linux 6.1
@@ -44,7 +45,7 @@ pub struct RateSample {
     pub acked_sacked: u32,
     /// Packets in flight before the acknowledgement.
     pub prior_in_flight: u32,
-    pub(crate) last_order: u64,
+    pub(crate) last: Departure,
     /// Whether the application, not the network, limited the rate.
     pub is_app_limited: bool,
     /// Whether the packet was a retransmission.

@@ -362,7 +362,7 @@ impl Connection {
         } else if self.rcv.sack {
             self.flow.delivered += 1;
             if !is_echo_before(echo, sent) {
-                self.rack_advance(marks, sent.order, sent.at_us());
+                self.rack_advance(marks, sent.departure());
             }
         }
         if marks.has(Marks::LOST) {

@@ -4,7 +4,7 @@
 use super::Connection;
 use super::ack::AckContext;
 use crate::congestion::RateSample;
-use crate::sent::{Marks, Sent, sent_after};
+use crate::sent::{Marks, Sent};
 
 impl Connection {
     /// Notes in a segment just sent how much was delivered by then.
@@ -25,21 +25,14 @@ impl Connection {
             return;
         };
         let is_first = sample.prior_us.is_none();
-        if is_first
-            || sent_after(
-                sent.at_us(),
-                sent.order,
-                self.snd.first_sent_us,
-                sample.last_order,
-            )
-        {
+        if is_first || sent.departure().is_after(sample.last) {
             sample.prior_delivered = sent.delivered;
             sample.prior_us = Some(delivered_us);
             sample.is_app_limited = sent.is_app_limited;
             sample.is_retransmission = sent
                 .marks
                 .has(Marks::RETRANSMITTED | Marks::EVER_RETRANSMITTED);
-            sample.last_order = sent.order;
+            sample.last = sent.departure();
             self.snd.first_sent_us = sent.at_us();
             sample.interval_us = Some(sent.at_us().saturating_sub(sent.first_sent_us));
         }

@@ -56,7 +56,7 @@ impl Connection {
             ends_buffer: true,
             marks: Marks::default(),
             at: self.flow.now,
-            order: 0,
+            turn: self.turn,
             overhead: 0,
             delivered_us: None,
             first_sent_us: 0,
@@ -190,15 +190,22 @@ impl Connection {
     /// The SYN-ACK of a passive side was not answered (Linux 6.1
     /// `reqsk_timer_handler`).
     pub(super) fn retransmit_syn_ack(&mut self) {
-        if self.timers.retransmits >= self.config.synack_retries {
+        if self.timers.backoff >= self.config.synack_retries {
             self.give_up();
             return;
         }
+        self.timers.backoff += 1;
+        self.counters.timeouts += 1;
+        self.repeat_syn_ack();
+    }
+
+    /// Sends the SYN-ACK again; its timer starts anew (Linux 6.1
+    /// `inet_rtx_syn_ack`, `reqsk_timeout`).
+    fn repeat_syn_ack(&mut self) {
         self.timers.retransmits += 1;
         self.counters.retransmissions += 1;
-        self.counters.timeouts += 1;
         self.send_syn_ack();
-        let timeout = (self.flow.hz << self.timers.retransmits).min(self.rto_max());
+        let timeout = (self.flow.hz << self.timers.backoff).min(self.rto_max());
         self.arm_unpaced(Waiting::Retransmission, timeout);
     }
 
@@ -283,7 +290,12 @@ impl Connection {
         };
         self.events.connected = true;
         self.events.writable = true;
-        self.flow.cwnd = if self.counters.timeouts > 1 && self.rec.undo_marker.is_some() {
+        let again = if self.passive {
+            u64::from(self.timers.retransmits)
+        } else {
+            self.counters.timeouts
+        };
+        self.flow.cwnd = if again > 1 && self.rec.undo_marker.is_some() {
             // The handshake was lost more than once (RFC 6298, section 5.7).
             1
         } else {
@@ -292,6 +304,7 @@ impl Connection {
         self.rec.undo_marker = None;
         self.rec.first_retransmission_ms = None;
         self.timers.retransmits = 0;
+        self.timers.backoff = 0;
         self.snd.cwnd_stamp = self.flow.ticks;
         self.flow.last_sent_ticks = self.flow.ticks;
         self.last_received_ticks = self.flow.ticks;
@@ -308,7 +321,7 @@ impl Connection {
     pub(super) fn on_segment_in_syn_received(&mut self, segment: &Segment<'_>) -> bool {
         if segment.has(Flags::SYN) && !segment.has(Flags::ACK) && segment.seq == self.irs {
             if self.passive {
-                self.send_syn_ack_limited();
+                self.answer_syn_again();
             }
             return false;
         }
@@ -331,13 +344,12 @@ impl Connection {
         if self.passive {
             self.flow.una = self.iss + 1;
             self.timers.waiting = None;
-            if self.timers.retransmits == 0 {
-                let rtt_us = self.flow.now_us().saturating_sub(self.flow.delivered_us);
-                let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX / 16);
-                self.take_rtt_sample(rtt_us, Some(rtt_us), false);
-            } else {
-                self.update_rto_after_handshake();
+            let first_ms = self.rec.first_retransmission_ms.map(|ms| ms as u32);
+            if self.timers.backoff > 0 && first_ms != echo {
+                // It was not sent again needlessly.
+                self.rec.undo_marker = Some(self.iss);
             }
+            self.take_handshake_rtt(echo);
         } else if self.on_ack(segment, echo).is_err() {
             return false;
         }
@@ -355,15 +367,30 @@ impl Connection {
         true
     }
 
-    fn update_rto_after_handshake(&mut self) {
-        // No sample: three seconds, as RFC 6298, section 5.7, has it for a lost
-        // handshake, are a second in Linux.
-        self.timers.rto = self.flow.hz;
+    /// The round trip of our SYN-ACK; of one that was sent again only the time
+    /// stamp tells it (Linux 6.1 `tcp_synack_rtt_meas`, `tcp_ack_update_rtt`).
+    fn take_handshake_rtt(&mut self, echo: Option<u32>) {
+        let rtt_us = if self.timers.retransmits == 0 {
+            Some(self.flow.now_us().saturating_sub(self.flow.delivered_us))
+        } else {
+            echo.map(|echo| u64::from((self.now_ms() as u32).wrapping_sub(echo)))
+                .filter(|ms| *ms < u64::from(u32::MAX) / 2_000)
+                .map(|ms| ms.max(1) * 1_000)
+        };
+        if let Some(rtt_us) = rtt_us {
+            let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX / 16);
+            self.take_rtt_sample(rtt_us, Some(rtt_us), false);
+        } else {
+            // Three seconds, as RFC 6298, section 5.7, has it for a lost
+            // handshake, are a second in Linux.
+            self.timers.rto = self.flow.hz;
+        }
     }
 
-    fn send_syn_ack_limited(&mut self) {
+    /// The peer's SYN came again (Linux 6.1 `tcp_check_req`).
+    fn answer_syn_again(&mut self) {
         if self.is_answer_allowed() {
-            self.send_syn_ack();
+            self.repeat_syn_ack();
         }
     }
 }

@@ -3,7 +3,6 @@
 //! zero-window probes (RFC 9293, section 3.8.6.1), and giving up.
 
 use super::Connection;
-use super::retransmit::Place;
 use super::timers::{TIMEOUT_MIN_US, Waiting};
 use super::transmit::Push;
 use crate::congestion::{CongestionEvent, CongestionState};
@@ -83,11 +82,31 @@ impl Connection {
         let Some(last) = self.snd.sent.len().checked_sub(1) else {
             return false;
         };
-        if !self.send_again(last, Place::Alone) {
+        let index = self.last_of_buffer(last, mss);
+        if self.send_again(index, 1) == 0 {
             return false;
         }
         self.rec.probe_was_retransmission = true;
         true
+    }
+
+    /// The segment by which the last buffer is probed: as many as it has but one
+    /// stay before it, cut as long as they may be now; if nothing is left then, the
+    /// first.
+    fn last_of_buffer(&mut self, last: usize, mss: u32) -> usize {
+        let before = self.snd.sent.together_before(last);
+        let first = last - before;
+        let payload: u32 = (first..=last)
+            .filter_map(|index| self.snd.sent.get(index))
+            .map(|sent| sent.payload)
+            .sum();
+        if before == 0 || payload <= before as u32 * mss {
+            return first;
+        }
+        self.cut_anew(first, mss);
+        let split = first + before;
+        self.end_buffer(split - 1);
+        split
     }
 
     /// Linux 6.1 `tcp_retransmit_timer`.
@@ -106,7 +125,7 @@ impl Connection {
                 return;
             }
             self.enter_loss();
-            self.retransmit(0);
+            self.retransmit(0, 1);
             self.back_off();
             return;
         }
@@ -117,7 +136,7 @@ impl Connection {
         }
         self.enter_loss();
         self.timers.retransmits += 1;
-        self.retransmit(0);
+        self.retransmit(0, 1);
         self.timers.backoff += 1;
         self.back_off();
     }

@@ -223,6 +223,7 @@ impl Connection {
     }
 
     fn send_mtu_probe(&mut self, size: u32) {
+        let mss = self.current_mss();
         let mut payload = 0;
         let mut push = false;
         while payload < size
@@ -236,6 +237,14 @@ impl Connection {
             if taken.length == length {
                 // Its buffer is let go: the bytes move into the probe's.
                 self.release_sent(self.piece_cost());
+            }
+            if let Some(rest) = self
+                .snd
+                .unsent
+                .first_mut()
+                .filter(|_| taken.length < length)
+            {
+                rest.count(mss);
             }
             payload += taken.length;
             push |= taken.push;
@@ -255,7 +264,7 @@ impl Connection {
             ends_buffer: true,
             marks: Marks::default(),
             at: self.flow.now,
-            order: 0,
+            turn: self.turn,
             overhead: self.piece_cost(),
             delivered_us: None,
             first_sent_us: 0,

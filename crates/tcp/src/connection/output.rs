@@ -129,6 +129,7 @@ impl Connection {
             .unwrap_or((self.flow.next_departure, 0));
         self.stamp();
         sent.at = self.flow.next_departure;
+        sent.turn = self.turn;
         let (flags, options, window, ecn) = if sent.syn {
             let (flags, options) = self.syn_options();
             (

@@ -4,7 +4,7 @@
 use super::Connection;
 use super::timers::{TIMEOUT_MIN_US, Waiting};
 use crate::congestion::{CongestionState, RateSample};
-use crate::sent::{Marks, sent_after};
+use crate::sent::{Departure, Marks};
 
 /// Recoveries for which a widened reordering window lasts.
 pub(super) const PERSIST: u32 = 16;
@@ -12,10 +12,9 @@ pub(super) const PERSIST: u32 = 16;
 /// The state of RACK.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// When the most recently sent packet that was delivered had been sent, in
-    /// microseconds, the order of that transmission, and its round trip.
-    sent_us: u64,
-    order: u64,
+    /// The departure of the most recently sent packet that was delivered, and its
+    /// round trip in microseconds.
+    sent: Departure,
     rtt_us: u64,
     pub(super) advanced: bool,
     /// The reordering window in quarters of the minimum round trip.
@@ -28,8 +27,7 @@ pub(super) struct Rack {
 impl Default for Rack {
     fn default() -> Self {
         Self {
-            sent_us: 0,
-            order: 0,
+            sent: Departure::default(),
             rtt_us: 0,
             advanced: false,
             steps: 1,
@@ -43,17 +41,16 @@ impl Default for Rack {
 impl Connection {
     /// A packet was delivered (Linux 6.1 `tcp_rack_advance`). One that was
     /// retransmitted and comes back sooner than the minimum says nothing.
-    pub(super) fn rack_advance(&mut self, marks: Marks, order: u64, sent_us: u64) {
-        let rtt_us = self.flow.now_us().saturating_sub(sent_us);
+    pub(super) fn rack_advance(&mut self, marks: Marks, sent: Departure) {
+        let rtt_us = self.flow.now_us().saturating_sub(sent.at_us);
         if rtt_us < u64::from(self.flow.min_rtt_us) && marks.was_retransmitted() {
             return;
         }
         let rack = &mut self.rec.rack;
         rack.advanced = true;
         rack.rtt_us = rtt_us;
-        if sent_after(sent_us, order, rack.sent_us, rack.order) {
-            rack.sent_us = sent_us;
-            rack.order = order;
+        if sent.is_after(rack.sent) {
+            rack.sent = sent;
         }
     }
 
@@ -80,11 +77,16 @@ impl Connection {
     /// how many microseconds to wait for the rest, 0 for none.
     fn rack_detect(&mut self) -> u64 {
         let window_us = self.reordering_window_us();
-        let (rack_us, rack_order) = (self.rec.rack.sent_us, self.rec.rack.order);
-        let ranges = self.snd.sent.take_sent_before(rack_us, rack_order);
+        let latest = self.rec.rack.sent;
+        let ranges = self.snd.sent.take_sent_before(latest);
         let mut waiting = Vec::new();
         let mut longest = 0;
+        let mut is_over = false;
         for range in ranges {
+            if is_over {
+                waiting.push(range);
+                continue;
+            }
             let (at_us, start, end) = (range.at_us, range.start, range.end);
             let wait = self.rack_wait_us(at_us, window_us);
             let mut stays = false;
@@ -97,8 +99,11 @@ impl Connection {
                     && !marks.has(Marks::SACKED)
                     && (!marks.has(Marks::LOST) || marks.has(Marks::RETRANSMITTED));
                 if is_candidate {
-                    if !sent_after(rack_us, rack_order, at_us, sent.order) {
+                    if !latest.is_after(sent.departure()) {
+                        // Neither this nor what left after it.
                         stays = true;
+                        is_over = true;
+                        break;
                     } else if wait <= 0 {
                         self.mark_lost(index);
                     } else {

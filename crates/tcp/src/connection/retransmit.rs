@@ -7,7 +7,7 @@ use crate::sent::Marks;
 
 /// Where a segment stands that is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+enum Place {
     /// By itself.
     Alone,
     /// In a burst, with more to follow.
@@ -77,32 +77,87 @@ impl Connection {
         }
     }
 
-    /// Sends a segment again without counting it as a retransmission in flight;
-    /// false when the peer's window does not allow it.
-    pub(super) fn send_again(&mut self, index: usize, place: Place) -> bool {
+    /// Cuts what lies in one buffer with `index` and after it into segments as
+    /// long as they may be now, and keeps the counts right; returns how many they
+    /// are.
+    pub(super) fn cut_anew(&mut self, index: usize, mss: u32) -> usize {
+        let Some(marks) = self.snd.sent.get(index).map(|sent| sent.marks) else {
+            return 0;
+        };
+        let count = self.snd.sent.together(index);
+        let now = self.snd.sent.cut_anew(index, count, mss);
+        for _ in count..now {
+            self.count_packet(marks, true);
+        }
+        for _ in now..count {
+            self.count_packet(marks, false);
+        }
+        now
+    }
+
+    /// Sends what lies in one buffer from `index` on again, at most so many
+    /// segments in one burst, without counting them as retransmissions in flight;
+    /// returns how many left, none when the peer's window does not allow it (Linux
+    /// 6.1 `__tcp_retransmit_skb`).
+    pub(super) fn send_again(&mut self, index: usize, segments: u32) -> usize {
         self.mtu.abandon_probe();
         self.trim_acknowledged(index);
         let mss = self.current_mss();
         let Some(sent) = self.snd.sent.get(index) else {
-            return false;
+            return 0;
         };
-        let room = self.window_end().distance(sent.seq);
-        let mut most = mss;
-        if !sent.syn {
-            if room <= 0 {
-                if sent.seq != self.flow.una {
-                    return false;
-                }
-            } else {
-                most = mss.min(room.cast_unsigned());
+        let mut room = self.window_end().distance(sent.seq).max(0).cast_unsigned();
+        if sent.syn {
+            return usize::from(self.send_one_again(index, Place::Alone));
+        }
+        if room == 0 {
+            if sent.seq != self.flow.una {
+                return 0;
+            }
+            room = mss;
+        }
+        let count = self.fit_again(index, segments, room, mss);
+        for at in 0..count {
+            let place = match (count, count - at) {
+                (1, _) => Place::Alone,
+                (_, 1) => Place::Last,
+                _ => Place::Within,
+            };
+            if !self.send_one_again(index + at, place) {
+                return at;
             }
         }
-        let (payload, syn) = (sent.payload, sent.syn);
-        if payload > most {
-            self.split_sent(index, most);
-        } else if !syn && payload < most {
-            self.join_following(index, most);
+        count
+    }
+
+    /// Cuts or joins what is sent again from `index` on, so that it fits; returns
+    /// how many segments that is.
+    fn fit_again(&mut self, index: usize, segments: u32, room: u32, mss: u32) -> usize {
+        if room < mss {
+            let count = self.snd.sent.together(index);
+            let is_more = count > 1
+                || self
+                    .snd
+                    .sent
+                    .get(index)
+                    .is_some_and(|sent| sent.payload > room);
+            if is_more {
+                self.cut_anew(index, room);
+            } else {
+                self.join_following(index, room);
+            }
+            return 1;
         }
+        let now = self.cut_anew(index, mss);
+        let most = segments.min(room / mss).max(1) as usize;
+        if now == 1 {
+            self.join_following(index, mss);
+        }
+        now.min(most)
+    }
+
+    /// Sends one segment again.
+    fn send_one_again(&mut self, index: usize, place: Place) -> bool {
         let Some(mut sent) = self.snd.sent.get(index).copied() else {
             return false;
         };
@@ -110,20 +165,30 @@ impl Connection {
         sent.push |= place == Place::Last;
         self.send_segment(&mut sent, false, place == Place::Within);
         sent.push = push;
-        if place != Place::Within && !sent.ends_buffer {
-            // The rest of its buffer gets one of its own.
-            sent.ends_buffer = true;
-            sent.overhead += self.piece_cost();
-            self.charge_piece();
-        }
         sent.marks.set(Marks::EVER_RETRANSMITTED);
         if let Some(kept) = self.snd.sent.get_mut(index) {
             *kept = sent;
+        }
+        if place != Place::Within {
+            self.end_buffer(index);
         }
         self.snd.sent.stamped(index);
         self.snd.retransmissions += 1;
         self.counters.retransmissions += 1;
         true
+    }
+
+    /// A buffer ends with this segment: what follows of it gets one of its own
+    /// (Linux 6.1 `tcp_fragment`).
+    pub(super) fn end_buffer(&mut self, index: usize) {
+        let cost = self.piece_cost();
+        if let Some(sent) = self.snd.sent.get_mut(index)
+            && !sent.ends_buffer
+        {
+            sent.ends_buffer = true;
+            sent.overhead += cost;
+            self.charge_piece();
+        }
     }
 
     /// Takes from a segment what of it was acknowledged meanwhile: small ones that
@@ -151,6 +216,7 @@ impl Connection {
             if !can_join(first)
                 || !can_join(next)
                 || first.fin
+                || !next.ends_buffer
                 || first.payload + next.payload > most
                 || next.end.after(self.window_end())
             {
@@ -168,42 +234,22 @@ impl Connection {
         }
     }
 
-    /// Retransmits a segment (Linux 6.1 `tcp_retransmit_skb`).
-    pub(super) fn retransmit(&mut self, index: usize) -> bool {
-        self.retransmit_at(index, Place::Alone)
-    }
-
-    fn retransmit_at(&mut self, index: usize, place: Place) -> bool {
-        let is_sent = self.send_again(index, place);
-        if is_sent && let Some(sent) = self.snd.sent.get_mut(index) {
-            if !sent.marks.has(Marks::RETRANSMITTED) {
-                sent.marks.set(Marks::RETRANSMITTED);
-                self.flow.retransmitted_out += 1;
+    /// Retransmits what lies in one buffer from `index` on, at most so many
+    /// segments; returns how many left (Linux 6.1 `tcp_retransmit_skb`).
+    pub(super) fn retransmit(&mut self, index: usize, segments: u32) -> usize {
+        let count = self.send_again(index, segments);
+        for at in index..index + count {
+            if let Some(sent) = self.snd.sent.get_mut(at) {
+                if !sent.marks.has(Marks::RETRANSMITTED) {
+                    sent.marks.set(Marks::RETRANSMITTED);
+                    self.flow.retransmitted_out += 1;
+                }
+                let at_ms = sent.at.as_nanos() / 1_000_000;
+                self.rec.first_retransmission_ms.get_or_insert(at_ms);
             }
-            let at_ms = sent.at.as_nanos() / 1_000_000;
-            self.rec.first_retransmission_ms.get_or_insert(at_ms);
         }
-        let count = self.rec.undo_retransmissions.unwrap_or(0);
-        self.rec.undo_retransmissions = Some(count + 1);
-        is_sent
-    }
-
-    /// How many segments from `index` on leave in one burst: those of one buffer
-    /// that are lost, as far as the window and the pacing rate allow.
-    fn lost_together(&self, index: usize) -> u32 {
-        let room = self.flow.cwnd.saturating_sub(self.flow.in_flight());
-        let most = room.min(self.burst_segments(self.current_mss())).max(1);
-        let mut count = 1;
-        let mut at = index;
-        while count < most
-            && self.snd.sent.get(at).is_some_and(|sent| !sent.ends_buffer)
-            && let Some(next) = self.snd.sent.get(at + 1)
-            && next.marks.has(Marks::LOST)
-            && !next.marks.has(Marks::SACKED | Marks::RETRANSMITTED)
-        {
-            count += 1;
-            at += 1;
-        }
+        let before = self.rec.undo_retransmissions.unwrap_or(0);
+        self.rec.undo_retransmissions = Some(before + count.max(1) as u32);
         count
     }
 
@@ -214,43 +260,35 @@ impl Connection {
             return;
         }
         let mut index = self.rec.hint.map_or(0, |hint| self.snd.sent.find(hint));
+        let most = self.burst_segments(self.current_mss());
         let mut has_hole = false;
         let mut rearm = false;
-        let (mut together, mut left) = (0, 0);
         while let Some(sent) = self.snd.sent.get(index) {
             if !has_hole {
                 self.rec.hint = Some(sent.seq);
             }
             let marks = sent.marks;
-            if left == 0
-                && (self.is_paced()
-                    || self.flow.cwnd <= self.flow.in_flight()
-                    || self.flow.retransmitted_out >= self.flow.lost_out)
+            if self.is_paced()
+                || self.flow.cwnd <= self.flow.in_flight()
+                || self.flow.retransmitted_out >= self.flow.lost_out
             {
                 break;
             }
-            if !marks.has(Marks::LOST) {
-                has_hole |= !marks.has(Marks::SACKED | Marks::RETRANSMITTED);
-            } else if !marks.has(Marks::SACKED | Marks::RETRANSMITTED) {
-                if left == 0 {
-                    together = self.lost_together(index);
-                    left = together;
-                }
-                left -= 1;
-                let place = match (together, left) {
-                    (1, _) => Place::Alone,
-                    (_, 0) => Place::Last,
-                    _ => Place::Within,
-                };
-                if !self.retransmit_at(index, place) {
-                    return;
-                }
-                if self.flow.in_reduction() {
-                    self.rec.prr_out += 1;
-                }
-                rearm |= index == 0 && !self.is_waiting(Waiting::Reordering);
+            if !marks.has(Marks::LOST) || marks.has(Marks::SACKED | Marks::RETRANSMITTED) {
+                has_hole |= !marks.has(Marks::LOST | Marks::SACKED | Marks::RETRANSMITTED);
+                index += 1;
+                continue;
             }
-            index += 1;
+            let room = self.flow.cwnd - self.flow.in_flight();
+            let count = self.retransmit(index, room.min(most));
+            if count == 0 {
+                return;
+            }
+            if self.flow.in_reduction() {
+                self.rec.prr_out += count as u32;
+            }
+            rearm |= index == 0 && !self.is_waiting(Waiting::Reordering);
+            index += count;
         }
         if rearm {
             let rto = self.timers.rto;

@@ -204,7 +204,7 @@ impl Connection {
             return;
         }
         if !marks.has(Marks::SACKED) {
-            self.rack_advance(marks, sent.order, sent.at_us());
+            self.rack_advance(marks, sent.departure());
             if marks.has(Marks::RETRANSMITTED) {
                 if marks.has(Marks::LOST) {
                     marks.clear(Marks::LOST | Marks::RETRANSMITTED);

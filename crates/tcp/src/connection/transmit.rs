@@ -131,12 +131,13 @@ impl Connection {
         push: Push,
         is_cwnd_limited: &mut bool,
     ) -> Option<u32> {
-        let piece = *self.snd.unsent.first()?;
+        let first = self.snd.unsent.first_mut()?;
+        let segments = first.segments(mss);
+        let piece = *first;
         if self.is_paced() {
             return None;
         }
         let is_last = self.snd.unsent.count() == 1;
-        let segments = piece.length.div_ceil(mss).max(1);
         let mut quota = self.cwnd_quota(piece.fin && segments == 1);
         if quota == 0 {
             if push != Push::Probe {
@@ -155,7 +156,7 @@ impl Connection {
         let hold = push == Push::AsSet;
         if segments == 1 {
             let is_held = hold && !self.snd.released && is_last && !piece.fin && piece.length < mss;
-            return (!is_held || !self.nagle_holds()).then_some(piece.length);
+            return (!is_held || !self.nagle_holds()).then_some(piece.length.min(mss));
         }
         let one = push == Push::One || push == Push::Probe;
         if !one && self.should_defer(piece.length, piece.fin, is_last, window, burst) {
@@ -247,7 +248,7 @@ impl Connection {
     /// Sends the first `length` bytes waiting, in segments of `mss`; returns
     /// their number. The peer is to hurry, if `push`.
     pub(super) fn send_burst(&mut self, length: u32, mss: u32, push: bool) -> u32 {
-        let Some(mut piece) = self.take_piece(length) else {
+        let Some(mut piece) = self.take_piece(length, mss) else {
             return 0;
         };
         piece.push |= push;
@@ -272,7 +273,7 @@ impl Connection {
                 ends_buffer: is_last,
                 marks: Marks::default(),
                 at: self.flow.now,
-                order: 0,
+                turn: self.turn,
                 // The buffer is let go with its last byte.
                 overhead: if is_last { self.piece_cost() } else { 0 },
                 delivered_us: None,
@@ -294,11 +295,14 @@ impl Connection {
 
     /// Takes the first bytes waiting; what is left of their piece needs a buffer
     /// of its own (Linux 6.1 `tso_fragment`).
-    fn take_piece(&mut self, length: u32) -> Option<Piece> {
-        if self.snd.unsent.first()?.length > length {
+    fn take_piece(&mut self, length: u32, mss: u32) -> Option<Piece> {
+        let is_cut = self.snd.unsent.first()?.length > length;
+        let taken = self.snd.unsent.take(length);
+        if is_cut {
             self.charge_piece();
+            self.snd.unsent.first_mut()?.count(mss);
         }
-        self.snd.unsent.take(length)
+        taken
     }
 
     /// A new segment left: it waits for its acknowledgement.
