@@ -34,6 +34,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "fairness-bbr",
     "fairness-cubic",
     "fairness-self",
+    "forward-error-correction",
     "kcp-test-cpp",
     "overload",
     "pvp-50",
