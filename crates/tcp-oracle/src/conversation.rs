@@ -276,12 +276,22 @@ impl Playing {
         Ok(())
     }
 
+    /// Whether a poll of an end's socket says so now.
+    fn is_ready(&mut self, end: usize, flags: PollFlags) -> bool {
+        let ready = self.ends[end].host.ready();
+        if !ready.contains(PollFlags::OUT) {
+            self.note(end, Happened::Full);
+        }
+        ready.intersects(flags | PollFlags::ERR | PollFlags::HUP)
+    }
+
     /// Reads once; whether there may be more.
     fn read(&mut self, end: usize, most: usize) -> io::Result<bool> {
-        let this = &mut self.ends[end];
-        if this.closed || this.peer_finished || !this.host.is_ready(PollFlags::IN) {
+        let this = &self.ends[end];
+        if this.closed || this.peer_finished || !self.is_ready(end, PollFlags::IN) {
             return Ok(false);
         }
+        let this = &mut self.ends[end];
         let at = clock();
         let read = this.host.read(&mut self.room[..most]);
         let Ok(read) = read else {
@@ -326,7 +336,7 @@ impl Playing {
                 self.read(end, (most as usize).min(READ_AT_ONCE))?;
             }
         }
-        if self.ends[end].blocked && self.ends[end].host.is_ready(PollFlags::OUT) {
+        if self.ends[end].blocked && self.is_ready(end, PollFlags::OUT) {
             self.write(end)?;
         }
         while !self.ends[end].closed

@@ -175,15 +175,18 @@ impl Host {
         tcp_info(self.socket.as_fd()).is_ok_and(|info| info.tcpi_state == ESTABLISHED)
     }
 
-    /// Whether a poll says so now.
-    pub(crate) fn is_ready(&self, flags: PollFlags) -> bool {
-        let mut events = [PollFd::new(&self.socket, flags)];
+    /// What a poll says now: whether there is something to read, errors and the end, and
+    /// whether there is room to write.
+    pub(crate) fn ready(&self) -> PollFlags {
+        let mut events = [PollFd::new(&self.socket, PollFlags::IN | PollFlags::OUT)];
         let now = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let more = flags | PollFlags::ERR | PollFlags::HUP;
-        poll(&mut events, Some(&now)).is_ok() && events[0].revents().intersects(more)
+        match poll(&mut events, Some(&now)) {
+            Ok(_) => events[0].revents(),
+            Err(_) => PollFlags::empty(),
+        }
     }
 
     pub(crate) const fn socket(&self) -> &Socket {

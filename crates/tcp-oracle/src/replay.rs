@@ -139,6 +139,11 @@ impl<'a> Replay<'a> {
             self.reached = index;
             match &line.what {
                 Happened::State(_) => {}
+                Happened::Full => {
+                    if let Some(connection) = &mut self.connection {
+                        connection.poll_writable();
+                    }
+                }
                 Happened::Out(packet) => self.expect(line.at, packet)?,
                 _ => {
                     self.pass(line.at.saturating_sub(CLOCK_STEP_NS))?;
@@ -178,12 +183,8 @@ impl<'a> Replay<'a> {
     }
 
     fn happen(&mut self, line: &Line) -> Result<(), Difference> {
-        let at = match line.what {
-            // The kernel looks at the clock once more.
-            Happened::In(_) => line.at,
-            _ => line.at + CLOCK_STEP_NS,
-        };
-        let now = self.instant(at);
+        // The kernel looks at the clock once more.
+        let now = self.instant(line.at + CLOCK_STEP_NS);
         if let Happened::In(packet) = &line.what {
             self.receive(now, packet);
             return Ok(());
@@ -312,6 +313,9 @@ impl<'a> Replay<'a> {
         if self.sent.is_empty() {
             self.pass(at + TOLERANCE_NS)?;
         }
+        if self.sent.is_empty() {
+            self.share_interrupt(at)?;
+        }
         let is_over = self
             .connection
             .as_ref()
@@ -348,6 +352,16 @@ impl<'a> Replay<'a> {
             what,
         };
         Err(self.difference(kind, &line.to_string()))
+    }
+
+    /// Timers with slack fire with any other of their kernel, the other end's among
+    /// them: what may have left by now has.
+    fn share_interrupt(&mut self, at: u64) -> Result<(), Difference> {
+        let now = self.instant(at);
+        if let Some(connection) = &mut self.connection {
+            connection.share_interrupt(now);
+        }
+        self.collect(at)
     }
 
     fn difference(&self, kind: &str, ours: &str) -> Difference {

@@ -107,6 +107,9 @@ pub(crate) enum Happened {
     Finish,
     /// It closed.
     Close,
+    /// It asked whether there is something to read, and there was no room to write:
+    /// the kernel tells when there is, and the buffer may grow until then.
+    Full,
     /// The kernel's state after this, as `TCP_INFO` tells it.
     State(String),
 }
@@ -223,6 +226,7 @@ impl Line {
             Happened::Cork(is_on) => write!(out, "cork {}", u8::from(*is_on)),
             Happened::Finish => write!(out, "finish"),
             Happened::Close => write!(out, "close"),
+            Happened::Full => write!(out, "full"),
             Happened::State(state) => write!(out, "state {state}"),
         };
         out.push('\n');
@@ -244,6 +248,7 @@ impl Line {
             "cork" => Happened::Cork(number()? == 1),
             "finish" => Happened::Finish,
             "close" => Happened::Close,
+            "full" => Happened::Full,
             "state" => Happened::State(words.collect::<Vec<_>>().join(" ")),
             _ => return None,
         };
@@ -389,6 +394,7 @@ mod tests {
             Happened::Cork(false),
             Happened::Finish,
             Happened::Close,
+            Happened::Full,
             Happened::State("cwnd=10 rto=204".to_owned()),
         ];
         let trace = Trace {

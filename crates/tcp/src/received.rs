@@ -63,6 +63,17 @@ struct Packet {
 }
 
 impl Packet {
+    const fn new(seq: Seq, length: u32, fin: bool, cost: Cost) -> Self {
+        Self {
+            seq,
+            length,
+            fin,
+            memory: cost.memory,
+            spare: cost.spare,
+            bytes: Vec::new(),
+        }
+    }
+
     fn end(&self) -> Seq {
         self.seq + self.length + u32::from(self.fin)
     }
@@ -179,14 +190,7 @@ impl Received {
             .is_some_and(|last| last.takes(seq, &[], length, fin));
         if !is_taken {
             self.charge(cost.memory, reserve);
-            self.held.push_back(Packet {
-                seq,
-                length,
-                fin,
-                memory: cost.memory,
-                spare: cost.spare,
-                bytes: Vec::new(),
-            });
+            self.held.push_back(Packet::new(seq, length, fin, cost));
         }
     }
 
@@ -231,14 +235,6 @@ impl Received {
         let length = payload.len() as u32;
         let end = seq + length + u32::from(fin);
         let at = self.late.partition_point(|packet| !packet.seq.after(seq));
-        let new = Packet {
-            seq,
-            length,
-            fin,
-            memory: cost.memory,
-            spare: cost.spare,
-            bytes: Vec::new(),
-        };
         let mut duplicate = None;
         let mut at = at;
         if let Some(before) = at.checked_sub(1)
@@ -272,7 +268,7 @@ impl Received {
             at,
             Packet {
                 bytes: payload.to_vec(),
-                ..new
+                ..Packet::new(seq, length, fin, cost)
             },
         );
         self.remove_covered(at + 1, end, &mut duplicate, reserve);

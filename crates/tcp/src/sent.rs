@@ -364,3 +364,82 @@ impl SentQueue {
         Some(next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Departure, Marks, Sent, SentQueue};
+    use crate::{Instant, Seq};
+
+    fn sent(seq: u32, payload: u32, ends_buffer: bool) -> Sent {
+        Sent {
+            seq: Seq(seq),
+            end: Seq(seq + payload),
+            payload,
+            syn: false,
+            fin: false,
+            push: ends_buffer,
+            ends_buffer,
+            marks: Marks::default(),
+            at: Instant::from_millis(1),
+            turn: 1,
+            overhead: if ends_buffer { 768 } else { 0 },
+            delivered_us: None,
+            first_sent_us: 0,
+            delivered: 0,
+            is_app_limited: false,
+        }
+    }
+
+    fn lengths(queue: &SentQueue) -> Vec<u32> {
+        (0..queue.len())
+            .filter_map(|index| queue.get(index))
+            .map(|sent| sent.payload)
+            .collect()
+    }
+
+    #[test]
+    fn a_buffer_is_cut_anew_and_its_neighbour_is_not() {
+        let mut queue = SentQueue::default();
+        for (index, ends) in [false, false, true, true].into_iter().enumerate() {
+            queue.push(sent(1_000 * index as u32, 1_000, ends));
+        }
+        assert_eq!(queue.together(0), 3);
+        assert_eq!(queue.together_before(2), 2);
+        assert_eq!(queue.cut_anew(0, 3, 1_400), 3);
+        assert_eq!(lengths(&queue), [1_400, 1_400, 200, 1_000]);
+        assert_eq!(queue.cut_anew(0, 3, 3_000), 1);
+        assert_eq!(lengths(&queue), [3_000, 1_000]);
+        let whole = queue.first().unwrap();
+        assert!(whole.ends_buffer && whole.push && whole.overhead == 768);
+        assert_eq!((whole.seq, whole.end), (Seq(0), Seq(3_000)));
+    }
+
+    #[test]
+    fn what_is_marked_otherwise_is_not_sent_together() {
+        let mut queue = SentQueue::default();
+        for index in 0..3 {
+            queue.push(sent(1_000 * index, 1_000, index == 2));
+        }
+        queue.get_mut(1).unwrap().marks.set(Marks::SACKED);
+        assert_eq!((queue.together(0), queue.together_before(2)), (1, 0));
+        // That it was retransmitted long ago makes no difference.
+        let first = &mut queue.get_mut(1).unwrap().marks;
+        first.clear(Marks::SACKED);
+        first.set(Marks::EVER_RETRANSMITTED);
+        assert_eq!((queue.together(0), queue.together_before(2)), (3, 2));
+    }
+
+    #[test]
+    fn what_one_packet_let_go_is_ordered_by_number_and_the_rest_by_turn() {
+        let departure = |at_us, turn, end| Departure {
+            at_us,
+            turn,
+            end: Seq(end),
+        };
+        let retransmission = departure(5, 2, 100);
+        assert!(departure(5, 2, 900).is_after(retransmission));
+        assert!(retransmission.is_after(departure(5, 1, 900)));
+        assert!(retransmission.is_after(departure(4, 3, 900)));
+        assert!(!retransmission.is_after(retransmission));
+    }
+}

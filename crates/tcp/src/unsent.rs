@@ -138,3 +138,21 @@ impl Unsent {
         self.pieces.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Piece;
+
+    #[test]
+    fn a_piece_counted_as_one_segment_stays_one_when_segments_become_shorter() {
+        // Linux 6.1 `tcp_init_tso_segs`.
+        let mut piece = Piece {
+            length: 1_448,
+            ..Piece::default()
+        };
+        assert_eq!((piece.segments(1_448), piece.segments(1_436)), (1, 1));
+        piece.length = 2_896;
+        piece.counted = None;
+        assert_eq!((piece.segments(1_448), piece.segments(1_436)), (2, 3));
+    }
+}

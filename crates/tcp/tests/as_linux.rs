@@ -6,9 +6,9 @@ mod support;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lagometer_tcp::wire::{Ecn, Flags, Segment, TcpOptions, parse_packet};
-use lagometer_tcp::{Config, Connection, Instant, Seq};
-use support::{Network, path, warm};
+use lagometer_tcp::wire::{Ecn, Flags, IpHeader, Segment, TcpOptions, parse_packet};
+use lagometer_tcp::{Config, Connection, Event, Instant, Seq};
+use support::{Network, path, pattern, warm};
 
 #[test]
 fn the_first_window_of_an_answer_leaves_room_for_time_stamps() {
@@ -21,6 +21,24 @@ fn the_first_window_of_an_answer_leaves_room_for_time_stamps() {
     assert_eq!(windows, [Some(64_240), Some(65_160)]);
 }
 
+fn at(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host], port))
+}
+
+/// A SYN to port 80.
+fn syn(options: TcpOptions) -> Segment<'static> {
+    Segment {
+        source_port: 40_000,
+        destination_port: 80,
+        seq: Seq(1),
+        ack: Seq(0),
+        flags: Flags::SYN,
+        window: 5_840,
+        options,
+        payload: &[],
+    }
+}
+
 #[test]
 fn a_scale_of_0_is_answered_with_a_scale() {
     // Linux 6.1 `tcp_synack_options`: what counts is that scaling was offered.
@@ -29,23 +47,13 @@ fn a_scale_of_0_is_answered_with_a_scale() {
         tune_receive_buffer: false,
         ..Config::default()
     };
-    let local = SocketAddr::from(([10, 0, 0, 2], 80));
-    let remote = SocketAddr::from(([10, 0, 0, 1], 40_000));
     let answer = |window_scale| {
-        let syn = Segment {
-            source_port: remote.port(),
-            destination_port: local.port(),
-            seq: Seq(1),
-            ack: Seq(0),
-            flags: Flags::SYN,
-            window: 5_840,
-            options: TcpOptions {
-                mss: Some(1_460),
-                window_scale,
-                ..TcpOptions::default()
-            },
-            payload: &[],
-        };
+        let syn = syn(TcpOptions {
+            mss: Some(1_460),
+            window_scale,
+            ..TcpOptions::default()
+        });
+        let (local, remote) = (at(2, 80), at(1, 40_000));
         let mut server =
             Connection::accept(&config, local, remote, &syn, 1, Instant::from_millis(10)).unwrap();
         let packet = server.poll_transmit().unwrap();
@@ -92,4 +100,55 @@ fn what_was_held_back_leaves_with_nodelay_although_corked() {
     network.write(0, b"held again");
     network.collect();
     assert!(network.data_of(0).is_empty());
+}
+
+#[test]
+fn a_syn_that_comes_again_starts_the_timer_of_its_answer_anew() {
+    // Linux 6.1 `tcp_check_req`, `inet_rtx_syn_ack`.
+    let (local, remote) = (at(2, 80), at(1, 40_000));
+    let syn = syn(TcpOptions::default());
+    let header = IpHeader {
+        source: remote.ip(),
+        destination: local.ip(),
+        ecn: Ecn::NotCapable,
+    };
+    let config = Config {
+        timer_wheel: false,
+        ..Config::default()
+    };
+    let begin = Instant::from_millis(10);
+    let mut server = Connection::accept(&config, local, remote, &syn, 1, begin).unwrap();
+    assert_eq!(server.next_deadline(), Some(Instant::from_millis(1_010)));
+    server.receive(Instant::from_millis(900), &header, &syn);
+    let mut answers = 0;
+    while let Some(packet) = server.poll_transmit() {
+        let (_, segment) = parse_packet(&packet).unwrap();
+        assert!(segment.has(Flags::SYN) && segment.has(Flags::ACK));
+        answers += 1;
+    }
+    assert_eq!(answers, 2);
+    assert_eq!(server.next_deadline(), Some(Instant::from_millis(1_900)));
+    assert_eq!(server.counters().timeouts, 0);
+}
+
+#[test]
+fn a_poll_that_finds_no_room_is_told_of_room() {
+    // Linux 6.1 `tcp_poll`: it sets `SOCK_NOSPACE`, as a write that fails does.
+    let config = Config {
+        send_buffer: (40_000, 40_000),
+        tune_send_buffer: false,
+        ..Config::default()
+    };
+    let mut network = Network::connected(1, path(10), &config);
+    while network.client(Connection::poll_event).is_some() {}
+    assert!(network.client(Connection::poll_writable));
+    assert_eq!(network.write(0, &pattern(35_000)), 35_000);
+    assert!(!network.client(Connection::poll_writable));
+    assert_eq!(network.client(Connection::poll_event), None);
+    let limit = network.now + Duration::from_secs(1);
+    let is_told = network.run_until(limit, |network| {
+        network.client(Connection::poll_event) == Some(Event::Writable)
+    });
+    assert!(is_told);
+    assert!(network.client(Connection::poll_writable));
 }

@@ -64,12 +64,9 @@ pub(crate) fn main() -> ExitCode {
 /// were when it was written. What the others come from is in `docs/tcp.md`.
 fn least(class: Class, control: &str) -> u64 {
     let [cubic, reno, bbr] = match class {
-        Class::Clean => [18, 18, 19],
-        Class::Rate => [19, 19, 18],
-        Class::Loss => [19, 19, 16],
-        Class::Burst => [19, 19, 17],
-        Class::Reorder => [18, 17, 16],
-        Class::Mixed => [18, 18, 17],
+        Class::Rate | Class::Loss => [19, 19, 19],
+        Class::Clean | Class::Burst | Class::Mixed => [19, 19, 18],
+        Class::Reorder => [19, 18, 17],
     };
     match control {
         "cubic" => cubic,

@@ -337,11 +337,25 @@ impl Connection {
             self.expand_send_buffer();
             self.snd.cwnd_stamp = self.flow.ticks;
         }
-        let used = self.snd.memory;
-        let limit = self.snd.buffer_limit;
-        if limit.saturating_sub(used) >= used >> 1 && self.is_not_sent_below(2) {
+        if self.has_much_room() {
             self.snd.no_space = false;
             self.events.writable = true;
         }
+    }
+
+    /// Linux 6.1 `sk_stream_is_writeable`.
+    fn has_much_room(&self) -> bool {
+        let used = self.snd.memory;
+        let limit = self.snd.buffer_limit;
+        limit.saturating_sub(used) >= used >> 1 && self.is_not_sent_below(2)
+    }
+
+    /// Whether a third of the send buffer is free. If not,
+    /// [`Event::Writable`](super::Event::Writable) follows when it is, and the buffer
+    /// may grow until then (`poll`; Linux 6.1 `tcp_poll`).
+    pub fn poll_writable(&mut self) -> bool {
+        let is_writable = self.has_much_room();
+        self.snd.no_space |= !is_writable;
+        is_writable
     }
 }

@@ -16,8 +16,8 @@ const DUPLICATES_AT_ONCE: u32 = 3;
 const COMPRESSED_MOST: u32 = 44;
 /// The longest a compressed acknowledgement waits (`tcp_comp_sack_delay_ns`).
 const COMPRESSED_NS: u64 = 1_000_000;
-/// By how much later it may be (`tcp_comp_sack_slack_ns`): so late it is where
-/// nothing else wakes the kernel.
+/// By how much later it may be (`tcp_comp_sack_slack_ns`): so late it is unless
+/// another such timer fires before.
 const COMPRESSED_SLACK_NS: u64 = 100_000;
 /// The smallest maximum segment size reckoned with, and the default one.
 const MIN_MSS: u32 = 88;
@@ -54,9 +54,16 @@ pub(super) struct Feedback {
     /// Data goes back and forth: acknowledgements wait for answers.
     pingpong: bool,
     compressed: u32,
+    /// When a compressed acknowledgement may leave, with whatever else wakes the
+    /// kernel.
     compressed_timer: Option<Instant>,
     duplicates: u32,
     duplicates_at: Seq,
+}
+
+/// The latest instant at which a timer with slack fires.
+const fn with_slack(may_fire: Instant) -> Instant {
+    Instant::from_nanos(may_fire.as_nanos() + COMPRESSED_SLACK_NS)
 }
 
 impl Feedback {
@@ -87,7 +94,13 @@ impl Feedback {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let waits = self.due.is_some() || self.compressed > 0;
         let delayed = self.timer.filter(|_| waits).map(|timer| timer.fires);
-        [delayed, self.compressed_timer].into_iter().flatten().min()
+        let compressed = self.compressed_timer.map(with_slack);
+        [delayed, compressed].into_iter().flatten().min()
+    }
+
+    /// Whether the slack of a compressed acknowledgement has begun.
+    pub(super) fn may_fire(&self, now: Instant) -> bool {
+        self.compressed_timer.is_some_and(|from| from <= now)
     }
 
     pub(super) fn clear(&mut self) {
@@ -288,8 +301,8 @@ impl Connection {
         }
         // A twentieth of the round trip.
         let delay_ns = COMPRESSED_NS.min(rtt_us_x8 * (1_000 >> 3) / 20);
-        let fires = self.flow.now.as_nanos() + delay_ns + COMPRESSED_SLACK_NS;
-        self.feedback.compressed_timer = Some(Instant::from_nanos(fires));
+        let may_fire = self.flow.now.as_nanos() + delay_ns;
+        self.feedback.compressed_timer = Some(Instant::from_nanos(may_fire));
     }
 
     /// Sends a compressed acknowledgement before its time.
@@ -360,13 +373,26 @@ impl Connection {
         if self
             .feedback
             .compressed_timer
-            .take_if(|fires| *fires <= now)
-            .is_some()
+            .is_some_and(|may_fire| with_slack(may_fire) <= now)
         {
-            self.flow.now = before;
-            self.flush_compressed();
-            self.flow.now = now;
+            self.release_compressed(before);
         }
+    }
+
+    /// A timer of the same kind has fired, of this connection or another of its host:
+    /// a compressed acknowledgement whose slack has begun leaves with it (Linux 6.1
+    /// `hrtimer_run_softirq`). `before` is when anything last happened.
+    pub(super) fn on_soft_interrupt(&mut self, before: Instant) {
+        if self.feedback.may_fire(self.flow.now) {
+            self.release_compressed(before);
+        }
+    }
+
+    fn release_compressed(&mut self, before: Instant) {
+        let now = std::mem::replace(&mut self.flow.now, before);
+        self.feedback.compressed_timer = None;
+        self.flush_compressed();
+        self.flow.now = now;
     }
 
     /// Linux 6.1 `tcp_delack_timer_handler`.

@@ -108,6 +108,7 @@ impl Connection {
         }
         if self.timers.pacing.is_some_and(|fires| fires <= now) {
             self.timers.pacing = None;
+            self.on_soft_interrupt(before);
             self.on_pacing_timer();
         }
         if let Some((waiting, timer)) = self.timers.waiting
@@ -127,6 +128,16 @@ impl Connection {
         }
         if self.timers.linger.is_some_and(due) {
             self.done(CloseReason::Finished);
+        }
+    }
+
+    /// The pacing timer of another connection of the same host has fired: a compressed
+    /// acknowledgement that may leave a little earlier or later leaves with it.
+    pub fn share_interrupt(&mut self, now: Instant) {
+        if self.feedback.may_fire(now) {
+            let before = self.flow.now;
+            self.refresh(now);
+            self.on_soft_interrupt(before);
         }
     }
 
