@@ -8,6 +8,7 @@
 
 pub(crate) mod ethtool;
 pub(crate) mod init;
+pub(crate) mod own_proc;
 pub(crate) mod packet;
 pub(crate) mod scheduling;
 pub(crate) mod tun;

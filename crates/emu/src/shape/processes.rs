@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 use crate::error::{Doing, Error};
 use crate::host::Host;
 use crate::sys::init::Init;
+use crate::sys::own_proc::see_own_processes;
 use crate::worker::Worker;
 
 /// The place where foreign processes live.
@@ -48,6 +49,7 @@ impl Processes {
         mut command: Command,
     ) -> Result<io::Result<Process>, Error> {
         let door = host.door().doing("entering a host")?;
+        see_own_processes(&mut command);
         self.worker.run(move || {
             door.enter()?;
             // A process inherits what its starter holds back. For this moment

@@ -19,6 +19,10 @@ pub(crate) fn tests() -> Vec<Trial> {
             client_meets_server,
         ),
         test("exit_codes_are_passed_through", exit_codes),
+        test(
+            "programs_find_themselves_in_proc_by_their_numbers",
+            own_numbers,
+        ),
         test("a_command_that_is_not_there_is_said_so", not_there),
         test("a_signal_is_passed_on", signal_is_passed_on),
         test("the_far_command_ends_with_the_near_one", remote_ends),
@@ -54,6 +58,17 @@ fn runs(mark: &str) -> bool {
                 .split(|&byte| byte == 0)
                 .any(|argument| argument == mark.as_bytes())
         })
+}
+
+/// Debuggers, and whoever looks for a process by its number.
+fn own_numbers() {
+    let script = "echo $$; cat /proc/$$/comm; sleep 100 & kill -0 $! && cat /proc/$!/comm";
+    let output = shape("", "").args(["sh", "-c", script]).output();
+    let output = output.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let told: Vec<&str> = told.lines().skip(1).collect();
+    // What was forked may not be `sleep` yet.
+    assert!(matches!(told[..], ["sh", "sh" | "sleep"]), "{output:?}");
 }
 
 /// A time to sleep that no other process sleeps for.

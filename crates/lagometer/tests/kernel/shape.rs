@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -221,6 +221,65 @@ fn playing_twice_tells_a_program_that_differs_from_one_that_does_not() {
     assert!(
         said.contains("not the same: line 2 of the output was first at "),
         "{said}"
+    );
+}
+
+/// The shop of `examples/shop`, whose bug a lost answer uncovers.
+#[test]
+fn a_bug_that_one_loss_uncovers_is_found_by_seeds_and_met_again_under_gdb() {
+    let Some(_alone) = kernel() else { return };
+    if !Path::new("/usr/bin/gdb").exists() {
+        assert!(
+            std::env::var_os("LAGOMETER_REQUIRE_KERNEL").is_none(),
+            "LAGOMETER_REQUIRE_KERNEL is set, but gdb is missing: apt-get install gdb"
+        );
+        println!("skipped: gdb is missing: apt-get install gdb");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let shop = place.path().join("shop").display().to_string();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shop/shop.c");
+    let built = Command::new("cc")
+        .args(["-g", "-o", &shop, source])
+        .status();
+    assert!(built.unwrap().success());
+    let play = |seed: u32, server: &str| {
+        let flags = ["--seed", &seed.to_string(), "--far", server];
+        shape(
+            "loss-1",
+            &flags,
+            &format!("timeout 20 {shop} play $LAGOMETER_FAR"),
+        )
+    };
+    let serve = format!("exec {shop} serve");
+    let plays: Vec<Output> = (1..=6).map(|seed| play(seed, &serve)).collect();
+    let fails = |play: &Output| play.status.code() == Some(1);
+    let bad = plays
+        .iter()
+        .position(fails)
+        .expect("a seed that uncovers it");
+    assert!(!plays.iter().all(fails), "every seed uncovers it");
+    // The second sale of one item, and when it was.
+    let told = said(&plays[bad]);
+    let sales: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains(" sold, "))
+        .collect();
+    let item = |line: &str| line.split(" sold").next().map(|line| line[14..].to_owned());
+    let again = sales.windows(2).find(|two| item(two[0]) == item(two[1]));
+    let at = &again.expect("one item sold twice")[1][..14];
+    // The same seed again, and the debugger stops there, having taken no time.
+    let gdb = format!(
+        "exec gdb -q -batch -ex 'break sell if gold != (51 - item) * 3' -ex run -ex backtrace \
+         -ex kill --args {shop} serve"
+    );
+    let stopped = said(&play(bad as u32 + 1, &gdb));
+    let stop = stopped
+        .lines()
+        .find(|line| line.contains("Breakpoint 1, sell "));
+    assert!(
+        stop.is_some_and(|line| line.starts_with(at)),
+        "{at} in\n{stopped}"
     );
 }
 
