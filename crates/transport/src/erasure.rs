@@ -25,13 +25,19 @@ impl ErasureCode {
     /// A code for up to `data` shards, with up to `parity` parity shards; both
     /// from 1, together 256 at most.
     pub(crate) fn new(data: usize, parity: usize) -> Self {
-        let matrix = || {
-            ReedSolomon::new(data, parity).expect("from 1 each and together 256 at most is a code")
-        };
         Self {
             data,
             parity,
-            reed_solomon: (parity > 1).then(matrix),
+            reed_solomon: (parity > 1).then(|| matrix(data, parity)),
+        }
+    }
+
+    /// The same, but Reed-Solomon's even with one parity shard.
+    pub(crate) fn reed_solomon(data: usize, parity: usize) -> Self {
+        Self {
+            data,
+            parity,
+            reed_solomon: Some(matrix(data, parity)),
         }
     }
 
@@ -124,6 +130,10 @@ fn fill_in(shards: &mut [Option<Vec<u8>>], parity: &[(u8, Vec<u8>)]) -> bool {
     }
     shards[gap] = Some(recovered);
     true
+}
+
+fn matrix(data: usize, parity: usize) -> ReedSolomon {
+    ReedSolomon::new(data, parity).expect("from 1 each and together 256 at most is a code")
 }
 
 /// Adds `other` to `sum` in GF(2^8), byte by byte.

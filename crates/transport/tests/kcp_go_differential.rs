@@ -69,7 +69,9 @@ fn every_session_sends_what_a_kcp_go_session_sends() {
     );
     // What is to be the same must have occurred.
     assert!(
-        totals.datagrams > 10 * runs && 20 * totals.resent > totals.datagrams,
+        totals.datagrams > 10 * runs
+            && 20 * totals.resent > totals.datagrams
+            && 20 * totals.parity > totals.datagrams,
         "{totals:?}"
     );
 }

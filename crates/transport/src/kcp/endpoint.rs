@@ -9,6 +9,7 @@ use lagometer_units::{Span, Time};
 use super::clock::ahead;
 use super::config::segment_bytes;
 use super::engine::Engine;
+use super::fec::Fec;
 use super::flush::Work;
 use super::framing::{LENGTH_BYTES, Reassembly, frame};
 use super::pool::Pool;
@@ -39,6 +40,8 @@ pub struct KcpEndpoint {
     origin: Time,
     next_update: Time,
     pending: Pending,
+    /// What makes groups of the datagrams, where that is set.
+    fec: Option<Box<Fec>>,
     outgoing: VecDeque<Vec<u8>>,
     spare: Pool,
     /// Messages read for datagrams, where only so many are read.
@@ -132,6 +135,9 @@ impl KcpEndpoint {
             origin,
             next_update: origin,
             pending: Pending::Nothing,
+            fec: settings
+                .fec
+                .map(|group| Box::new(Fec::new(group, settings.mtu.bytes() as usize))),
             outgoing: VecDeque::new(),
             spare: Pool::new(SPARE_DATAGRAMS),
             read: VecDeque::new(),
@@ -166,8 +172,8 @@ impl KcpEndpoint {
 
     fn update(&mut self, at: Time) {
         let clock = self.clock(at);
-        let (outgoing, spare) = (&mut self.outgoing, &mut self.spare);
-        let output = |bytes: &[u8]| post(outgoing, spare, bytes);
+        let (fec, outgoing, spare) = (&mut self.fec, &mut self.outgoing, &mut self.spare);
+        let output = |bytes: &[u8]| send(fec, outgoing, spare, bytes);
         if self.habits.wake_at_timeouts {
             let wait_ms = self.engine.wake(clock as u32, output);
             self.next_update = at + Duration::from_millis(u64::from(wait_ms));
@@ -188,14 +194,28 @@ impl KcpEndpoint {
             return;
         }
         self.freshen(now);
-        let (outgoing, spare) = (&mut self.outgoing, &mut self.spare);
-        let output = |bytes: &[u8]| post(outgoing, spare, bytes);
+        let (fec, outgoing, spare) = (&mut self.fec, &mut self.outgoing, &mut self.spare);
+        let output = |bytes: &[u8]| send(fec, outgoing, spare, bytes);
         if pending == Pending::All {
             self.engine.flush(output);
         } else {
             self.engine.flush_acknowledgements(output);
         }
         self.look_for_death();
+    }
+
+    /// Hands a datagram to the engine, and those that it helps to recover.
+    /// Returns whether there was one of this conversation.
+    fn take_in(&mut self, now: Time, datagram: &[u8]) -> bool {
+        let Some(fec) = &mut self.fec else {
+            return self.engine.input(now, datagram).is_ok();
+        };
+        let decoded = fec.receive(now, datagram);
+        let regular = decoded.regular.map(|it| self.engine.input(now, it));
+        let recovered = decoded.recovered.iter();
+        let recovered = recovered.map(|it| self.engine.input_recovered(now, it));
+        // All of them, not up to the first.
+        regular.into_iter().chain(recovered).flatten().count() > 0
     }
 
     /// Whether an update at `at` would send anything.
@@ -344,7 +364,7 @@ impl Endpoint for KcpEndpoint {
         }
         self.catch_up(now);
         self.freshen(now);
-        if self.engine.input(now, datagram).is_err() {
+        if !self.take_in(now, datagram) {
             // Not ours, or damaged: the reference's caller has nobody to tell
             // either.
             return;
@@ -421,6 +441,19 @@ impl Limits {
 /// The longest message in stream mode.
 fn stream_message_bytes(settings: &Settings) -> usize {
     usize::try_from(settings.stream_message_limit.bytes()).unwrap_or(usize::MAX)
+}
+
+/// Puts a datagram of the engine's on its way, and the parity it completes.
+fn send(
+    fec: &mut Option<Box<Fec>>,
+    outgoing: &mut VecDeque<Vec<u8>>,
+    spare: &mut Pool,
+    bytes: &[u8],
+) {
+    match fec {
+        None => post(outgoing, spare, bytes),
+        Some(fec) => fec.send(bytes, &mut |shard| post(outgoing, spare, shard)),
+    }
 }
 
 /// Puts a datagram at the end of those that wait for the wire.

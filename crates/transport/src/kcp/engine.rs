@@ -153,6 +153,20 @@ impl Engine {
     /// [`BadDatagram`] when the datagram, or the rest of it, is not one of
     /// this conversation. What came before in it has been taken.
     pub fn input(&mut self, now: Time, datagram: &[u8]) -> Result<(), BadDatagram> {
+        self.take_in(now, datagram, true)
+    }
+
+    /// The same of a datagram that was lost and is recovered. It is older than
+    /// it seems: it tells neither the peer's window as it is nor the round trip.
+    ///
+    /// # Errors
+    ///
+    /// As of [`input`](Self::input).
+    pub fn input_recovered(&mut self, now: Time, datagram: &[u8]) -> Result<(), BadDatagram> {
+        self.take_in(now, datagram, false)
+    }
+
+    fn take_in(&mut self, now: Time, datagram: &[u8], is_regular: bool) -> Result<(), BadDatagram> {
         if datagram.len() < super::wire::HEADER_BYTES {
             return Err(BadDatagram::TooShort);
         }
@@ -163,7 +177,9 @@ impl Engine {
         while let Some(piece) = split_segment(self.conversation, rest)? {
             rest = piece.following;
             let header = piece.header;
-            self.remote_window = u32::from(header.window);
+            if is_regular {
+                self.remote_window = u32::from(header.window);
+            }
             if header.command == Command::Acknowledge {
                 // Before the cumulative number takes the segment away.
                 self.look_for_proof(header.sequence, header.timestamp);
@@ -173,6 +189,9 @@ impl Engine {
             match header.command {
                 Command::Acknowledge => {
                     let (sequence, sent) = (header.sequence, header.timestamp);
+                    if is_regular && self.rtt_sampling == RttSampling::EachAcknowledgement {
+                        self.sample_round_trip(sent);
+                    }
                     self.on_acknowledge(sequence, sent);
                     last_sent = Some(sent);
                     let counts = newest.is_none_or(|newest| self.displaces(newest, sequence, sent));
@@ -201,7 +220,8 @@ impl Engine {
             self.sender
                 .on_datagram_read(sequence, self.clock.extend(sent));
         }
-        if self.rtt_sampling == RttSampling::LastInDatagram
+        if is_regular
+            && self.rtt_sampling == RttSampling::LastInDatagram
             && let Some(sent) = last_sent
         {
             self.sample_round_trip(sent);
@@ -338,9 +358,6 @@ impl Engine {
     }
 
     fn on_acknowledge(&mut self, sequence: u32, sent: u32) {
-        if self.rtt_sampling == RttSampling::EachAcknowledgement {
-            self.sample_round_trip(sent);
-        }
         let sent = self.clock.extend(sent);
         self.sender.on_acknowledge(sequence, sent, &mut self.pool);
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lagometer_units::{Size, Span};
 
+use super::fec::FecGroup;
 use super::rules::Rules;
 use super::settings::{Overrides, Settings};
 use crate::catalogue::{Preset, checked};
@@ -34,6 +35,11 @@ pub(crate) const PRESETS: &[Preset] = &[
         "kcp-go-game",
         "a kcp-go session as games set it: (1, 10 ms, 2, 1), windows of 32",
         || checked(Settings::kcp_go_game()),
+    ),
+    Preset::new(
+        "kcp-go-fec",
+        "the same with kcp-go's forward error correction: 3 parity datagrams after 10",
+        || checked(Settings::kcp_go_fec()),
     ),
     Preset::new(
         "kcp-2015-early",
@@ -126,6 +132,7 @@ impl Settings {
             update_timer: None,
             wake_at_timeouts: false,
             one_receive_per_datagram: false,
+            fec: None,
             client_phase: Span::ZERO,
             server_phase: Span(Duration::from_micros(3_700)),
             rules: Rules::default(),
@@ -177,6 +184,20 @@ impl Settings {
             resend: 2,
             nc: true,
             ..Self::kcp_go_default()
+        }
+    }
+
+    /// The same with forward error correction, as `DialWithOptions` and
+    /// `ListenWithOptions` are asked for it in kcp-go's read-me and kcptun's
+    /// defaults: 10 data shards and 3 of parity.
+    #[must_use]
+    pub fn kcp_go_fec() -> Self {
+        Self {
+            fec: Some(FecGroup {
+                data: 10,
+                parity: 3,
+            }),
+            ..Self::kcp_go_game()
         }
     }
 

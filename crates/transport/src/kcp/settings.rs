@@ -4,6 +4,7 @@ use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
+use super::fec::{FEC_HEADER_BYTES, FecGroup};
 use super::rules::Rules;
 
 /// How both ends of a KCP connection behave. The default is the preset `kcp`.
@@ -37,8 +38,8 @@ pub struct Settings {
     /// Segments kept for the application and for reassembly, from 1 and from
     /// the rules' floor (128).
     pub receive_window: u16,
-    /// The largest datagram, 50 B to 65 535 B, headers of segments included,
-    /// those of UDP and IP not.
+    /// The largest datagram, 50 B (with `fec` 58 B) to 65 535 B, headers of
+    /// segments included, those of UDP and IP not.
     pub mtu: Size,
     /// The least retransmission timeout; without one 100 ms in mode 0 and
     /// 30 ms in the others.
@@ -91,6 +92,9 @@ pub struct Settings {
     /// phases the same, whether an arrival just makes a flush or just misses
     /// it could be the same for a whole run.
     pub server_phase: Span,
+    /// kcp-go's forward error correction, on the wire as kcp-go 5.4.20 has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<FecGroup>,
     /// Which KCP.
     pub rules: Rules,
     /// What is different on the client.
@@ -181,6 +185,15 @@ impl Settings {
         }
     }
 
+    /// Bytes in front of each datagram of the engine.
+    pub(crate) const fn fec_bytes(&self) -> usize {
+        if self.fec.is_some() {
+            FEC_HEADER_BYTES
+        } else {
+            0
+        }
+    }
+
     /// What the engine of a side is built from, once the side's settings are
     /// resolved.
     #[must_use]
@@ -194,7 +207,7 @@ impl Settings {
             congestion_control: !self.nc,
             send_window: self.send_window,
             receive_window: self.receive_window,
-            mtu: usize::try_from(self.mtu.bytes()).unwrap_or(usize::MAX),
+            mtu: usize::try_from(self.mtu.bytes()).unwrap_or(usize::MAX) - self.fec_bytes(),
             minimum_rto_ms: self.minimum_rto.map(millis),
             stream: self.stream,
             dead_link: self.dead_link,

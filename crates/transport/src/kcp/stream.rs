@@ -199,6 +199,14 @@ impl Stream {
         self.write_limit = bytes;
     }
 
+    /// Takes in a datagram that was lost and is recovered, as
+    /// [`input`](ByteStream::input) does one that came.
+    pub(super) fn input_recovered(&mut self, now: Time, datagram: &[u8]) {
+        self.resume(now);
+        // As in `input`.
+        let _ = self.engine.input_recovered(now, datagram);
+    }
+
     /// Whether what is written now is taken.
     fn takes_more(&self) -> bool {
         let waiting = self.engine.waiting();
@@ -330,168 +338,4 @@ fn millis(now: Time) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Carries everything both sides have for each other until `until_ms`, a
-    /// datagram a millisecond later; every `lost_of`-th of the first side's is
-    /// lost.
-    fn carry(sides: &mut [Stream; 2], until_ms: u64, lost_of: usize) -> Vec<u8> {
-        let (mut arrived, mut sent) = (Vec::new(), 0_usize);
-        let mut on_the_way: [Vec<Vec<u8>>; 2] = Default::default();
-        for ms in 0..until_ms {
-            let now = Time::from_millis(ms);
-            let due = std::mem::take(&mut on_the_way);
-            for (to, datagrams) in [1, 0].into_iter().zip(due) {
-                for datagram in datagrams {
-                    sides[to].input(now, &datagram, &mut |_| {});
-                }
-            }
-            for (from, side) in sides.iter_mut().enumerate() {
-                if side.next_deadline(now).is_some() {
-                    side.tick(now, &mut |datagram| {
-                        sent += 1;
-                        if from == 1 || lost_of == 0 || sent % lost_of != 0 {
-                            on_the_way[from].push(datagram.to_vec());
-                        }
-                    });
-                }
-            }
-            sides[1].read(&mut |bytes| arrived.extend_from_slice(bytes));
-        }
-        arrived
-    }
-
-    #[test]
-    fn bytes_arrive_in_order_whatever_is_lost() {
-        for profile in [StreamProfile::KcpGo, StreamProfile::Tuned] {
-            let side = || Stream::new(7, profile, Time::ZERO);
-            let mut sides = [side(), side()];
-            let bytes: Vec<u8> = (0..20_000_u32).map(|n| n as u8).collect();
-            assert_eq!(sides[0].write(Time::ZERO, &bytes), bytes.len());
-            assert_eq!(carry(&mut sides, 20_000, 5), bytes, "{profile:?}");
-        }
-    }
-
-    #[test]
-    fn flushes_that_send_again_are_counted_and_those_that_need_not_are_not() {
-        for profile in [StreamProfile::KcpGo, StreamProfile::Tuned] {
-            let side = || Stream::new(7, profile, Time::ZERO);
-            for (lost_of, any) in [(0, false), (5, true)] {
-                let mut sides = [side(), side()];
-                sides[0].write(Time::ZERO, &vec![7; 20_000]);
-                carry(&mut sides, 20_000, lost_of);
-                let resending = sides[0].resending_flushes();
-                assert_eq!(resending > 0, any, "{profile:?}: {resending}");
-                assert_eq!(sides[1].resending_flushes(), 0, "it sent nothing");
-            }
-        }
-    }
-
-    #[test]
-    fn what_the_window_has_no_room_for_is_not_taken() {
-        let mut side = Stream::new(7, StreamProfile::Tuned, Time::ZERO);
-        let segment = side.segment_bytes;
-        let bytes = vec![0; segment * 300];
-        assert_eq!(side.write(Time::ZERO, &bytes), segment * 256);
-        assert_eq!(side.write(Time::ZERO, &bytes), 0);
-    }
-
-    #[test]
-    fn a_kcp_go_session_takes_one_frame_whole_and_then_none_while_its_window_is_full() {
-        let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
-        assert_eq!(
-            side.write(Time::ZERO, &vec![0; 100_000]),
-            LONGEST_WRITE_BYTES
-        );
-        assert_eq!(side.write(Time::ZERO, &[0; 1]), 0);
-    }
-
-    #[test]
-    fn asking_again_does_not_put_a_deadline_off() {
-        let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
-        assert_eq!(side.next_deadline(Time::ZERO), Some(Time::ZERO));
-        side.tick(Time::ZERO, &mut |_| {});
-        side.write(Time::ZERO, b"x");
-        let deadlines = [1, 20, 60, 99].map(|ms| side.next_deadline(Time::from_millis(ms)));
-        assert_eq!(deadlines, [Some(Time::from_millis(100)); 4]);
-    }
-
-    #[test]
-    fn only_what_can_be_a_beginning_opens_a_conversation() {
-        let mut side = Stream::new(0x0102_0304, StreamProfile::Tuned, Time::ZERO);
-        side.write(Time::ZERO, b"x");
-        let mut datagrams = Vec::new();
-        side.send(Time::ZERO, &mut |datagram| {
-            datagrams.push(datagram.to_vec());
-        });
-        let first = &datagrams[0];
-        assert_eq!(Stream::conversation_of(first), Some(0x0102_0304));
-        assert!(Stream::opens(first));
-        assert_eq!(Stream::conversation_of(b"short"), None);
-        assert!(!Stream::opens(b"short"));
-        assert!(!Stream::opens(&first[..24]), "cut off");
-        let with = |at: usize, byte: u8| {
-            let mut changed = first.clone();
-            changed[at] = byte;
-            changed
-        };
-        assert!(!Stream::opens(&with(13, 1)), "a segment of later on");
-        assert!(!Stream::opens(&with(4, 82)), "an acknowledgement");
-        let empty = &with(20, 0)[..24];
-        assert!(!Stream::opens(empty), "24 bytes that say nothing");
-    }
-
-    #[test]
-    fn a_peer_is_proven_by_the_time_in_its_acknowledgement_alone() {
-        let accept = || Stream::with_clock(7, &Config::kcp_go(), Time::ZERO, 0xdead_beef);
-        let acknowledge = |side: &mut Stream, timestamp: u32| {
-            side.tick(Time::ZERO, &mut |_| {});
-            side.write(Time::ZERO, b"x");
-            side.send(Time::ZERO, &mut |_| {});
-            let header = super::super::Header {
-                conversation: 7,
-                command: Command::Acknowledge,
-                fragment: 0,
-                window: 32,
-                timestamp,
-                sequence: 0,
-                unacknowledged: 1,
-                length: 0,
-            };
-            side.input(Time::from_millis(50), &header.to_bytes(), &mut |_| {});
-            side.is_peer_proven()
-        };
-        for foreseen in [0, 50, 0xdead_bef0, 0xdead_beee] {
-            assert!(!acknowledge(&mut accept(), foreseen));
-        }
-        assert!(acknowledge(&mut accept(), 0xdead_beef));
-    }
-
-    #[test]
-    fn a_segment_that_waits_long_makes_its_acknowledgement_no_easier_to_guess() {
-        let mut right = Vec::new();
-        for guess_ms in (0..20_000).step_by(50) {
-            let mut side = Stream::with_clock(7, &Config::kcp_go(), Time::ZERO, 0xdead_0000);
-            side.write(Time::ZERO, b"x");
-            let mut sent = 0;
-            for ms in (0..20_000).step_by(10) {
-                side.tick(Time::from_millis(ms), &mut |_| sent += 1);
-            }
-            assert!(sent > 3, "{sent}");
-            let header = super::super::Header {
-                conversation: 7,
-                command: Command::Acknowledge,
-                fragment: 0,
-                window: 32,
-                timestamp: 0xdead_0000 + guess_ms,
-                sequence: 0,
-                unacknowledged: 0,
-                length: 0,
-            };
-            side.input(Time::from_secs(20), &header.to_bytes(), &mut |_| {});
-            right.extend(side.is_peer_proven().then_some(guess_ms));
-        }
-        assert!(right.len() <= 2, "{right:?}");
-    }
-}
+mod tests;

@@ -48,8 +48,11 @@ impl Transport for Settings {
         within(
             "mtu",
             self.mtu.bytes(),
-            LEAST_MTU as u64..=u64::from(u16::MAX),
+            (LEAST_MTU + self.fec_bytes()) as u64..=u64::from(u16::MAX),
         )?;
+        if let Some(fec) = self.fec {
+            fec.check()?;
+        }
         within("rules.fragment_limit", self.rules.fragment_limit, 2..=256)?;
         within("send_queue_limit", self.send_queue_limit, 1..=1_000_000)?;
         within(
@@ -86,14 +89,10 @@ impl Transport for Settings {
             ordered: true,
             encrypted: false,
             mtu_bytes: self.mtu.bytes() as u32 + carried,
-            header_bytes: (HEADER_BYTES + framing_bytes) as u32 + carried,
+            header_bytes: (HEADER_BYTES + self.fec_bytes() + framing_bytes) as u32 + carried,
             acks: self.acknowledgements(),
             late_answer: self.late_answer(carried),
-            congestion_control: if self.nc {
-                "none (nc): windows only".to_owned()
-            } else {
-                "KCP's own: one segment after a timeout".to_owned()
-            },
+            congestion_control: self.congestion_control(),
         }
     }
 
@@ -135,11 +134,23 @@ impl Settings {
         format!("every segment, {when}")
     }
 
+    fn congestion_control(&self) -> String {
+        let own = if self.nc {
+            "none (nc): windows only"
+        } else {
+            "KCP's own: one segment after a timeout"
+        };
+        let parity = self
+            .fec
+            .map(|fec| format!("; {} parity after {} datagrams", fec.parity, fec.data));
+        format!("{own}{}", parity.unwrap_or_default())
+    }
+
     /// What an acknowledgement without its answer is: a segment without data.
     fn late_answer(&self, carried: u32) -> String {
         let alone = format!(
             "a datagram of {} B for the acknowledgement",
-            HEADER_BYTES as u32 + carried
+            (HEADER_BYTES + self.fec_bytes()) as u32 + carried
         );
         if self.flush_on_input || self.ack_no_delay {
             alone

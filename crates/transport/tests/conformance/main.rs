@@ -84,6 +84,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
         "enet",
         r#"{ "packets": "unsequenced" }"#,
     ),
+    ("kcp_fec", "kcp", r#"{ "fec": { "data": 3, "parity": 1 } }"#),
     ("kcp_stream", "kcp", r#"{ "stream": true }"#),
     (
         "renet_in_ticks",

@@ -41,6 +41,7 @@ type script struct {
 	lossPerMille, duplicatePerMille uint64
 	delayUs, jitterUs               [2]uint64
 	pauseFromNs, pauseUntilNs       int64 // side 1 does not read
+	dataShards, parityShards        int   // 0: no forward error correction
 	writes                          []write
 }
 
@@ -52,7 +53,7 @@ type write struct {
 
 func (s *script) parse(line string) error {
 	fields := strings.Fields(line)
-	const fixed = 20
+	const fixed = 22
 	if len(fields) < fixed {
 		return errors.New("a line of the script is too short")
 	}
@@ -61,7 +62,7 @@ func (s *script) parse(line string) error {
 		&s.mtu, &s.sendWindow, &s.receiveWindow, &s.clockMs,
 		&s.secondStartNs, &s.untilNs, &s.lossPerMille, &s.duplicatePerMille,
 		&s.delayUs[0], &s.delayUs[1], &s.jitterUs[0], &s.jitterUs[1],
-		&s.pauseFromNs, &s.pauseUntilNs)
+		&s.pauseFromNs, &s.pauseUntilNs, &s.dataShards, &s.parityShards)
 	if err != nil {
 		return err
 	}
@@ -199,11 +200,11 @@ func (e *end) SetWriteDeadline(time.Time) error { return nil }
 
 func (p *play) session(side int) (*end, *kcp.UDPSession) {
 	e := &end{play: p, side: side, in: make(chan []byte), done: make(chan struct{})}
-	session, err := kcp.NewConn3(p.script.conversation, address{}, nil, 0, 0, e)
+	s := p.script
+	session, err := kcp.NewConn3(s.conversation, address{}, nil, s.dataShards, s.parityShards, e)
 	if err != nil {
 		panic(err)
 	}
-	s := p.script
 	session.SetNoDelay(s.nodelay, s.interval, s.resend, s.nc)
 	session.SetMtu(s.mtu)
 	session.SetWindowSize(s.sendWindow, s.receiveWindow)

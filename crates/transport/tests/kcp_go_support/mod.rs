@@ -21,6 +21,8 @@ pub(crate) struct Sent {
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) datagrams: u64,
+    /// Datagrams of parity.
+    pub(crate) parity: u64,
     /// Data segments sent before.
     pub(crate) resent: u64,
     pub(crate) failures: Vec<String>,
@@ -37,7 +39,15 @@ impl Totals {
         self.datagrams += theirs.len() as u64;
         let mut next = [0; 2];
         for sent in theirs {
-            for segment in segments(&sent.bytes).iter().filter(|it| it.0 == 81) {
+            let bytes = match script.fec {
+                None => &sent.bytes[..],
+                Some(_) if sent.bytes[4] == 0xf1 => &sent.bytes[8..],
+                Some(_) => {
+                    self.parity += 1;
+                    continue;
+                }
+            };
+            for segment in segments(bytes).iter().filter(|it| it.0 == 81) {
                 if segment.3 < next[sent.side] {
                     self.resent += 1;
                 } else {
@@ -49,6 +59,7 @@ impl Totals {
 
     pub(crate) fn add(&mut self, other: Self) {
         self.datagrams += other.datagrams;
+        self.parity += other.parity;
         self.resent += other.resent;
         self.failures.extend(other.failures);
     }

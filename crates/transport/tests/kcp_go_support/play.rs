@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use lagometer_transport::ByteStream as _;
-use lagometer_transport::kcp::Stream;
+use lagometer_transport::ByteStream;
+use lagometer_transport::kcp::{FecStream, Stream};
 use lagometer_units::Time;
 
 use super::Sent;
@@ -38,15 +38,23 @@ struct Play<'a> {
 }
 
 struct Side {
-    stream: Stream,
+    stream: Box<dyn ByteStream>,
     /// Writes that wait for room.
     blocked: VecDeque<Vec<u8>>,
 }
 
 impl Side {
     fn new(script: &Script, ns: u64) -> Self {
+        let (config, now) = (&script.config, at(script, ns));
+        let stream: Box<dyn ByteStream> = match script.fec {
+            None => Box::new(Stream::with_config(script.conversation, config, now)),
+            Some(group) => {
+                let conversation = script.conversation;
+                Box::new(FecStream::with_config(conversation, config, group, now))
+            }
+        };
         Self {
-            stream: Stream::with_config(script.conversation, &script.config, at(script, ns)),
+            stream,
             blocked: VecDeque::new(),
         }
     }
@@ -120,11 +128,11 @@ impl Play<'_> {
         &mut self,
         side: usize,
         now: u64,
-        act: impl FnOnce(&mut Stream, Time, &mut dyn FnMut(&[u8])),
+        act: impl FnOnce(&mut dyn ByteStream, Time, &mut dyn FnMut(&[u8])),
     ) {
         let mut sent = Vec::new();
         let time = at(self.script, now);
-        act(&mut self.sides[side].stream, time, &mut |bytes| {
+        act(&mut *self.sides[side].stream, time, &mut |bytes| {
             sent.push(bytes.to_vec());
         });
         for bytes in sent {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lagometer_transport::kcp::Config;
+use lagometer_transport::kcp::{Config, FecGroup};
 
 #[path = "../kcp_support/dice.rs"]
 mod dice;
@@ -16,6 +16,8 @@ pub(crate) struct Script {
     pub(crate) conversation: u32,
     /// What both sessions are set to; the rules are kcp-go's.
     pub(crate) config: Config,
+    /// Both sessions' forward error correction, where they have it.
+    pub(crate) fec: Option<FecGroup>,
     /// Where the millisecond clock stands at the start.
     pub(crate) clock_ms: u64,
     /// When the second session starts, the first being there from the start.
@@ -66,6 +68,11 @@ impl Script {
         if dice.percent(25) {
             config.mtu = dice.pick(&[50, 64, 200, 576, 1_200]);
         }
+        let fec = fec_of(seed);
+        if fec.is_some() {
+            // Without the 8 bytes in front of it a datagram has 50 at least.
+            config.mtu = config.mtu.max(58);
+        }
         let second_start_ns = dice.within(1, 40) * 1_000_000 + dice.within(1, 999) * 1_000;
         let seconds = dice.within(2, 20);
         let until_ns = seconds * 1_000_000_000 + 7;
@@ -92,6 +99,7 @@ impl Script {
             seed,
             conversation: dice.any() as u32,
             config,
+            fec,
             clock_ms,
             second_start_ns,
             until_ns,
@@ -139,7 +147,7 @@ impl Script {
     pub(crate) fn line(&self) -> String {
         let config = &self.config;
         let mut line = format!(
-            "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
+            "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
             self.seed,
             self.conversation,
             config.nodelay,
@@ -160,6 +168,8 @@ impl Script {
             self.jitter_us[1],
             self.pause_ns.0,
             self.pause_ns.1,
+            self.fec.map_or(0, |group| group.data),
+            self.fec.map_or(0, |group| group.parity),
         );
         for write in &self.writes {
             let (side, ns, bytes) = (write.side, write.ns, write.bytes);
@@ -195,6 +205,14 @@ impl Script {
             })
             .collect()
     }
+}
+
+/// Forward error correction in every third conversation: mostly as kcp-go's
+/// users set it.
+fn fec_of(seed: u64) -> Option<FecGroup> {
+    let mut dice = Dice::new(mix(seed));
+    let (data, parity) = dice.pick(&[(10, 3), (10, 3), (1, 1), (3, 1), (5, 5), (20, 7)]);
+    seed.is_multiple_of(3).then_some(FecGroup { data, parity })
 }
 
 /// One step of `SplitMix64`, as the oracle has it.
