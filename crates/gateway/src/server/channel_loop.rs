@@ -300,9 +300,17 @@ mod tests {
         let mut posts = game.posts(8, &body);
         posts.extend(game.posts(8, &body));
         let told = game.work(posts);
-        let windows = told
+        let windows: Vec<_> = told
             .iter()
-            .filter(|told| matches!(told, Delivered::Message(ToConnections::Window(_))));
-        assert_eq!(windows.count(), 1);
+            .filter_map(|told| match told {
+                Delivered::Message(ToConnections::Window(window)) => Some(&window.value),
+                _ => None,
+            })
+            .collect();
+        let [window] = windows[..] else {
+            panic!("{told:?}");
+        };
+        let window = ChatChannelData::decode(&**window).unwrap();
+        assert_eq!(window.chat_messages.len(), 3);
     }
 }
