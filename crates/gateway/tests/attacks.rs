@@ -20,36 +20,49 @@ use support::{
     metric, start, start_as, stop,
 };
 
-/// Thousands of logins at once: their answers fill the queue to the connection
+/// Thousands of logins at once: what they lead to fills the queue to the connection
 /// loop, and the channel loop went to sleep before a full inbox.
 #[test]
 fn a_flood_of_logins_does_not_put_the_channel_loop_to_sleep_for_good() {
     let data = tempfile::tempdir().unwrap();
     let secret = data.path().join("secret");
-    std::fs::write(&secret, "a secret word").unwrap();
+    std::fs::write(&secret, "tokenful").unwrap();
     let sections = format!(
         "[auth]\nprovider = \"shared-token\"\nsecret_file = \"{}\"\n\
          [limits]\nlogin_messages = 10000000\nlogin_attempts = 10000000\nlogin_bytes = \"1000 MiB\"\n\
          login_work = \"10min\"\n\
-         [threads]\nconnections = 1\npin = false\nqueue = 64\n",
+         [threads]\nconnections = 1\npin = false\nqueue = 1\n",
         secret.display()
     );
     let server = start_as("", &["tcp"], &sections);
+    // It is told of each who is let in: two answers to a login.
+    let _game = Peer::game_server(server.servers()[0]);
     let mut attacker = Peer::connect(server.clients()[0]);
-    let login = MessagePack {
+    let login = |body| MessagePack {
         msg_type: AUTH,
-        body: b"\x0a\x04test\x12\x04test",
+        body,
         ..MessagePack::default()
     };
+    let right = frame_of(&[login(b"\x0a\x04test\x12\x08tokenful")]);
     // Frames that may come in pieces before a login, each with more than the
     // queues hold.
-    let flood = frame_of(&vec![login; 700]).repeat(3);
+    let flood = frame_of(&vec![login(b"\x0a\x04test\x12\x04test"); 700]).repeat(3);
     for _ in 0..10 {
         attacker.stream.write_all(&flood).unwrap();
-        // Each time somebody else comes and is answered.
-        let mut player = Peer::login(server.clients()[0]);
-        player.stream.shutdown(Shutdown::Write).unwrap();
-        assert_eq!(player.next(), None);
+        // Each time others come, all at once, and are answered.
+        let mut players: Vec<Peer> = (0..40)
+            .map(|_| Peer::connect(server.clients()[0]))
+            .collect();
+        for player in &mut players {
+            player.stream.write_all(&right).unwrap();
+        }
+        for player in &mut players {
+            assert_eq!(player.next().expect("hung up").0, AUTH);
+            player.stream.shutdown(Shutdown::Write).unwrap();
+        }
+        for player in &mut players {
+            assert_eq!(player.next(), None);
+        }
     }
     let page = get(&server, "/healthz");
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");
