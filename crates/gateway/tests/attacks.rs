@@ -3,11 +3,11 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lagometer_protocol::{Compression, MessagePack, ServerForward, frame_header};
-use tungstenite::Message;
 
 #[path = "attacks/rates.rs"]
 mod rates;
@@ -181,36 +181,51 @@ fn an_unfinished_frame_before_the_login_is_no_longer_than_a_login() {
     stop(server);
 }
 
+/// Ends a flood when it is dropped, be it by a test that fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Pings and empty messages have no bytes, and so never filled a turn.
 #[test]
 fn a_flood_of_empty_websocket_messages_and_pings_leaves_a_thread_to_others() {
-    let server = start_as("dev = true\n", &["ws", "tcp"], THREADS);
+    // Neither what a login may cost nor a client's rate is to end the flood.
+    let rates = "[limits]\nmessages_per_second = 1000000000\nbytes_per_second = \"10000 MiB\"\n";
+    let server = start_as("dev = true\n", &["ws", "tcp"], &format!("{rates}{THREADS}"));
     let (ws, tcp) = (server.clients()[0], server.clients()[1]);
-    let is_over = AtomicBool::new(false);
+    let (begun, is_over) = (Barrier::new(3), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        for message in [
-            Message::Ping(Vec::new().into()),
-            Message::binary(Vec::new()),
-        ] {
-            let is_over = &is_over;
+        let _over = Over(&is_over);
+        // A ping and a binary message, both empty and masked with zeros.
+        for frame in [[0x89, 0x80, 0, 0, 0, 0], [0x82, 0x80, 0, 0, 0, 0]] {
+            let (begun, is_over) = (&begun, &is_over);
+            let mut stream = rates::websocket(ws).get_ref().try_clone().unwrap();
+            let pause = Some(Duration::from_millis(50));
+            stream.set_write_timeout(pause).unwrap();
+            // Many at once: faster than they are read one by one.
+            let flood = frame.repeat(10_000);
             scope.spawn(move || {
-                let stream = TcpStream::connect(ws).unwrap();
-                stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-                let (mut socket, _) = tungstenite::client("ws://localhost/", stream).unwrap();
-                // Until the players have been answered; never more than that.
-                for _ in 0..3_000_000 {
-                    if is_over.load(Ordering::Relaxed) || socket.write(message.clone()).is_err() {
-                        break;
+                let mut sent_bytes = stream.write(&flood).unwrap();
+                begun.wait();
+                while !is_over.load(Ordering::Relaxed) {
+                    match stream.write(&flood[sent_bytes % flood.len()..]) {
+                        Ok(bytes) => sent_bytes += bytes,
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                        Err(_) => break,
                     }
                 }
             });
         }
+        begun.wait();
         for _ in 0..20 {
             Peer::login(tcp);
         }
         let page = get(&server, "/healthz");
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
-        is_over.store(true, Ordering::Relaxed);
     });
     stop(server);
 }

@@ -14,7 +14,7 @@ use super::*;
 const OVER: &str = "gateway_over_budget_total{peer=\"client\",budget=\"messages\"}";
 
 /// A client that has logged in over a WebSocket.
-fn websocket(at: SocketAddr) -> WebSocket<TcpStream> {
+pub(crate) fn websocket(at: SocketAddr) -> WebSocket<TcpStream> {
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let (mut socket, _) = tungstenite::client("ws://localhost/", stream).unwrap();
