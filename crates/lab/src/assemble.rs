@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SeedRun as SeedRecords,
-    TransportProperties, Warning, Wire, figures,
+    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SeedFigures,
+    SeedRun as SeedRecords, TransportProperties, Warning, Wire, figures,
 };
 use lagometer_units::Time;
 
@@ -135,6 +135,36 @@ pub fn assemble_import(
     })
 }
 
+/// What one lane did under one seed in virtual time, in figures alone: without all
+/// that a document says beside them. `None` where the transport's library panicked.
+#[must_use]
+pub fn seed_figures(
+    resolved: &Resolved,
+    lane: &RunnableLane,
+    seed: u64,
+    run: &LaneRun,
+) -> Option<SeedFigures> {
+    let outcome = run.outcome()?;
+    let run = SeedRecords {
+        seed,
+        records: &outcome.records,
+        disturbed: &[],
+        overhead: overhead(&[outcome], lane.workload.size.bytes()),
+    };
+    let threshold = lag_threshold(resolved, Some(Testbed::Sim.name()), &[]);
+    Some(lagometer_stats::seed_figures(
+        &run,
+        &limits_ms(resolved),
+        threshold,
+    ))
+}
+
+fn limits_ms(resolved: &Resolved) -> Vec<u32> {
+    let mut limits = lagometer_stats::limits_ms(&resolved.experiment.budgets);
+    limits.extend(&resolved.limits_ms);
+    limits
+}
+
 /// The round trip above which every lane's player lags: what the experiment
 /// says, else [`LAG_ABOVE`] more than the calm path's. What a real path is when
 /// calm is not known, and taken to be the shortest round trip of any lane.
@@ -205,7 +235,7 @@ fn assemble_lane(
             overhead: overhead(&[outcome], payload_bytes),
         })
         .collect();
-    let limits = lagometer_stats::limits_ms(&resolved.experiment.budgets);
+    let limits = limits_ms(resolved);
     let outcomes: Vec<&LaneOutcome> = played.iter().map(|each| each.1).collect();
     let mut cost = Cost::default();
     for of_seed in outcomes.iter().filter_map(|outcome| outcome.cost.as_ref()) {

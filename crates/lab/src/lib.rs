@@ -29,7 +29,7 @@ pub mod saved;
 pub mod sim;
 pub mod workload;
 
-pub use assemble::{RunContext, assemble, assemble_import};
+pub use assemble::{RunContext, assemble, assemble_import, seed_figures};
 pub use bundle::Bundle;
 pub use digest::digest;
 pub use experiment::{Experiment, OwnLane, RegimeName, Workload};

@@ -28,6 +28,9 @@ pub struct Resolved {
     pub plan: Plan,
     /// Other traffic on every link: the network's, then the experiment's.
     pub cross: Vec<Cross>,
+    /// Limits in milliseconds for which shares delivered within are wanted beside
+    /// the usual ones and those that budgets name.
+    pub limits_ms: Vec<u32>,
     /// The lanes that run in this testbed.
     pub lanes: Vec<RunnableLane>,
     /// The lanes that do not, and why.
@@ -195,6 +198,7 @@ pub fn resolve(
         regime,
         plan,
         cross,
+        limits_ms: Vec::new(),
         lanes,
         unrunnable,
     })

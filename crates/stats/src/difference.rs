@@ -32,6 +32,10 @@ use crate::lag::per_minute;
 use crate::metric::{Metric, Unit};
 use crate::student;
 
+mod mixture;
+
+pub use mixture::{mixed, mixed_difference, mixed_interval};
+
 /// How sure an interval is that stands by itself.
 pub const CONFIDENCE: f64 = 0.95;
 
@@ -78,18 +82,7 @@ pub enum Judgement {
 /// or the figure is a fact of the run, as a maximum is.
 #[must_use]
 pub fn interval(metric: Metric, lane: &Lane) -> Option<(f64, f64)> {
-    let figure = Drawn::of(metric, lane)?;
-    let mut draws = figure.draws.clone();
-    if draws.iter().all(|draw| draw.is_finite()) && figure.value.is_finite() {
-        return Some(figure.interval(resolution(metric, lane)));
-    }
-    // A mean of infinities says nothing: the middle of the draws does.
-    draws.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| draws[((draws.len() - 1) as f64 * share).round() as usize];
-    Some((
-        at((1.0 - CONFIDENCE) / 2.0),
-        at(f64::midpoint(1.0, CONFIDENCE)),
-    ))
+    Some(Drawn::of(metric, lane)?.interval(resolution(metric, lane)))
 }
 
 /// The difference between two lanes of one run; `None` where there is too
@@ -313,8 +306,23 @@ impl Drawn {
         })
     }
 
-    /// The 95 % interval of a figure that was never lost.
+    /// The figure's 95 % interval.
     fn interval(&self, resolution: f64) -> (f64, f64) {
+        if self.draws.iter().all(|draw| draw.is_finite()) && self.value.is_finite() {
+            return self.finite_interval(resolution);
+        }
+        // A mean of infinities says nothing: the middle of the draws does.
+        let mut draws = self.draws.clone();
+        draws.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| draws[((draws.len() - 1) as f64 * share).round() as usize];
+        (
+            at((1.0 - CONFIDENCE) / 2.0),
+            at(f64::midpoint(1.0, CONFIDENCE)),
+        )
+    }
+
+    /// The 95 % interval of a figure that was never lost.
+    fn finite_interval(&self, resolution: f64) -> (f64, f64) {
         let value = self.scale.to(self.value);
         let error = self.error(self.draws.iter().map(|&draw| self.scale.to(draw)));
         let half_width = student::two_sided_quantile(1.0 - CONFIDENCE, self.freedom) * error;

@@ -104,12 +104,7 @@ pub fn figures(
     let mut lags = Vec::with_capacity(runs.len());
     for (run, records) in runs.iter().zip(&sorted) {
         let before = figures.episodes.len();
-        let mut seed_figures = figures.add_run(run, records, extra_limits_ms);
-        let lag = lag_threshold.map(|threshold| lag_of_seed(run, records, threshold));
-        seed_figures.lag = lag.as_ref().zip(lag_threshold).map(|(lag, threshold)| Lag {
-            freezes: Vec::new(),
-            ..pooled(std::slice::from_ref(lag), threshold)
-        });
+        let (seed_figures, lag) = figures.add_seed(run, records, extra_limits_ms, lag_threshold);
         figures.per_seed.push(seed_figures);
         let own = figures.episodes[before..].iter();
         drawn.push(Drawn {
@@ -132,6 +127,20 @@ pub fn figures(
     }
     figures.pool(&sorted, extra_limits_ms);
     figures
+}
+
+/// What [`figures()`] says of one seed, without all that it says of a lane: for a
+/// search, which plays many and keeps a few numbers of each.
+#[must_use]
+pub fn seed_figures(
+    run: &SeedRun<'_>,
+    extra_limits_ms: &[u32],
+    lag_threshold: Option<Duration>,
+) -> SeedFigures {
+    let records = in_order(run.records);
+    let mut figures = LaneFigures::default();
+    let (of_seed, _) = figures.add_seed(run, &records, extra_limits_ms, lag_threshold);
+    of_seed
 }
 
 impl LaneFigures {
@@ -170,6 +179,23 @@ impl LaneFigures {
             imported: None,
             bulk: None,
         }
+    }
+
+    /// Adds the episodes of one run and returns its own figures and its lag.
+    fn add_seed(
+        &mut self,
+        run: &SeedRun<'_>,
+        records: &[MessageRecord],
+        extra_limits_ms: &[u32],
+        lag_threshold: Option<Duration>,
+    ) -> (SeedFigures, Option<SeedLag>) {
+        let mut seed_figures = self.add_run(run, records, extra_limits_ms);
+        let lag = lag_threshold.map(|threshold| lag_of_seed(run, records, threshold));
+        seed_figures.lag = lag.as_ref().zip(lag_threshold).map(|(lag, threshold)| Lag {
+            freezes: Vec::new(),
+            ..pooled(std::slice::from_ref(lag), threshold)
+        });
+        (seed_figures, lag)
     }
 
     /// Adds the episodes of one run and returns its own figures.

@@ -35,7 +35,10 @@ pub use agreement::{Agreement, Both, LaneAgreement, Tolerance, agreement};
 pub use baseline::{BASELINE_ERRING, Shift, ShiftFinding, against_baseline};
 pub use budget::{BadBudget, Budget, evaluate, limits_ms};
 pub use capacity::{Capacity, capacity_verdict};
-pub use difference::{CONFIDENCE, Difference, Judgement, difference, interval, judge, noise_ms};
+pub use difference::{
+    CONFIDENCE, Difference, Judgement, difference, interval, judge, mixed, mixed_difference,
+    mixed_interval, noise_ms,
+};
 pub use distribution::{BadDistribution, Distribution, TooManyValues};
 pub use document::*;
 pub use episodes::{
@@ -46,12 +49,13 @@ pub use equivalence::{
     equivalence,
 };
 pub use fairness::jain_index;
-pub use figures::{LaneFigures, SeedRun, figures};
+pub use figures::{LaneFigures, SeedRun, figures, seed_figures};
 pub use lag::LAG_ABOVE;
 pub use message_agreement::{Disagreement, MessageAgreement, message_agreement};
 pub use metric::{Metric, Statistic, Unit, UnknownMetric};
 pub use quantiles::{Place, nearest_rank, place};
 pub use record::MessageRecord;
 pub use resample::{FEWEST_BLOCKS, FEWEST_SEEDS};
+pub use student::holm;
 pub use timeline::{MOST_BUCKETS, timeline};
 pub use verdict::{USUAL_LIMIT_MS, ranking_limit_ms, verdict};

@@ -42,7 +42,8 @@ fn distribution(freedom: u32) -> Option<StudentsT> {
 /// "A simple sequentially rejective multiple test procedure", 1979): the
 /// smallest p-value is held against `chance` over all tests, the next against
 /// `chance` over the rest, and so on until one fails.
-pub(crate) fn holm(p_values: &[f64], chance: f64) -> Vec<bool> {
+#[must_use]
+pub fn holm(p_values: &[f64], chance: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
     let mut found = vec![false; p_values.len()];
