@@ -27,6 +27,7 @@ mod plot;
 mod ranking;
 mod terminal;
 mod trust;
+mod tuned;
 mod written;
 
 pub use compare::{CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare};

@@ -29,6 +29,7 @@ mod sweep;
 mod trend;
 mod trust;
 mod truth;
+mod tune;
 mod view;
 mod within_bars;
 mod world;

@@ -16,6 +16,7 @@ mod notes;
 mod paint;
 mod properties;
 mod sweep;
+mod tune;
 mod world;
 mod world_pair;
 mod worlds;
@@ -97,7 +98,9 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
     } else {
         worlds::render(&document.worlds, paint, &mut out);
     }
-    if document.lanes.iter().any(|lane| lane.bulk.is_some()) {
+    if let Some(found) = &document.tune {
+        tune::render(found, paint, room, &mut out);
+    } else if document.lanes.iter().any(|lane| lane.bulk.is_some()) {
         bulk::render(document, paint, room, &mut out);
     } else if !document.lanes.is_empty() {
         lanes::render(document, &about, paint, room, &mut out);

@@ -22,6 +22,7 @@ pub(crate) mod sample;
 mod schema;
 mod spread;
 mod sweep;
+mod tune;
 mod upgrade;
 mod world;
 
@@ -40,6 +41,10 @@ pub use placement::{Placement, PlacementTrial};
 pub use read::BadDocument;
 pub use spread::{ResampleUnit, Resamples, SeedFigures};
 pub use sweep::{Cell, Sweep};
+pub use tune::{
+    Tune, TuneFinding, TuneLevel, TuneNetwork, TunePoint, TuneSensitivity, TuneTransfer,
+    TunedFigure, TunedLane,
+};
 pub use world::{
     Frames, GatewayMetrics, GatewayMoment, Generator, Handovers, Players, Sight, World,
     WorldMoment, WorldPath, WorldProcess, WorldTier, WorldWay,
@@ -103,6 +108,9 @@ pub struct Document {
     /// players on each network and each number of players.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worlds: Vec<World>,
+    /// What `tune` found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<Tune>,
     /// Budgets and whether they were met.
     #[serde(default)]
     pub budgets: Vec<BudgetResult>,
@@ -138,6 +146,7 @@ impl Document {
             audit: None,
             world: None,
             worlds: Vec::new(),
+            tune: None,
             budgets: Vec::new(),
             verdict: None,
             warnings: Vec::new(),

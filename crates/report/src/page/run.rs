@@ -6,7 +6,7 @@ use super::percentile_curves::{self, Curve};
 use super::view::View;
 use super::{
     bottleneck, bulk, capacity, details, echo, embedded, lane_table, properties, ribbon, scatter,
-    sweep, trust, within_bars, world, worlds,
+    sweep, trust, tune, within_bars, world, worlds,
 };
 use crate::budget;
 use crate::capacity::by_players;
@@ -38,7 +38,9 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     } else {
         worlds::render(view, &view.document.worlds, out);
     }
-    if view.document.lanes.is_empty() && is_laneless(view) {
+    if let Some(found) = &view.document.tune {
+        tune::render(view, found, out);
+    } else if view.document.lanes.is_empty() && is_laneless(view) {
         // There are no lanes to speak of.
     } else if view.document.lanes.iter().any(|lane| lane.bulk.is_some()) {
         bulk::render(view, out);

@@ -8,8 +8,9 @@ use super::{
     Audit, AuditFigures, AuditSpread, Bottleneck, BottleneckSender, BottleneckWay, BudgetResult,
     Cell, Decision, DirectionImpairments, Disturbance, Document, Echo, EchoCounts, GatewayMetrics,
     Host, Impairments, LaneAudit, Noise, NoiseFloor, NoiseQuantiles, Placement, PlacementTrial,
-    Quantiles, SCHEMA, Sweep, TransportProperties, Warning, WayAudit, Wire, World, WorldMoment,
-    WorldPath, WorldProcess, WorldTier, WorldWay,
+    Quantiles, SCHEMA, Sweep, TransportProperties, Tune, TuneFinding, TuneLevel, TuneNetwork,
+    TunePoint, TuneSensitivity, TuneTransfer, TunedFigure, TunedLane, Warning, WayAudit, Wire,
+    World, WorldMoment, WorldPath, WorldProcess, WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -117,6 +118,7 @@ pub(crate) fn sample_document() -> Document {
         audit: Some(sample_audit()),
         world: Some(sample_world()),
         worlds: vec![sample_world()],
+        tune: Some(sample_tune()),
         budgets: vec![BudgetResult {
             lane: "kcp".to_owned(),
             metric: "within_150ms".to_owned(),
@@ -324,5 +326,67 @@ fn sample_bottleneck() -> Bottleneck {
             jain: Some(0.508),
             step_s: 10.0,
         },
+    }
+}
+
+fn sample_tune() -> Tune {
+    let figure = TunedFigure {
+        before_searched: Some(0.97),
+        found_searched: Some(0.995),
+        before: Some(0.968),
+        before_interval: Some([0.96, 0.975]),
+        found: Some(0.993),
+        found_interval: Some([0.991, 0.995]),
+        difference: Some(0.025),
+        difference_interval: Some([0.018, 0.032]),
+    };
+    let settings = serde_json::json!({ "resend": 1 });
+    Tune {
+        goal: "within_150ms".to_owned(),
+        limits: vec!["overhead at most 2".to_owned()],
+        networks: vec![TuneNetwork {
+            name: "busy-wifi".to_owned(),
+            weight: 1.0,
+            held_out: false,
+        }],
+        search_seeds: vec![1, 2],
+        held_out_seeds: vec![3, 4],
+        seed_s: 30.0,
+        candidates: 40,
+        played_s: 2400.0,
+        lanes: vec![TunedLane {
+            lane: "kcp".to_owned(),
+            transport: "kcp".to_owned(),
+            preset: "kcp".to_owned(),
+            settings: settings.clone(),
+            toml: "[[lane]]\nname = \"kcp-tuned\"\ntransport = \"kcp\"\n".to_owned(),
+            candidates: 40,
+            finding: TuneFinding::Better,
+            goal: figure.clone(),
+            overhead: figure.clone(),
+            p99_ms: figure.clone(),
+            limits_kept: Some(true),
+            transfer: vec![TuneTransfer {
+                network: "3g".to_owned(),
+                settings: settings.clone(),
+                goal: figure,
+            }],
+            sensitivity: vec![TuneSensitivity {
+                setting: "resend".to_owned(),
+                found: 1.into(),
+                swing: 0.02,
+                levels: vec![TuneLevel {
+                    value: 0.into(),
+                    goal: 0.973,
+                }],
+            }],
+            frontier: vec![TunePoint {
+                preset: "kcp".to_owned(),
+                settings,
+                overhead: 1.4,
+                p99_ms: Some(141.0),
+                goal: 0.993,
+            }],
+        }],
     }
 }

@@ -1,0 +1,102 @@
+//! What a search for settings found, in the words that the table and the page share.
+
+use lagometer_stats::{Metric, TuneFinding, TunedFigure, TunedLane, Unit};
+use serde_json::Value;
+
+use crate::written;
+
+/// A value of a search's goal with its unit.
+pub(crate) fn goal(goal: &str, value: Option<f64>) -> String {
+    let Some(value) = value else {
+        return written::NOTHING.to_owned();
+    };
+    match unit(goal) {
+        Unit::Share => format!("{} %", written::share(value)),
+        Unit::Milliseconds => written::milliseconds_with_unit(value),
+        Unit::Number => written::factor(value),
+    }
+}
+
+/// A change of the goal with its sign, in points of a per cent where it is a share.
+pub(crate) fn change(goal: &str, value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    match unit(goal) {
+        Unit::Share => format!("{sign}{:.2}", value.abs() * 100.0),
+        Unit::Milliseconds => format!("{sign}{}", written::milliseconds(value.abs())),
+        Unit::Number => format!("{sign}{}", written::factor(value.abs())),
+    }
+}
+
+/// The interval of a change, in brackets; nothing where it is not known.
+pub(crate) fn change_interval(goal: &str, figure: &TunedFigure) -> String {
+    figure
+        .difference_interval
+        .map(|[low, high]| format!("[{}, {}]", change(goal, low), change(goal, high)))
+        .unwrap_or_default()
+}
+
+fn unit(goal: &str) -> Unit {
+    goal.parse::<Metric>().map_or(Unit::Number, Metric::unit)
+}
+
+/// What can be said of found settings, in a few words.
+pub(crate) const fn finding(finding: TuneFinding) -> &'static str {
+    match finding {
+        TuneFinding::Better => "better",
+        TuneFinding::Worse => "worse",
+        TuneFinding::NotToldApart => "not told apart",
+        TuneFinding::Same => "best as it is",
+    }
+}
+
+/// Settings as they are written in an experiment: `resend = 1, interval = "10 ms"`.
+pub(crate) fn settings(settings: &Value) -> String {
+    let mut written = Vec::new();
+    flatten("", settings, &mut written);
+    written.join(", ")
+}
+
+fn flatten(path: &str, value: &Value, written: &mut Vec<String>) {
+    match value {
+        Value::Object(table) => {
+            for (key, value) in table {
+                let path = match path {
+                    "" => key.clone(),
+                    path => format!("{path}.{key}"),
+                };
+                flatten(&path, value, written);
+            }
+        }
+        value => written.push(format!("{path} = {value}")),
+    }
+}
+
+/// What was chosen of a lane: its preset if it is another, and settings.
+pub(crate) fn choice(lane: &TunedLane) -> String {
+    let settings = settings(&lane.settings);
+    match (lane.finding, settings.as_str()) {
+        (TuneFinding::Same, _) => "as it is".to_owned(),
+        (_, "") => format!("the preset `{}`", lane.preset),
+        (_, settings) if lane.preset == lane.lane => settings.to_owned(),
+        (_, settings) => format!("from `{}`: {settings}", lane.preset),
+    }
+}
+
+/// What the settings do that move the goal at all, the strongest first.
+pub(crate) fn what_matters(goal: &str, lane: &TunedLane) -> String {
+    let moving: Vec<String> = lane
+        .sensitivity
+        .iter()
+        .take(4)
+        .filter(|each| each.swing > 0.0)
+        .map(|each| {
+            let swing = change(goal, each.swing);
+            format!("{} {}", each.setting, swing.trim_start_matches('+'))
+        })
+        .collect();
+    if moving.is_empty() {
+        "no setting moves the goal".to_owned()
+    } else {
+        moving.join(", ")
+    }
+}
