@@ -1,0 +1,303 @@
+//! From what was searched and judged to the result document.
+
+use lagometer_stats::{
+    BASELINE_ERRING, Document, Lane, Metric, Statistic, Tune, TuneFinding, TuneLevel, TuneNetwork,
+    TuneSensitivity, TuneTransfer, TunedFigure, TunedLane, holm, mixed, mixed_difference,
+    mixed_interval,
+};
+use serde_json::Value;
+
+use crate::aim::{Aim, ENDLESS_MS};
+use crate::lane::TunableLane;
+use crate::phrasing;
+use crate::search::Trial;
+use crate::stage::Stage;
+use crate::tuning::{Ask, FoundLane, HeldOut};
+
+/// Builds the document from what each network's held-out seeds found.
+pub(crate) fn document(
+    stage: &Stage<'_>,
+    ask: &Ask<'_>,
+    found: &[FoundLane],
+    documents: Vec<Document>,
+) -> Document {
+    let searched = ask.searched(documents.len());
+    let whole: f64 = searched.iter().map(|&it| stage.networks[it].weight).sum();
+    let weight = |place: usize| stage.networks[place].weight / whole;
+    let judged: Vec<(f64, &Document)> = searched
+        .iter()
+        .map(|&place| (weight(place), &documents[place]))
+        .collect();
+    let mut lanes: Vec<TunedLane> = ask
+        .lanes
+        .iter()
+        .zip(found)
+        .map(|(lane, found)| tuned_lane(stage, ask, (lane, found), &judged, &documents))
+        .collect();
+    decide(stage.aim.goal(), ask.lanes, &judged, &mut lanes);
+    let seed_s = stage.networks[0].resolved.plan.duration.as_secs_f64();
+    let tune = Tune {
+        goal: stage.aim.goal().to_string(),
+        limits: stage.aim.limits().iter().map(phrasing::limit).collect(),
+        networks: stage
+            .networks
+            .iter()
+            .enumerate()
+            .map(|(place, network)| TuneNetwork {
+                name: network.name.clone(),
+                weight: weight(place),
+                held_out: !searched.contains(&place),
+            })
+            .collect(),
+        search_seeds: ask.search_seeds.clone(),
+        held_out_seeds: ask.held_out_seeds.clone(),
+        seed_s,
+        candidates: lanes.iter().map(|lane| lane.candidates).sum(),
+        played_s: stage.memory.len() as f64 * seed_s,
+        lanes,
+    };
+    let verdict = phrasing::verdict(stage.aim.goal(), &tune);
+    let mut document = together(stage, documents);
+    document.verdict = Some(verdict);
+    document.tune = Some(tune);
+    document
+}
+
+/// One document of all networks; where there are several, lanes are named with
+/// theirs.
+fn together(stage: &Stage<'_>, documents: Vec<Document>) -> Document {
+    let is_one = documents.len() == 1;
+    let names: Vec<&str> = stage.networks.iter().map(|it| it.name.as_str()).collect();
+    let mut all: Option<Document> = None;
+    for (mut next, network) in documents.into_iter().zip(stage.networks) {
+        if !is_one {
+            let on_network = |lane: &str| format!("{lane} on {}", network.name);
+            for lane in &mut next.lanes {
+                lane.lane = on_network(&lane.lane);
+            }
+            for budget in &mut next.budgets {
+                budget.lane = on_network(&budget.lane);
+            }
+        }
+        match &mut all {
+            None => all = Some(next),
+            Some(all) => {
+                all.lanes.append(&mut next.lanes);
+                all.budgets.append(&mut next.budgets);
+                // What one network did is not said of all.
+                all.impairments = None;
+                all.bottlenecks.clear();
+            }
+        }
+    }
+    let mut document = all.unwrap_or_else(|| Document::empty("tune"));
+    "tune".clone_into(&mut document.command);
+    // Of lanes and their plays the table of settings says what is to be known.
+    document.warnings.clear();
+    if let Some(experiment) = document.experiment.as_object_mut() {
+        experiment.insert("network".to_owned(), names.join(", ").into());
+    }
+    document
+}
+
+fn tuned_lane(
+    stage: &Stage<'_>,
+    ask: &Ask<'_>,
+    (lane, found): (&TunableLane, &FoundLane),
+    judged: &[(f64, &Document)],
+    documents: &[Document],
+) -> TunedLane {
+    let aim = stage.aim;
+    let is_same = found.best.candidate == found.before.candidate;
+    let [tuned, _] = lane.found_names();
+    let name = if is_same {
+        lane.name().to_owned()
+    } else {
+        tuned
+    };
+    let figure = |metric: Metric, at: usize| {
+        let trials = [&found.before, &found.best];
+        figure(metric, at, trials, [lane.name(), &name], judged)
+    };
+    let before = lanes_named(lane.name(), judged);
+    let after = lanes_named(&name, judged);
+    let limits_kept = (!aim.limits().is_empty()).then(|| {
+        aim.limits().iter().all(|limit| {
+            let value = mixed(limit.metric(), &after);
+            value.is_some_and(|value| {
+                if limit.metric().more_is_better() {
+                    value >= limit.limit()
+                } else {
+                    value <= limit.limit()
+                }
+            })
+        })
+    });
+    debug_assert_eq!(before.len(), after.len());
+    TunedLane {
+        lane: lane.name().to_owned(),
+        transport: lane.transport().to_owned(),
+        preset: lane.preset(&found.best.candidate).to_owned(),
+        settings: Value::Object(lane.settings(&found.best.candidate)),
+        toml: lane.toml(&found.best.candidate, &name),
+        candidates: found.candidates as u32,
+        finding: if is_same {
+            TuneFinding::Same
+        } else {
+            TuneFinding::NotToldApart
+        },
+        goal: figure(aim.goal(), Aim::GOAL),
+        overhead: figure(Metric::Overhead, Aim::OVERHEAD),
+        p99_ms: figure(Metric::Rtt(Statistic::P99), Aim::DELAY),
+        limits_kept,
+        transfer: transfers(stage, ask, (lane, found), documents),
+        sensitivity: sensitivities(lane, found),
+        frontier: found.frontier.clone(),
+    }
+}
+
+/// What is known of a figure before and after.
+fn figure(
+    metric: Metric,
+    at: usize,
+    [before, found]: [&Trial; 2],
+    [lane, name]: [&str; 2],
+    judged: &[(f64, &Document)],
+) -> TunedFigure {
+    let of_search = |trial: &Trial| {
+        let value = trial.mean(trial.seeds.len()).get(at).copied();
+        value.filter(|value| *value < ENDLESS_MS)
+    };
+    TunedFigure {
+        before_searched: of_search(before),
+        found_searched: of_search(found),
+        ..held_out_figure(metric, [lane, name], judged)
+    }
+}
+
+/// What held-out seeds say of a figure of two lanes.
+fn held_out_figure(
+    metric: Metric,
+    [before, found]: [&str; 2],
+    judged: &[(f64, &Document)],
+) -> TunedFigure {
+    let finite = |value: &f64| value.is_finite();
+    let ends =
+        |(low, high): (f64, f64)| (low.is_finite() && high.is_finite()).then_some([low, high]);
+    let (one, other) = (lanes_named(before, judged), lanes_named(found, judged));
+    let difference = (before != found)
+        .then(|| mixed_difference(metric, &pairs(&other, &one)))
+        .flatten();
+    TunedFigure {
+        before: mixed(metric, &one).filter(finite),
+        before_interval: mixed_interval(metric, &one).and_then(ends),
+        found: mixed(metric, &other).filter(finite),
+        found_interval: mixed_interval(metric, &other).and_then(ends),
+        difference: difference.map(|it| it.mean).filter(finite),
+        difference_interval: difference.and_then(|it| ends((it.low, it.high))),
+        ..TunedFigure::default()
+    }
+}
+
+/// The lane of that name on each network, with the network's weight.
+fn lanes_named<'a>(name: &str, judged: &[(f64, &'a Document)]) -> Vec<(f64, &'a Lane)> {
+    judged
+        .iter()
+        .filter_map(|(weight, document)| {
+            let lane = document.lanes.iter().find(|lane| lane.lane == name)?;
+            Some((*weight, lane))
+        })
+        .collect()
+}
+
+fn pairs<'a>(
+    first: &[(f64, &'a Lane)],
+    second: &[(f64, &'a Lane)],
+) -> Vec<(f64, &'a Lane, &'a Lane)> {
+    let both = first.iter().zip(second);
+    both.map(|(first, second)| (first.0, first.1, second.1))
+        .collect()
+}
+
+/// Says of each lane that was changed whether it became better or worse, all of them
+/// together with one chance of [`BASELINE_ERRING`] to err.
+fn decide(
+    goal: Metric,
+    asked: &[TunableLane],
+    judged: &[(f64, &Document)],
+    lanes: &mut [TunedLane],
+) {
+    let (mut places, mut p_values) = (Vec::new(), Vec::new());
+    for (place, (asked, lane)) in asked.iter().zip(lanes.iter()).enumerate() {
+        if lane.finding == TuneFinding::Same {
+            continue;
+        }
+        let before = lanes_named(asked.name(), judged);
+        let [tuned, _] = asked.found_names();
+        let found = lanes_named(&tuned, judged);
+        if let Some(difference) = mixed_difference(goal, &pairs(&found, &before)) {
+            places.push((place, difference.mean));
+            p_values.push(difference.p_value(0.0));
+        }
+    }
+    for ((place, mean), sure) in places.into_iter().zip(holm(&p_values, BASELINE_ERRING)) {
+        if sure {
+            lanes[place].finding = if (mean > 0.0) == goal.more_is_better() {
+                TuneFinding::Better
+            } else {
+                TuneFinding::Worse
+            };
+        }
+    }
+}
+
+fn transfers(
+    stage: &Stage<'_>,
+    ask: &Ask<'_>,
+    (lane, found): (&TunableLane, &FoundLane),
+    documents: &[Document],
+) -> Vec<TuneTransfer> {
+    let [tuned, transferred] = lane.found_names();
+    let name = match ask.held_out {
+        HeldOut::Each => transferred,
+        _ if found.best.candidate == found.before.candidate => lane.name().to_owned(),
+        _ => tuned,
+    };
+    found
+        .transfer
+        .iter()
+        .map(|(network, candidate)| TuneTransfer {
+            network: stage.networks[*network].name.clone(),
+            settings: Value::Object(lane.settings(candidate)),
+            goal: held_out_figure(
+                stage.aim.goal(),
+                [lane.name(), &name],
+                &[(1.0, &documents[*network])],
+            ),
+        })
+        .collect()
+}
+
+fn sensitivities(lane: &TunableLane, found: &FoundLane) -> Vec<TuneSensitivity> {
+    let space = lane.space();
+    found
+        .sensitivity
+        .iter()
+        .map(|each| TuneSensitivity {
+            setting: space.tunables()[each.setting].key.to_owned(),
+            found: space
+                .value(&found.best.candidate, each.setting)
+                .cloned()
+                .unwrap_or_default(),
+            swing: each.swing,
+            levels: each
+                .levels
+                .iter()
+                .map(|(value, goal)| TuneLevel {
+                    value: value.clone(),
+                    goal: *goal,
+                })
+                .collect(),
+        })
+        .collect()
+}

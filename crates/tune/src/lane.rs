@@ -1,0 +1,287 @@
+//! A lane that may be tuned: what its transport declares, as far as the lane goes on
+//! promising what it promises.
+
+use lagometer_lab::{OwnLane, suggest};
+use lagometer_transport::{BadSpec, Spec, Tunable, presets};
+use lagometer_units::Size;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::sensitivity::LEVELS;
+use crate::space::{Candidate, Space, Start};
+
+/// A lane and all that may be chosen of it.
+#[derive(Clone, Debug)]
+pub struct TunableLane {
+    name: String,
+    size: Option<Size>,
+    space: Space,
+    /// In the order of the space's starts.
+    starts: Vec<StartSpec>,
+}
+
+/// Where a candidate's settings come from that it does not change.
+#[derive(Clone, Debug)]
+struct StartSpec {
+    preset: String,
+    overrides: Map<String, Value>,
+    spec: Spec,
+}
+
+/// Why a lane cannot be tuned.
+#[derive(Debug, Error)]
+pub enum BadLane {
+    /// There is none of that name.
+    #[error("no lane or preset in virtual time is called `{name}`; {suggestion}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Names that are near, or all.
+        suggestion: String,
+    },
+    /// Its settings do not fit.
+    #[error("lane `{lane}`: {why}")]
+    BadSettings {
+        /// The lane.
+        lane: String,
+        /// What does not fit.
+        #[source]
+        why: BadSpec,
+    },
+    /// Its transport has nothing to choose.
+    #[error("lane `{lane}` has no settings that are worth searching; {others} have")]
+    Nothing {
+        /// The lane.
+        lane: String,
+        /// Presets that have.
+        others: String,
+    },
+}
+
+impl TunableLane {
+    /// The first preset of each transport that has settings worth searching.
+    #[must_use]
+    pub fn usual() -> Vec<OwnLane> {
+        let mut seen = Vec::new();
+        let mut lanes = Vec::new();
+        for preset in presets() {
+            let spec = Spec::preset(preset.name);
+            let Some(spec) = spec.filter(|spec| !spec.tunables().is_empty()) else {
+                continue;
+            };
+            if !seen.contains(&spec.transport()) {
+                seen.push(spec.transport());
+                lanes.push(preset_lane(preset.name));
+            }
+        }
+        lanes
+    }
+
+    /// The lane called `name`: one of an experiment's `own`, or a preset.
+    ///
+    /// # Errors
+    ///
+    /// [`BadLane`] where there is none, or nothing to choose.
+    pub fn named(name: &str, own: &[OwnLane]) -> Result<Self, BadLane> {
+        let asked = own.iter().find(|lane| lane.name() == name).cloned();
+        let is_known = |lane: &OwnLane| Spec::preset(&lane.transport).is_some();
+        let lane = asked.unwrap_or_else(|| preset_lane(name));
+        if !is_known(&lane) {
+            let mut known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
+            known.extend(own.iter().map(OwnLane::name));
+            return Err(BadLane::Unknown {
+                name: lane.transport.clone(),
+                suggestion: suggest(&lane.transport, &known),
+            });
+        }
+        Self::of(&lane)
+    }
+
+    fn of(lane: &OwnLane) -> Result<Self, BadLane> {
+        let name = lane.name().to_owned();
+        let bad = |why| BadLane::BadSettings {
+            lane: name.clone(),
+            why,
+        };
+        let overrides = serde_json::to_value(&lane.settings).unwrap_or_default();
+        let overrides = overrides.as_object().cloned().unwrap_or_default();
+        let spec = Spec::resolve(&lane.transport, &overrides).map_err(bad)?;
+        let tunables = worth_searching(&spec);
+        if tunables.is_empty() {
+            let others: Vec<String> = Self::usual()
+                .iter()
+                .map(|lane| format!("`{}`", lane.name()))
+                .collect();
+            return Err(BadLane::Nothing {
+                lane: name,
+                others: others.join(", "),
+            });
+        }
+        let mut starts = vec![StartSpec {
+            preset: lane.transport.clone(),
+            overrides,
+            spec: spec.clone(),
+        }];
+        for preset in presets() {
+            let Some(other) = Spec::preset(preset.name) else {
+                continue;
+            };
+            if other.transport() == spec.transport() && other != spec && is_alike(&other, &spec) {
+                starts.push(StartSpec {
+                    preset: preset.name.to_owned(),
+                    overrides: Map::new(),
+                    spec: other,
+                });
+            }
+        }
+        let own = |start: &StartSpec| {
+            let settings = start.spec.settings_json();
+            tunables.iter().map(|it| it.of(&settings)).collect()
+        };
+        let points = starts.iter().enumerate().map(|(place, start)| Start {
+            name: if place == 0 {
+                name.clone()
+            } else {
+                start.preset.clone()
+            },
+            own: own(start),
+        });
+        let points = points.collect();
+        Ok(Self {
+            name: name.clone(),
+            size: lane.size,
+            space: Space::new(tunables, points),
+            starts,
+        })
+    }
+
+    /// The lane's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the lane is called with the settings that were found, and with those that
+    /// a search found that did not play a network.
+    #[must_use]
+    pub fn found_names(&self) -> [String; 2] {
+        [
+            format!("{}-tuned", self.name),
+            format!("{}-from-others", self.name),
+        ]
+    }
+
+    /// Its messages' size, where that differs from the workload's.
+    #[must_use]
+    pub const fn size(&self) -> Option<Size> {
+        self.size
+    }
+
+    /// What may be chosen.
+    #[must_use]
+    pub const fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// The transport's name.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        self.starts[0].spec.transport()
+    }
+
+    /// The preset that a candidate changes.
+    #[must_use]
+    pub fn preset(&self, candidate: &Candidate) -> &str {
+        &self.starts[candidate.start].preset
+    }
+
+    /// The candidate as a transport; `None` where its settings do not go together, or
+    /// promise something else than the lane.
+    #[must_use]
+    pub fn spec(&self, candidate: &Candidate) -> Option<Spec> {
+        let start = &self.starts[candidate.start].spec;
+        let spec = start
+            .with_overrides(&self.space.overrides(candidate))
+            .ok()?;
+        is_alike(&spec, &self.starts[0].spec).then_some(spec)
+    }
+
+    /// All that a candidate changes of its preset, as an experiment writes it.
+    #[must_use]
+    pub fn settings(&self, candidate: &Candidate) -> Map<String, Value> {
+        let mut settings = self.starts[candidate.start].overrides.clone();
+        merge(&mut settings, self.space.overrides(candidate));
+        settings
+    }
+
+    /// The candidate as a lane called `name`, to be pasted into an experiment.
+    #[must_use]
+    pub fn toml(&self, candidate: &Candidate, name: &str) -> String {
+        #[derive(Serialize)]
+        struct Pasted {
+            lane: [OwnLane; 1],
+        }
+        let lane = OwnLane {
+            name: Some(name.to_owned()),
+            transport: self.preset(candidate).to_owned(),
+            settings: toml::Table::try_from(self.settings(candidate)).unwrap_or_default(),
+            size: self.size,
+        };
+        toml::to_string(&Pasted { lane: [lane] }).unwrap_or_default()
+    }
+
+    /// Every setting of every start, for telling one search from another.
+    #[must_use]
+    pub fn described(&self) -> Value {
+        let starts = self.starts.iter();
+        let tunables = self.space.tunables().iter();
+        serde_json::json!({
+            "lane": self.name,
+            "size": self.size,
+            "starts": starts.map(|start| start.spec.settings_json()).collect::<Vec<_>>(),
+            "tunables": tunables.map(|it| format!("{it:?}")).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn preset_lane(name: &str) -> OwnLane {
+    OwnLane {
+        name: None,
+        transport: name.to_owned(),
+        settings: toml::Table::new(),
+        size: None,
+    }
+}
+
+/// What the transport declares, but for settings that would change what the lane
+/// promises or that it refuses.
+fn worth_searching(spec: &Spec) -> Vec<Tunable> {
+    let fits = |tunable: &&Tunable| {
+        tunable.range.levels(LEVELS).into_iter().all(|value| {
+            let mut overrides = Map::new();
+            tunable.put(value, &mut overrides);
+            spec.with_overrides(&overrides)
+                .is_ok_and(|changed| is_alike(&changed, spec))
+        })
+    };
+    spec.tunables().iter().filter(fits).copied().collect()
+}
+
+/// Whether two transports promise the same.
+fn is_alike(one: &Spec, other: &Spec) -> bool {
+    let (one, other) = (one.properties(), other.properties());
+    (one.reliable, one.ordered, one.encrypted) == (other.reliable, other.ordered, other.encrypted)
+}
+
+/// Puts `over` in place of what `base` has; of two tables, key by key.
+fn merge(base: &mut Map<String, Value>, over: Map<String, Value>) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(base)), Value::Object(over)) => merge(base, over),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Which settings of a transport serve a game best: a search in virtual time.
+//!
+//! - [`Space`]: what may be chosen of a lane, from what its transport declares.
+//! - [`Aim`]: the figure that is to become best and the limits that are to be kept.
+//! - [`search`]: successive halving over candidates that all play the same seeds.
+//! - [`sensitivity`]: what each setting does around the best.
+//! - [`frontier`]: of which candidates none is better in two ways at once.
+//! - [`Stage`]: plays candidates in the lab, on several threads, and remembers what it
+//!   played, so that a search that was interrupted goes on.
+//! - [`tune()`]: all of it, and what was found held against play that the search never
+//!   saw.
+//!
+//! The search is a function of its seed and of what it is told of candidates. It
+//! reads no clock and no file.
+
+mod aim;
+mod findings;
+pub mod frontier;
+mod lane;
+mod memory;
+mod phrasing;
+pub mod search;
+pub mod sensitivity;
+mod space;
+mod stage;
+mod tuning;
+
+pub use aim::{Aim, BadAim};
+pub use lane::{BadLane, TunableLane};
+pub use memory::{BadMemory, Memory};
+pub use space::{Candidate, Space, Start};
+pub use stage::{Network, Stage};
+pub use tuning::{Ask, HeldOut, Stopped, planned_plays, tune};

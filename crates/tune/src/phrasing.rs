@@ -1,0 +1,99 @@
+//! What a search found, in a sentence.
+
+use lagometer_stats::{Budget, Metric, Tune, TuneFinding, TunedLane, Unit};
+
+/// A limit in words, as in `overhead at most 2`.
+pub(crate) fn limit(limit: &Budget) -> String {
+    let metric = limit.metric();
+    let value = match metric.unit() {
+        Unit::Share => format!("{} %", rounded(limit.limit() * 100.0)),
+        Unit::Milliseconds => format!("{} ms", rounded(limit.limit())),
+        Unit::Number => rounded(limit.limit()),
+    };
+    let way = if metric.more_is_better() {
+        "at least"
+    } else {
+        "at most"
+    };
+    format!("{metric} {way} {value}")
+}
+
+/// The answer: what became better beyond chance, what did not, what was best as it
+/// was.
+pub(crate) fn verdict(goal: Metric, tune: &Tune) -> String {
+    let of = |finding: TuneFinding| -> Vec<&TunedLane> {
+        let lanes = tune.lanes.iter();
+        lanes.filter(|lane| lane.finding == finding).collect()
+    };
+    let mut clauses = Vec::new();
+    let moved = |lane: &TunedLane| {
+        format!(
+            "`{}` {} instead of {}",
+            lane.lane,
+            value(goal, lane.goal.found),
+            value(goal, lane.goal.before)
+        )
+    };
+    let better = of(TuneFinding::Better);
+    if !better.is_empty() {
+        let each: Vec<String> = better.into_iter().map(moved).collect();
+        clauses.push(format!("tuned, {}", each.join(", ")));
+    }
+    let worse = of(TuneFinding::Worse);
+    if !worse.is_empty() {
+        let each: Vec<String> = worse.into_iter().map(moved).collect();
+        clauses.push(format!(
+            "what was found is worse on held-out seeds: {}",
+            each.join(", ")
+        ));
+    }
+    let alike = of(TuneFinding::NotToldApart);
+    if !alike.is_empty() {
+        clauses.push(format!(
+            "for {} nothing better beyond chance",
+            names(&alike)
+        ));
+    }
+    let same = of(TuneFinding::Same);
+    if !same.is_empty() {
+        clauses.push(format!("{} best as it is", names(&same)));
+    }
+    let missed: Vec<&TunedLane> = tune
+        .lanes
+        .iter()
+        .filter(|lane| lane.limits_kept == Some(false))
+        .collect();
+    if !missed.is_empty() {
+        clauses.push(format!("{} keeps not all limits", names(&missed)));
+    }
+    let sentence = format!("{} ({goal} on held-out seeds).", clauses.join("; "));
+    let mut letters = sentence.chars();
+    letters
+        .next()
+        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
+        .unwrap_or_default()
+}
+
+fn names(lanes: &[&TunedLane]) -> String {
+    let names: Vec<String> = lanes
+        .iter()
+        .map(|lane| format!("`{}`", lane.lane))
+        .collect();
+    names.join(", ")
+}
+
+fn value(goal: Metric, value: Option<f64>) -> String {
+    let Some(value) = value else {
+        return "endless".to_owned();
+    };
+    match goal.unit() {
+        Unit::Share => format!("{:.2} %", value * 100.0),
+        Unit::Milliseconds => format!("{value:.1} ms"),
+        Unit::Number => format!("{value:.2}"),
+    }
+}
+
+/// At most three decimals, none superfluous.
+fn rounded(value: f64) -> String {
+    ((value * 1e3).round() / 1e3).to_string()
+}
