@@ -8,6 +8,7 @@ mod gate;
 mod gateway;
 mod instruments;
 mod kernel;
+mod tune;
 mod world;
 
 use std::ffi::OsString;
@@ -30,6 +31,7 @@ pub(crate) use kernel::{
     GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
     KernelBuildArguments, KernelCommand,
 };
+pub(crate) use tune::TuneArguments;
 pub(crate) use world::{WorldArguments, WorldTestbed};
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     /// Play an experiment in virtual time and over real sockets, and set one
     /// beside the other
     Agree(AgreeArguments),
+    /// Find the settings of transports that serve a game best, in virtual time
+    Tune(TuneArguments),
     /// How many messages a path echoes each second, and how long each takes
     Echo(EchoArguments),
     /// Latency and bandwidth over TCP and UDP, by message size

@@ -27,6 +27,7 @@ mod shape;
 mod shape_in_guest;
 mod speed;
 mod sweep;
+mod tune;
 mod world;
 
 pub(crate) use agree::agree;
@@ -50,4 +51,5 @@ pub(crate) use serve::serve;
 pub(crate) use shape::{shape, shape_within};
 pub(crate) use speed::speed;
 pub(crate) use sweep::sweep;
+pub(crate) use tune::tune;
 pub(crate) use world::{described_metrics, play_within as play_worlds_within, world};

@@ -55,6 +55,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Run(arguments) => commands::run(&arguments),
         Command::Guest(arguments) => guest::run(&arguments),
         Command::Agree(arguments) => commands::agree(&arguments),
+        Command::Tune(arguments) => commands::tune(&arguments),
         Command::Echo(arguments) => commands::echo(&arguments),
         Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Speed(arguments) => commands::speed(&arguments),

@@ -101,6 +101,21 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
+/// Writes a file that the user named so that whoever reads it finds all of it or what
+/// was there before, though the program is killed meanwhile.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let beside = path.with_added_extension("part");
+    let written = fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    written.map_err(|why| Failure::Write {
+        path: path.to_owned(),
+        why,
+    })
+}
+
 /// Writes a file that the user named.
 pub(crate) fn write(path: &Path, contents: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Failure> {
     fs::write(path, contents).map_err(|why| Failure::Write {

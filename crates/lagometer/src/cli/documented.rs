@@ -83,13 +83,21 @@ fn unknown_name(command: &Command) -> Option<String> {
             let networks = agree.network.as_slice();
             (Some(&agree.experiment), agree.lanes.as_slice(), networks)
         }
+        Command::Tune(tune) => (
+            Some(&tune.experiment),
+            tune.lanes.as_slice(),
+            tune.network.as_slice(),
+        ),
         Command::Shape(shape) => (None, [].as_slice(), slice::from_ref(&shape.network)),
         Command::World(world) => (None, [].as_slice(), world.network.as_slice()),
         _ => return None,
     };
     let is_own = |name: &&String| !name.contains('.') && name.to_uppercase() != **name;
     let experiments = lagometer_lab::catalogue::names();
-    let is_network = |name: &str| lagometer_link::catalogue::text(name).is_some();
+    let is_network = |name: &str| {
+        let (name, _weight) = name.split_once('=').unwrap_or((name, ""));
+        lagometer_link::catalogue::text(name).is_some()
+    };
     let is_lane = |name: &str| lagometer_socket::names().any(|known| known == name);
     let own_lanes: Vec<String> = experiment
         .and_then(|name| Experiment::parse(name, lagometer_lab::catalogue::text(name)?).ok())

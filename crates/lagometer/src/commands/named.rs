@@ -67,7 +67,7 @@ pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
 }
 
 /// A built-in experiment, or a file and its folder.
-fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf>), Failure> {
+pub(crate) fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf>), Failure> {
     if let Some(text) = catalogue::text(asked) {
         let origin = format!("experiments/{asked}.toml");
         return Ok((
@@ -87,7 +87,7 @@ fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf>), Failure
 }
 
 /// A built-in network, or a file, relative to `folder` if there is one.
-fn find_network(asked: &str, folder: Option<&Path>) -> Result<Profile, Failure> {
+pub(crate) fn find_network(asked: &str, folder: Option<&Path>) -> Result<Profile, Failure> {
     if let Some(profile) = lagometer_link::catalogue::named(asked) {
         return Ok(profile);
     }

@@ -58,7 +58,8 @@ fn exit_codes() -> String {
     }
     text.push_str(
         "\n`lagometer shape` ends with the code of the client's command. A measurement that \
-         Ctrl-C stops says what it has found so far and marks it `partial`.\n",
+         Ctrl-C stops says what it has found so far and marks it `partial`; `lagometer tune` ends \
+         with 130 and goes on from its `--state`.\n",
     );
     text
 }

@@ -1,0 +1,268 @@
+//! `lagometer tune` as a user meets it: what it finds, that it goes on, and that
+//! threads change nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use lagometer_lab::Experiment;
+use serde_json::Value;
+
+fn lagometer() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));
+    command.env_remove("COLUMNS").env("NO_COLOR", "1");
+    command
+}
+
+/// A search of seconds.
+const TINY: [(&str, &str); 4] = [
+    ("--for", "20s"),
+    ("--seeds", "5"),
+    ("--trials", "16"),
+    ("--lanes", "kcp,renet"),
+];
+
+fn tune(arguments: &[&str]) -> Output {
+    let mut command = lagometer();
+    command.args(["tune", "--no-html"]).args(arguments);
+    for (flag, value) in TINY {
+        if !arguments.contains(&flag) {
+            command.args([flag, value]);
+        }
+    }
+    command.output().expect("the binary starts")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The document of a search, without when, where and how fast it ran.
+fn findings(arguments: &[&str]) -> Value {
+    let output = tune(&[&["--json", "-"], arguments].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut document: Value =
+        serde_json::from_slice(&output.stdout).expect("standard output is the document alone");
+    for volatile in ["started", "wall_s", "host"] {
+        document.as_object_mut().unwrap().remove(volatile);
+    }
+    document
+}
+
+#[test]
+fn the_same_seed_finds_the_same_on_one_thread_and_on_two() {
+    let one = findings(&["--jobs", "1"]);
+    assert_eq!(one, findings(&["--jobs", "2"]));
+    assert_ne!(one["tune"], findings(&["--seed", "9"])["tune"]);
+    assert_eq!(one["command"], "tune");
+    let seeds = |key: &str| -> Vec<u64> {
+        let seeds = one["tune"][key].as_array().unwrap();
+        seeds.iter().map(|seed| seed.as_u64().unwrap()).collect()
+    };
+    assert_eq!(seeds("search_seeds"), [1, 2, 3, 4, 5]);
+    assert_eq!(seeds("held_out_seeds"), [6, 7, 8, 9, 10]);
+}
+
+#[test]
+fn a_search_that_was_cut_short_goes_on_and_finds_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    let state = state.to_str().unwrap();
+    let whole = findings(&["--state", state]);
+    assert_eq!(whole, findings(&[]), "a state changes nothing");
+    // What a search that was killed half-way has kept: half of its plays.
+    let mut kept: Value = serde_json::from_str(&fs::read_to_string(state).unwrap()).unwrap();
+    let plays = kept["plays"].as_object_mut().unwrap();
+    let all = plays.len();
+    let later: Vec<String> = plays.keys().skip(all / 2).cloned().collect();
+    for key in &later {
+        plays.remove(key);
+    }
+    fs::write(state, kept.to_string()).unwrap();
+    let output = tune(&["--state", state, "--json", "-"]);
+    let said = stderr(&output);
+    assert!(
+        said.contains(&format!("{} plays are known", all / 2)),
+        "{said}"
+    );
+    fs::write(state, kept.to_string()).unwrap();
+    assert_eq!(whole, findings(&["--state", state]));
+    // And one that is whole plays nothing but what judges.
+    assert_eq!(whole, findings(&["--state", state]));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_search_that_is_interrupted_keeps_what_it_played_and_says_how_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    let mut child = lagometer()
+        .args([
+            "tune",
+            "--trials",
+            "4000",
+            "--no-html",
+            "--lanes",
+            "kcp,enet,renet",
+        ])
+        .arg("--state")
+        .arg(&state)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It writes an empty state before it plays, and something into it within seconds.
+    let has_played = || {
+        let text = fs::read_to_string(&state).unwrap_or_default();
+        let kept: Value = serde_json::from_str(&text).unwrap_or_default();
+        kept["plays"]
+            .as_object()
+            .is_some_and(|plays| !plays.is_empty())
+    };
+    while !has_played() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("the same command goes on from"), "{said}");
+    assert!(output.stdout.is_empty());
+    assert!(has_played(), "what was played is kept");
+}
+
+#[test]
+fn what_is_found_is_told_drawn_and_can_be_played() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = lagometer()
+        .current_dir(folder.path())
+        .args(["tune", "--for", "20s", "--seeds", "5", "--trials", "16"])
+        .args([
+            "--lanes",
+            "kcp,renet",
+            "--network",
+            "loss-5=3,cable,4g-moving",
+        ])
+        .args([
+            "--hold-out",
+            "4g-moving",
+            "--budget",
+            "overhead=4",
+            "--goal",
+            "p99",
+        ])
+        .args(["--toml", "found.toml", "--json", "found.json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = String::from_utf8(output.stdout).unwrap();
+    for said in [
+        "kcp",
+        "renet",
+        "loss-5 (75 %)",
+        "4g-moving (held out)",
+        "never played",
+    ] {
+        assert!(table.contains(said), "{said} is not in\n{table}");
+    }
+    let page = fs::read_to_string(folder.path().join("lagometer-tune-pvp-500.html")).unwrap();
+    for said in ["What was found", "Delay against bytes", "What matters"] {
+        assert!(page.contains(said), "{said}");
+    }
+    let document = fs::read_to_string(folder.path().join("found.json")).unwrap();
+    fits_the_schema(&serde_json::from_str(&document).unwrap());
+    let shown = lagometer()
+        .current_dir(folder.path())
+        .args(["report", "found.json"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(shown.stdout).unwrap(), table);
+    let lanes = fs::read_to_string(folder.path().join("found.toml")).unwrap();
+    let experiment = format!(
+        "name = \"x\"\nsummary = \"x\"\nnetwork = \"cable\"\nlanes = [\"udp\"]\n\
+         [workload.paced-echo]\nsize = \"100 B\"\ninterval = \"50 ms\"\n{lanes}"
+    );
+    Experiment::parse("found.toml", &experiment).unwrap_or_else(|why| panic!("{why}\n{lanes}"));
+}
+
+#[test]
+fn networks_that_each_search_left_out_are_told_of() {
+    let document = findings(&["--network", "loss-5,cable", "--hold-out", "each"]);
+    for lane in document["tune"]["lanes"].as_array().unwrap() {
+        let transfer = lane["transfer"].as_array().unwrap();
+        let networks: Vec<&str> = transfer
+            .iter()
+            .map(|each| each["network"].as_str().unwrap())
+            .collect();
+        assert_eq!(networks, ["loss-5", "cable"]);
+        assert!(
+            transfer
+                .iter()
+                .all(|each| each["goal"]["before"].is_number())
+        );
+    }
+    assert!(document["tune"]["networks"][0].get("held_out").is_none());
+}
+
+fn fits_the_schema(document: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/lagometer-2.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused_in_one_line_that_says_how_to_mend_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("other.json");
+    fs::write(&state, "not a state").unwrap();
+    let state = state.to_str().unwrap();
+    for (arguments, expected) in [
+        (
+            &["--goal", "max"][..],
+            "cannot be searched by: name a share",
+        ),
+        (&["--goal", "speed"], "--goal: "),
+        (&["--budget", "overhead"], "expected a figure and its limit"),
+        (&["--budget", "overhead=0.2"], "is above 1"),
+        (&["--budget", "p99=5"], "--budget `p99=5`: "),
+        (
+            &["--budget", "p50=1ms"],
+            "the calm round trip of `busy-wifi` is",
+        ),
+        (
+            &["--budget", "p99=200ms", "--budget", "p99=1s"],
+            "two limits on",
+        ),
+        (&["--network", "cable=0"], "a weight is a number above 0"),
+        (&["--network", "cable,cable"], "names `cable` twice"),
+        (&["--network", "cabel"], "did you mean `cable`?"),
+        (&["--hold-out", "cable"], "needs other networks"),
+        (
+            &["--network", "cable,fiber", "--hold-out", "fibre"],
+            "did you mean `fiber`?",
+        ),
+        (&["--trials", "7"], "ask for at least 8"),
+        (&["--for", "100ms"], "each of 5 seeds"),
+        (&["--state", state], "it is no state of a search"),
+    ] {
+        let output = tune(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
+    }
+    let udp = lagometer()
+        .args(["tune", "--lanes", "udp"])
+        .output()
+        .unwrap();
+    assert_eq!(udp.status.code(), Some(2));
+    assert!(stderr(&udp).contains("no settings that are worth searching"));
+}
