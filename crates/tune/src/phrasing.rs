@@ -64,7 +64,7 @@ pub(crate) fn verdict(goal: Metric, tune: &Tune) -> String {
         .filter(|lane| lane.limits_kept == Some(false))
         .collect();
     if !missed.is_empty() {
-        clauses.push(format!("{} keeps not all limits", names(&missed)));
+        clauses.push(format!("not all limits are kept by {}", names(&missed)));
     }
     let sentence = format!("{} ({goal} on held-out seeds).", clauses.join("; "));
     let mut letters = sentence.chars();
@@ -87,7 +87,8 @@ fn value(goal: Metric, value: Option<f64>) -> String {
         return "endless".to_owned();
     };
     match goal.unit() {
-        Unit::Share => format!("{:.2} %", value * 100.0),
+        // Cut rather than rounded, as in the table: all is never said of less.
+        Unit::Share => format!("{:.2} %", (value * 1e4 + 1e-6).floor() / 1e2),
         Unit::Milliseconds => format!("{value:.1} ms"),
         Unit::Number => format!("{value:.2}"),
     }
