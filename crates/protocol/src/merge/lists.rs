@@ -47,6 +47,9 @@ impl TouchedLists {
     ///
     /// In a delta a list that keeps what is recent stays uncut: how far back
     /// it reaches depends on what comes before it in the state.
+    ///
+    /// Returns how many elements were looked at: what is dated ahead is never too old,
+    /// and of a long list of such all are, at every update.
     pub(super) fn finish(
         self,
         node: &mut Node,
@@ -54,10 +57,11 @@ impl TouchedLists {
         options: MergeOptions,
         context: &MergeContext,
         is_delta: bool,
-    ) {
+    ) -> usize {
         let limit = options.list_size_limit as usize;
+        let mut looked_at = 0;
         if limit == 0 {
-            return;
+            return looked_at;
         }
         let lists = layout.fields.iter().filter(|known| {
             let is_list = matches!(known.shape, Shape::List { .. });
@@ -82,12 +86,14 @@ impl TouchedLists {
                     while cut > 0 && time_ms(&list[cut - 1], time_field) >= oldest_ms {
                         cut -= 1;
                     }
+                    looked_at += excess - cut;
                     list.drain(..cut);
                 }
                 _ if options.truncate_top => drop(list.drain(..excess)),
                 _ => list.truncate(limit),
             }
         }
+        looked_at
     }
 }
 

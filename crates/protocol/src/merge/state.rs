@@ -100,6 +100,17 @@ impl State {
         }
     }
 
+    /// How many elements of the data were looked at since this was last asked, beyond
+    /// those that updates brought: where a list is to be cut at what is too old, or the
+    /// data counted because it is nearly as large as it may be. Whoever lets strangers
+    /// update has them pay for it.
+    pub fn take_work(&mut self) -> usize {
+        match &mut self.data {
+            StateData::Typed(tree) => tree.take_work(),
+            StateData::Opaque { .. } => 0,
+        }
+    }
+
     /// Puts an encoded message in the place of field `number`, whatever the
     /// type's rules. Returns whether the type has such a field, neither list
     /// nor map.
@@ -232,6 +243,16 @@ impl State {
     pub fn encoded_len(&self) -> usize {
         match &self.data {
             StateData::Typed(tree) => tree.encoded_len(),
+            StateData::Opaque { bytes, .. } => bytes.len(),
+        }
+    }
+
+    /// At least the size of the encoded data, bytes, three times it at most after many
+    /// small updates. Not counted: this costs nothing.
+    #[must_use]
+    pub fn len_bound(&self) -> usize {
+        match &self.data {
+            StateData::Typed(tree) => tree.len_bound(),
             StateData::Opaque { bytes, .. } => bytes.len(),
         }
     }

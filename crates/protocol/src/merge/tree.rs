@@ -22,9 +22,17 @@ pub(super) struct Tree {
     limits: MergeLimits,
     /// At least the size the data encodes to.
     len_bound: usize,
-    /// Bytes that updates have brought since the data was counted last.
+    /// Bytes that updates have brought since the data was counted last, those that were
+    /// refused among them.
     since_count: usize,
+    /// Nothing was merged since then: what does not fit still does not.
+    is_count_exact: bool,
+    /// Elements and bytes of the stored data that updates had to have looked at.
+    work: usize,
 }
+
+/// Counting so many bytes is about as much work as looking at one element of a list.
+const COUNTED_PER_ELEMENT: usize = 8;
 
 /// Data that is nearly as large as it may be is counted anew once updates have
 /// brought so large a part of the limit, one in so many: counting at each of
@@ -45,13 +53,22 @@ impl Tree {
             limits,
             len_bound: 0,
             since_count: usize::MAX,
+            is_count_exact: false,
+            work: 0,
         }
+    }
+
+    /// How many elements of the stored data were looked at since this was last asked, to
+    /// merge updates that brought few: what counting takes is told in such elements, too.
+    pub(super) fn take_work(&mut self) -> usize {
+        std::mem::take(&mut self.work)
     }
 
     pub(super) fn clear(&mut self) {
         self.root.clear();
         self.len_bound = 0;
         self.since_count = usize::MAX;
+        self.is_count_exact = false;
     }
 
     /// Takes `data` in as it is: nothing is skipped, removed or cut.
@@ -86,6 +103,7 @@ impl Tree {
         self.root = root;
         self.len_bound = self.encoded_len();
         self.since_count = usize::MAX;
+        self.is_count_exact = false;
         Ok(())
     }
 
@@ -133,7 +151,7 @@ impl Tree {
         }
         let layout_of = |number| layout.field(number);
         let is_delta = tombstones.is_some();
-        lists.finish(&mut self.root, layout, options, context, is_delta);
+        self.work += lists.finish(&mut self.root, layout, options, context, is_delta);
         Ok(entries.finish(&mut self.root, layout_of, tombstones))
     }
 
@@ -181,17 +199,21 @@ impl Tree {
         self.since_count = self.since_count.saturating_add(more_bytes);
         if self.len_bound.saturating_add(more_bytes) > limit {
             // Data that is larger than this limit takes longer to count.
-            if self.since_count < limit.max(self.len_bound) / COUNT_AFTER {
+            let is_too_soon = self.since_count < limit.max(self.len_bound) / COUNT_AFTER;
+            if self.is_count_exact || is_too_soon {
                 return Err(limits.exceeded());
             }
             // Most updates overwrite; only now is it worth counting.
             self.len_bound = self.encoded_len();
             self.since_count = 0;
+            self.is_count_exact = true;
+            self.work += self.len_bound / COUNTED_PER_ELEMENT;
             if self.len_bound.saturating_add(more_bytes) > limit {
                 return Err(limits.exceeded());
             }
         }
         self.len_bound += GROWTH * more_bytes;
+        self.is_count_exact = false;
         Ok(())
     }
 
@@ -202,6 +224,10 @@ impl Tree {
             self.data_type.index(),
             out,
         );
+    }
+
+    pub(super) fn len_bound(&self) -> usize {
+        self.len_bound
     }
 
     pub(super) fn encoded_len(&self) -> usize {
