@@ -218,5 +218,6 @@ fn small_budgets(base: &Budgets) -> Budgets {
             ..few(base.clients)
         },
         orphaned_channels: 5,
+        orphaned_data_bytes: 20_000,
     }
 }

@@ -80,11 +80,23 @@ impl Work {
         self.spent = self.spent(now, per_second).saturating_add(units);
     }
 
+    /// Whether a second's worth or more is spent, as things stand.
+    fn is_spent(mut self, now: Time, per_second: u32) -> bool {
+        self.spent(now, per_second) >= u64::from(per_second)
+    }
+
     /// When all is made up for.
     fn paid_at(&mut self, now: Time, per_second: u32) -> Time {
         let nanos =
             u128::from(self.spent(now, per_second)) * 1_000_000_000 / u128::from(per_second.max(1));
         now + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
+    }
+}
+
+impl Account {
+    /// Whether its last requests have used up all the work it may cause now.
+    pub(super) fn is_spent(&self, now: Time, per_second: u32) -> bool {
+        per_second != u32::MAX && self.work.is_spent(now, per_second)
     }
 }
 
@@ -383,11 +395,28 @@ impl ChannelManager {
             };
             channel.maker = None;
             if is_client {
-                channel.orphan = Some(self.orphans.add(of.clone(), id));
+                let mut bytes = 0;
+                if let Some(content) = channel.content_mut() {
+                    // Nobody may ask for it for long.
+                    content.changed();
+                    bytes = content.state.len_bound();
+                }
+                channel.orphan = Some(self.orphans.add(of.clone(), id, bytes));
             }
         }
-        while self.orphans.len() > self.settings.budgets.orphaned_channels {
-            let Some(id) = self.orphans.pop() else {
+        let (most, most_bytes) = (
+            self.settings.budgets.orphaned_channels,
+            self.settings.budgets.orphaned_data_bytes,
+        );
+        loop {
+            let orphan = if self.orphans.len() > most {
+                self.orphans.pop()
+            } else if self.orphans.data_bytes() > most_bytes {
+                self.orphans.pop_largest()
+            } else {
+                None
+            };
+            let Some(id) = orphan else {
                 return;
             };
             self.remove_ownerless(id);

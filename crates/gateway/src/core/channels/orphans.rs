@@ -1,16 +1,16 @@
 //! Channels that clients made and that outlived them, by the settings of their
 //! type.
 //!
-//! They belong to nobody's budget any more. They are kept up to a number, so that
-//! connecting, making and leaving over and over adds up to nothing. Whoever has
-//! left most makes room: one address cannot push out what others left, many with
-//! little each can.
+//! They belong to nobody's budget any more. They are kept up to a number and to so many
+//! bytes of data, so that connecting, making and leaving over and over adds up to nothing.
+//! Whoever has left most makes room: one address cannot push out what others left, many
+//! with little each can.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use lagometer_limits::{Shares, household};
+use lagometer_limits::{Shares, Weights, household};
 
 use crate::core::ids::ChannelId;
 
@@ -32,19 +32,33 @@ impl Maker {
 }
 
 /// The orphans, by who made them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Orphans {
     /// By their age: the least is the oldest.
     by_age: BTreeMap<u64, (Maker, ChannelId)>,
     shares: Shares<Maker, u64>,
+    data_bytes: Weights<Maker, u64>,
     last: u64,
 }
 
+impl Default for Orphans {
+    fn default() -> Self {
+        Self {
+            by_age: BTreeMap::new(),
+            shares: Shares::default(),
+            data_bytes: Weights::new(1),
+            last: 0,
+        }
+    }
+}
+
 impl Orphans {
-    /// Takes in a channel. Returns its age among the orphans.
-    pub(super) fn add(&mut self, maker: Maker, id: ChannelId) -> u64 {
+    /// Takes in a channel that has so many bytes of data. Returns its age among the
+    /// orphans.
+    pub(super) fn add(&mut self, maker: Maker, id: ChannelId, data_bytes: usize) -> u64 {
         self.last += 1;
         self.shares.insert(maker.clone(), self.last);
+        self.data_bytes.set(maker.clone(), self.last, data_bytes);
         self.by_age.insert(self.last, (maker, id));
         self.last
     }
@@ -52,7 +66,13 @@ impl Orphans {
     pub(super) fn remove(&mut self, age: u64) -> Option<ChannelId> {
         let (maker, id) = self.by_age.remove(&age)?;
         self.shares.remove(maker, age);
+        self.data_bytes.remove(age);
         Some(id)
+    }
+
+    /// How many bytes of data all had when they were taken in.
+    pub(super) fn data_bytes(&self) -> usize {
+        self.data_bytes.total()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -63,6 +83,12 @@ impl Orphans {
     /// whose oldest is oldest.
     pub(super) fn pop(&mut self) -> Option<ChannelId> {
         let age = self.shares.first_to_go(None)?;
+        self.remove(age)
+    }
+
+    /// Takes out the largest of whoever has left most data.
+    pub(super) fn pop_largest(&mut self) -> Option<ChannelId> {
+        let age = self.data_bytes.first_to_go()?;
         self.remove(age)
     }
 }

@@ -16,6 +16,9 @@ pub struct Budgets {
     /// How many channels that clients made may outlive their makers, all
     /// together; the oldest of the address that left most are removed.
     pub orphaned_channels: usize,
+    /// How many bytes of encoded data those may hold together; the largest of the
+    /// address that left most are removed.
+    pub orphaned_data_bytes: usize,
 }
 
 /// What one peer may ask of the channels.
@@ -129,6 +132,7 @@ impl Default for Budgets {
             servers: PeerBudgets::server(),
             clients: PeerBudgets::client(),
             orphaned_channels: 1024,
+            orphaned_data_bytes: 2 << 20,
         }
     }
 }

@@ -408,6 +408,7 @@ impl FileConfig {
                 ..PeerBudgets::client()
             },
             orphaned_channels: limits.orphaned_channels as usize,
+            orphaned_data_bytes: limits.orphaned_data.bytes() as usize,
         }
     }
 

@@ -83,6 +83,8 @@ pub struct LimitsSection {
     pub shared_data: Size,
     /// Channels that clients made and that may outlive them, all together.
     pub orphaned_channels: u32,
+    /// How much data those may hold, all together.
+    pub orphaned_data: Size,
     /// Channels that one client may subscribe itself to.
     pub subscriptions: u32,
     /// Field masks of one subscription that a client asks for.
@@ -135,6 +137,7 @@ impl Default for LimitsSection {
             channel_data: Size(32 << 10),
             shared_data: Size(512 << 10),
             orphaned_channels: 1024,
+            orphaned_data: Size(2 << 20),
             subscriptions: 8192,
             masks: 64,
             fan_out_within: Span::from_millis(60_000),
