@@ -90,6 +90,8 @@ impl ChannelManager {
             type_url,
             connections: &self.connections,
             out: &mut self.to_connections,
+            now,
+            work_per_second: self.settings.budgets.clients.work_per_second,
             sent: Sent::default(),
         };
         if !sides.is_empty() {
@@ -106,6 +108,7 @@ impl ChannelManager {
             windows,
             bytes,
             too_long,
+            apart,
         } = sending.sent;
         let oldest = channel
             .fan_out
@@ -120,6 +123,10 @@ impl ChannelManager {
         }
         for size_bytes in too_long {
             self.tell_too_long(id, size_bytes);
+        }
+        // A byte of small entries takes some ten nanoseconds to merge, as a unit does.
+        for (member, bytes) in apart {
+            self.charge(now, member, bytes as u64);
         }
         for &member in joining.keys() {
             self.enter_group(id, member, number);

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use lagometer_protocol::Mask;
+use lagometer_units::Time;
 
 use crate::core::burst_queue::BurstQueue;
 use crate::core::bus::{Member, Recipients, ToConnections, Window};
-use crate::core::ids::{ConnId, GroupId, SideId};
+use crate::core::ids::{ConnId, GroupId, Peer, SideId};
 
 use super::channel::Channel;
 use super::connection_table::ConnectionTable;
@@ -26,9 +27,16 @@ pub(super) struct Sending<'a> {
     /// Those who may be members, with the sides they are on.
     pub(super) connections: &'a ConnectionTable,
     pub(super) out: &'a mut BurstQueue<(SideId, ToConnections)>,
+    pub(super) now: Time,
+    /// What work clients may cause.
+    pub(super) work_per_second: u32,
     /// What has come of it so far.
     pub(super) sent: Sent,
 }
+
+/// So many of a group have a window of their own made, where others wrote to what they
+/// wrote to: each is merged anew from all updates.
+const APART_AT_MOST: usize = 8;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -37,13 +45,15 @@ pub(super) struct Sent {
     pub(super) bytes: usize,
     /// The sizes of fields that no message can hold.
     pub(super) too_long: Vec<usize>,
+    /// Whom a window of its own was made for, of how many bytes of updates.
+    pub(super) apart: Vec<(ConnId, usize)>,
 }
 
 impl Sending<'_> {
     /// To the group's members.
     pub(super) fn group(&mut self, cursor: u64, sides: &[SideId]) {
         let windows = self.windows(cursor, None);
-        let contested = contested(&windows);
+        let contested = self.contested(&windows);
         for &side in sides {
             self.send(side, &Recipients::Group(self.number), &windows, &contested);
         }
@@ -58,7 +68,7 @@ impl Sending<'_> {
     /// To some who join it.
     pub(super) fn these(&mut self, cursor: u64, ids: &[ConnId]) {
         let windows = self.windows(cursor, None);
-        let contested = contested(&windows);
+        let contested = self.contested(&windows);
         let mut sides: Vec<(SideId, Vec<Member>)> = Vec::new();
         for &id in ids {
             let Some((side, member)) = self.member(id) else {
@@ -84,6 +94,9 @@ impl Sending<'_> {
             && member.skip_self
         {
             let windows = self.windows(cursor, Some(id));
+            let updates = self.channel.fan_out.since(cursor, Some(id));
+            let bytes = updates.iter().map(|update| update.value.len()).sum();
+            self.sent.apart.push((id, bytes));
             let to = Recipients::These(Arc::new([member]));
             self.send(side, &to, &windows, &Arc::default());
         }
@@ -118,6 +131,21 @@ impl Sending<'_> {
         windows
     }
 
+    /// Senders whose part of any of the windows cannot be cut out, in order: those who get
+    /// windows of their own. What these cost is theirs to pay; who cannot, and who comes
+    /// after the first few, gets what it sent back with the rest.
+    fn contested(&self, windows: &[Built]) -> Arc<[ConnId]> {
+        let mut few = contested(windows);
+        few.retain(|&id| {
+            self.connections.get(id).is_some_and(|connection| {
+                connection.peer == Peer::Server
+                    || !connection.account.is_spent(self.now, self.work_per_second)
+            })
+        });
+        few.truncate(APART_AT_MOST);
+        few.into()
+    }
+
     fn member(&self, id: ConnId) -> Option<(SideId, Member)> {
         let subscription = self.channel.subscriptions.get(&id)?;
         let connection = self.connections.get(id)?;
@@ -126,12 +154,12 @@ impl Sending<'_> {
 }
 
 /// All senders whose part of any of the windows cannot be cut out, in order.
-fn contested(windows: &[Built]) -> Arc<[ConnId]> {
+fn contested(windows: &[Built]) -> Vec<ConnId> {
     let mut ids: Vec<ConnId> = windows
         .iter()
         .flat_map(|built| built.contested.iter().copied())
         .collect();
     ids.sort_unstable();
     ids.dedup();
-    ids.into()
+    ids
 }
