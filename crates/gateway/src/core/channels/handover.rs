@@ -112,11 +112,26 @@ impl ChannelManager {
                 if let Key::Number(id) = removal.key
                     && let Ok(id) = u32::try_from(id)
                     && self.is_of_kind(ChannelId(id), ChannelType::Entity)
+                    && self.may_take_away(request, ChannelId(id))
                 {
                     self.take_channel_away(ChannelId(id));
                 }
             }
         }
+    }
+
+    /// Whether who removes an entity from a cell's data takes its channel with it: a
+    /// server does, a client where it may remove the channel.
+    fn may_take_away(&mut self, request: &Request, id: ChannelId) -> bool {
+        let Some(channel) = self.channels.get(&id) else {
+            return false;
+        };
+        let level = self.settings.types.of(channel.kind).acl.remove;
+        let may = self.is_server(request.from) || self.has_right(request.from, id, level);
+        if !may {
+            self.drop_message(request, "it may not remove the entity's channel");
+        }
+        may
     }
 
     /// The cell an entity's data says it is in, and the server there. Only for

@@ -255,6 +255,12 @@ impl ChannelManager {
         }
     }
 
+    /// Whether a connection that was let in is a game server's.
+    pub(super) fn is_server(&self, who: ConnId) -> bool {
+        let connection = self.connections.get(who);
+        connection.is_some_and(|connection| connection.peer == Peer::Server)
+    }
+
     /// Whether a connection has a right in a channel.
     pub(super) fn has_right(&self, who: ConnId, id: ChannelId, level: AclLevel) -> bool {
         match level {
@@ -263,9 +269,7 @@ impl ChannelManager {
             AclLevel::OwnerAndGlobalOwner => {
                 self.owner(id) == Some(who) || self.owner(ChannelId::GLOBAL) == Some(who)
             }
-            AclLevel::AnyServer => {
-                self.connections.get(who).map(|connection| connection.peer) == Some(Peer::Server)
-            }
+            AclLevel::AnyServer => self.is_server(who),
             AclLevel::Anyone => true,
         }
     }
