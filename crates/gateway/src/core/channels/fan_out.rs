@@ -40,6 +40,9 @@ use update_log::UpdateLog;
 /// group.
 const MAX_PHASES: usize = 4;
 
+/// So many bytes of updates are kept for the paused alone.
+const PAUSED_BYTES: usize = 64 << 10;
+
 /// One channel's updates and groups.
 #[derive(Debug, Default)]
 pub(super) struct FanOut {
@@ -80,14 +83,25 @@ impl FanOut {
 
     /// Keeps an update for the groups. Nothing is kept where there are none.
     pub(super) fn push(&mut self, update: Update) {
-        if !self.groups.is_empty() || !self.paused.is_empty() {
-            self.log.push(update);
+        if self.groups.is_empty() && self.paused.is_empty() {
+            return;
+        }
+        self.log.push(update);
+        if !self.paused.is_empty() && self.log.bytes_before(self.needed()) > PAUSED_BYTES {
+            self.forget_paused();
         }
     }
 
-    /// So much waits that windows are to end now.
-    pub(super) fn is_full(&self) -> bool {
-        self.log.is_full()
+    /// So much waits, or more than `most_bytes`, that windows are to end now.
+    pub(super) fn is_full(&self, most_bytes: usize) -> bool {
+        self.log.is_full(most_bytes)
+    }
+
+    /// The number of the first update that some group has not been sent.
+    fn needed(&self) -> u64 {
+        let head = self.head();
+        let of_groups = self.groups.iter().map(|group| group.needed(head));
+        of_groups.min().unwrap_or(head)
     }
 
     /// The updates from number `cursor` on, without those of `sender`.
@@ -97,10 +111,10 @@ impl FanOut {
 
     /// Forgets what every group has been sent.
     pub(super) fn trim(&mut self) {
-        let head = self.head();
-        let of_groups = self.groups.iter().map(|group| group.needed(head));
-        let needed = of_groups.chain(self.paused.values().copied()).min();
-        self.log.trim(needed.unwrap_or(head));
+        let of_paused = self.paused.values().copied().min();
+        let needed = self.needed();
+        self.log
+            .trim(of_paused.map_or(needed, |paused| paused.min(needed)));
     }
 
     /// Merges updates that will only be sent together.
@@ -193,6 +207,10 @@ impl FanOut {
         });
         if self.groups.len() < before || self.groups.is_empty() {
             self.trim();
+            // Many came and went.
+            if self.groups.capacity() > 4 * (self.groups.len() + 1) {
+                self.groups.shrink_to_fit();
+            }
         }
         armed
     }
@@ -284,6 +302,33 @@ mod tests {
         run.iter()
             .all(|update| update.sender == merged.sender)
             .then_some(merged)
+    }
+
+    #[test]
+    fn what_only_the_paused_have_missed_takes_little_room() {
+        let mut fan_out = FanOut::default();
+        let update = |bytes: usize| Update {
+            sender: ConnId(1),
+            at: Time::ZERO,
+            value: Bytes::from(vec![7; bytes]),
+        };
+        fan_out.pause(ConnId(8), fan_out.head());
+        for _ in 0..10 {
+            fan_out.push(update(5000));
+        }
+        assert!(!fan_out.log.is_empty());
+        assert_eq!(fan_out.resume(ConnId(8)), Some(0));
+        fan_out.pause(ConnId(8), 0);
+        for _ in 0..10 {
+            fan_out.push(update(5000));
+        }
+        assert_eq!(fan_out.resume(ConnId(8)), None, "it gets the whole state");
+        // However short they are: each takes room of its own.
+        fan_out.pause(ConnId(8), fan_out.head());
+        for _ in 0..1000 {
+            fan_out.push(update(1));
+        }
+        assert_eq!(fan_out.resume(ConnId(8)), None);
     }
 
     proptest! {

@@ -8,12 +8,15 @@ use lagometer_protocol::{AnyView, ChannelDataUpdate};
 
 use crate::core::arena::part_of;
 use crate::core::budget::Budget;
-use crate::core::ids::{ConnId, Peer};
+use crate::core::ids::ConnId;
 
 use super::ChannelManager;
 use super::channel::Content;
 use super::dispatch::Request;
 use super::windows::Update;
+
+/// So many bytes of updates may wait in a channel however small its data must be.
+const LOG_AT_LEAST: usize = 64 << 10;
 
 /// Why an update changes nothing.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +69,7 @@ impl ChannelManager {
     fn merge_update(&mut self, request: &Request, update: &AnyView<'_>) -> Result<Merged, Refusal> {
         let now_unix_ms = self.unix_ms(request.now);
         let allowed_bytes = self.budgets_of(request).shared_data_bytes;
+        let is_server = self.is_server(request.from);
         let schema = &self.settings.schema;
         let Some(channel) = self.channels.get_mut(&request.channel) else {
             return Err(Refusal("there is no such channel"));
@@ -99,22 +103,35 @@ impl ChannelManager {
             },
         };
         let merged = content.state.merge_within(update.value, &merging, limits);
+        let work = content.state.take_work();
+        let is_its_own = is_server || channel.maker == Some(request.from);
+        let merged = match merged {
+            // Data of an unknown type only ever grows by merging.
+            Err(MergeError::TooLarge { .. }) if content.state.data_type().is_none() => {
+                if !is_its_own {
+                    // What its server has put there stays, and those who are there hear.
+                    self.over_budget(request, Budget::Data);
+                    return Ok(Merged {
+                        is_first: false,
+                        removed: Vec::new(),
+                    });
+                }
+                content.state.load(update.value).map(|()| Vec::new())
+            }
+            merged => merged,
+        };
+        if merged.is_ok() {
+            content.changed();
+        }
+        self.worked(request, work as u64);
         let removed = match merged {
             Ok(removed) => removed,
-            // Data of an unknown type only ever grows by merging.
-            Err(MergeError::TooLarge { .. })
-                if content.state.data_type().is_none()
-                    && content.state.load(update.value).is_ok() =>
-            {
-                Vec::new()
-            }
             Err(MergeError::TooLarge { .. }) => {
                 self.over_budget(request, Budget::Data);
                 return Err(BAD_DATA);
             }
             Err(_) => return Err(BAD_DATA),
         };
-        content.changed();
         Ok(Merged {
             is_first: false,
             removed,
@@ -142,7 +159,12 @@ impl ChannelManager {
             at: request.now,
             value,
         });
-        let is_full = channel.fan_out.is_full();
+        // What waits for slow windows is in no client's budget but its channel's size.
+        let most_bytes = match channel.maker {
+            Some(_) => channel.max_data_bytes.max(LOG_AT_LEAST),
+            None => usize::MAX,
+        };
+        let is_full = channel.fan_out.is_full(most_bytes);
         self.arm(request.now, request.channel);
         if is_full {
             self.send_all_groups(request.now, request.channel);
@@ -159,8 +181,7 @@ impl ChannelManager {
         if channel.owner == Some(request.from) || may_write {
             return Some(request.from);
         }
-        let is_server = self.connections.get(request.from)?.peer == Peer::Server;
-        channel.owner.filter(|_| is_server)
+        channel.owner.filter(|_| self.is_server(request.from))
     }
 }
 

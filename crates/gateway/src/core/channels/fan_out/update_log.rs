@@ -12,6 +12,9 @@ use super::super::windows::Update;
 const MAX_WAITING_UPDATES: usize = 4096;
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
+/// What an update takes beside its bytes, about.
+const UPDATE_BYTES: usize = 128;
+
 /// Data whose updates are not simply merged is mostly of that kind throughout:
 /// after so many more it is tried again.
 const CONDENSE_AGAIN_AFTER: u64 = 256;
@@ -45,8 +48,19 @@ impl UpdateLog {
     }
 
     /// So much waits that windows are to end now.
-    pub(super) fn is_full(&self) -> bool {
-        self.updates.len() > MAX_WAITING_UPDATES || self.bytes > MAX_WAITING_BYTES
+    pub(super) fn is_full(&self, most_bytes: usize) -> bool {
+        self.updates.len() > MAX_WAITING_UPDATES || self.bytes > MAX_WAITING_BYTES.min(most_bytes)
+    }
+
+    /// What the updates that come before the number `needed` take, bytes.
+    pub(super) fn bytes_before(&self, needed: u64) -> usize {
+        let before = self
+            .updates
+            .iter()
+            .take_while(|(number, _)| *number < needed);
+        before
+            .map(|(_, update)| UPDATE_BYTES + update.value.len())
+            .sum()
     }
 
     /// The updates from number `cursor` on, without those of `sender`.
