@@ -100,7 +100,7 @@ fn states_by_the_hundred_due_at_one_time_are_sent_over_several_ticks_and_others_
     let states = |world: &mut World, who: Who| world.take(who, types::UPDATE).len();
     world.pass(11_000);
     let first: usize = hoarders.iter().map(|&who| states(&mut world, who)).sum();
-    assert!((30..40).contains(&first), "2 MiB of 60 kB: {first}");
+    assert!((8..12).contains(&first), "512 KiB of 60 kB: {first}");
     world.pass(10);
     assert_eq!(states(&mut world, player), 1, "it waits for one turn");
     world.pass(1000);

@@ -11,6 +11,7 @@ mod full_servers;
 mod hostile;
 mod hostile_answers;
 mod hostile_budgets;
+mod hostile_data;
 mod hostile_logins;
 mod hostile_values;
 mod long_messages;

@@ -24,12 +24,16 @@ use super::fan_out::Start;
 use super::subscription::Place;
 use super::timers::Due;
 
-/// Units of work that the states of one tick may cost: 2 MiB of data, encoded
+/// Units of work that the states of one tick may cost: 512 KiB of data, encoded
 /// for each; some milliseconds.
 const UNITS_PER_TICK: u64 = 32_768;
 
 /// How long such a tick is.
 const TICK: Duration = Duration::from_millis(10);
+
+/// Bytes that are encoded for a unit of work: entries of a few bytes take some ten
+/// nanoseconds each byte.
+const ENCODED_PER_UNIT: usize = 16;
 
 /// What a state costs that is there, encoded, already.
 const UNITS_AT_LEAST: u64 = 8;
@@ -169,12 +173,14 @@ impl ChannelManager {
         let counters = self.counters.of_mut(channel.kind);
         counters.states += 1;
         counters.bytes += bytes as u64;
+        let mut units = (bytes / BYTES_PER_UNIT) as u64;
         if !is_at_hand {
-            // What a mask leaves out was encoded, too.
+            // What a mask leaves out was encoded, too, entry by entry.
             let encoded = content.state.encoded_len().max(bytes);
-            self.first_states.spent += (encoded / BYTES_PER_UNIT) as u64;
+            units = (encoded / ENCODED_PER_UNIT) as u64;
+            self.first_states.spent += units;
         }
-        self.charge(now, member, (bytes / BYTES_PER_UNIT) as u64);
+        self.charge(now, member, units);
         if let Some(connection) = self.connections.get(member) {
             let state = ToConnections::State {
                 to: Arc::new([member]),
