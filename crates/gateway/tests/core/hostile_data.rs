@@ -122,7 +122,7 @@ fn windows_without_ones_own_updates_are_few_where_all_write_to_one_entry() {
 }
 
 #[test]
-fn whom_such_a_window_is_made_for_pays_for_it() {
+fn such_windows_end_where_they_would_cost_more_than_a_client_may() {
     let mut world = World::with(|_, channels| channels.budgets.clients.work_per_second = 1000);
     let (_, clients, channel) = shared_room(&mut world, 2);
     let before = windows(&world);
@@ -135,7 +135,7 @@ fn whom_such_a_window_is_made_for_pays_for_it() {
     let per_tick = (windows(&world) - before) as f64 / 30.0;
     assert!(
         per_tick < 2.5,
-        "three while they can pay, then one: {per_tick}"
+        "three while that is paid, then one: {per_tick}"
     );
 }
 

@@ -51,6 +51,9 @@ pub(super) struct Account {
     work: Work,
     /// Of a game server's LISTs alone.
     listing: Work,
+    /// Of windows without its own updates alone: its requests are not refused for what
+    /// others write to.
+    own_windows: Work,
 }
 
 /// A second's worth of work that fills up again as time passes. It may be
@@ -94,9 +97,10 @@ impl Work {
 }
 
 impl Account {
-    /// Whether its last requests have used up all the work it may cause now.
-    pub(super) fn is_spent(&self, now: Time, per_second: u32) -> bool {
-        per_second != u32::MAX && self.work.is_spent(now, per_second)
+    /// Whether windows without its own updates have used up all the work that may go
+    /// into them now.
+    pub(super) fn are_own_windows_spent(&self, now: Time, per_second: u32) -> bool {
+        self.own_windows.is_spent(now, per_second)
     }
 }
 
@@ -209,6 +213,15 @@ impl ChannelManager {
         if let Some(connection) = self.connections.any_mut(request.from) {
             let listing = &mut connection.account.listing;
             listing.charge(request.now, per_second, units);
+        }
+    }
+
+    /// A window without its own updates was made for a peer.
+    pub(super) fn charge_own_window(&mut self, now: Time, id: ConnId, units: u64) {
+        let per_second = self.settings.budgets.clients.work_per_second;
+        if let Some(connection) = self.connections.any_mut(id) {
+            let work = &mut connection.account.own_windows;
+            work.charge(now, per_second, units);
         }
     }
 

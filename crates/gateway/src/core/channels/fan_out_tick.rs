@@ -126,7 +126,7 @@ impl ChannelManager {
         }
         // A byte of small entries takes some ten nanoseconds to merge, as a unit does.
         for (member, bytes) in apart {
-            self.charge(now, member, bytes as u64);
+            self.charge_own_window(now, member, bytes as u64);
         }
         for &member in joining.keys() {
             self.enter_group(id, member, number);

@@ -132,14 +132,17 @@ impl Sending<'_> {
     }
 
     /// Senders whose part of any of the windows cannot be cut out, in order: those who get
-    /// windows of their own. What these cost is theirs to pay; who cannot, and who comes
-    /// after the first few, gets what it sent back with the rest.
+    /// windows of their own. These may cost each as much work a second as its
+    /// requests; beyond that, and after the first few, one gets what it sent back with
+    /// the rest.
     fn contested(&self, windows: &[Built]) -> Arc<[ConnId]> {
         let mut few = contested(windows);
         few.retain(|&id| {
             self.connections.get(id).is_some_and(|connection| {
                 connection.peer == Peer::Server
-                    || !connection.account.is_spent(self.now, self.work_per_second)
+                    || !connection
+                        .account
+                        .are_own_windows_spent(self.now, self.work_per_second)
             })
         });
         few.truncate(APART_AT_MOST);
