@@ -8,7 +8,7 @@ use lagometer_protocol::merge::{
 use lagometer_protocol::messages::channeldpb;
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::tankspb::{TankGameChannelData, TankState};
-use lagometer_protocol::messages::tpspb::{EntityChannelData, TestNpcState, TestRepChannelData};
+use lagometer_protocol::messages::tpspb::{EntityChannelData, TestRepChannelData};
 use lagometer_protocol::messages::unrealpb::{
     ActorState, FRepMovement, FVector, PawnState, SpatialChannelData, SpatialEntityState,
     UnrealObjectRef,
@@ -476,33 +476,4 @@ fn a_removal_by_another_is_not_cut_out_with_what_it_took_along() {
     window.clear();
     assert!(window.is_empty());
     assert!(window.encode().all().is_empty());
-}
-
-#[test]
-fn data_that_is_full_is_counted_once_however_often_it_is_updated() {
-    let limits = MergeLimits {
-        max_encoded_bytes: 100_000,
-    };
-    let schema = Schema::bundled();
-    let mut state = State::new(schema.find("tpspb.TestRepChannelData"), limits);
-    let npc = |id: u32| {
-        let state = TestNpcState {
-            b_moving: Some(true),
-            ..TestNpcState::default()
-        };
-        TestRepChannelData {
-            test_npc_states: [(id, state)].into(),
-            ..TestRepChannelData::default()
-        }
-        .encode_to_vec()
-    };
-    let mut fill = || {
-        for id in 0..40_000 {
-            let _ = state.merge(&npc(id), &PLAIN);
-        }
-        state.take_work()
-    };
-    // As it becomes full it is counted now and then, and then no more.
-    assert!(fill() > 100_000 / 8);
-    assert_eq!(fill(), 0);
 }
