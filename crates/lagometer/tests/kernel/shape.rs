@@ -236,8 +236,8 @@ fn a_bug_that_one_loss_uncovers_is_found_by_seeds_and_met_again_under_gdb() {
         println!("skipped: gdb is missing: apt-get install gdb");
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let shop = place.path().join("shop").display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let shop = folder.path().join("shop").display().to_string();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shop/shop.c");
     let built = Command::new("cc")
         .args(["-g", "-o", &shop, source])
@@ -274,11 +274,11 @@ fn a_bug_that_one_loss_uncovers_is_found_by_seeds_and_met_again_under_gdb() {
          -ex kill --args {shop} serve"
     );
     let stopped = said(&play(bad as u32 + 1, &gdb));
-    let stop = stopped
+    let breakpoint = stopped
         .lines()
         .find(|line| line.contains("Breakpoint 1, sell "));
     assert!(
-        stop.is_some_and(|line| line.starts_with(at)),
+        breakpoint.is_some_and(|line| line.starts_with(at)),
         "{at} in\n{stopped}"
     );
 }
