@@ -123,26 +123,28 @@ fn windows_without_ones_own_updates_are_few_where_all_write_to_one_entry() {
 
 #[test]
 fn such_windows_end_where_they_would_cost_more_than_a_client_may() {
-    let mut world = World::with(|_, channels| channels.budgets.clients.work_per_second = 3000);
-    let (_, clients, channel) = shared_room(&mut world, 2);
     let update = TestRepChannelData {
         test_npc_states: (0..20)
             .flat_map(|id| npc(id, true).test_npc_states)
             .collect(),
         ..TestRepChannelData::default()
     };
-    let before = windows(&world);
-    for _ in 0..300 {
-        for &client in &clients {
-            world.update(client, channel, "tpspb.TestRepChannelData", &update);
+    let built = |work_per_second: u32| {
+        let mut world = World::with(|_, channels| {
+            channels.budgets.clients.work_per_second = work_per_second;
+        });
+        let (_, clients, channel) = shared_room(&mut world, 2);
+        let before = windows(&world);
+        for _ in 0..300 {
+            for &client in &clients {
+                world.update(client, channel, "tpspb.TestRepChannelData", &update);
+            }
+            world.pass(2);
         }
-        world.pass(2);
-    }
-    let per_tick = (windows(&world) - before) as f64 / 30.0;
-    assert!(
-        per_tick < 2.0,
-        "three while that is paid, then one: {per_tick}"
-    );
+        windows(&world) - before
+    };
+    let (unlimited, limited) = (built(u32::MAX), built(3000));
+    assert!(limited < unlimited * 2 / 3, "{limited} of {unlimited}");
 }
 
 /// Forty channels of a MB made and left by each of a hundred connections were 2 GB that
