@@ -35,6 +35,7 @@ mod messenger;
 mod numbered;
 mod origin;
 mod pair;
+mod plain_udp;
 mod properties;
 pub mod quic;
 pub mod renet;

@@ -18,7 +18,7 @@ use crate::byte_queue::ByteQueue;
 use crate::catalogue::{Preset, checked};
 use crate::integrity::Integrity;
 use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
-use crate::transport::within;
+use crate::plain_udp;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties,
@@ -42,7 +42,7 @@ impl Settings {
     /// (`net.core.rmem_default`, 212 992 B).
     pub const PLAIN: Self = Self {
         max_datagram: Size(1400),
-        buffer: Size(212_992),
+        buffer: plain_udp::BUFFER,
     };
 }
 
@@ -58,8 +58,7 @@ impl Transport for Settings {
     const LIBRARY: &'static str = OWN_LIBRARY;
 
     fn check(&self) -> Result<(), BadSetting> {
-        within("max_datagram", self.max_datagram.bytes(), 64..=65_507)?;
-        within("buffer", self.buffer.bytes(), 1024..=1_000_000_000)
+        plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
     fn carrier(&self) -> Carrier {
@@ -67,16 +66,7 @@ impl Transport for Settings {
     }
 
     fn properties(&self) -> TransportProperties {
-        TransportProperties {
-            reliable: false,
-            ordered: false,
-            encrypted: false,
-            mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
-            header_bytes: HEADER_BYTES as u32 + Carrier::Udp.header_bytes(),
-            acks: "none".to_owned(),
-            late_answer: "nothing: no acknowledgements".to_owned(),
-            congestion_control: "none".to_owned(),
-        }
+        plain_udp::properties(self.max_datagram, HEADER_BYTES, "none".to_owned())
     }
 
     fn largest_message_bytes(&self) -> usize {

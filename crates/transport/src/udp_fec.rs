@@ -43,6 +43,7 @@ use self::endpoint::UdpFec;
 use self::wire::{MESSAGE_HEADER_BYTES, PARITY_HEADER_BYTES};
 use crate::catalogue::{Preset, checked};
 use crate::integrity::Integrity;
+use crate::plain_udp;
 use crate::transport::within;
 use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Transport, TransportProperties, Tunable};
 
@@ -121,7 +122,7 @@ impl Settings {
         parity_delay: Span::ZERO,
         adaptive: None,
         max_datagram: Size(1400),
-        buffer: Size(212_992),
+        buffer: plain_udp::BUFFER,
     };
 
     /// After each second message one to three parity datagrams for the last four,
@@ -198,8 +199,7 @@ impl Transport for Settings {
                 Span::from_millis(10)..=Span::from_millis(60_000),
             )?;
         }
-        within("max_datagram", self.max_datagram.bytes(), 64..=65_507)?;
-        within("buffer", self.buffer.bytes(), 1024..=1_000_000_000)
+        plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
     fn carrier(&self) -> Carrier {
@@ -216,14 +216,12 @@ impl Transport for Settings {
             ),
         };
         TransportProperties {
-            reliable: false,
-            ordered: false,
-            encrypted: false,
-            mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
-            header_bytes: MESSAGE_HEADER_BYTES as u32 + Carrier::Udp.header_bytes(),
             acks,
-            late_answer: "nothing: no acknowledgements".to_owned(),
-            congestion_control: format!("none; {}", self.overhead()),
+            ..plain_udp::properties(
+                self.max_datagram,
+                MESSAGE_HEADER_BYTES,
+                format!("none; {}", self.overhead()),
+            )
         }
     }
 

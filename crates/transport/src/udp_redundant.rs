@@ -33,6 +33,7 @@ use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties, Tunable,
 };
+use crate::{numbered, plain_udp};
 
 /// Checksum and the number of the newest message.
 const HEADER_BYTES: usize = CHECK_BYTES + 4;
@@ -67,7 +68,7 @@ impl Settings {
         copies: 3,
         tail_interval: Span::from_millis(100),
         max_datagram: Size(1400),
-        buffer: Size(212_992),
+        buffer: plain_udp::BUFFER,
     };
 }
 
@@ -93,8 +94,7 @@ impl Transport for Settings {
             self.tail_interval,
             Span::from_millis(1)..=Span::from_millis(10_000),
         )?;
-        within("max_datagram", self.max_datagram.bytes(), 64..=65_507)?;
-        within("buffer", self.buffer.bytes(), 1024..=1_000_000_000)
+        plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
     fn carrier(&self) -> Carrier {
@@ -103,16 +103,11 @@ impl Transport for Settings {
 
     /// The header is that of the message itself; its repetitions come on top.
     fn properties(&self) -> TransportProperties {
-        TransportProperties {
-            reliable: false,
-            ordered: false,
-            encrypted: false,
-            mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
-            header_bytes: (HEADER_BYTES + LENGTH_BYTES) as u32 + Carrier::Udp.header_bytes(),
-            acks: "none".to_owned(),
-            late_answer: "nothing: no acknowledgements".to_owned(),
-            congestion_control: format!("none; every message {} times", self.copies + 1),
-        }
+        plain_udp::properties(
+            self.max_datagram,
+            HEADER_BYTES + LENGTH_BYTES,
+            format!("none; every message {} times", self.copies + 1),
+        )
     }
 
     fn largest_message_bytes(&self) -> usize {
@@ -213,13 +208,7 @@ fn begun(number: u32) -> Vec<u8> {
 
 impl Endpoint for UdpRedundant {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
-        let limit_bytes = self.settings.largest_message_bytes();
-        if message.len() > limit_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes,
-            });
-        }
+        numbered::fits(message, self.settings.largest_message_bytes())?;
         let riding = self.riding.iter().map(|rider| rider.bytes.len());
         // At worst each leaves in a datagram of its own.
         let room: usize = riding

@@ -16,6 +16,7 @@ use crate::byte_queue::ByteQueue;
 use crate::catalogue::{Preset, checked};
 use crate::integrity::Integrity;
 use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
+use crate::plain_udp;
 use crate::transport::within;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
@@ -49,7 +50,7 @@ impl Settings {
         copies: 1,
         spacing: Span::from_millis(50),
         max_datagram: Size(1400),
-        buffer: Size(212_992),
+        buffer: plain_udp::BUFFER,
     };
 }
 
@@ -72,8 +73,7 @@ impl Transport for Settings {
         within("copies", self.copies, 0..=16)?;
         let (least, most) = (Span::from_millis(1), Span::from_millis(10_000));
         within("spacing", self.spacing, least..=most)?;
-        within("max_datagram", self.max_datagram.bytes(), 64..=65_507)?;
-        within("buffer", self.buffer.bytes(), 1024..=1_000_000_000)
+        plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
     fn carrier(&self) -> Carrier {
@@ -82,20 +82,15 @@ impl Transport for Settings {
 
     /// The header is that of one datagram; its copies come on top.
     fn properties(&self) -> TransportProperties {
-        TransportProperties {
-            reliable: false,
-            ordered: false,
-            encrypted: false,
-            mtu_bytes: self.max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
-            header_bytes: HEADER_BYTES as u32 + Carrier::Udp.header_bytes(),
-            acks: "none".to_owned(),
-            late_answer: "nothing: no acknowledgements".to_owned(),
-            congestion_control: format!(
+        plain_udp::properties(
+            self.max_datagram,
+            HEADER_BYTES,
+            format!(
                 "none; every datagram {} times, {} apart",
                 self.copies + 1,
                 self.spacing
             ),
-        }
+        )
     }
 
     fn largest_message_bytes(&self) -> usize {
