@@ -13,7 +13,7 @@ use crate::core::ids::{ConnId, GroupId, Peer, SideId};
 use super::channel::Channel;
 use super::connection_table::ConnectionTable;
 use super::subscription::Place;
-use super::windows::{Built, Recipe, build, masked};
+use super::windows::{Built, Recipe, Update, build, masked};
 
 /// One group's windows on their way.
 pub(super) struct Sending<'a> {
@@ -52,7 +52,7 @@ pub(super) struct Sent {
 impl Sending<'_> {
     /// To the group's members.
     pub(super) fn group(&mut self, cursor: u64, sides: &[SideId]) {
-        let windows = self.windows(cursor, None);
+        let windows = self.windows(&self.channel.fan_out.since(cursor, None));
         let contested = self.contested(&windows);
         for &side in sides {
             self.send(side, &Recipients::Group(self.number), &windows, &contested);
@@ -67,7 +67,7 @@ impl Sending<'_> {
 
     /// To some who join it.
     pub(super) fn these(&mut self, cursor: u64, ids: &[ConnId]) {
-        let windows = self.windows(cursor, None);
+        let windows = self.windows(&self.channel.fan_out.since(cursor, None));
         let contested = self.contested(&windows);
         let mut sides: Vec<(SideId, Vec<Member>)> = Vec::new();
         for &id in ids {
@@ -93,8 +93,8 @@ impl Sending<'_> {
         if let Some((side, member)) = self.member(id)
             && member.skip_self
         {
-            let windows = self.windows(cursor, Some(id));
             let updates = self.channel.fan_out.since(cursor, Some(id));
+            let windows = self.windows(&updates);
             let bytes = updates.iter().map(|update| update.value.len()).sum();
             self.sent.apart.push((id, bytes));
             let to = Recipients::These(Arc::new([member]));
@@ -119,9 +119,8 @@ impl Sending<'_> {
         }
     }
 
-    fn windows(&mut self, cursor: u64, without: Option<ConnId>) -> Vec<Built> {
-        let updates = self.channel.fan_out.since(cursor, without);
-        let mut windows = build(&updates, self.recipe, &mut self.sent.too_long);
+    fn windows(&mut self, updates: &[&Update]) -> Vec<Built> {
+        let mut windows = build(updates, self.recipe, &mut self.sent.too_long);
         if let Some(mask) = &self.mask {
             for built in &mut windows {
                 *built = masked(built, mask);
