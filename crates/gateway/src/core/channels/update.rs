@@ -102,24 +102,18 @@ impl ChannelManager {
                 max_encoded_bytes: allowed_bytes,
             },
         };
-        let merged = content.state.merge_within(update.value, &merging, limits);
-        let work = content.state.take_work();
+        // Data of an unknown type only ever grows by merging. Its server's, or maker's,
+        // begins afresh where it is full; of others what its server has put there stays,
+        // and those who are there hear.
+        let is_unknown = content.state.data_type().is_none();
         let is_its_own = is_server || channel.maker == Some(request.from);
-        let merged = match merged {
-            // Data of an unknown type only ever grows by merging.
-            Err(MergeError::TooLarge { .. }) if content.state.data_type().is_none() => {
-                if !is_its_own {
-                    // What its server has put there stays, and those who are there hear.
-                    self.over_budget(request, Budget::Data);
-                    return Ok(Merged {
-                        is_first: false,
-                        removed: Vec::new(),
-                    });
-                }
+        let merged = match content.state.merge_within(update.value, &merging, limits) {
+            Err(MergeError::TooLarge { .. }) if is_unknown && is_its_own => {
                 content.state.load(update.value).map(|()| Vec::new())
             }
             merged => merged,
         };
+        let work = content.state.take_work();
         if merged.is_ok() {
             content.changed();
         }
@@ -128,7 +122,10 @@ impl ChannelManager {
             Ok(removed) => removed,
             Err(MergeError::TooLarge { .. }) => {
                 self.over_budget(request, Budget::Data);
-                return Err(BAD_DATA);
+                if !is_unknown || is_its_own {
+                    return Err(BAD_DATA);
+                }
+                Vec::new()
             }
             Err(_) => return Err(BAD_DATA),
         };
