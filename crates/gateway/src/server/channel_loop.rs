@@ -195,6 +195,10 @@ mod tests {
             for (of_type, body) in [(1, login.encode_to_vec()), (3, global.encode_to_vec())] {
                 game.send(of_type, &body);
             }
+            // The whole state is sent, and a window begins.
+            game.work(Vec::new());
+            game.now.set(game.now.get() + Duration::from_millis(20));
+            game.work(Vec::new());
             game
         }
 
@@ -254,6 +258,15 @@ mod tests {
         }
     }
 
+    /// An update of GLOBAL.
+    fn update() -> Vec<u8> {
+        let update = ChannelDataUpdateMessage {
+            data: Some(chat("after")),
+            context_conn_id: 0,
+        };
+        update.encode_to_vec()
+    }
+
     /// After how many of a flood of probes a window left.
     fn probes_before_window(told: &[Delivered]) -> Option<usize> {
         let is_window =
@@ -264,17 +277,8 @@ mod tests {
     #[test]
     fn a_tick_that_is_due_does_not_wait_for_the_end_of_a_flood() {
         let mut game = Game::start();
-        // The whole state is sent, and a window begins.
-        game.work(Vec::new());
-        let probes = |count| (0..count).map(|number| Posted::Probe(SideId(0), number));
-        game.now.set(game.now.get() + Duration::from_millis(20));
-        game.work(Vec::new());
-        let update = ChannelDataUpdateMessage {
-            data: Some(chat("after")),
-            context_conn_id: 0,
-        };
-        let mut posts = game.posts(8, &update.encode_to_vec());
-        posts.extend(probes(1000));
+        let mut posts = game.posts(8, &update());
+        posts.extend((0..1000).map(|number| Posted::Probe(SideId(0), number)));
         let told = game.work(posts);
         assert_eq!(told.len(), 1001);
         let before = probes_before_window(&told).expect("a window");
@@ -286,14 +290,7 @@ mod tests {
     #[test]
     fn what_came_before_a_tick_belongs_into_its_window() {
         let mut game = Game::start();
-        game.work(Vec::new());
-        game.now.set(game.now.get() + Duration::from_millis(20));
-        game.work(Vec::new());
-        let update = ChannelDataUpdateMessage {
-            data: Some(chat("after")),
-            context_conn_id: 0,
-        };
-        let body = update.encode_to_vec();
+        let body = update();
         game.send(8, &body);
         // The tick is due when the loop wakes, and two updates have come.
         game.now.set(game.now.get() + Duration::from_millis(21));
