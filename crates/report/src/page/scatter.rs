@@ -109,14 +109,7 @@ fn plot(
         out,
         r#"<svg class="plot {class}" height="{HEIGHT}" role="img" aria-label="Wire overhead against the 99.9th percentile of the round trip">"#
     );
-    for tick in y.ticks() {
-        let at = coordinate(y_of(tick));
-        append!(
-            out,
-            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{}</text>"#,
-            tick_label(tick)
-        );
-    }
+    delay_lines(y, y_of, out);
     for tick in [1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
         if (x.low..=x.high).contains(&tick) {
             let at = per_cent(x_of(tick));
@@ -278,4 +271,16 @@ fn place_labels(points: &[Point<'_>], places: &[(f64, f64)], width: f64) -> Vec<
             })
         })
         .collect()
+}
+
+/// A line across the plot for each of the delays that the axis names.
+pub(super) fn delay_lines(y: LogScale, y_of: impl Fn(f64) -> f64, out: &mut String) {
+    for tick in y.ticks() {
+        let at = coordinate(y_of(tick));
+        append!(
+            out,
+            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{}</text>"#,
+            tick_label(tick)
+        );
+    }
 }

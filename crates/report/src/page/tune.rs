@@ -5,7 +5,8 @@ use lagometer_stats::{Tune, TuneFinding, TunedFigure, TunedLane};
 
 use super::capacity::look;
 use super::markup::{coordinate, esc, per_cent};
-use super::scale::{LogScale, tick_label};
+use super::scale::LogScale;
+use super::scatter::delay_lines;
 use super::view::View;
 use crate::tuned::{change, change_interval, choice, finding, goal, settings};
 use crate::written;
@@ -135,14 +136,7 @@ fn plot(view: &View<'_>, tune: &Tune, out: &mut String) {
         r#"<section class="scatter" aria-labelledby="{id}"><h2 id="{id}">Delay against bytes</h2><p class="note">Each curve joins settings of one lane of which none is better both by bytes and by delay; the small mark is the lane as it was, the large one what was found, by all its messages together; points of curves are means over seeds. Towards the lower left is better.</p><svg class="plot" height="{HEIGHT}" role="img" aria-label="Bytes on the wire against the 99th percentile of the round trip, a curve for each lane">"#,
         id = view.id("frontier")
     );
-    for tick in y.ticks() {
-        let at = coordinate(y_of(tick));
-        append!(
-            out,
-            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{}</text>"#,
-            tick_label(tick)
-        );
-    }
+    delay_lines(y, y_of, out);
     for tick in x.ticks() {
         let at = per_cent(x_of(tick));
         append!(
