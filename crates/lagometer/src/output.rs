@@ -9,6 +9,13 @@ use lagometer_stats::Document;
 
 use crate::failure::{Failure, read};
 
+/// Where the page goes, if there is to be one: the file that was `named`, else the
+/// `usual` one.
+pub(crate) fn page_path(named: Option<&PathBuf>, no_html: bool, usual: String) -> Option<PathBuf> {
+    let usual = || (!no_html).then(|| PathBuf::from(usual));
+    named.cloned().or_else(usual)
+}
+
 /// Shows a document as asked: a table, unless the document itself goes to
 /// standard output; the document and the page where files are named.
 pub(crate) fn show(

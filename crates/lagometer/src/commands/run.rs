@@ -151,8 +151,8 @@ fn write_bundle(path: &Path, resolved: &Resolved, document: &Document) -> Result
 
 /// Where the page goes, if there is to be one.
 fn page_path(arguments: &RunArguments, experiment: &str) -> Option<PathBuf> {
-    let usual = || PathBuf::from(format!("lagometer-{experiment}.html"));
-    (!arguments.no_html).then(|| arguments.html.clone().unwrap_or_else(usual))
+    let usual = format!("lagometer-{experiment}.html");
+    output::page_path(arguments.html.as_ref(), arguments.no_html, usual)
 }
 
 /// Plays every seed in a guest of its own, and writes the log of packets where one

@@ -4,7 +4,6 @@
 mod asked;
 mod state;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -91,7 +90,7 @@ fn show(arguments: &TuneArguments, document: &Document, name: &str) -> Result<()
         let lanes: Vec<&str> = found.map(|lane| lane.toml.as_str()).collect();
         output::write(path, &lanes.join("\n"))?;
     }
-    let usual = || PathBuf::from(format!("lagometer-tune-{name}.html"));
-    let html = (!arguments.no_html).then(|| arguments.html.clone().unwrap_or_else(usual));
+    let usual = format!("lagometer-tune-{name}.html");
+    let html = output::page_path(arguments.html.as_ref(), arguments.no_html, usual);
     output::show(document, arguments.json.as_ref(), html.as_ref())
 }

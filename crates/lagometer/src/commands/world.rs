@@ -103,10 +103,8 @@ fn testbed(arguments: &WorldArguments) -> Result<Option<WorldTestbed>, Failure> 
 
 /// The page's place, where one is to be written.
 fn page_path(scenario: &Scenario, arguments: &WorldArguments) -> Option<PathBuf> {
-    arguments.html.clone().or_else(|| {
-        (!arguments.no_html)
-            .then(|| PathBuf::from(format!("lagometer-world-{}.html", scenario.name)))
-    })
+    let usual = format!("lagometer-world-{}.html", scenario.name);
+    output::page_path(arguments.html.as_ref(), arguments.no_html, usual)
 }
 
 /// Puts one world or several into the document and shows it.
