@@ -23,6 +23,7 @@ const MSG_BODY: u32 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
+    message_count: usize,
 }
 
 /// One message in its envelope, borrowing the body.
@@ -52,9 +53,32 @@ impl<'a> Packet<'a> {
     /// [`WireError`] when the bytes are no packet; none of its messages may
     /// then be used.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, WireError> {
+        let checked = Self::new_checked_up_to(bytes, usize::MAX)?;
+        Ok(checked.expect("no slice has more messages than bytes"))
+    }
+
+    /// Checks the envelopes of a packet that may have so many messages; `None` is one
+    /// that has more, of which no more than the first that is too many is looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] when what was looked at is no packet.
+    pub fn new_checked_up_to(
+        bytes: &'a [u8],
+        messages_at_most: usize,
+    ) -> Result<Option<Self>, WireError> {
         let mut messages = Messages::new(bytes);
-        while messages.step()?.is_some() {}
-        Ok(Self { bytes })
+        let mut message_count = 0;
+        while messages.step()?.is_some() {
+            message_count += 1;
+            if message_count > messages_at_most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Self {
+            bytes,
+            message_count,
+        }))
     }
 
     /// The messages of a packet that has not been checked, in order, each
@@ -70,6 +94,12 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn messages(&self) -> Messages<'a> {
         Messages::new(self.bytes)
+    }
+
+    /// How many messages there are.
+    #[must_use]
+    pub fn message_count(&self) -> usize {
+        self.message_count
     }
 
     /// The encoded packet.
@@ -295,6 +325,33 @@ mod tests {
             prop_assert_eq!(&ours, &theirs);
             prop_assert_eq!(at_once, theirs);
         }
+
+        #[test]
+        fn a_packet_has_as_many_messages_as_it_may_and_is_refused_with_one_more(
+            packet in owned_packet(),
+        ) {
+            let bytes = packet.encode_to_vec();
+            let count = packet.messages.len();
+            let allowed = Packet::new_checked_up_to(&bytes, count).unwrap().unwrap();
+            prop_assert_eq!(allowed, Packet::new_checked(&bytes).unwrap());
+            prop_assert_eq!(allowed.message_count(), count);
+            prop_assert_eq!(allowed.messages().count(), count);
+            if let Some(fewer) = count.checked_sub(1) {
+                prop_assert_eq!(Packet::new_checked_up_to(&bytes, fewer).unwrap(), None);
+            }
+        }
+    }
+
+    /// Else a frame of a megabyte costs a walk over half a million envelopes to refuse.
+    #[test]
+    fn what_follows_the_first_message_too_many_is_not_looked_at() {
+        let mut bytes = Vec::new();
+        for _ in 0..3 {
+            MessagePack::default().encode_in_packet(&mut bytes);
+        }
+        bytes.push(0xff);
+        assert!(Packet::new_checked_up_to(&bytes, 3).is_err());
+        assert_eq!(Packet::new_checked_up_to(&bytes, 2), Ok(None));
     }
 
     #[test]

@@ -18,11 +18,11 @@ use crate::world::{GLOBAL, Who, World, any, every, types};
 const ENTITY: &str = "tpspb.EntityChannelData";
 
 /// Sends these messages in turn, `(channel, type, body)`, over and over until a
-/// frame is full. Returns how many that are.
+/// frame is full or has as many as one of a client may have. Returns how many that are.
 fn fill_a_frame(world: &mut World, who: Who, messages: &[(u32, u32, Vec<u8>)]) -> u64 {
     let mut builder = FrameBuilder::new();
     let mut count = 0;
-    for (channel_id, msg_type, body) in messages.iter().cycle() {
+    for (channel_id, msg_type, body) in messages.iter().cycle().take(4_096) {
         let message = MessagePack {
             channel_id: *channel_id,
             broadcast: 0,

@@ -3,15 +3,65 @@
 
 use std::net::IpAddr;
 
-use lagometer_gateway::core::{Budget, Grid, Peer};
+use lagometer_gateway::core::{Budget, CloseReason, Grid, Peer};
 use lagometer_protocol::messages::channeldpb::{
     AddEntityGroupMessage, ChannelSubscriptionOptions, CreateChannelMessage,
     CreateEntityChannelMessage, ListChannelMessage, QuerySpatialChannelMessage, SpatialInfo,
 };
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 
+use lagometer_protocol::{Compression, MessagePack, frame_header};
+
 use crate::hostile::{channels, chat, over, room};
 use crate::world::{GLOBAL, Who, World, any, every, types, writing};
+
+/// A message of the game's own.
+const USER_MESSAGE: u32 = 101;
+
+/// A frame of messages of the game's own, and an unfinished one behind them.
+fn frame_with_broken_end(count: usize) -> Vec<u8> {
+    let mut packet = Vec::new();
+    for _ in 0..count {
+        let message = MessagePack {
+            msg_type: USER_MESSAGE,
+            ..MessagePack::default()
+        };
+        message.encode_in_packet(&mut packet);
+    }
+    packet.push(0x0a);
+    let len = u16::try_from(packet.len()).unwrap();
+    [&frame_header(len, Compression::None), packet.as_slice()].concat()
+}
+
+/// A megabyte of them was walked through, recorded, and sixteen thousand were handed
+/// on, for a frame that then cost its sender nothing but to come again.
+#[test]
+fn of_a_frame_with_more_messages_than_a_client_may_send_none_is_taken_and_the_rest_not_looked_at() {
+    let mut world = World::new();
+    let master = world.master();
+    for (count, of_login) in [(4_097, false), (513, true)] {
+        let client = match of_login {
+            true => world.connect(Peer::Client),
+            false => world.client(),
+        };
+        let budget = match of_login {
+            true => Budget::LoginMessages,
+            false => Budget::Messages,
+        };
+        let before = over(&world, Peer::Client, budget);
+        world.send_bytes(client, &frame_with_broken_end(count));
+        assert_eq!(
+            world.peers[client].closed,
+            Some(CloseReason::OverBudget(budget))
+        );
+        assert_eq!(over(&world, Peer::Client, budget), before + 1);
+        assert_eq!(world.take(master, USER_MESSAGE).len(), 0);
+    }
+    // One that may be so long is looked at to its end.
+    let client = world.client();
+    world.send_bytes(client, &frame_with_broken_end(4_096));
+    assert_eq!(world.peers[client].closed, Some(CloseReason::BadBytes));
+}
 
 /// Lets a client, with little work a second, ask for something over and over.
 /// How often it was refused for that, and whether it is heard again later.

@@ -19,7 +19,7 @@ use super::recorder::Recorder;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BeforeLogin {
     pub(super) bytes: usize,
-    pub(super) messages: u32,
+    pub(super) messages: usize,
     pub(super) attempts: u32,
 }
 

@@ -16,9 +16,13 @@ use super::connection::{Login, fsm};
 use super::outbox::whole;
 use super::recorder::Kept;
 
-/// The most messages of one frame: no plain frame has so many of a length that
-/// means anything, while one of snappy unpacks to half a million empty ones.
-const MESSAGES_A_FRAME: usize = 16_384;
+/// The most messages of one frame of a game server: no plain frame has so many of a
+/// length that means anything, while one of snappy unpacks to half a million empty ones.
+const MESSAGES_A_SERVERS_FRAME: usize = 16_384;
+
+/// The most messages of one frame of a client: what one of the default rate may send at
+/// once after two seconds of silence.
+const MESSAGES_A_CLIENTS_FRAME: usize = 4_096;
 
 /// What a call of [`ConnectionManager::receive_some`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -169,18 +173,27 @@ impl ConnectionManager {
         bytes: &[u8],
         received: &mut Received,
     ) -> Result<(), CloseReason> {
-        let packet = Packet::new_checked(bytes).map_err(|_| CloseReason::BadBytes)?;
-        let begun_at = received.messages;
+        let Some((messages_at_most, budget)) = self.messages_at_most(key) else {
+            return Ok(());
+        };
+        let packet = Packet::new_checked_up_to(bytes, messages_at_most)
+            .map_err(|_| CloseReason::BadBytes)?;
+        // Of a packet with too many nothing is taken: it costs what was looked at.
+        let Some(packet) = packet else {
+            received.messages += messages_at_most + 1;
+            return Err(self.exceeded(now, key, budget));
+        };
+        received.messages += packet.message_count();
+        if let Some(connection) = self.table.get_mut(key)
+            && !connection.admitted
+        {
+            connection.before_login.messages += packet.message_count();
+        }
         self.record(now, key, &packet);
         self.scratch.clear();
         let mut result = Ok(());
         for message in packet.messages() {
-            received.messages += 1;
-            result = if received.messages - begun_at > MESSAGES_A_FRAME {
-                Err(self.exceeded(now, key, Budget::Messages))
-            } else {
-                self.message(now, key, &message)
-            };
+            result = self.message(now, key, &message);
             if result.is_err() {
                 break;
             }
@@ -193,6 +206,26 @@ impl ConnectionManager {
                 .push_back(ToChannels::Messages { from, packet });
         }
         result
+    }
+
+    /// How many messages the next packet of a connection may have, and which budget one
+    /// with more is over.
+    fn messages_at_most(&self, key: ConnKey) -> Option<(usize, Budget)> {
+        let connection = self.table.get(key)?;
+        let of_a_frame = match connection.peer {
+            Peer::Server => MESSAGES_A_SERVERS_FRAME,
+            Peer::Client => MESSAGES_A_CLIENTS_FRAME,
+        };
+        if connection.admitted {
+            return Some((of_a_frame, Budget::Messages));
+        }
+        let allowed = self.settings.before_login.messages as usize;
+        let left = allowed.saturating_sub(connection.before_login.messages);
+        Some(if left < of_a_frame {
+            (left, Budget::LoginMessages)
+        } else {
+            (of_a_frame, Budget::Messages)
+        })
     }
 
     /// Keeps a packet of a client that is recorded.
@@ -224,12 +257,6 @@ impl ConnectionManager {
             return Ok(());
         };
         let is_client = connection.peer == Peer::Client;
-        if !connection.admitted {
-            connection.before_login.messages += 1;
-            if connection.before_login.messages > self.settings.before_login.messages {
-                return Err(self.exceeded(now, key, Budget::LoginMessages));
-            }
-        }
         let machine = fsm(&self.settings, connection.peer);
         let counters = &mut self.counters.peers[connection.peer.index()];
         if !machine.allows(connection.state, message.msg_type) {
