@@ -121,6 +121,15 @@ pub(super) fn full_snappy_frame(put: impl Fn(&mut Packet)) -> Vec<u8> {
     repeated(PACKET_BYTES, put).snappy_frame()
 }
 
+/// A snappy frame with as many messages as one of a client may have.
+pub(super) fn longest_burst(put: impl Fn(&mut Packet)) -> Vec<u8> {
+    let mut packet = Packet::default();
+    for _ in 0..4096 {
+        put(&mut packet);
+    }
+    packet.snappy_frame()
+}
+
 /// A login with the token that is right.
 pub(super) fn login(player: &str) -> Vec<u8> {
     let mut packet = Packet::default();

@@ -30,6 +30,9 @@ const SOME: usize = 1000;
 /// Readers that do not read.
 const READERS: usize = 40;
 
+/// Addresses that send bursts in turn.
+const BURSTING: usize = 8;
+
 /// Longer than any attack.
 const FOR_EVER: Duration = Duration::from_hours(1);
 
@@ -148,6 +151,23 @@ pub(super) fn log_in_and_go(attacker: &Attacker) -> io::Result<()> {
         if let Some(mut stream) = attacker.connect(number, attacker.target.endpoints.tcp) {
             attacker.send_all(&mut stream, &logins);
             // A farewell, so that what was sent is read first.
+            drop(stream);
+        }
+    }
+    Ok(())
+}
+
+/// Logins that are answered, one frame of as many messages as it may have, and gone
+/// before they are to be paid for.
+pub(super) fn burst_and_go(attacker: &Attacker) -> io::Result<()> {
+    let room = attacker.target.rooms[0];
+    let burst = payloads::longest_burst(|packet| packet.put(room, payloads::USER, &[]));
+    for number in 0.. {
+        if !attacker.goes_on() {
+            break;
+        }
+        if let Some(mut stream) = attacker.log_in(number % BURSTING) {
+            attacker.send_all(&mut stream, &burst);
             drop(stream);
         }
     }

@@ -3,6 +3,7 @@
 use super::{Abuse, Attack, client_flood};
 use crate::abuse::flood::{Flood, again, in_turn};
 use crate::abuse::payloads::{self as made, Packet, USER};
+use crate::abuse::storms;
 
 /// In the order in which they are played.
 pub(super) static ALL: &[Abuse] = &[
@@ -67,6 +68,11 @@ pub(super) static ALL: &[Abuse] = &[
                 packet.put(room, USER, &[]);
             }))
         }),
+    ),
+    Abuse::plain(
+        "user-bursts",
+        "clients that log in, send as many messages to the owner of a room as a frame may have, and hang up",
+        Attack::Own(storms::burst_and_go),
     ),
     Abuse::plain(
         "user-broadcast",
