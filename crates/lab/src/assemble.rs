@@ -8,13 +8,13 @@ use lagometer_stats::{
     Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SeedFigures,
     SeedRun as SeedRecords, TransportProperties, Warning, Wire, figures,
 };
+use lagometer_testbed::Testbed;
 use lagometer_units::Time;
 
 use crate::bottleneck;
 use crate::impairments;
 use crate::outcome::{Cost, LaneEnd, LaneOutcome};
 use crate::plan::Plan;
-use crate::playable::Testbed;
 use crate::resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane};
 use crate::runner::{LaneRun, SeedRun};
 
@@ -27,8 +27,8 @@ pub struct RunContext {
     pub wall: Duration,
     /// The machine.
     pub host: Host,
-    /// The testbed's name, if it was made in one.
-    pub testbed: Option<&'static str>,
+    /// The testbed, if it was made in one.
+    pub testbed: Option<Testbed>,
     /// What the emulator says of its own work, where there was one.
     pub audit: Option<Audit>,
 }
@@ -86,7 +86,7 @@ pub fn assemble(
     let seeds: Vec<u64> = runs.iter().map(|run| run.seed).collect();
     let seed = seeds.first().copied().unwrap_or(resolved.plan.seed);
     let mut document = Document {
-        testbed: context.testbed.map(str::to_owned),
+        testbed: context.testbed.map(|testbed| testbed.name().to_owned()),
         seed,
         partial: !any_whole || seeds.len() < seeds_asked.len(),
         seeds,
@@ -95,7 +95,7 @@ pub fn assemble(
         host: context.host,
         experiment: experiment_as_resolved(resolved),
         // What a real path did is not known.
-        impairments: (context.testbed != Some(Testbed::Net.name()))
+        impairments: (context.testbed != Some(Testbed::Net))
             .then(|| impairments::of(&link(resolved, seed), resolved.plan.duration)),
         lanes,
         bottlenecks,
@@ -151,7 +151,7 @@ pub fn seed_figures(
         disturbed: &[],
         overhead: overhead(&[outcome], lane.workload.size.bytes()),
     };
-    let threshold = lag_threshold(resolved, Some(Testbed::Sim.name()), &[]);
+    let threshold = lag_threshold(resolved, Some(Testbed::Sim), &[]);
     Some(lagometer_stats::seed_figures(
         &run,
         &limits_ms(resolved),
@@ -168,11 +168,15 @@ fn limits_ms(resolved: &Resolved) -> Vec<u32> {
 /// The round trip above which every lane's player lags: what the experiment
 /// says, else [`LAG_ABOVE`] more than the calm path's. What a real path is when
 /// calm is not known, and taken to be the shortest round trip of any lane.
-fn lag_threshold(resolved: &Resolved, testbed: Option<&str>, runs: &[SeedRun]) -> Option<Duration> {
+fn lag_threshold(
+    resolved: &Resolved,
+    testbed: Option<Testbed>,
+    runs: &[SeedRun],
+) -> Option<Duration> {
     if let Some(asked) = resolved.experiment.lag_threshold {
         return Some(asked.duration());
     }
-    if testbed != Some(Testbed::Net.name()) {
+    if testbed != Some(Testbed::Net) {
         return Some(resolved.profile.base_rtt() + LAG_ABOVE);
     }
     let lanes = runs.iter().flat_map(|run| &run.lanes);

@@ -21,13 +21,13 @@ use std::collections::BTreeMap;
 
 use lagometer_link::Profile;
 use lagometer_stats::{BadDocument, Document};
+use lagometer_testbed::Testbed;
 use lagometer_units::BadInput;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::digest::{digest, findings};
 use crate::experiment::Experiment;
-use crate::playable::Testbed;
 use crate::resolve::{ResolveError, Resolved, resolve};
 pub use archive::BadArchive;
 pub use difference::FirstDifference;

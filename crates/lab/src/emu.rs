@@ -10,9 +10,7 @@
 //! On a clock that waits for whoever computes, everything has its instant, as in
 //! the testbed `sim`: see `timeline`.
 
-mod audit;
 mod lane;
-mod path;
 mod timeline;
 
 use std::path::PathBuf;
@@ -20,39 +18,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use lagometer_emu::{Clock, Error, LaneSetup, LogSummary, Outcome, Settings, Waiting};
+use lagometer_emu::{Error, LogSummary};
 use lagometer_link::{Direction, Link};
 use lagometer_stats::Audit;
+use lagometer_testbed::{Emulated, Findings, Testbed, keep_audit};
 use lagometer_units::Time;
 
 use crate::live::{LaneStage, NOTICE, Supervisor, guarded, play_client, play_server};
 use crate::plan::Plan;
 use crate::resolve::Resolved;
 use crate::runner::SeedRun;
-pub use audit::audit_of;
 use lane::{OpenLane, Played};
-use path::EmulatedPath;
 use timeline::Timeline;
 
 /// How an emulated run is carried out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct EmuOptions {
+    /// `Emu`, `Relay` or `Kernel`; in the last the clock stands still while anybody
+    /// computes: nothing may spin, and everything has its instant.
+    pub testbed: Testbed,
     /// Seeds to play, one after the other.
     pub seeds: Vec<u64>,
     /// Lanes use IPv6; the relay has none of it.
     pub ipv6: bool,
-    /// A relay of UDP datagrams on the loopback device in place of hosts.
-    pub relay: bool,
     /// Where to write the packets of the first seed and their fates.
     pub pcap: Option<PathBuf>,
-    /// The clock stands still while anybody computes: nothing may spin, and
-    /// everything has its instant.
-    pub is_virtual: bool,
 }
 
 /// What an emulated run found.
 #[derive(Debug)]
-pub struct Emulated {
+pub struct EmulatedRun {
     /// One entry for each seed that was begun, in order.
     pub seeds: Vec<SeedRun>,
     /// What the emulator says of its own work: of the first seed in which it
@@ -89,8 +84,8 @@ pub fn play_emulated(
     options: &EmuOptions,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
-) -> Result<Emulated, Error> {
-    let mut found = Emulated {
+) -> Result<EmulatedRun, Error> {
+    let mut found = EmulatedRun {
         seeds: Vec::new(),
         audit: None,
         log: None,
@@ -100,27 +95,14 @@ pub fn play_emulated(
         if stop.load(Ordering::Relaxed) && !found.seeds.is_empty() {
             break;
         }
-        let settings = Settings {
-            log: options.pcap.clone().filter(|_| found.seeds.is_empty()),
-            waiting: if options.is_virtual {
-                Waiting::Sleep
-            } else {
-                Waiting::default()
-            },
-            ..Settings::default()
-        };
-        let (run, outcome, schedules) =
-            play_seed(resolved, options, &settings, seed, progress, stop)?;
+        let log = options.pcap.clone().filter(|_| found.seeds.is_empty());
+        let (run, between, schedules) = play_seed(resolved, options, log, seed, progress, stop)?;
         if found.seeds.is_empty() {
             found.schedules = schedules;
         }
         found.seeds.push(run);
-        found.log = found.log.or(outcome.log);
-        let audit = audit_of(&outcome.audit);
-        match &found.audit {
-            Some(before) if audit.valid || !before.valid => {}
-            _ => found.audit = Some(audit),
-        }
+        found.log = found.log.or(between.log);
+        keep_audit(&mut found.audit, between.audit);
     }
     Ok(found)
 }
@@ -128,34 +110,25 @@ pub fn play_emulated(
 fn play_seed(
     resolved: &Resolved,
     options: &EmuOptions,
-    settings: &Settings,
+    log: Option<PathBuf>,
     seed: u64,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
-) -> Result<(SeedRun, Outcome, Vec<Option<SystemTime>>), Error> {
-    let clock = Clock::start();
-    let setups = resolved
-        .lanes
-        .iter()
-        .map(|lane| LaneSetup {
-            name: lane.name.clone(),
-            link: link(resolved, seed, Time::MAX),
-        })
-        .collect();
-    let mut path = EmulatedPath::build(options, settings, clock, setups)?;
+) -> Result<(SeedRun, Findings, Vec<Option<SystemTime>>), Error> {
+    let names = resolved.lanes.iter().map(|lane| lane.name.clone());
+    let link = |_, starts| link(resolved, seed, starts);
+    let mut path = Emulated::build(options.testbed, options.ipv6, log, names, link)?;
+    let clock = path.clock();
+    let is_virtual = options.testbed == Testbed::Kernel;
     let opened = (0..=u8::MAX)
         .zip(&resolved.lanes)
         .map(|(number, lane)| {
             // A lane's own clock has not started yet.
-            let now = if options.is_virtual {
-                Time::ZERO
-            } else {
-                clock.now()
-            };
+            let now = if is_virtual { Time::ZERO } else { clock.now() };
             lane::open(&path, number, lane, seed, now)
         })
         .collect::<Result<Vec<_>, Error>>()?;
-    let timeline = Timeline::new(resolved, clock, options.is_virtual);
+    let timeline = Timeline::new(resolved, clock, is_virtual);
     let stages: Vec<LaneStage> = opened.iter().map(|_| LaneStage::default()).collect();
     let began = timeline.lane(0).now();
     let quiet = QUIET + longest_disturbance(resolved, seed);
@@ -191,9 +164,7 @@ fn play_seed(
                 (client, server)
             }));
         }
-        attend(
-            resolved, seed, &mut path, &timeline, &stages, progress, stop,
-        )?;
+        attend(&mut path, &timeline, &stages, progress, stop)?;
         let played: Vec<Played> = threads
             .into_iter()
             .map(|threads| {
@@ -209,20 +180,18 @@ fn play_seed(
         started.map(|at| timeline.lane(lane).on_calendar(at))
     });
     let schedules = schedules.collect();
-    let outcome = path.stop()?;
+    let between = path.collect()?;
     let lanes = played
         .into_iter()
-        .zip(&outcome.audit.lanes)
+        .zip(&between.lanes)
         .map(|(played, audit)| lane::outcome(played, audit, began, &resolved.plan))
         .collect();
-    Ok((SeedRun { seed, lanes }, outcome, schedules))
+    Ok((SeedRun { seed, lanes }, between, schedules))
 }
 
 /// Sees the lanes through: the lead-in, the cue, and the end.
 fn attend(
-    resolved: &Resolved,
-    seed: u64,
-    path: &mut EmulatedPath,
+    path: &mut Emulated<'_>,
     timeline: &Timeline,
     stages: &[LaneStage],
     progress: &(dyn Fn(Duration) + Sync),
@@ -235,7 +204,7 @@ fn attend(
         // Everybody knows when; links and counters begin just before.
         cue(timeline, stages, first);
         thread::sleep((first - NOTICE_OF_LINKS).since(clock.now()));
-        outcome = path.begin(links(resolved, seed, timeline, first));
+        outcome = path.begin_impairments(|lane| first + timeline.offset(lane));
         supervisor.note_started();
     }
     while supervisor.wait() {
@@ -245,19 +214,12 @@ fn attend(
         }
         if supervisor.is_time_to_start(now) {
             let first = now + NOTICE;
-            outcome = path.begin(links(resolved, seed, timeline, first));
+            outcome = path.begin_impairments(|lane| first + timeline.offset(lane));
             cue(timeline, stages, first);
         }
         supervisor.report_progress(now);
     }
     outcome
-}
-
-/// The links, whose impairments start with the schedule: the first lane's at
-/// `first`.
-fn links(resolved: &Resolved, seed: u64, timeline: &Timeline, first: Time) -> Vec<Link> {
-    let starts = (0..resolved.lanes.len()).map(|lane| first + timeline.offset(lane));
-    starts.map(|start| link(resolved, seed, start)).collect()
 }
 
 /// Tells every lane when its schedule starts, the first at `first`.

@@ -35,6 +35,6 @@ pub use digest::digest;
 pub use experiment::{Experiment, OwnLane, RegimeName, Workload};
 pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, WireCounts};
 pub use plan::Plan;
-pub use playable::{Playable, Testbed};
+pub use playable::Playable;
 pub use resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve, suggest};
 pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play};

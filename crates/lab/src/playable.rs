@@ -1,36 +1,8 @@
 //! Which transports can be played in which testbed, and as what.
 
+use lagometer_testbed::Testbed;
 use lagometer_transport::{BadSetting, Spec, TransportProperties};
 use serde_json::{Map, Value};
-
-/// Where lanes run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Testbed {
-    /// Virtual time.
-    Sim,
-    /// Real sockets in two hosts behind an emulated link.
-    Emu,
-    /// Real sockets with a relay of UDP datagrams between them.
-    Relay,
-    /// Real sockets in two hosts behind an emulated link, all of it within a
-    /// kernel in virtual time.
-    Kernel,
-    /// Real sockets over a real path.
-    Net,
-}
-
-impl Testbed {
-    /// Its name in documents.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sim => "sim",
-            Self::Emu | Self::Relay => "emu",
-            Self::Kernel => "kernel",
-            Self::Net => "net",
-        }
-    }
-}
 
 /// A transport with its settings, as a testbed plays it.
 #[derive(Clone, Debug)]

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use lagometer_link::cross::Cross;
 use lagometer_link::{Direction, Profile, Regime};
+use lagometer_testbed::Testbed;
 use thiserror::Error;
 
 use crate::experiment::{Experiment, OwnLane, RegimeName, Workload};
 use crate::plan::Plan;
-use crate::playable::{NotPlayable, Playable, Testbed};
+use crate::playable::{NotPlayable, Playable};
 use crate::workload::PacedEcho;
 
 /// An experiment whose network and lanes have been found.

@@ -2,8 +2,9 @@
 
 mod support;
 
-use lagometer_lab::{Experiment, LaneRun, SeedRun, Testbed, catalogue, resolve};
+use lagometer_lab::{Experiment, LaneRun, SeedRun, catalogue, resolve};
 use lagometer_stats::Lane;
+use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 
 fn one_lane(spoil: impl FnOnce(&mut Vec<SeedRun>)) -> Lane {

@@ -6,7 +6,8 @@
 
 mod support;
 
-use lagometer_lab::{Experiment, Testbed, catalogue, digest, resolve};
+use lagometer_lab::{Experiment, catalogue, digest, resolve};
+use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 
 /// Experiment, seed, and the digest of what 20 s of it find.

@@ -6,9 +6,10 @@ mod support;
 use std::time::Duration;
 
 use lagometer_lab::sim::{SimLane, SimStage};
-use lagometer_lab::{Experiment, Plan, ResolveError, Resolved, Testbed, digest, resolve};
+use lagometer_lab::{Experiment, Plan, ResolveError, Resolved, digest, resolve};
 use lagometer_link::{Link, Profile, Regime, SharedLink};
 use lagometer_stats::{Bottleneck, BottleneckSender, Document};
+use lagometer_testbed::Testbed;
 use lagometer_transport::Spec;
 use lagometer_units::Time;
 

@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
 use lagometer_lab::{
-    Experiment, LaneEnd, LaneOutcome, LaneRun, Playable, Resolved, RunOptions, Testbed, play,
-    resolve,
+    Experiment, LaneEnd, LaneOutcome, LaneRun, Playable, Resolved, RunOptions, play, resolve,
 };
 use lagometer_link::Profile;
 use lagometer_stats::MessageRecord;
+use lagometer_testbed::Testbed;
 use lagometer_transport::presets;
 use lagometer_units::Time;
 

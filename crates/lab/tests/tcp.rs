@@ -4,8 +4,9 @@
 
 mod support;
 
-use lagometer_lab::{Experiment, Testbed, catalogue, resolve};
+use lagometer_lab::{Experiment, catalogue, resolve};
 use lagometer_stats::{Document, Lane};
+use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 
 /// Plays lanes of the default experiment for a minute each with these seeds.

@@ -16,8 +16,10 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use lagometer_testbed::Testbed;
 use lagometer_units::{Size, Span};
 
 use crate::remote_end;
@@ -32,7 +34,7 @@ pub(crate) use kernel::{
     KernelBuildArguments, KernelCommand,
 };
 pub(crate) use tune::TuneArguments;
-pub(crate) use world::{WorldArguments, WorldTestbed};
+pub(crate) use world::WorldArguments;
 
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
 /// games.
@@ -116,6 +118,41 @@ pub(crate) struct ReferenceArguments {
     pub(crate) folder: PathBuf,
 }
 
+/// Reads the name of one of `among`.
+pub(crate) fn testbeds<const N: usize>(
+    among: [Testbed; N],
+) -> impl TypedValueParser<Value = Testbed> {
+    named(among.map(|testbed| (testbed.name(), testbed, testbed.about())))
+}
+
+/// Reads what the lanes of `emu` run between.
+fn emu_modes() -> impl TypedValueParser<Value = Testbed> {
+    named([
+        (
+            "namespaces",
+            Testbed::Emu,
+            "Hosts in network namespaces, with a router between them",
+        ),
+        (
+            "proxy",
+            Testbed::Relay,
+            "A relay of UDP datagrams on the loopback device, for systems that permit no \
+             namespaces",
+        ),
+    ])
+}
+
+/// Reads one of these names, each with what it means and a line about it.
+fn named<const N: usize>(
+    values: [(&'static str, Testbed, &'static str); N],
+) -> impl TypedValueParser<Value = Testbed> {
+    PossibleValuesParser::new(values.map(|(name, _, about)| PossibleValue::new(name).help(about)))
+        .try_map(move |name| {
+            let found = values.iter().find(|value| value.0 == name);
+            found.map(|value| value.1).ok_or("no such testbed")
+        })
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// A built-in experiment's name, or a TOML file
@@ -124,11 +161,15 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) remote: RemoteArguments,
     /// Where the lanes run; with `--to`, over the path there
-    #[arg(long, value_enum, default_value_t = Testbed::Sim)]
+    #[arg(
+        long,
+        value_parser = testbeds([Testbed::Sim, Testbed::Emu, Testbed::Kernel, Testbed::Net]),
+        default_value = "sim"
+    )]
     pub(crate) testbed: Testbed,
     /// What the lanes of `emu` run between
-    #[arg(long, value_enum, default_value_t = EmuMode::Namespaces)]
-    pub(crate) emu_mode: EmuMode,
+    #[arg(long, value_parser = emu_modes(), default_value = "namespaces")]
+    pub(crate) emu_mode: Testbed,
     /// Let the lanes of `emu` use IPv6
     #[arg(long)]
     pub(crate) ipv6: bool,
@@ -182,30 +223,6 @@ pub(crate) struct RunArguments {
     pub(crate) no_html: bool,
 }
 
-/// Where lanes run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Testbed {
-    /// Virtual time: deterministic, faster than real time
-    Sim,
-    /// Real sockets and real kernels behind an emulated link, in real time
-    Emu,
-    /// Real sockets and a real Linux kernel behind an emulated link, in virtual
-    /// time: deterministic; needs `lagometer kernel build` once
-    Kernel,
-    /// Real sockets over a real path, to `lagometer serve` on another machine
-    Net,
-}
-
-/// What the lanes of `emu` run between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EmuMode {
-    /// Hosts in network namespaces, with a router between them
-    Namespaces,
-    /// A relay of UDP datagrams on the loopback device, for systems that
-    /// permit no namespaces
-    Proxy,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ShapeArguments {
     /// The network between: a built-in one's name, or a TOML file
@@ -226,8 +243,8 @@ pub(crate) struct ShapeArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// Where the commands run
-    #[arg(long, value_enum, default_value_t = ShapeTestbed::Emu)]
-    pub(crate) testbed: ShapeTestbed,
+    #[arg(long, value_parser = testbeds([Testbed::Emu, Testbed::Kernel]), default_value = "emu")]
+    pub(crate) testbed: Testbed,
     /// With `--testbed kernel`: play twice, and say whether outputs, exit codes
     /// and packets were the same, and what differs first; exit code 1 if
     /// something does
@@ -247,16 +264,6 @@ pub(crate) struct ShapeArguments {
     /// server's), and with `_V6`; its number is `LAGOMETER_CLIENT`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-}
-
-/// Where commands run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ShapeTestbed {
-    /// On this machine's kernel, in real time
-    Emu,
-    /// On a real Linux kernel in virtual time: the same every time; needs
-    /// `lagometer kernel build` once
-    Kernel,
 }
 
 #[derive(Debug, Args)]
@@ -281,9 +288,10 @@ pub(crate) struct AgreeArguments {
         long,
         value_delimiter = ',',
         value_name = "TESTBED,…",
+        value_parser = testbeds([Testbed::Emu, Testbed::Kernel]),
         default_value = "emu"
     )]
-    pub(crate) testbed: Vec<AgreeTestbed>,
+    pub(crate) testbed: Vec<Testbed>,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
     /// How long to play over real sockets
@@ -295,15 +303,6 @@ pub(crate) struct AgreeArguments {
     /// Write both result documents into this folder, of `emu` over one network
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
-}
-
-/// A testbed that `sim` is held against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AgreeTestbed {
-    /// Real sockets in real time
-    Emu,
-    /// Real sockets on a kernel in virtual time
-    Kernel,
 }
 
 #[derive(Debug, Args)]

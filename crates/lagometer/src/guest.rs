@@ -11,10 +11,10 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lagometer_guest::{BOOT, INIT, SHARE, STOP, boot, init};
-use lagometer_lab::Testbed;
 use lagometer_lab::emu::{EmuOptions, play_emulated};
 use lagometer_lab::saved::SavedSeed;
 use lagometer_stats::Audit;
+use lagometer_testbed::Testbed;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{GuestArguments, GuestJob, GuestRunArguments, WorldArguments};
@@ -89,11 +89,10 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
         testbed: Testbed::Kernel,
     })?;
     let options = EmuOptions {
+        testbed: Testbed::Kernel,
         seeds: vec![arguments.seed],
         ipv6: arguments.ipv6,
         pcap: arguments.log.then(|| Path::new(SHARE).join(PACKETS)),
-        is_virtual: true,
-        ..EmuOptions::default()
     };
     let told = |played: Duration| note!("{PLAYED}{}", played.as_secs());
     let found = play_emulated(&resolved, &options, &told, watch()?).map_err(emulation_failure)?;

@@ -14,13 +14,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_client::swarm::Wire;
-use lagometer_emu::{
-    Clock, Error, Host, LaneAddresses, LaneAudit, LaneSetup, Network, Settings, Waiting, WayAudit,
-};
-use lagometer_lab::emu::audit_of;
+use lagometer_emu::{Error, LaneAddresses, LaneAudit, WayAudit};
 use lagometer_link::{Profile, Reason};
 use lagometer_stats::{Audit, World, WorldPath, WorldWay};
-use lagometer_units::Time;
+use lagometer_testbed::{Emulated, Testbed};
 use lagometer_world::real::{Connector, play_over};
 use lagometer_world::{Moment, PlayError, Scenario, assemble, with_path};
 use rustix::io::Errno;
@@ -70,15 +67,12 @@ pub struct Gateway {
 /// Two hosts with a path for each player, before anybody is on it.
 #[derive(Debug)]
 pub struct Landscape {
-    network: Network,
-    profile: Profile,
-    seed: u64,
-    players: u32,
+    path: Emulated<'static>,
 }
 
 /// What was found over real sockets.
 #[derive(Debug)]
-pub struct Emulated {
+pub struct EmulatedWorld {
     /// The world as the document has it.
     pub world: World,
     /// What the emulator says of its own work.
@@ -88,8 +82,8 @@ pub struct Emulated {
 }
 
 impl Landscape {
-    /// Makes the hosts, whose TCP is that of `transport`, and a calm path for
-    /// each player; the router between them waits as `waiting` says.
+    /// Makes the hosts of `testbed`, which is `Emu` or `Kernel`, with the TCP of
+    /// `transport`, and a calm path for each player.
     ///
     /// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before
     /// the process has a second thread.
@@ -102,37 +96,34 @@ impl Landscape {
         scenario: &Scenario,
         profile: &Profile,
         transport: PlayerTransport,
-        waiting: Waiting,
+        testbed: Testbed,
     ) -> Result<Self, EmuError> {
-        let lanes = (0..scenario.players)
-            .map(|player| LaneSetup {
-                name: format!("player {player}"),
-                link: player_link(profile, scenario.seed, player, Time::MAX),
-            })
-            .collect();
-        let settings = Settings {
-            waiting,
-            ..Settings::default()
-        };
-        let network = Network::start(&settings, Clock::start(), lanes)?;
+        let names = (0..scenario.players).map(|player| format!("player {player}"));
+        let (profile, seed) = (profile.clone(), scenario.seed);
+        let link = move |player, starts| player_link(&profile, seed, player as u32, starts);
+        let path = Emulated::build(testbed, false, None, names, link)?;
         if let Some(name) = transport.congestion_control() {
-            for host in [network.local(), network.remote()] {
-                Emulator::on(host, move || use_congestion_control(name))
-                    .map_err(|why| EmuError::CongestionControl { name, why })?;
+            let both = [
+                path.run_local(move || use_congestion_control(name))?,
+                path.run_remote(move || use_congestion_control(name))?,
+            ];
+            for done in both {
+                done.map_err(|why| EmuError::CongestionControl { name, why })?;
             }
         }
-        Ok(Self {
-            network,
-            profile: profile.clone(),
-            seed: scenario.seed,
-            players: scenario.players,
-        })
+        Ok(Self { path })
     }
 
-    /// The host that the gateway and the game server are on.
-    #[must_use]
-    pub const fn remote(&self) -> &Host {
-        self.network.remote()
+    /// Does `work` on the host that the gateway and the game server are on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if the host has ended.
+    pub fn run_remote<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        self.path.run_remote(work)
     }
 
     /// Plays `scenario` on the gateway, which runs on the server host by now.
@@ -147,20 +138,20 @@ impl Landscape {
         transport: PlayerTransport,
         progress: &mut dyn FnMut(&Moment),
         stop: &AtomicBool,
-    ) -> Result<Emulated, EmuError> {
+    ) -> Result<EmulatedWorld, EmuError> {
         let mut connector = Emulator {
-            landscape: self,
+            path: self.path,
             gateway,
             transport,
         };
         let outcome = play_over(scenario, &mut connector, None, progress, stop)?;
-        let ended = connector.landscape.network.stop()?;
+        let between = connector.path.collect()?;
         let mut world = assemble(scenario, "own".to_owned(), &outcome);
         world.transport = Some(transport.name().to_owned());
-        let world = with_path(scenario, world, path(&ended.audit.lanes));
-        Ok(Emulated {
+        let world = with_path(scenario, world, path(&between.lanes));
+        Ok(EmulatedWorld {
             world,
-            audit: audit_of(&ended.audit),
+            audit: between.audit,
             partial: outcome.partial,
         })
     }
@@ -168,26 +159,28 @@ impl Landscape {
 
 /// Sockets in the hosts.
 struct Emulator {
-    landscape: Landscape,
+    path: Emulated<'static>,
     gateway: Gateway,
     transport: PlayerTransport,
 }
 
 impl Emulator {
-    /// Does something on one of the hosts' own threads.
-    fn on<T: Send + 'static>(
-        host: &Host,
+    /// Does `work` on the players' host.
+    fn on_local<T: Send + 'static>(
+        &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        host.run(work).map_err(io::Error::other)?
+        self.path.run_local(work).map_err(io::Error::other)?
     }
 }
 
 impl Connector for Emulator {
     fn connect_server(&mut self) -> io::Result<Wire> {
         let servers = self.gateway.servers;
-        let remote = self.landscape.network.remote();
-        Self::on(remote, move || TcpStream::connect(servers)).map(Wire::Tcp)
+        self.path
+            .run_remote(move || TcpStream::connect(servers))
+            .map_err(io::Error::other)?
+            .map(Wire::Tcp)
     }
 
     fn connect_player(&mut self, number: u32) -> io::Result<Wire> {
@@ -199,13 +192,12 @@ impl Connector for Emulator {
             ..
         } = LaneAddresses::of(lane);
         let to = SocketAddrV4::new(remote_v4, self.gateway.clients_port);
-        let local = self.landscape.network.local();
-        let tcp = || Self::on(local, move || tcp_on_its_way(local_v4, to));
+        let tcp = || self.on_local(move || tcp_on_its_way(local_v4, to));
         match self.transport.stream {
             PlayerStream::Tcp(_) => tcp().map(Wire::Tcp),
             PlayerStream::WebSocket(_) => tcp().map(Wire::WebSocket),
             PlayerStream::Kcp(profile) => {
-                let socket = Self::on(local, move || udp(local_v4, to))?;
+                let socket = self.on_local(move || udp(local_v4, to))?;
                 Ok(Wire::Kcp(socket, profile))
             }
         }
@@ -216,17 +208,10 @@ impl Connector for Emulator {
     }
 
     fn begin_impairments(&mut self) -> io::Result<()> {
-        let Landscape {
-            network,
-            profile,
-            seed,
-            players,
-        } = &mut self.landscape;
-        let now = network.clock().now();
-        let links = (0..*players)
-            .map(|player| player_link(profile, *seed, player, now))
-            .collect();
-        network.begin(links).map_err(io::Error::other)
+        let now = self.path.clock().now();
+        self.path
+            .begin_impairments(|_| now)
+            .map_err(io::Error::other)
     }
 
     fn timeout(&self) -> Duration {

@@ -59,7 +59,7 @@ fn played(resolved: &Resolved) -> Document {
         started: SystemTime::UNIX_EPOCH,
         wall: Duration::ZERO,
         host: Host::default(),
-        testbed: Some(Testbed::Sim.name()),
+        testbed: Some(Testbed::Sim),
         audit: None,
     };
     assemble(resolved, &options.seeds, seeds, context)

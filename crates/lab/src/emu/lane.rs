@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use lagometer_emu::{Error, LaneAudit};
 use lagometer_socket::{BoxedConnection, Opening};
+use lagometer_testbed::{Emulated, Ends};
 use lagometer_units::Time;
 
-use super::path::{EmulatedPath, Ends};
 use crate::live::{ClientOutcome, ServerOutcome};
 use crate::outcome::{Cost, LaneOutcome, WireCounts};
 use crate::plan::Plan;
@@ -29,7 +29,7 @@ pub(super) type Played = Result<(Left<ClientOutcome>, Left<ServerOutcome>), Stri
 
 /// Makes both sides of lane number `number`, or says why the system does not.
 pub(super) fn open(
-    path: &EmulatedPath,
+    path: &Emulated<'_>,
     number: u8,
     lane: &RunnableLane,
     seed: u64,

@@ -32,7 +32,7 @@ pub(crate) fn document_of(
         started: SystemTime::UNIX_EPOCH,
         wall: Duration::ZERO,
         host: Host::default(),
-        testbed: Some("sim"),
+        testbed: Some(lagometer_testbed::Testbed::Sim),
         audit: None,
     };
     assemble(resolved, &options.seeds, runs, context)

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 use lagometer_world_lab::PlayerTransport;
 
-use super::{ClusterArguments, GuestFlags};
+use super::{ClusterArguments, GuestFlags, testbeds};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorldArguments {
@@ -51,8 +52,8 @@ pub(crate) struct WorldArguments {
     pub(crate) json: Option<PathBuf>,
     /// Where players and gateway are; on this machine's loopback device by
     /// default, or in virtual time with --network or --transport
-    #[arg(long, value_enum)]
-    pub(crate) testbed: Option<WorldTestbed>,
+    #[arg(long, value_parser = testbeds([Testbed::Sim, Testbed::Emu, Testbed::Kernel]))]
+    pub(crate) testbed: Option<Testbed>,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
     /// The networks between players and gateway: built-in ones' names or TOML
@@ -82,16 +83,4 @@ pub(crate) struct WorldArguments {
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub(crate) no_html: bool,
-}
-
-/// Where players and gateway of a world are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WorldTestbed {
-    /// Virtual time: deterministic, faster than real time
-    Sim,
-    /// Real sockets and real kernels behind an emulated link for each player,
-    /// in real time
-    Emu,
-    /// The same on a real Linux kernel in virtual time
-    Kernel,
 }

@@ -6,12 +6,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::{RunContext, RunOptions, Testbed, assemble, play};
+use lagometer_lab::{RunContext, RunOptions, assemble, play};
 use lagometer_stats::{Document, Tolerance, agreement};
+use lagometer_testbed::Testbed;
 
 use super::named::{Ask, resolved};
 use super::{agree_messages, emulated};
-use crate::cli::{AgreeArguments, AgreeTestbed};
+use crate::cli::AgreeArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -34,15 +35,15 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
     let is_asked = |testbed| arguments.testbed.contains(&testbed);
-    if is_asked(AgreeTestbed::Emu) {
+    if is_asked(Testbed::Emu) {
         emulated::acquire_permission()?;
     }
     let stop = interrupt::listen()?;
     let mut holds = true;
-    if is_asked(AgreeTestbed::Kernel) {
+    if is_asked(Testbed::Kernel) {
         holds &= agree_messages::agree(arguments, &networks, stop)?;
     }
-    if is_asked(AgreeTestbed::Emu) {
+    if is_asked(Testbed::Emu) {
         for network in networks {
             holds &= agree_in_figures(arguments, network, stop)?;
         }
@@ -99,7 +100,7 @@ fn agree_in_figures(
         started: SystemTime::now(),
         wall: began.elapsed(),
         host: lagometer_machine::measured(),
-        testbed: Some(testbed.name()),
+        testbed: Some(testbed),
         audit,
     };
     note!(
@@ -119,8 +120,10 @@ fn agree_in_figures(
     let sims: Vec<Document> = lucks.collect();
     let began = Instant::now();
     let emu_options = EmuOptions {
+        testbed: Testbed::Emu,
         seeds: options.seeds.clone(),
-        ..EmuOptions::default()
+        ipv6: false,
+        pcap: None,
     };
     let (runs, audit) = emulated::play(&sockets, &emu_options, &|_| {}, stop)?;
     let emu = assemble(

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_guest::Kernel;
-use lagometer_lab::{LaneRun, RunOptions, SeedRun, Testbed, play};
+use lagometer_lab::{LaneRun, RunOptions, SeedRun, play};
 use lagometer_stats::{MessageAgreement, MessageRecord, message_agreement};
+use lagometer_testbed::Testbed;
 
 use super::agree::ask;
 use super::agree_packets;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said};
 use lagometer_lab::SeedRun;
 use lagometer_stats::{Audit, Document};
+use lagometer_testbed::keep_audit;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -115,10 +116,8 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
         }
         merged.longest = merged.longest.max(at);
         merged.seeds.extend(found.seed.map(SeedRun::from));
-        let was_valid = merged.audit.as_ref().is_none_or(|audit| audit.valid);
-        let is_worse = found.audit.as_ref().is_some_and(|audit| !audit.valid);
-        if merged.audit.is_none() || (was_valid && is_worse) {
-            merged.audit = found.audit;
+        if let Some(audit) = found.audit {
+            keep_audit(&mut merged.audit, audit);
         }
     }
     Ok(merged)

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use lagometer_lab::{Experiment, Resolved, Testbed, Workload, catalogue, resolve, suggest};
+use lagometer_lab::{Experiment, Resolved, Workload, catalogue, resolve, suggest};
 use lagometer_link::Profile;
+use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 
 use super::over_net;

@@ -4,7 +4,8 @@
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
-use lagometer_lab::{Bundle, RunContext, RunOptions, Testbed, assemble, play};
+use lagometer_lab::{Bundle, RunContext, RunOptions, assemble, play};
+use lagometer_testbed::Testbed;
 use lagometer_units::{MOST_DATA, read_file};
 
 use super::run::{announce, processors, total_play};
@@ -40,7 +41,7 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
         started,
         wall: began.elapsed(),
         host: lagometer_machine::named(),
-        testbed: Some(Testbed::Sim.name()),
+        testbed: Some(Testbed::Sim),
         audit: None,
     };
     let document = assemble(&resolved, &options.seeds, seeds, context);

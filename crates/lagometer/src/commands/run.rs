@@ -7,8 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_guest::Kernel;
 use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, Testbed, assemble, play};
+use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, assemble, play};
 use lagometer_stats::Document;
+use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 
 use super::emulated;
@@ -17,7 +18,7 @@ use super::in_guest::{self, save_packets};
 use super::in_guests::{self, Errand, InGuests};
 use super::named::{Ask, resolved};
 use super::over_net;
-use crate::cli::{self, EmuMode, RunArguments};
+use crate::cli::RunArguments;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{interrupt, output, remote_end};
@@ -30,7 +31,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .map(|path| output::read_document(path).map(|document| (path, document)))
         .transpose()?;
     let path_name = over_net::path_name(&arguments.remote);
-    let is_net = testbed(arguments) == Testbed::Net;
+    let testbed = testbed(arguments);
+    let is_net = testbed == Testbed::Net;
     let ask = Ask {
         experiment: &arguments.experiment,
         network: arguments
@@ -41,7 +43,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         tick: arguments.tick,
         seed: arguments.seed,
         lanes: &arguments.lanes,
-        testbed: testbed(arguments),
+        testbed,
     };
     let mut resolved = resolved(&ask)?;
     let seeds = seeds_to_play(arguments, &mut resolved);
@@ -54,10 +56,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let remote = is_net
         .then(|| remote_end::reach(&arguments.remote))
         .transpose()?;
-    if arguments.testbed == cli::Testbed::Emu && arguments.emu_mode == EmuMode::Namespaces {
+    if testbed == Testbed::Emu {
         emulated::acquire_permission()?;
     }
-    let kernel = (arguments.testbed == cli::Testbed::Kernel)
+    let kernel = (testbed == Testbed::Kernel)
         .then(|| in_guest::kernel(&arguments.guest))
         .transpose()?;
     let stop = interrupt::listen()?;
@@ -74,28 +76,27 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let told = |played| progress.played(played);
     let mut path = None;
     let mut guests_wall = None;
-    let (seeds, audit) = match (arguments.testbed, &remote, &kernel) {
+    let (seeds, audit) = match (testbed, &remote, &kernel) {
         (_, Some(remote), _) => {
             let found = over_net::play(&resolved, &options, remote, &told, stop)?;
             path = Some(over_net::Path::of(&found, remote));
             (found.seeds, None)
         }
-        (cli::Testbed::Emu, None, _) => {
+        (Testbed::Emu | Testbed::Relay, ..) => {
             let options = EmuOptions {
+                testbed,
                 seeds: options.seeds.clone(),
                 ipv6: arguments.ipv6,
-                relay: arguments.emu_mode == EmuMode::Proxy,
                 pcap: arguments.pcap.clone(),
-                ..EmuOptions::default()
             };
             emulated::play(&resolved, &options, &told, stop)?
         }
-        (_, None, Some(kernel)) => {
+        (_, _, Some(kernel)) => {
             let found = play_in_guests(&ask, arguments, kernel, &options, &told, stop)?;
             guests_wall = Some(found.longest);
             (found.seeds, found.audit)
         }
-        (_, None, None) => (play(&resolved, &options, &told, stop), None),
+        _ => (play(&resolved, &options, &told, stop), None),
     };
     progress.finish();
     let took = began.elapsed();
@@ -107,7 +108,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         started,
         wall: guests_wall.unwrap_or(took),
         host,
-        testbed: Some(testbed(arguments).name()),
+        testbed: Some(testbed),
         audit,
     };
     let mut document = assemble(&resolved, &options.seeds, seeds, context);
@@ -209,8 +210,8 @@ fn seeds_to_play(arguments: &RunArguments, resolved: &mut Resolved) -> u32 {
 
 /// Flags that have a meaning in one testbed only.
 fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
-    let is_emu = arguments.testbed == cli::Testbed::Emu;
-    let is_guest = arguments.testbed == cli::Testbed::Kernel;
+    let is_emu = arguments.testbed == Testbed::Emu;
+    let is_guest = arguments.testbed == Testbed::Kernel;
     let is_net = testbed(arguments) == Testbed::Net;
     if (is_emu || is_guest) && arguments.remote.to.is_some() {
         return Err(Failure::Input(
@@ -239,7 +240,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
         ("--ipv6", arguments.ipv6, is_emu || is_guest, of_both),
         (
             "--emu-mode",
-            arguments.emu_mode == EmuMode::Proxy,
+            arguments.emu_mode == Testbed::Relay,
             is_emu,
             "`--testbed emu`",
         ),
@@ -252,7 +253,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     if let Some((flag, .., testbeds)) = flags.iter().find(|(_, given, fits, _)| *given && !fits) {
         return Err(Failure::Input(format!("{flag} is for {testbeds}")));
     }
-    if arguments.ipv6 && arguments.emu_mode == EmuMode::Proxy {
+    if arguments.ipv6 && arguments.emu_mode == Testbed::Relay {
         return Err(Failure::Input(
             "--ipv6 needs hosts of its own: leave out `--emu-mode proxy`".to_owned(),
         ));
@@ -262,13 +263,10 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
 
 /// The testbed that the arguments ask for.
 fn testbed(arguments: &RunArguments) -> Testbed {
-    match (arguments.testbed, arguments.emu_mode) {
-        (cli::Testbed::Net, _) => Testbed::Net,
-        (cli::Testbed::Kernel, _) => Testbed::Kernel,
-        (cli::Testbed::Sim, _) if arguments.remote.to.is_some() => Testbed::Net,
-        (cli::Testbed::Sim, _) => Testbed::Sim,
-        (cli::Testbed::Emu, EmuMode::Namespaces) => Testbed::Emu,
-        (cli::Testbed::Emu, EmuMode::Proxy) => Testbed::Relay,
+    match arguments.testbed {
+        Testbed::Sim if arguments.remote.to.is_some() => Testbed::Net,
+        Testbed::Emu => arguments.emu_mode,
+        asked => asked,
     }
 }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 use lagometer_emu::{Audit, LogSummary, Output, Settings, Shape, ShapeError, Shaped, Waiting};
 use lagometer_guest::{SHARE, STOP};
 use lagometer_link::Regime;
+use lagometer_testbed::Testbed;
 
 use super::named::find_plain_network;
 use super::shape_in_guest::shape_in_guest;
-use crate::cli::{GuestShapeArguments, ShapeArguments, ShapeTestbed};
+use crate::cli::{GuestShapeArguments, ShapeArguments};
 use crate::failure::Failure;
 use crate::guest::PACKETS;
 
@@ -21,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
     check_flags(arguments)?;
     let profile = find_plain_network(&arguments.network, "`shape`")?;
-    if arguments.testbed == ShapeTestbed::Kernel {
+    if arguments.testbed == Testbed::Kernel {
         return shape_in_guest(arguments);
     }
     let shape = Shape {
@@ -52,7 +53,7 @@ fn check_flags(arguments: &ShapeArguments) -> Result<(), Failure> {
         ("--kernel", arguments.guest.kernel.is_some()),
     ];
     match alone.iter().find(|(_, given)| *given) {
-        Some((flag, _)) if arguments.testbed != ShapeTestbed::Kernel => {
+        Some((flag, _)) if arguments.testbed != Testbed::Kernel => {
             Err(Failure::Input(format!("{flag} is for `--testbed kernel`")))
         }
         _ => Ok(()),

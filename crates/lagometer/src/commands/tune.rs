@@ -7,8 +7,9 @@ mod state;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use lagometer_lab::{RunContext, Testbed};
+use lagometer_lab::RunContext;
 use lagometer_stats::{Document, TuneFinding};
+use lagometer_testbed::Testbed;
 use lagometer_tune::{Stage, planned_plays, tune as search};
 
 use self::asked::Asked;
@@ -45,7 +46,7 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
         started,
         wall: began.elapsed(),
         host: lagometer_machine::named(),
-        testbed: Some(Testbed::Sim.name()),
+        testbed: Some(Testbed::Sim),
         audit: None,
     };
     let memory = keeper.memory();

@@ -17,10 +17,11 @@ use std::process::ExitCode;
 
 use lagometer_lab::suggest;
 use lagometer_stats::{Document, World, capacity_verdict};
+use lagometer_testbed::Testbed;
 use lagometer_world::{BUILT_IN, GatewayTicks, Moment, Scenario, verdict};
 use lagometer_world_lab::matrix;
 
-use crate::cli::{WorldArguments, WorldTestbed};
+use crate::cli::WorldArguments;
 use crate::failure::{Failure, read};
 use crate::output;
 
@@ -46,9 +47,9 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
         with_players(&scenario, players)?;
     }
     match testbed(arguments)? {
-        Some(WorldTestbed::Sim) => over_networks::simulate(&scenario, players, arguments),
-        Some(WorldTestbed::Emu) => emulated::emulate(&scenario, players, arguments),
-        Some(WorldTestbed::Kernel) => in_guest::play_in_guest(&scenario, players, arguments),
+        Some(Testbed::Sim) => over_networks::simulate(&scenario, players, arguments),
+        Some(Testbed::Kernel) => in_guest::play_in_guest(&scenario, players, arguments),
+        Some(_) => emulated::emulate(&scenario, players, arguments),
         None => sockets::play_all(&scenario, players, arguments),
     }
 }
@@ -75,11 +76,11 @@ fn with_players(scenario: &Scenario, players: u32) -> Result<Scenario, Failure> 
 
 /// Where the world is played: over sockets of this machine where neither a
 /// testbed nor a network is asked for.
-fn testbed(arguments: &WorldArguments) -> Result<Option<WorldTestbed>, Failure> {
+fn testbed(arguments: &WorldArguments) -> Result<Option<Testbed>, Failure> {
     let has_network = !arguments.network.is_empty() || !arguments.transport.is_empty();
     let testbed = arguments
         .testbed
-        .or_else(|| has_network.then_some(WorldTestbed::Sim));
+        .or_else(|| has_network.then_some(Testbed::Sim));
     if testbed.is_some() && arguments.export.is_some() {
         return Err(Failure::Input(
             "a world behind links is not watched while it is played: leave out `--export`"
@@ -93,7 +94,7 @@ fn testbed(arguments: &WorldArguments) -> Result<Option<WorldTestbed>, Failure> 
                 .to_owned(),
         ));
     }
-    if testbed != Some(WorldTestbed::Kernel) && arguments.guest.kernel.is_some() {
+    if testbed != Some(Testbed::Kernel) && arguments.guest.kernel.is_some() {
         return Err(Failure::Input(
             "--kernel is for `--testbed kernel`".to_owned(),
         ));

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
-use lagometer_emu::Waiting;
 use lagometer_stats::{Audit, World};
+use lagometer_testbed::{Testbed, keep_audit};
 use lagometer_world::Scenario;
-use lagometer_world_lab::emu::{EmuError, Emulated, Gateway, Landscape};
+use lagometer_world_lab::emu::{EmuError, EmulatedWorld, Gateway, Landscape};
 use lagometer_world_lab::matrix::Cell;
 use serde::{Deserialize, Serialize};
 
@@ -42,10 +42,10 @@ pub(super) fn emulate(
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_machine::measured();
-    let found = play_all(&cells, Waiting::default(), stop)?;
+    let found = play_all(&cells, Testbed::Emu, stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
-    document.testbed = Some("emu".to_owned());
+    document.testbed = Some(Testbed::Emu.name().to_owned());
     document.partial = found.partial;
     document.audit = found.audit;
     finish(scenario, arguments, document, found.worlds)
@@ -54,7 +54,7 @@ pub(super) fn emulate(
 /// Plays one cell after the other, until `stop`, but one at least.
 pub(super) fn play_all(
     cells: &[Cell],
-    waiting: Waiting,
+    testbed: Testbed,
     stop: &AtomicBool,
 ) -> Result<FoundWorlds, Failure> {
     let mut all = FoundWorlds {
@@ -67,19 +67,15 @@ pub(super) fn play_all(
             all.partial = true;
             break;
         }
-        let found = play(cell, waiting, stop)?;
+        let found = play(cell, testbed, stop)?;
         all.worlds.push(found.world);
         all.partial |= found.partial;
-        // The first, or the first that failed.
-        match &all.audit {
-            Some(Audit { valid, .. }) if found.audit.valid || !valid => {}
-            _ => all.audit = Some(found.audit),
-        }
+        keep_audit(&mut all.audit, found.audit);
     }
     Ok(all)
 }
 
-fn play(cell: &Cell, waiting: Waiting, stop: &AtomicBool) -> Result<Emulated, Failure> {
+fn play(cell: &Cell, testbed: Testbed, stop: &AtomicBool) -> Result<EmulatedWorld, Failure> {
     let scenario = &cell.scenario;
     note!(
         "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
@@ -91,11 +87,10 @@ fn play(cell: &Cell, waiting: Waiting, stop: &AtomicBool) -> Result<Emulated, Fa
         scenario.duration
     );
     let landscape =
-        Landscape::build(scenario, &cell.profile, cell.transport, waiting).map_err(failure)?;
+        Landscape::build(scenario, &cell.profile, cell.transport, testbed).map_err(failure)?;
     let (scheme, space) = (cell.transport.scheme(), scenario.space);
     let own = landscape
-        .remote()
-        .run(move || OwnGateway::start(space.as_ref(), scheme, Ipv4Addr::UNSPECIFIED))
+        .run_remote(move || OwnGateway::start(space.as_ref(), scheme, Ipv4Addr::UNSPECIFIED))
         .map_err(emulated::failure)??;
     let venue = own.venue();
     let gateway = Gateway {

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use lagometer_emu::Waiting;
 use lagometer_guest::Said;
 use lagometer_stats::World;
+use lagometer_testbed::Testbed;
 use lagometer_world::Scenario;
 
 use super::emulated::{self, FoundWorlds};
@@ -45,7 +45,7 @@ pub(super) fn play_in_guest(
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let host = lagometer_machine::named();
     let mut document = instrument::document("world", asked, started, ended.at, host);
-    document.testbed = Some("kernel".to_owned());
+    document.testbed = Some(Testbed::Kernel.name().to_owned());
     document.partial = found.partial;
     document.audit = found.audit;
     label(&mut document, &kernel);
@@ -105,5 +105,5 @@ pub(crate) fn play_within(
     let scenario = prepare(arguments)?;
     let players = asked_players(&scenario, arguments);
     let cells = over_networks::cells(&scenario, &players, arguments)?;
-    emulated::play_all(&cells, Waiting::Sleep, stop)
+    emulated::play_all(&cells, Testbed::Kernel, stop)
 }

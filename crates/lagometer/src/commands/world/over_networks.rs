@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use lagometer_testbed::Testbed;
 use lagometer_world::Scenario;
 use lagometer_world_lab::PlayerTransport;
 use lagometer_world_lab::matrix::{Cell, Found, play_all};
@@ -104,7 +105,7 @@ pub(super) fn simulate(
     tell_pace(&found, playing.elapsed());
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
-    document.testbed = Some("sim".to_owned());
+    document.testbed = Some(Testbed::Sim.name().to_owned());
     document.partial = found.iter().any(|found| found.partial);
     let worlds = found.into_iter().map(|found| found.world).collect();
     finish(scenario, arguments, document, worlds)

@@ -4,8 +4,7 @@ use lagometer_emu::{Audit, Figures, Spread, WayAudit};
 use lagometer_stats as document;
 
 /// The audit, without what only the emulator's own tests ask for.
-#[must_use]
-pub fn audit_of(audit: &Audit) -> document::Audit {
+pub(super) fn of(audit: &Audit) -> document::Audit {
     document::Audit {
         valid: audit.valid,
         faults: audit.faults.clone(),
@@ -27,6 +26,13 @@ pub fn audit_of(audit: &Audit) -> document::Audit {
                 down: way(&lane.down),
             })
             .collect(),
+    }
+}
+
+/// Keeps of all audits of a run the first, or the first that found a fault.
+pub fn keep_audit(kept: &mut Option<document::Audit>, found: document::Audit) {
+    if kept.as_ref().is_none_or(|kept| kept.valid && !found.valid) {
+        *kept = Some(found);
     }
 }
 

@@ -1,0 +1,246 @@
+//! Lanes over real sockets with an emulated link each: between hosts in namespaces
+//! with a router between them, or through a relay of UDP datagrams on the loopback
+//! device.
+//!
+//! Links are calm until their impairments begin; from then on packets are counted.
+//! On a machine whose clock stands still while anybody computes, as within a guest,
+//! the same is as exact as virtual time.
+
+mod audit;
+
+pub use audit::keep_audit;
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use lagometer_emu::{
+    Clock, Error, LaneAddresses, LaneAudit, LaneSetup, LogSummary, Network, Relay, Settings,
+    Waiting,
+};
+use lagometer_link::Link;
+use lagometer_stats::Audit;
+use lagometer_units::Time;
+
+use crate::Testbed;
+
+/// Lanes with an emulated link each, numbered in the order of their names.
+pub struct Emulated<'a> {
+    between: Between,
+    clock: Clock,
+    lanes: usize,
+    link: Box<LinkOf<'a>>,
+}
+
+/// The link of the lane with a number, whose impairments start at an instant.
+type LinkOf<'a> = dyn Fn(usize, Time) -> Link + 'a;
+
+/// What lies between.
+enum Between {
+    Hosts { network: Box<Network>, ipv6: bool },
+    Relay(Relay),
+}
+
+/// The addresses that one side of a lane has and sends to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The client's address.
+    pub local: SocketAddr,
+    /// The server's address.
+    pub remote: SocketAddr,
+}
+
+/// What was found between the ends, of all since impairments began.
+#[derive(Debug)]
+pub struct Findings {
+    /// What the emulator says of its own work, as documents have it.
+    pub audit: Audit,
+    /// What each lane's link did, in the order of the lanes.
+    pub lanes: Vec<LaneAudit>,
+    /// What became of the log of packets, if one was asked for.
+    pub log: Option<LogSummary>,
+}
+
+/// The ports of lane 0 between hosts; each further lane has the next. Every lane
+/// has its addresses to itself, but UDT tells the sockets of one process apart by
+/// their ports alone.
+const FIRST_LOCAL_PORT: u16 = 8000;
+const FIRST_REMOTE_PORT: u16 = 7000;
+
+impl<'a> Emulated<'a> {
+    /// Builds what `testbed` has between the ends of the lanes called `names`:
+    /// [`Testbed::Relay`] a relay, without hosts and without IPv6, any other two
+    /// hosts. `link` is asked for the link of a lane and the instant at which its
+    /// impairments start. Packets and their fates are logged into the file `log`.
+    ///
+    /// But for a relay, call [`Permission::acquire`](lagometer_emu::Permission::acquire)
+    /// before the process has a second thread.
+    ///
+    /// # Errors
+    ///
+    /// What the system refuses; [`Error::TooManyLanes`] for more lanes than there
+    /// are addresses.
+    pub fn build(
+        testbed: Testbed,
+        ipv6: bool,
+        log: Option<PathBuf>,
+        names: impl Iterator<Item = String>,
+        link: impl Fn(usize, Time) -> Link + 'a,
+    ) -> Result<Self, Error> {
+        let setups: Vec<LaneSetup> = names
+            .enumerate()
+            .map(|(lane, name)| LaneSetup {
+                name,
+                link: link(lane, Time::MAX),
+            })
+            .collect();
+        let lanes = setups.len();
+        let clock = Clock::start();
+        let settings = Settings {
+            log,
+            waiting: if testbed == Testbed::Kernel {
+                Waiting::Sleep
+            } else {
+                Waiting::default()
+            },
+            ..Settings::default()
+        };
+        let between = if testbed == Testbed::Relay {
+            Between::Relay(Relay::start(&settings, clock, setups)?)
+        } else {
+            Between::Hosts {
+                network: Box::new(Network::start(&settings, clock, setups)?),
+                ipv6,
+            }
+        };
+        Ok(Self {
+            between,
+            clock,
+            lanes,
+            link: Box::new(link),
+        })
+    }
+
+    /// The clock that links go by.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The addresses of lane number `lane` as its client sees them.
+    #[must_use]
+    pub fn seen_by_client(&self, lane: u8) -> Ends {
+        match &self.between {
+            Between::Hosts { ipv6, .. } => between_hosts(lane, *ipv6),
+            Between::Relay(relay) => {
+                let addresses = relay.addresses(lane);
+                Ends {
+                    local: addresses.local,
+                    remote: addresses.for_local,
+                }
+            }
+        }
+    }
+
+    /// The addresses of lane number `lane` as its server sees them.
+    #[must_use]
+    pub fn seen_by_server(&self, lane: u8) -> Ends {
+        match &self.between {
+            Between::Hosts { ipv6, .. } => between_hosts(lane, *ipv6),
+            Between::Relay(relay) => {
+                let addresses = relay.addresses(lane);
+                Ends {
+                    local: addresses.for_remote,
+                    remote: addresses.remote,
+                }
+            }
+        }
+    }
+
+    /// Does `work` where clients live: sockets made there are theirs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if the host has ended.
+    pub fn run_local<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        match &self.between {
+            Between::Hosts { network, .. } => network.local().run(work),
+            Between::Relay(_) => Ok(work()),
+        }
+    }
+
+    /// Does `work` where servers live.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if the host has ended.
+    pub fn run_remote<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        match &self.between {
+            Between::Hosts { network, .. } => network.remote().run(work),
+            Between::Relay(_) => Ok(work()),
+        }
+    }
+
+    /// Lets the impairments of each lane's link start at the instant that `starts`
+    /// gives for it, and counts from now on. What is on its way arrives as the calm
+    /// link said.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if the router has ended; what the system says.
+    pub fn begin_impairments(&mut self, starts: impl Fn(usize) -> Time) -> Result<(), Error> {
+        let links = (0..self.lanes).map(|lane| (self.link)(lane, starts(lane)));
+        let links = links.collect();
+        match &mut self.between {
+            Between::Hosts { network, .. } => network.begin(links),
+            Between::Relay(relay) => relay.begin(links),
+        }
+    }
+
+    /// Ends it and says what was found; what was on its way is lost.
+    ///
+    /// # Errors
+    ///
+    /// What stopped the router early, if something did.
+    pub fn collect(self) -> Result<Findings, Error> {
+        let outcome = match self.between {
+            Between::Hosts { network, .. } => network.stop(),
+            Between::Relay(relay) => relay.stop(),
+        }?;
+        Ok(Findings {
+            audit: audit::of(&outcome.audit),
+            lanes: outcome.audit.lanes,
+            log: outcome.log,
+        })
+    }
+}
+
+impl fmt::Debug for Emulated<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Emulated");
+        match &self.between {
+            Between::Hosts { network, .. } => shown.field("network", network),
+            Between::Relay(relay) => shown.field("relay", relay),
+        }
+        .finish_non_exhaustive()
+    }
+}
+
+fn between_hosts(lane: u8, ipv6: bool) -> Ends {
+    let addresses = LaneAddresses::of(lane);
+    let (local, remote): (IpAddr, IpAddr) = if ipv6 {
+        (addresses.local_v6.into(), addresses.remote_v6.into())
+    } else {
+        (addresses.local_v4.into(), addresses.remote_v4.into())
+    };
+    Ends {
+        local: SocketAddr::new(local, FIRST_LOCAL_PORT + u16::from(lane)),
+        remote: SocketAddr::new(remote, FIRST_REMOTE_PORT + u16::from(lane)),
+    }
+}

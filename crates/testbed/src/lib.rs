@@ -1,0 +1,19 @@
+//! Testbeds: where the two ends of a lane are, and what lies between them.
+//!
+//! A workload (an echo lane, a world) asks for what lies between and plays over
+//! it; how that comes to be is the same for all of them, and is here. What a
+//! network does to packets is asked of `link`, in every testbed.
+//!
+//! # Map
+//!
+//! - [`Testbed`]: which there are, each with its name
+//! - [`Emulated`]: lanes over real sockets with emulated links between, in hosts or
+//!   by a relay, in real time or within a guest
+
+#[cfg(target_os = "linux")]
+mod emulated;
+mod testbed;
+
+#[cfg(target_os = "linux")]
+pub use emulated::{Emulated, Ends, Findings, keep_audit};
+pub use testbed::Testbed;
