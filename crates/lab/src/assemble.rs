@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
     Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SeedFigures,
-    SeedRun as SeedRecords, TransportProperties, Warning, Wire, figures,
+    SeedRun as SeedRecords, Warning, Wire, figures,
 };
-use lagometer_testbed::Testbed;
+use lagometer_testbed::{Testbed, promises};
 use lagometer_units::Time;
 
 use crate::bottleneck;
@@ -253,7 +253,7 @@ fn assemble_lane(
     Lane {
         settings: lane.transport.settings_json(),
         library: lane.transport.library(),
-        properties: Some(properties(lane)),
+        properties: Some(promises(&lane.transport)),
         failure: runs.iter().find_map(|(_, run)| run.failure()),
         wire: Some(wire(&outcomes, payload_bytes)).filter(|wire| wire.packets > 0),
         cpu_ns_per_message: per_message(&cost.cpu, messages),
@@ -263,7 +263,7 @@ fn assemble_lane(
             .then(|| rounded(cost.system_calls as f64 / messages as f64)),
         socket_path: Some(cost.path).filter(|path| !path.is_empty()),
         ..figures(&seed_records, &limits, lag_threshold)
-            .into_lane(&lane.name, lane.transport.name())
+            .into_lane(&lane.name, lane.transport.transport())
     }
 }
 
@@ -311,20 +311,6 @@ fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
     Lane {
         failure: Some(lane.why.clone()),
         ..figures(&[], &[], None).into_lane(&lane.name, &lane.transport)
-    }
-}
-
-fn properties(lane: &RunnableLane) -> TransportProperties {
-    let of_lane = lane.transport.properties();
-    TransportProperties {
-        reliable: of_lane.reliable,
-        ordered: of_lane.ordered,
-        encrypted: of_lane.encrypted,
-        mtu_bytes: of_lane.mtu_bytes,
-        header_bytes: of_lane.header_bytes,
-        acks: of_lane.acks,
-        late_answer: of_lane.late_answer,
-        congestion_control: of_lane.congestion_control,
     }
 }
 

@@ -30,10 +30,9 @@ use std::time::Duration;
 
 use lagometer_link::cross::{Cross, check_cross};
 use lagometer_stats::{Budget, LAG_ABOVE};
-use lagometer_units::{BadInput, Size, Span, from_toml};
+use lagometer_units::{BadInput, Size, Span, from_toml, suggest};
 use serde::{Deserialize, Serialize};
 
-use crate::resolve::suggest;
 use crate::workload::PacedEcho;
 
 /// What is compared, on which network, with what traffic.

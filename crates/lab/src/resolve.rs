@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use lagometer_link::cross::Cross;
 use lagometer_link::{Direction, Profile, Regime};
+use lagometer_socket::SocketSpec;
 use lagometer_testbed::Testbed;
+use lagometer_transport::BadSpec;
 use thiserror::Error;
 
 use crate::experiment::{Experiment, OwnLane, RegimeName, Workload};
 use crate::plan::Plan;
-use crate::playable::{NotPlayable, Playable};
 use crate::workload::PacedEcho;
 
 /// An experiment whose network and lanes have been found.
@@ -44,7 +45,7 @@ pub struct RunnableLane {
     /// The lane's name.
     pub name: String,
     /// Its transport and settings.
-    pub transport: Playable,
+    pub transport: SocketSpec,
     /// What its endpoints do.
     pub workload: PacedEcho,
 }
@@ -63,21 +64,14 @@ pub struct UnrunnableLane {
 /// Why an experiment could not be resolved.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ResolveError {
-    /// No transport goes by that name.
-    #[error("no transport is called `{name}`; {suggestion}")]
-    UnknownTransport {
-        /// The name asked for.
-        name: String,
-        /// The nearest names.
-        suggestion: String,
-    },
-    /// A lane's settings do not fit its transport.
+    /// A lane's transport cannot be as it is asked for.
     #[error("lane `{lane}`: {why}")]
-    BadSettings {
+    Transport {
         /// The lane.
         lane: String,
-        /// What does not fit.
-        why: String,
+        /// What is wrong with it.
+        #[source]
+        why: BadSpec,
     },
     /// Two lanes have one name.
     #[error("two lanes are called `{name}`; give one of them another `name`")]
@@ -167,9 +161,9 @@ pub fn resolve(
         if !names.insert(name.clone()) {
             return Err(ResolveError::SameName { name });
         }
-        let transport = match find(&name, &asked, testbed)? {
-            Found::Playable(transport) => transport,
-            Found::NotHere(why) => {
+        let transport = match find(&asked, testbed) {
+            Ok(transport) => transport,
+            Err(BadSpec::NotHere(why)) => {
                 unrunnable.push(UnrunnableLane {
                     name,
                     transport: asked.transport,
@@ -177,6 +171,7 @@ pub fn resolve(
                 });
                 continue;
             }
+            Err(why) => return Err(ResolveError::Transport { lane: name, why }),
         };
         let size = asked.size.unwrap_or(workload.size);
         lanes.push(RunnableLane {
@@ -251,66 +246,9 @@ fn check_testbed(
     })
 }
 
-/// What there is under a transport's name.
-enum Found {
-    Playable(Playable),
-    /// There is such a transport, but not here, and why.
-    NotHere(String),
-}
-
-fn find(lane: &str, asked: &OwnLane, testbed: Testbed) -> Result<Found, ResolveError> {
-    let known: Vec<&str> = Playable::names().collect();
-    if !known.contains(&asked.transport.as_str()) {
-        return Err(ResolveError::UnknownTransport {
-            name: asked.transport.clone(),
-            suggestion: match lagometer_transport::new_name(&asked.transport) {
-                Some(name) => format!("it is now called `{name}`"),
-                None => suggest(&asked.transport, &known),
-            },
-        });
-    }
-    let bad = |why: String| ResolveError::BadSettings {
-        lane: lane.to_owned(),
-        why,
-    };
-    let settings = serde_json::to_value(&asked.settings).map_err(|error| bad(error.to_string()))?;
+/// The lane's transport.
+fn find(asked: &OwnLane, testbed: Testbed) -> Result<SocketSpec, BadSpec> {
+    let settings = serde_json::to_value(&asked.settings).unwrap_or_default();
     let settings = settings.as_object().cloned().unwrap_or_default();
-    match Playable::find(&asked.transport, &settings, testbed) {
-        Ok(playable) => Ok(Found::Playable(playable)),
-        Err(NotPlayable::NotHere(why)) => Ok(Found::NotHere(why)),
-        Err(NotPlayable::BadSetting(error)) => Err(bad(error.to_string())),
-    }
-}
-
-/// "did you mean …", or the whole list where nothing is near.
-#[must_use]
-pub fn suggest(asked: &str, known: &[&str]) -> String {
-    let local = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(asked, name), *name))
-        .filter(|&(distance, _)| distance <= 1 + asked.len() / 4)
-        .min();
-    match local {
-        Some((_, name)) => format!("did you mean `{name}`?"),
-        None => format!("there are {}", known.join(", ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slip_of_the_finger_is_recognised() {
-        let known = ["kcp", "enet", "quic-datagram"];
-        assert_eq!(suggest("ent", &known), "did you mean `enet`?");
-        assert_eq!(
-            suggest("quic-datagrams", &known),
-            "did you mean `quic-datagram`?"
-        );
-        assert_eq!(
-            suggest("raknet", &known),
-            "there are kcp, enet, quic-datagram"
-        );
-    }
+    testbed.transport(&asked.transport, &settings)
 }

@@ -18,7 +18,6 @@ use lagometer_units::Time;
 
 use crate::outcome::LaneOutcome;
 use crate::plan::Plan;
-use crate::playable::Playable;
 use crate::resolve::{Resolved, RunnableLane};
 use crate::sim::{OfferedPacket, SimLane, SimStage};
 
@@ -344,19 +343,15 @@ impl Play {
     }
 }
 
-/// The lane's endpoints. Panics for a lane that has no place in virtual time,
-/// which resolving for this testbed leaves out.
+/// The lane's endpoints.
+///
+/// # Panics
+///
+/// For a lane that has no place in virtual time, which resolving for that testbed
+/// leaves out.
 fn spec_of(lane: &RunnableLane) -> &Spec {
-    match &lane.transport {
-        Playable::Virtual(spec) => spec,
-        #[cfg(target_os = "linux")]
-        Playable::Sockets(spec) => {
-            panic!(
-                "{} runs over sockets, not in virtual time",
-                spec.transport()
-            )
-        }
-    }
+    let endpoint = lane.transport.endpoint();
+    endpoint.unwrap_or_else(|| panic!("{} has no endpoints", lane.name))
 }
 
 /// The words of a panic.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
 use lagometer_lab::{
-    Experiment, LaneEnd, LaneOutcome, LaneRun, Playable, Resolved, RunOptions, play, resolve,
+    Experiment, LaneEnd, LaneOutcome, LaneRun, Resolved, RunOptions, play, resolve,
 };
 use lagometer_link::Profile;
 use lagometer_stats::MessageRecord;
@@ -274,9 +274,7 @@ fn a_lane_plays_the_same_however_it_is_sliced() {
             resolved.regime,
             plan.measuring_starts(),
         );
-        let Playable::Virtual(spec) = &lane.transport else {
-            panic!("{} is not for virtual time", lane.name);
-        };
+        let spec = lane.transport.endpoint().unwrap();
         lagometer_lab::sim::SimLane::new(plan, spec, link)
     };
     let mut whole = start();

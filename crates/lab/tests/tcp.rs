@@ -87,6 +87,6 @@ fn a_lane_that_had_another_name_is_answered_with_the_new_one() {
     let refused = resolve(experiment, "lan".to_owned(), profile, Testbed::Sim).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "no transport is called `tcp-smoltcp`; it is now called `tcp-cubic`"
+        "lane `tcp-smoltcp`: no transport is called `tcp-smoltcp`; it is now called `tcp-cubic`"
     );
 }

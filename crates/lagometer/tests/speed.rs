@@ -33,7 +33,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         ),
         (&["--every", "1 h"], "--every 1 h"),
         (&["--every", "fast"], "fast"),
-        (&["--lanes", "upd"], "no such transport"),
+        (&["--lanes", "upd"], "no transport is called `upd`"),
         (&["--lanes", "kcp,kcp"], "named twice"),
         (&["--lanes", "tcp-smoltcp"], "now called `tcp-cubic`"),
         (&["--lanes", "kcp", "--set", "kcp.mtu=1"], "mtu"),

@@ -7,6 +7,7 @@ use lagometer_transport::Spec;
 
 use crate::spec::SocketSpec;
 use crate::srt;
+#[cfg(target_os = "linux")]
 use crate::tcp;
 use crate::transport::SocketTransport;
 use crate::udt;
@@ -17,7 +18,10 @@ const TRANSPORTS: &[&[SocketPreset]] = &[udt::PRESETS, srt::PRESETS];
 
 /// The transports whose presets are endpoints' and that the kernel plays over
 /// sockets, one a line: each makes its own of the endpoint's settings.
-const IN_KERNEL: &[fn(&Spec) -> Option<SocketSpec>] = &[tcp::in_kernel];
+const IN_KERNEL: &[fn(&Spec) -> Option<SocketSpec>] = &[
+    #[cfg(target_os = "linux")]
+    tcp::in_kernel,
+];
 
 /// A named choice of a transport that owns its sockets, and its settings.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +54,7 @@ pub(crate) fn preset(name: &str) -> Option<SocketSpec> {
     }
     let endpoint = Spec::preset(name)?;
     let in_kernel = IN_KERNEL.iter().find_map(|made_of| made_of(&endpoint));
-    Some(in_kernel.unwrap_or_else(|| SocketSpec::over_udp(endpoint)))
+    Some(in_kernel.unwrap_or_else(|| endpoint.into()))
 }
 
 /// A preset's settings, which a test holds to their own check.

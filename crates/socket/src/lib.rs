@@ -12,10 +12,10 @@
 //! }
 //! ```
 //!
-//! [`SocketSpec`] is any transport that can run like this, with its settings,
-//! found by a name: an [`Endpoint`](lagometer_transport::Endpoint) of the
-//! crate `transport` over a UDP socket ([`EndpointConnection`]), or one of this
-//! crate's own [`presets`], which own their sockets. It makes a client's side
+//! [`SocketSpec`] is any transport with its settings, found by a name: an
+//! [`Endpoint`](lagometer_transport::Endpoint) of the crate `transport`, in virtual
+//! time or over a UDP socket (`EndpointConnection`), or one of this crate's own
+//! [`presets`], which own their sockets. It makes a client's side
 //! and a server's side separately, on two threads or on two machines; what
 //! both must know follows from the seed of the [`Opening`].
 //!
@@ -33,27 +33,34 @@
 //! - [`udp`]: datagrams in bulk, by the fewest system calls
 //!
 //! Batched system calls and the choice of a congestion control are Linux's:
-//! elsewhere this crate is empty.
-
-#![cfg(target_os = "linux")]
+//! elsewhere there is the registry alone, and what it makes has no sockets.
 
 mod catalogue;
 mod connection;
+#[cfg(target_os = "linux")]
 mod endpoint_connection;
+#[cfg(target_os = "linux")]
 mod mid_page_buffer;
+#[cfg(target_os = "linux")]
 mod sleep;
 mod spec;
 pub mod srt;
+#[cfg(target_os = "linux")]
 pub mod tcp;
+#[cfg(target_os = "linux")]
 mod thread;
 mod transport;
+#[cfg(target_os = "linux")]
 pub mod udp;
 pub mod udt;
 
 pub use catalogue::{SocketPreset, names, presets};
 pub use connection::{BoxedConnection, Counters, SocketConnection};
+#[cfg(target_os = "linux")]
 pub use endpoint_connection::EndpointConnection;
+#[cfg(target_os = "linux")]
 pub use mid_page_buffer::MidPageBuffer;
 pub use spec::SocketSpec;
+#[cfg(target_os = "linux")]
 pub use thread::{be_punctual, used_cpu};
 pub use transport::{Opening, SocketTransport, Unavailable};

@@ -1,8 +1,8 @@
-//! Any transport that can run over real sockets, as one value.
+//! Any transport, as one value.
 
 use std::fmt;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use lagometer_transport::{
@@ -12,11 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::catalogue::{names, preset};
 use crate::connection::BoxedConnection;
-use crate::endpoint_connection::EndpointConnection;
 use crate::transport::{Opening, SocketTransport, Unavailable};
-use crate::udp::{Options, Socket};
 
-/// A transport with its settings, checked, to be run over real sockets.
+/// A transport with its settings, checked, wherever it runs: its endpoints in
+/// virtual time, or its connections over real sockets.
 #[derive(Clone)]
 pub struct SocketSpec(Arc<dyn AnySocketTransport>);
 
@@ -59,15 +58,8 @@ impl SocketSpec {
         Ok(base.0.with(settings)?)
     }
 
-    /// An endpoint's transport, over UDP.
-    pub(crate) fn over_udp(endpoint: Spec) -> Self {
-        let carrier = endpoint.carrier();
-        debug_assert_eq!(carrier, Carrier::Udp, "{endpoint:?} fits a UDP socket");
-        Self(Arc::new(OverUdp(endpoint)))
-    }
-
-    /// The endpoint, where the transport is one over a UDP socket; none where
-    /// the transport owns its sockets.
+    /// The endpoint, where the transport has one that is driven: in virtual time,
+    /// or over a UDP socket. None where it owns its sockets.
     #[must_use]
     pub fn endpoint(&self) -> Option<&Spec> {
         self.0.endpoint()
@@ -139,6 +131,13 @@ impl SocketSpec {
     }
 }
 
+/// An endpoint's transport: in virtual time, or over UDP.
+impl From<Spec> for SocketSpec {
+    fn from(endpoint: Spec) -> Self {
+        Self(Arc::new(OfEndpoint(endpoint)))
+    }
+}
+
 impl fmt::Debug for SocketSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, formatter)
@@ -206,11 +205,23 @@ impl<T: SocketTransport> AnySocketTransport for T {
     }
 }
 
-/// An endpoint's transport, over UDP.
+/// The transport of an endpoint.
 #[derive(Debug)]
-struct OverUdp(Spec);
+struct OfEndpoint(Spec);
 
-impl AnySocketTransport for OverUdp {
+impl OfEndpoint {
+    /// A socket at `own` for datagrams from and to `peer`.
+    fn socket(&self, own: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
+        if !self.is_carried_by_udp() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let socket = UdpSocket::bind(own)?;
+        socket.connect(peer)?;
+        Ok(socket)
+    }
+}
+
+impl AnySocketTransport for OfEndpoint {
     fn name(&self) -> &'static str {
         self.0.transport()
     }
@@ -220,7 +231,13 @@ impl AnySocketTransport for OverUdp {
     }
 
     fn available(&self) -> Result<(), Unavailable> {
-        Ok(())
+        if cfg!(target_os = "linux") {
+            return Ok(());
+        }
+        Err(Unavailable {
+            lacks: format!("{} over real sockets needs Linux", self.name()),
+            mend: "virtual time is everywhere: leave out `--testbed`".to_owned(),
+        })
     }
 
     fn properties(&self) -> TransportProperties {
@@ -232,7 +249,7 @@ impl AnySocketTransport for OverUdp {
     }
 
     fn is_carried_by_udp(&self) -> bool {
-        true
+        self.0.carrier() == Carrier::Udp
     }
 
     fn settings(&self) -> Value {
@@ -245,25 +262,30 @@ impl AnySocketTransport for OverUdp {
 
     fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting> {
         let settings = self.0.with_overrides(overrides)?;
-        Ok(SocketSpec(Arc::new(Self(settings))))
+        Ok(settings.into())
     }
 
     fn client(&self, opening: &Opening) -> io::Result<BoxedConnection> {
-        let socket = UdpSocket::bind(opening.local)?;
-        socket.connect(opening.remote)?;
-        let endpoint = self.0.client(opening.seed, opening.now);
-        over(socket, endpoint)
+        let socket = self.socket(opening.local, opening.remote)?;
+        over(socket, self.0.client(opening.seed, opening.now))
     }
 
     fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
-        let socket = UdpSocket::bind(opening.remote)?;
-        socket.connect(opening.local)?;
-        let endpoint = self.0.server(opening.seed, opening.now);
-        over(socket, endpoint)
+        let socket = self.socket(opening.remote, opening.local)?;
+        over(socket, self.0.server(opening.seed, opening.now))
     }
 }
 
+#[cfg(target_os = "linux")]
 fn over(socket: UdpSocket, endpoint: BoxedEndpoint) -> io::Result<BoxedConnection> {
+    use crate::endpoint_connection::EndpointConnection;
+    use crate::udp::{Options, Socket};
+
     let socket = Socket::from_std(socket, &Options::default())?;
     Ok(Box::new(EndpointConnection::new(socket, endpoint)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn over(_: UdpSocket, _: BoxedEndpoint) -> io::Result<BoxedConnection> {
+    Err(io::ErrorKind::Unsupported.into())
 }

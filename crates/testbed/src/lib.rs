@@ -6,7 +6,7 @@
 //!
 //! # Map
 //!
-//! - [`Testbed`]: which there are, each with its name
+//! - [`Testbed`]: which there are, and what each plays of the transports
 //! - [`Emulated`]: lanes over real sockets with emulated links between, in hosts or
 //!   by a relay, in real time or within a guest
 
@@ -16,4 +16,4 @@ mod testbed;
 
 #[cfg(target_os = "linux")]
 pub use emulated::{Emulated, Ends, Findings, keep_audit};
-pub use testbed::Testbed;
+pub use testbed::{Testbed, promises};

@@ -1,4 +1,9 @@
-//! The list of testbeds.
+//! The list of testbeds, and what each plays of the transports.
+
+use lagometer_socket::SocketSpec;
+use lagometer_stats as document;
+use lagometer_transport::{BadSpec, Spec};
+use serde_json::{Map, Value};
 
 /// Where lanes run, and what lies between their two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,5 +49,88 @@ impl Testbed {
             }
             Self::Net => "Real sockets over a real path, to `lagometer serve` on another machine",
         }
+    }
+
+    /// The transport called `name` with `settings` in place of its own, as it is
+    /// played here.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSpec`]: there is none of that name, it is not played here, or a setting
+    /// does not fit.
+    pub fn transport(
+        self,
+        name: &str,
+        settings: &Map<String, Value>,
+    ) -> Result<SocketSpec, BadSpec> {
+        if self == Self::Sim {
+            if lagometer_socket::presets().iter().any(|it| it.name == name) {
+                return Err(BadSpec::NotHere(format!(
+                    "{name} owns its sockets and cannot run in virtual time; `--testbed emu` \
+                     plays it"
+                )));
+            }
+            return match Spec::preset(name) {
+                Some(endpoint) => Ok(endpoint.with_overrides(settings)?.into()),
+                None => Err(BadSpec::unknown(name, lagometer_socket::names())),
+            };
+        }
+        let spec = SocketSpec::resolve(name, settings)?;
+        if let Err(lacks) = spec.available() {
+            return Err(BadSpec::NotHere(lacks.to_string()));
+        }
+        if self == Self::Relay && !spec.is_carried_by_udp() {
+            return Err(BadSpec::NotHere(format!(
+                "{name} is not carried by UDP datagrams, and the relay carries nothing else; \
+                 `--emu-mode namespaces` plays it"
+            )));
+        }
+        Ok(spec)
+    }
+}
+
+/// What a transport promises and what it costs, as documents have it.
+#[must_use]
+pub fn promises(transport: &SocketSpec) -> document::TransportProperties {
+    let properties = transport.properties();
+    document::TransportProperties {
+        reliable: properties.reliable,
+        ordered: properties.ordered,
+        encrypted: properties.encrypted,
+        mtu_bytes: properties.mtu_bytes,
+        header_bytes: properties.header_bytes,
+        acks: properties.acks,
+        late_answer: properties.late_answer,
+        congestion_control: properties.congestion_control,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(testbed: Testbed, name: &str) -> String {
+        let found = testbed.transport(name, &Map::new());
+        found.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn virtual_time_plays_endpoints_and_says_where_others_are_played() {
+        for preset in lagometer_transport::presets() {
+            let spec = Testbed::Sim.transport(preset.name, &Map::new()).unwrap();
+            assert_eq!(spec.endpoint(), Spec::preset(preset.name).as_ref());
+        }
+        let why = refused(Testbed::Sim, "udt-stream");
+        assert!(why.contains("`--testbed emu` plays it"), "{why}");
+        let why = refused(Testbed::Sim, "udt-steam");
+        assert!(why.ends_with("did you mean `udt-stream`?"), "{why}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_relay_plays_what_udp_carries() {
+        assert!(Testbed::Relay.transport("kcp", &Map::new()).is_ok());
+        let why = refused(Testbed::Relay, "tcp-cubic");
+        assert!(why.contains("not carried by UDP"), "{why}");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_units::Time;
+use lagometer_units::{Time, suggest};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -21,21 +21,17 @@ pub struct Spec(Arc<dyn AnyTransport>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadSpec {
     /// No preset has this name.
-    #[error("there is no transport `{name}`; expected one of {known}")]
-    UnknownPreset {
+    #[error("no transport is called `{name}`; {suggestion}")]
+    Unknown {
         /// The name that was given.
         name: String,
-        /// The names there are.
-        known: String,
+        /// What it is called now, a name that is near, or all there are.
+        suggestion: String,
     },
-    /// The preset has another name now.
-    #[error("transport `{name}` is now called `{new_name}`")]
-    Renamed {
-        /// The name that was given.
-        name: String,
-        /// The name it has.
-        new_name: &'static str,
-    },
+    /// There is such a transport, but not where it is asked for: why, and where it
+    /// is.
+    #[error("{0}")]
+    NotHere(String),
     /// The settings of the preset cannot be changed like this.
     #[error(transparent)]
     BadSetting(#[from] BadSetting),
@@ -69,8 +65,8 @@ impl Spec {
     /// [`BadSpec`] when there is no such preset or no more, and when a setting is
     /// unknown, of the wrong kind or out of range; it is then named.
     pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSpec> {
-        let known = || presets().iter().map(|preset| preset.name);
-        let base = Self::preset(name).ok_or_else(|| BadSpec::unknown(name, known()))?;
+        let known = presets().iter().map(|preset| preset.name);
+        let base = Self::preset(name).ok_or_else(|| BadSpec::unknown(name, known))?;
         Ok(base.with_overrides(overrides)?)
     }
 
@@ -166,15 +162,14 @@ impl Spec {
 impl BadSpec {
     /// No preset is called `name`: it has another name now, or `known` are all
     /// there are.
-    pub fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> Self {
-        let name = name.to_owned();
-        if let Some(new_name) = new_name(&name) {
-            return Self::Renamed { name, new_name };
-        }
-        let known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
-        Self::UnknownPreset {
-            name,
-            known: known.join(", "),
+    pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        let suggestion = match new_name(name) {
+            Some(new_name) => format!("it is now called `{new_name}`"),
+            None => suggest(name, &known.collect::<Vec<_>>()),
+        };
+        Self::Unknown {
+            name: name.to_owned(),
+            suggestion,
         }
     }
 }
@@ -303,11 +298,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_those_there_are() {
-        let error = resolve("upd", &json!({})).unwrap_err();
-        assert!(
-            error.to_string().contains("`udp`, `udp-redundant`"),
-            "{error}"
+    fn an_unknown_name_is_answered_with_one_that_is_near_or_new() {
+        let error = |name| resolve(name, &json!({})).unwrap_err().to_string();
+        assert_eq!(
+            error("upd"),
+            "no transport is called `upd`; did you mean `udp`?"
+        );
+        assert_eq!(
+            error("tcp-smoltcp"),
+            "no transport is called `tcp-smoltcp`; it is now called `tcp-cubic`"
         );
     }
 

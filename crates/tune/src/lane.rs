@@ -1,7 +1,7 @@
 //! A lane that may be tuned: what its transport declares, as far as the lane goes on
 //! promising what it promises.
 
-use lagometer_lab::{OwnLane, suggest};
+use lagometer_lab::OwnLane;
 use lagometer_transport::{BadSpec, Spec, Tunable, presets};
 use lagometer_units::Size;
 use serde::Serialize;
@@ -32,20 +32,12 @@ struct StartSpec {
 /// Why a lane cannot be tuned.
 #[derive(Debug, Error)]
 pub enum BadLane {
-    /// There is none of that name.
-    #[error("no lane or preset in virtual time is called `{name}`; {suggestion}")]
-    Unknown {
-        /// The name.
-        name: String,
-        /// Names that are near, or all.
-        suggestion: String,
-    },
-    /// Its settings do not fit.
+    /// There is none of that name in virtual time, or its settings do not fit.
     #[error("lane `{lane}`: {why}")]
-    BadSettings {
+    Transport {
         /// The lane.
         lane: String,
-        /// What does not fit.
+        /// What is wrong with it.
         #[source]
         why: BadSpec,
     },
@@ -85,14 +77,13 @@ impl TunableLane {
     /// [`BadLane`] where there is none, or nothing to choose.
     pub fn named(name: &str, own: &[OwnLane]) -> Result<Self, BadLane> {
         let asked = own.iter().find(|lane| lane.name() == name).cloned();
-        let is_known = |lane: &OwnLane| Spec::preset(&lane.transport).is_some();
         let lane = asked.unwrap_or_else(|| preset_lane(name));
-        if !is_known(&lane) {
-            let mut known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
-            known.extend(own.iter().map(OwnLane::name));
-            return Err(BadLane::Unknown {
-                name: lane.transport.clone(),
-                suggestion: suggest(&lane.transport, &known),
+        if Spec::preset(&lane.transport).is_none() {
+            let presets = presets().iter().map(|preset| preset.name);
+            let known = presets.chain(own.iter().map(OwnLane::name));
+            return Err(BadLane::Transport {
+                lane: name.to_owned(),
+                why: BadSpec::unknown(&lane.transport, known),
             });
         }
         Self::of(&lane)
@@ -100,7 +91,7 @@ impl TunableLane {
 
     fn of(lane: &OwnLane) -> Result<Self, BadLane> {
         let name = lane.name().to_owned();
-        let bad = |why| BadLane::BadSettings {
+        let bad = |why| BadLane::Transport {
             lane: name.clone(),
             why,
         };

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lagometer_lab::workload::PacedEcho;
-use lagometer_lab::{Playable, Resolved, RunOptions, RunnableLane, play, seed_figures};
+use lagometer_lab::{Resolved, RunOptions, RunnableLane, play, seed_figures};
 
 use crate::aim::Aim;
 use crate::lane::TunableLane;
@@ -200,7 +200,7 @@ pub(crate) fn runnable_lane(
     let workload = resolved.plan.workload;
     Some(RunnableLane {
         name: name.to_owned(),
-        transport: Playable::Virtual(lane.spec(candidate)?),
+        transport: lane.spec(candidate)?.into(),
         workload: PacedEcho {
             size: lane.size().unwrap_or(workload.size),
             ..workload

@@ -1,6 +1,6 @@
 //! The ground floor of Lagometer: instants of a run, quantities with their
 //! units, reading files that may never end, and reading TOML so that a mistake is
-//! answered with file and line.
+//! answered with file and line, a name that is nearly right with the right one.
 //!
 //! Every crate above works in [`Time`], an instant of a run that knows nothing
 //! of a wall clock, and in [`std::time::Duration`]. Quantities that people
@@ -14,6 +14,7 @@ mod rate;
 mod share;
 mod size;
 mod span;
+mod suggest;
 mod time;
 
 pub use file::{MOST_DATA, MOST_SETTINGS, create_private_file, read_file, read_text_file};
@@ -23,4 +24,5 @@ pub use rate::Rate;
 pub use share::Share;
 pub use size::Size;
 pub use span::Span;
+pub use suggest::suggest;
 pub use time::Time;

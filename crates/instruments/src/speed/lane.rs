@@ -2,7 +2,8 @@
 
 use lagometer_socket::SocketSpec;
 use lagometer_stats::{Lane, TransportProperties, figures};
-use lagometer_transport::{BadSpec, Spec, new_name, tcp};
+use lagometer_testbed::{Testbed, promises};
+use lagometer_transport::{BadSetting, BadSpec, Spec, new_name, tcp};
 use lagometer_units::Size;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -35,24 +36,14 @@ pub(super) enum LaneTransport {
 /// Why there is no such lane.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadLane {
-    /// No transport is called so.
-    #[error(
-        "lane `{name}`: there is no such transport; expected `tcp`, `tcp-CONGESTION` as in \
-         `tcp-cubic`, or one of {known}"
-    )]
-    Unknown {
+    /// There is no such transport, or it cannot be as it is asked for.
+    #[error("lane `{name}`: {why}")]
+    Transport {
         /// The name that was given.
         name: String,
-        /// The presets there are.
-        known: String,
-    },
-    /// The preset has another name now.
-    #[error("lane `{name}`: it is now called `{new_name}`")]
-    Renamed {
-        /// The name that was given.
-        name: String,
-        /// The name it has.
-        new_name: &'static str,
+        /// What is wrong with it.
+        #[source]
+        why: BadSpec,
     },
     /// The messages asked for are larger than the transport takes.
     #[error("--chunk {chunk}: lane `{name}` takes messages of up to {most}")]
@@ -64,14 +55,6 @@ pub enum BadLane {
         /// What it takes.
         most: Size,
     },
-    /// Its settings cannot be changed like this.
-    #[error("lane `{name}`: {why}")]
-    Setting {
-        /// The lane.
-        name: String,
-        /// What is wrong.
-        why: String,
-    },
 }
 
 impl LanePlan {
@@ -82,25 +65,23 @@ impl LanePlan {
     ///
     /// [`BadLane`] when there is no such transport or setting.
     pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadLane> {
-        if let Some(new_name) = new_name(name) {
-            let name = name.to_owned();
-            return Err(BadLane::Renamed { name, new_name });
-        }
+        let bad = |why| BadLane::Transport {
+            name: name.to_owned(),
+            why,
+        };
         let congestion = name
             .strip_prefix("tcp-")
             .filter(|word| is_congestion_control(name, word));
         let lane_transport = if name == "tcp" || congestion.is_some() {
             if let Some(key) = overrides.keys().next() {
-                return Err(BadLane::Setting {
-                    name: name.to_owned(),
-                    why: format!("setting `{key}`: the kernel's TCP has none; write `tcp-cubic`"),
-                });
+                let message = "the kernel's TCP has none; write `tcp-cubic`";
+                return Err(bad(BadSetting::new(key, message).into()));
             }
             LaneTransport::Tcp {
                 congestion: congestion.map(str::to_owned),
             }
         } else {
-            LaneTransport::Preset(over_sockets(name, overrides)?)
+            LaneTransport::Preset(preset(name, overrides).map_err(bad)?)
         };
         Ok(Self {
             name: name.to_owned(),
@@ -198,7 +179,7 @@ impl LanePlan {
                 spec.transport(),
                 spec.library(),
                 spec.settings_json(),
-                told(spec.properties()),
+                promises(spec),
             ),
         };
         Lane {
@@ -221,20 +202,6 @@ impl LaneTransport {
     }
 }
 
-/// What a transport promises, as the document has it.
-fn told(properties: lagometer_transport::TransportProperties) -> TransportProperties {
-    TransportProperties {
-        reliable: properties.reliable,
-        ordered: properties.ordered,
-        encrypted: properties.encrypted,
-        mtu_bytes: properties.mtu_bytes,
-        header_bytes: properties.header_bytes,
-        acks: properties.acks,
-        late_answer: properties.late_answer,
-        congestion_control: properties.congestion_control,
-    }
-}
-
 /// Whether the lane `name`, of which `word` follows `tcp-`, is the kernel's TCP
 /// with nothing set but the congestion control `word`, rather than a preset.
 fn is_congestion_control(name: &str, word: &str) -> bool {
@@ -242,29 +209,20 @@ fn is_congestion_control(name: &str, word: &str) -> bool {
         (1..16).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let preset = Spec::preset(name);
     let settings = preset.as_ref().and_then(Spec::settings::<tcp::Settings>);
-    is_word && settings.is_none_or(|settings| settings.congestion_control == word)
+    is_word && new_name(name).is_none() && settings.is_none_or(|settings| settings.congestion_control == word)
 }
 
 /// The preset called `name` with these settings, where this machine can play it.
-fn over_sockets(name: &str, overrides: &Map<String, Value>) -> Result<SocketSpec, BadLane> {
-    let spec = SocketSpec::resolve(name, overrides).map_err(|error| bad_spec(name, error))?;
-    spec.available().map_err(|why| BadLane::Setting {
-        name: name.to_owned(),
-        why: why.to_string(),
-    })?;
-    Ok(spec)
-}
-
-fn bad_spec(name: &str, error: BadSpec) -> BadLane {
-    let name = name.to_owned();
-    match error {
-        BadSpec::UnknownPreset { known, .. } => BadLane::Unknown { name, known },
-        BadSpec::Renamed { new_name, .. } => BadLane::Renamed { name, new_name },
-        BadSpec::BadSetting(why) => BadLane::Setting {
-            name,
-            why: why.to_string(),
-        },
-    }
+fn preset(name: &str, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSpec> {
+    Testbed::Net
+        .transport(name, overrides)
+        .map_err(|why| match why {
+            BadSpec::Unknown { name, .. } => {
+                let streams = ["tcp", "tcp-CONGESTION"].into_iter();
+                BadSpec::unknown(&name, streams.chain(lagometer_socket::names()))
+            }
+            why => why,
+        })
 }
 
 #[cfg(test)]
@@ -293,7 +251,7 @@ mod tests {
             "{cubic:?}"
         );
         let refused = resolve("tcp-../x").unwrap_err().to_string();
-        assert!(refused.contains("no such transport"), "{refused}");
+        assert!(refused.contains("no transport is called"), "{refused}");
         let settings = json!({ "mtu": "1 KB" });
         assert!(LanePlan::resolve("tcp", settings.as_object().unwrap()).is_err());
     }

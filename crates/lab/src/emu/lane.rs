@@ -10,7 +10,6 @@ use lagometer_units::Time;
 use crate::live::{ClientOutcome, ServerOutcome};
 use crate::outcome::{Cost, LaneOutcome, WireCounts};
 use crate::plan::Plan;
-use crate::playable::Playable;
 use crate::resolve::RunnableLane;
 use crate::runner::LaneRun;
 
@@ -35,18 +34,15 @@ pub(super) fn open(
     seed: u64,
     now: Time,
 ) -> Result<Result<OpenLane, String>, Error> {
-    let Playable::Sockets(spec) = &lane.transport else {
-        return Ok(Err("it is resolved for virtual time".to_owned()));
-    };
     let opening = |ends: Ends| Opening {
         local: ends.local,
         remote: ends.remote,
         seed,
         now,
     };
-    let (ends, server_spec) = (opening(path.seen_by_server(number)), spec.clone());
+    let (ends, server_spec) = (opening(path.seen_by_server(number)), lane.transport.clone());
     let server = path.run_remote(move || server_spec.server(&ends))?;
-    let (ends, client_spec) = (opening(path.seen_by_client(number)), spec.clone());
+    let (ends, client_spec) = (opening(path.seen_by_client(number)), lane.transport.clone());
     let client = path.run_local(move || client_spec.client(&ends))?;
     Ok(match (client, server) {
         (Ok(client), Ok(server)) => Ok(OpenLane { client, server }),

@@ -12,7 +12,6 @@ use super::service::{self, News, Outline, Request, Word};
 use crate::live::{ClientOutcome, LaneStage};
 use crate::outcome::{Cost, LaneOutcome, WireCounts};
 use crate::plan::Plan;
-use crate::playable::Playable;
 use crate::resolve::RunnableLane;
 use crate::runner::LaneRun;
 use crate::workload::{Misdeliveries, RemoteArrival};
@@ -53,9 +52,7 @@ pub(super) fn open(
     plan: &Plan,
     seed: u64,
 ) -> Result<OpenLane, String> {
-    let Playable::Sockets(spec) = &lane.transport else {
-        return Err("it is resolved for virtual time".to_owned());
-    };
+    let spec = &lane.transport;
     let request = Request {
         transport: spec.transport().to_owned(),
         settings: spec.settings_json(),
@@ -212,10 +209,7 @@ fn wire(
     remote: &Remote,
 ) -> WireCounts {
     const UDP_HEADER_BYTES: u64 = 8;
-    let Playable::Sockets(spec) = &lane.transport else {
-        return WireCounts::default();
-    };
-    if !spec.is_carried_by_udp() || client.counters.packets_sent == 0 {
+    if !lane.transport.is_carried_by_udp() || client.counters.packets_sent == 0 {
         return WireCounts::default();
     }
     let ip_header_bytes = if remote.host().is_ipv4() { 20 } else { 40 };

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use lagometer_lab::{Experiment, Resolved, Workload, catalogue, resolve, suggest};
+use lagometer_lab::{Experiment, Resolved, Workload, catalogue, resolve};
 use lagometer_link::Profile;
 use lagometer_testbed::Testbed;
-use lagometer_units::Span;
+use lagometer_units::{Span, suggest};
 
 use super::over_net;
 use crate::failure::{Failure, read};

@@ -15,9 +15,9 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lagometer_lab::suggest;
 use lagometer_stats::{Document, World, capacity_verdict};
 use lagometer_testbed::Testbed;
+use lagometer_units::suggest;
 use lagometer_world::{BUILT_IN, GatewayTicks, Moment, Scenario, verdict};
 use lagometer_world_lab::matrix;
 

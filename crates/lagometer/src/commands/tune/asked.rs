@@ -1,12 +1,12 @@
 //! From the arguments of a search to what is searched: the traffic, the networks, the
 //! lanes, the goal and its limits, and how much.
 
-use lagometer_lab::{Experiment, Workload, resolve, suggest};
+use lagometer_lab::{Experiment, Workload, resolve};
 use lagometer_stats::{Budget, Metric, USUAL_LIMIT_MS};
 use lagometer_testbed::Testbed;
 use lagometer_tune::search::Extent;
 use lagometer_tune::{Aim, Ask, HeldOut, Network, TunableLane};
-use lagometer_units::Span;
+use lagometer_units::{Span, suggest};
 use serde_json::{Value, json};
 
 use crate::cli::TuneArguments;
