@@ -1,6 +1,4 @@
-//! Real time for the instruments, and the time a thread has had a processor.
-
-use std::time::Duration;
+//! Real time for the instruments.
 
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
@@ -31,13 +29,4 @@ fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     // Both are what the clock has shown since the system started.
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
-}
-
-/// The processor time that the calling thread has had, in the kernel too.
-pub(crate) fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
 }

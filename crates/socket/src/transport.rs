@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 
 use lagometer_transport::{BadSetting, TransportProperties};
 use lagometer_units::Time;
@@ -25,6 +25,37 @@ pub struct Opening {
     /// When the connection is made, by the clock of the thread that will use
     /// the side.
     pub now: Time,
+}
+
+impl Opening {
+    /// Where a client is whose `socket` is connected to its server. The socket may
+    /// then give way to the transport's own.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn of_client(socket: &UdpSocket, seed: u64, now: Time) -> io::Result<Self> {
+        Ok(Self {
+            local: socket.local_addr()?,
+            remote: socket.peer_addr()?,
+            seed,
+            now,
+        })
+    }
+
+    /// Where a server is whose `socket` is connected to its client.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn of_server(socket: &UdpSocket, seed: u64, now: Time) -> io::Result<Self> {
+        Ok(Self {
+            local: socket.peer_addr()?,
+            remote: socket.local_addr()?,
+            seed,
+            now,
+        })
+    }
 }
 
 /// The settings of a transport that owns its sockets.

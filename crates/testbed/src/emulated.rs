@@ -19,6 +19,7 @@ use lagometer_emu::{
     Waiting,
 };
 use lagometer_link::Link;
+use lagometer_socket::Opening;
 use lagometer_stats::Audit;
 use lagometer_units::Time;
 
@@ -39,15 +40,6 @@ type LinkOf<'a> = dyn Fn(usize, Time) -> Link + 'a;
 enum Between {
     Hosts { network: Box<Network>, ipv6: bool },
     Relay(Relay),
-}
-
-/// The addresses that one side of a lane has and sends to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
-    /// The client's address.
-    pub local: SocketAddr,
-    /// The server's address.
-    pub remote: SocketAddr,
 }
 
 /// What was found between the ends, of all since impairments began.
@@ -127,33 +119,39 @@ impl<'a> Emulated<'a> {
         self.clock
     }
 
-    /// The addresses of lane number `lane` as its client sees them.
+    /// Where the client of lane number `lane` is, and where it finds its server.
     #[must_use]
-    pub fn seen_by_client(&self, lane: u8) -> Ends {
-        match &self.between {
+    pub fn client(&self, lane: u8, seed: u64, now: Time) -> Opening {
+        let (local, remote) = match &self.between {
             Between::Hosts { ipv6, .. } => between_hosts(lane, *ipv6),
             Between::Relay(relay) => {
                 let addresses = relay.addresses(lane);
-                Ends {
-                    local: addresses.local,
-                    remote: addresses.for_local,
-                }
+                (addresses.local, addresses.for_local)
             }
+        };
+        Opening {
+            local,
+            remote,
+            seed,
+            now,
         }
     }
 
-    /// The addresses of lane number `lane` as its server sees them.
+    /// Where the server of lane number `lane` is, and where it finds its client.
     #[must_use]
-    pub fn seen_by_server(&self, lane: u8) -> Ends {
-        match &self.between {
+    pub fn server(&self, lane: u8, seed: u64, now: Time) -> Opening {
+        let (local, remote) = match &self.between {
             Between::Hosts { ipv6, .. } => between_hosts(lane, *ipv6),
             Between::Relay(relay) => {
                 let addresses = relay.addresses(lane);
-                Ends {
-                    local: addresses.for_remote,
-                    remote: addresses.remote,
-                }
+                (addresses.for_remote, addresses.remote)
             }
+        };
+        Opening {
+            local,
+            remote,
+            seed,
+            now,
         }
     }
 
@@ -232,15 +230,16 @@ impl fmt::Debug for Emulated<'_> {
     }
 }
 
-fn between_hosts(lane: u8, ipv6: bool) -> Ends {
+/// The addresses of a lane's client and server, each known to the other.
+fn between_hosts(lane: u8, ipv6: bool) -> (SocketAddr, SocketAddr) {
     let addresses = LaneAddresses::of(lane);
     let (local, remote): (IpAddr, IpAddr) = if ipv6 {
         (addresses.local_v6.into(), addresses.remote_v6.into())
     } else {
         (addresses.local_v4.into(), addresses.remote_v4.into())
     };
-    Ends {
-        local: SocketAddr::new(local, FIRST_LOCAL_PORT + u16::from(lane)),
-        remote: SocketAddr::new(remote, FIRST_REMOTE_PORT + u16::from(lane)),
-    }
+    (
+        SocketAddr::new(local, FIRST_LOCAL_PORT + u16::from(lane)),
+        SocketAddr::new(remote, FIRST_REMOTE_PORT + u16::from(lane)),
+    )
 }

@@ -15,5 +15,5 @@ mod emulated;
 mod testbed;
 
 #[cfg(target_os = "linux")]
-pub use emulated::{Emulated, Ends, Findings, keep_audit};
+pub use emulated::{Emulated, Findings, keep_audit};
 pub use testbed::{Testbed, promises};

@@ -35,14 +35,7 @@ pub(super) enum End {
         seed: u64,
     },
     /// A transport that owns its sockets, and where they are to be.
-    Sided { spec: SocketSpec, places: Places },
-}
-
-/// What both ends of a transport that owns its sockets know of each other.
-pub(super) struct Places {
-    pub(super) local: SocketAddr,
-    pub(super) remote: SocketAddr,
-    pub(super) seed: u64,
+    Sided { spec: SocketSpec, opening: Opening },
 }
 
 /// What a thread needs to run an end.
@@ -80,12 +73,8 @@ pub(super) fn join(
         }
         LaneTransport::Preset(spec) => {
             let socket = job.udp(port)?;
-            let places = Places {
-                local: socket.local_addr()?,
-                remote: socket.peer_addr()?,
-                seed,
-            };
-            End::preset(spec, socket, places, offload)
+            let opening = Opening::of_client(&socket, seed, Time::ZERO)?;
+            End::preset(spec, socket, opening, offload)
         }
     }
 }
@@ -108,17 +97,17 @@ impl End {
     pub(super) fn preset(
         spec: &SocketSpec,
         socket: UdpSocket,
-        places: Places,
+        opening: Opening,
         offload: Offload,
     ) -> Result<Self, Failed> {
         let Some(endpoint) = spec.endpoint() else {
             let spec = spec.clone();
-            return Ok(Self::Sided { spec, places });
+            return Ok(Self::Sided { spec, opening });
         };
         Ok(Self::Datagrams {
             socket: Box::new(Socket::from_std(socket, &options(offload))?),
             spec: endpoint.clone(),
-            seed: places.seed,
+            seed: opening.seed,
         })
     }
 
@@ -134,8 +123,8 @@ impl End {
                 let pump = Pump::new(endpoint, *socket);
                 datagrams::send(pump, run.terms, run.clock, run.gauge, run.signal)
             }
-            Self::Sided { spec, places } => {
-                let side = Sided::new(spec.client(&places.opening(run.clock.now()))?);
+            Self::Sided { spec, opening } => {
+                let side = Sided::new(spec.client(&run.at_once(opening))?);
                 datagrams::send(side, run.terms, run.clock, run.gauge, run.signal)
             }
         }
@@ -153,26 +142,21 @@ impl End {
                 let pump = Pump::new(endpoint, *socket);
                 datagrams::receive(pump, run.terms, run.clock, run.gauge, run.signal)
             }
-            Self::Sided { spec, places } => {
-                let side = Sided::new(spec.server(&places.opening(run.clock.now()))?);
+            Self::Sided { spec, opening } => {
+                let side = Sided::new(spec.server(&run.at_once(opening))?);
                 datagrams::receive(side, run.terms, run.clock, run.gauge, run.signal)
             }
         }
     }
 }
 
-impl Places {
-    const fn opening(&self, now: Time) -> Opening {
-        Opening {
-            local: self.local,
-            remote: self.remote,
-            seed: self.seed,
-            now,
-        }
-    }
-}
-
 impl Run<'_> {
+    /// What is opened now, by the clock of the run.
+    fn at_once(&self, opening: Opening) -> Opening {
+        let now = self.clock.now();
+        Opening { now, ..opening }
+    }
+
     /// Moves the calling thread to its processor. Where that is not permitted
     /// it stays where it is.
     fn take_place(&self) {

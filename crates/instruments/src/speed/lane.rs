@@ -209,7 +209,9 @@ fn is_congestion_control(name: &str, word: &str) -> bool {
         (1..16).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let preset = Spec::preset(name);
     let settings = preset.as_ref().and_then(Spec::settings::<tcp::Settings>);
-    is_word && new_name(name).is_none() && settings.is_none_or(|settings| settings.congestion_control == word)
+    is_word
+        && new_name(name).is_none()
+        && settings.is_none_or(|settings| settings.congestion_control == word)
 }
 
 /// The preset called `name` with these settings, where this machine can play it.

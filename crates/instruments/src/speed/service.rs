@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lagometer_remote::{Accepted, Job, Refusal, Service, Session, Worker};
+use lagometer_socket::Opening;
+use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::datagrams::Terms;
-use super::ends::{End, Places, Run};
+use super::ends::{End, Run};
 use super::gauge::{Gauge, Reading};
 use super::lane::{LanePlan, LaneTransport};
 use super::plan::{LARGEST_CHUNK, SMALLEST_CHUNK, Way};
@@ -93,12 +95,8 @@ impl Service for SpeedService {
                         .admit(TIMEOUT)
                         .map_err(|_| Failed::NoAnswer)
                         .and_then(|socket| {
-                            let places = Places {
-                                local: socket.peer_addr()?,
-                                remote: socket.local_addr()?,
-                                seed: request.seed,
-                            };
-                            End::preset(&spec, socket, places, request.way.into())
+                            let opening = Opening::of_server(&socket, request.seed, Time::ZERO)?;
+                            End::preset(&spec, socket, opening, request.way.into())
                         });
                     receive(end, stop)
                 })?;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use lagometer_emu::{Error, LaneAudit};
-use lagometer_socket::{BoxedConnection, Opening};
-use lagometer_testbed::{Emulated, Ends};
+use lagometer_socket::BoxedConnection;
+use lagometer_testbed::Emulated;
 use lagometer_units::Time;
 
 use crate::live::{ClientOutcome, ServerOutcome};
@@ -34,16 +34,10 @@ pub(super) fn open(
     seed: u64,
     now: Time,
 ) -> Result<Result<OpenLane, String>, Error> {
-    let opening = |ends: Ends| Opening {
-        local: ends.local,
-        remote: ends.remote,
-        seed,
-        now,
-    };
-    let (ends, server_spec) = (opening(path.seen_by_server(number)), lane.transport.clone());
-    let server = path.run_remote(move || server_spec.server(&ends))?;
-    let (ends, client_spec) = (opening(path.seen_by_client(number)), lane.transport.clone());
-    let client = path.run_local(move || client_spec.client(&ends))?;
+    let (server_at, server_spec) = (path.server(number, seed, now), lane.transport.clone());
+    let server = path.run_remote(move || server_spec.server(&server_at))?;
+    let (client_at, client_spec) = (path.client(number, seed, now), lane.transport.clone());
+    let client = path.run_local(move || client_spec.client(&client_at))?;
     Ok(match (client, server) {
         (Ok(client), Ok(server)) => Ok(OpenLane { client, server }),
         (Err(error), _) | (_, Err(error)) => Err(error.to_string()),

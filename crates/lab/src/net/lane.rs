@@ -64,18 +64,9 @@ pub(super) fn open(
         let job = remote.open("lane", &json!(request))?;
         let socket = job.udp(job.port("port")?)?;
         await_opened(&job)?;
-        let addresses = socket
-            .local_addr()
-            .and_then(|local| Ok((local, socket.peer_addr()?)));
-        let side = addresses.and_then(|(local, remote_address)| {
-            drop(socket);
-            spec.client(&Opening {
-                local,
-                remote: remote_address,
-                seed,
-                now: remote.clock().now(),
-            })
-        });
+        let opening = Opening::of_client(&socket, seed, remote.clock().now());
+        drop(socket);
+        let side = opening.and_then(|opening| spec.client(&opening));
         let side = side.map_err(|source| Error::System {
             doing: "opening this side of the lane",
             source,

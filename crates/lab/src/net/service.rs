@@ -1,6 +1,5 @@
 //! The remote end's part of a lane over a real path: the service `lane`.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -220,17 +219,11 @@ fn open_side(
     let socket = data_listener
         .admit(TIMEOUT)
         .map_err(|error| error.to_string())?;
-    let open = || -> io::Result<_> {
-        let opening = Opening {
-            local: socket.peer_addr()?,
-            remote: socket.local_addr()?,
-            seed,
-            now: session.clock().now(),
-        };
-        drop(socket);
-        spec.server(&opening)
-    };
-    open().map_err(|error| error.to_string())
+    let opening = Opening::of_server(&socket, seed, session.clock().now());
+    drop(socket);
+    opening
+        .and_then(|opening| spec.server(&opening))
+        .map_err(|error| error.to_string())
 }
 
 fn how_it_stands(stage: &LaneStage) -> News {
