@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_remote::{Clock, Limits, Registry, Secret, Server, ServerSettings};
-use lagometer_units::Time;
+use lagometer_remote::{Limits, Registry, Secret, Server, ServerSettings};
+use lagometer_units::{Clock, Time};
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
     Coordination, Moment, Note, Outcome, PlayError, ProcessStats, Report, Scenario,

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lagometer_remote::{Accepted, Clock, Job, Refusal, Service, Session, understand};
-use lagometer_units::Time;
+use lagometer_remote::{Accepted, Job, Refusal, Service, Session, understand};
+use lagometer_units::{Clock, Time};
 use lagometer_world::{Note, Outcome, PlayError, Report, Scenario, Shard, Truth};
 use serde::Serialize;
 use serde_json::Value;

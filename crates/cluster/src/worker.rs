@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lagometer_remote::{Clock, Line, Remote, RemoteJob, Secret};
-use lagometer_units::Time;
+use lagometer_remote::{Line, Remote, RemoteJob, Secret};
+use lagometer_units::{Clock, Time};
 use lagometer_world::real::{RunClock, Venue, play_together};
 use lagometer_world::{
     Coordination, Note, Outcome, PlayError, Report, Scenario, Server, Shard, Share, Truth,

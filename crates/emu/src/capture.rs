@@ -15,10 +15,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lagometer_link::{Direction, Fate};
-use lagometer_units::{Time, create_private_file};
+use lagometer_units::{Clock, Time, create_private_file};
 use serde::Serialize;
 
-use crate::clock::Clock;
 use crate::error::{Doing, Error};
 
 pub use read::{LoggedPacket, logged_packets};

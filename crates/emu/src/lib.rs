@@ -33,7 +33,6 @@
 mod address;
 mod audit;
 mod capture;
-mod clock;
 mod encapsulation;
 mod error;
 mod host;
@@ -52,7 +51,6 @@ mod worker;
 pub use address::{LaneAddresses, MAX_LANES};
 pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
 pub use capture::{LogSummary, LoggedPacket, logged_packets};
-pub use clock::Clock;
 pub use error::Error;
 pub use host::Host;
 pub use network::{Device, LaneSetup, Network, Outcome, Settings};

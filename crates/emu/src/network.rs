@@ -4,12 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use lagometer_link::Link;
-use lagometer_units::Time;
+use lagometer_units::{Clock, Time};
 
 use crate::address::{LaneAddresses, MAX_LANES};
 use crate::audit::{Audit, AuditCounters, Band, Circumstances};
 use crate::capture::{Log, LogSummary};
-use crate::clock::Clock;
 use crate::error::Error;
 use crate::host::{Host, Side};
 use crate::netlink::DeviceCounters;

@@ -10,10 +10,10 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use lagometer_link::Link;
+use lagometer_units::Clock;
 
 use crate::address::{LaneAddresses, MAX_LANES};
 use crate::audit::{AuditCounters, Band};
-use crate::clock::Clock;
 use crate::encapsulation::Encapsulation;
 use crate::error::{Doing, Error};
 use crate::netlink::DeviceCounters;

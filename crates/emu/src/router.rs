@@ -15,13 +15,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lagometer_link::Link;
+use lagometer_units::Clock;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::CpuSet;
 
 use crate::address::LaneAddresses;
 use crate::audit::AuditCounters;
 use crate::capture::{Log, LogSummary};
-use crate::clock::Clock;
 use crate::error::{Doing, Error};
 use crate::port::Port;
 use crate::sys::scheduling;

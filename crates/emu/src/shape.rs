@@ -14,11 +14,11 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use lagometer_link::{Link, Profile, Regime};
+use lagometer_units::Clock;
 use nix::sys::signal::Signal;
 use thiserror::Error;
 
 use crate::address::LaneAddresses;
-use crate::clock::Clock;
 use crate::error::{Doing, Error};
 use crate::network::{LaneSetup, Network, Outcome, Settings};
 use crate::permission::Permission;

@@ -4,8 +4,8 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lagometer_remote::{Clock, RemoteJob};
-use lagometer_units::Time;
+use lagometer_remote::RemoteJob;
+use lagometer_units::{Clock, Time};
 use serde_json::{Value, json};
 
 use crate::local::RecordError;

@@ -5,8 +5,7 @@ use std::net::UdpSocket;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lagometer_remote::Clock;
-use lagometer_units::Time;
+use lagometer_units::{Clock, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::fates::Arrival;

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use lagometer_units::Clock;
 use serde_json::Value;
 
 use crate::DEFAULT_PORT;
-use crate::clock::Clock;
 use crate::data::is_nothing_yet;
 use crate::error::{Doing, Error};
 use crate::frame::Sealer;

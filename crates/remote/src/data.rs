@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lagometer_limits::{Places, accept_pending};
+use lagometer_units::Clock;
 use thiserror::Error;
 
 use crate::admission::{ANSWER_BYTES, Gate, HELLO_BYTES, Hello, Knocking, PROOF_BYTES};
-use crate::clock::Clock;
 use crate::randomness::unforeseeable;
 use crate::session::{Session, Stop};
 use crate::tag::Key;

@@ -49,7 +49,6 @@
 
 mod admission;
 mod client;
-mod clock;
 mod data;
 mod error;
 mod frame;
@@ -64,7 +63,6 @@ mod session;
 mod tag;
 
 pub use client::{Remote, RemoteJob};
-pub use clock::Clock;
 pub use data::{NobodyCame, TcpDataListener, UdpDataListener};
 pub use error::Error;
 pub use message::VERSION;

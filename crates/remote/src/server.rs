@@ -19,11 +19,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lagometer_limits::{Places, accept_pending};
+use lagometer_units::Clock;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::clock::Clock;
 use crate::error::{Doing, Error};
 use crate::secret::Secret;
 use crate::service::Registry;

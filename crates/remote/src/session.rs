@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use lagometer_units::Clock;
 use serde_json::Value;
 
-use crate::clock::Clock;
 use crate::data::{TcpDataListener, UdpDataListener};
 use crate::message::{FromServer, JobNumber};
 use crate::service::Refusal;

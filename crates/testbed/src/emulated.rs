@@ -15,13 +15,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use lagometer_emu::{
-    Clock, Error, LaneAddresses, LaneAudit, LaneSetup, LogSummary, Network, Relay, Settings,
-    Waiting,
+    Error, LaneAddresses, LaneAudit, LaneSetup, LogSummary, Network, Relay, Settings, Waiting,
 };
 use lagometer_link::Link;
 use lagometer_socket::Opening;
 use lagometer_stats::Audit;
-use lagometer_units::Time;
+use lagometer_units::{Clock, Time};
 
 use crate::Testbed;
 

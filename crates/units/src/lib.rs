@@ -3,10 +3,12 @@
 //! answered with file and line, a name that is nearly right with the right one.
 //!
 //! Every crate above works in [`Time`], an instant of a run that knows nothing
-//! of a wall clock, and in [`std::time::Duration`]. Quantities that people
+//! of a wall clock, and in [`std::time::Duration`]; what lives in real time takes
+//! its instants from a [`Clock`]. Quantities that people
 //! write in profiles and experiments ("20 ms", "10 Mbit/s", "64 KiB", "1 %")
 //! are typed: a bare number where a unit belongs is refused, not guessed.
 
+mod clock;
 mod file;
 mod input;
 mod quantity;
@@ -17,6 +19,7 @@ mod span;
 mod suggest;
 mod time;
 
+pub use clock::Clock;
 pub use file::{MOST_DATA, MOST_SETTINGS, create_private_file, read_file, read_text_file};
 pub use input::{BadInput, from_toml, line_of_key};
 pub use quantity::BadQuantity;

@@ -6,11 +6,9 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_emu::{
-    Clock, Device, LaneAddresses, LaneSetup, Network, Permission, Settings, Waiting,
-};
+use lagometer_emu::{Device, LaneAddresses, LaneSetup, Network, Permission, Settings, Waiting};
 use lagometer_link::{Link, Profile, Regime};
-use lagometer_units::Time;
+use lagometer_units::{Clock, Time};
 
 /// Measures and prints a line for each.
 pub(crate) fn measure_all() -> Result<(), Box<dyn Error>> {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use lagometer_link::{Arrival, Direction, Fate, Link};
-use lagometer_units::Time;
+use lagometer_units::{Clock, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::Finished;
@@ -17,7 +17,6 @@ use super::too_big;
 use super::wait::{Waiter, Waiting};
 use crate::audit::AuditCounters;
 use crate::capture::Log;
-use crate::clock::Clock;
 use crate::port::Port;
 
 /// What the loop is told to do.

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
-use lagometer_emu::{Clock, Device, Host, LaneSetup, Network, Settings};
+use lagometer_emu::{Device, Host, LaneSetup, Network, Settings};
 use lagometer_link::{Link, Profile, Regime};
-use lagometer_units::Time;
+use lagometer_units::{Clock, Time};
 
 /// Nothing in these tests takes this long unless it hangs.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);

@@ -10,8 +10,7 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use lagometer_emu::Clock;
-use lagometer_units::Time;
+use lagometer_units::{Clock, Time};
 
 use crate::live::apart;
 use crate::plan::Plan;

@@ -18,17 +18,19 @@ const LINES_AT_MOST: usize = 500;
 /// where a library insists on an origin, and programs that measure.
 const CLOCK_PLACES: &[&str] = &[
     "crates/lagometer/",
+    "crates/units/src/clock.rs",
     "crates/emu/",
     "crates/socket/",
     "crates/lab/src/emu",
     "crates/lab/src/live",
     "crates/lab/src/net",
+    "crates/testbed/src/emulated.rs",
     "crates/remote/",
     "crates/guest/",
     "crates/cluster/",
     "crates/instruments/",
     "crates/machine/",
-    "crates/gateway/src/server/",
+    "crates/gateway/src/server",
     "crates/gateway/tests/attacks/rates.rs",
     "crates/gateway/tests/before_login.rs",
     "crates/gateway/tests/kcp_unproven.rs",
@@ -44,7 +46,12 @@ const CLOCK_PLACES: &[&str] = &[
 ];
 
 /// Words by which a program asks for the time.
-const CLOCKS: &[&str] = &["Instant::now(", "SystemTime::now(", "thread::sleep("];
+const CLOCKS: &[&str] = &[
+    "Instant::now(",
+    "SystemTime::now(",
+    "Clock::start(",
+    "thread::sleep(",
+];
 
 /// Words by which a program draws randomness that no seed governs.
 const UNSEEDED: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use lagometer_units::Time;
+use crate::Time;
 
 /// The system's monotonic clock, counted from [`Clock::start`]. Copies agree
 /// with each other. Setting the time of day does not move it.
