@@ -8,28 +8,24 @@
 //! at the same instant and each meets the impairments it would meet alone.
 //!
 //! On a clock that waits for whoever computes, everything has its instant, as in
-//! the testbed `sim`: see `timeline`.
+//! the testbed `sim`: see `live::timeline`.
 
-mod lane;
-mod timeline;
-
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, SystemTime};
 
-use lagometer_emu::{Error, LogSummary};
+use lagometer_emu::{Error, LaneAudit, LogSummary};
 use lagometer_link::{Direction, Link};
 use lagometer_stats::Audit;
 use lagometer_testbed::{Emulated, Findings, Testbed, keep_audit};
 use lagometer_units::Time;
 
-use crate::live::{LaneStage, NOTICE, Supervisor, guarded, play_client, play_server};
+use crate::live::{Backend, Manner, OpenLane, ServerNotes, play_seed};
+use crate::outcome::WireCounts;
 use crate::plan::Plan;
-use crate::resolve::Resolved;
+use crate::resolve::{Resolved, RunnableLane};
 use crate::runner::SeedRun;
-use lane::{OpenLane, Played};
-use timeline::Timeline;
 
 /// How an emulated run is carried out.
 #[derive(Clone, Debug)]
@@ -60,9 +56,6 @@ pub struct EmulatedRun {
     pub schedules: Vec<Option<SystemTime>>,
 }
 
-/// How long before the first message links and counters begin anew, where every
-/// thread has known when long since.
-const NOTICE_OF_LINKS: Duration = Duration::from_micros(500);
 /// How long an unreliable transport's lane goes on when nothing more comes,
 /// beyond the longest time that its link holds anything back.
 const QUIET: Duration = Duration::from_secs(3);
@@ -96,7 +89,7 @@ pub fn play_emulated(
             break;
         }
         let log = options.pcap.clone().filter(|_| found.seeds.is_empty());
-        let (run, between, schedules) = play_seed(resolved, options, log, seed, progress, stop)?;
+        let (run, between, schedules) = play_one(resolved, options, log, seed, progress, stop)?;
         if found.seeds.is_empty() {
             found.schedules = schedules;
         }
@@ -107,7 +100,7 @@ pub fn play_emulated(
     Ok(found)
 }
 
-fn play_seed(
+fn play_one(
     resolved: &Resolved,
     options: &EmuOptions,
     log: Option<PathBuf>,
@@ -117,117 +110,95 @@ fn play_seed(
 ) -> Result<(SeedRun, Findings, Vec<Option<SystemTime>>), Error> {
     let names = resolved.lanes.iter().map(|lane| lane.name.clone());
     let link = |_, starts| link(resolved, seed, starts);
-    let mut path = Emulated::build(options.testbed, options.ipv6, log, names, link)?;
-    let clock = path.clock();
-    let is_virtual = options.testbed == Testbed::Kernel;
-    let opened = (0..=u8::MAX)
-        .zip(&resolved.lanes)
-        .map(|(number, lane)| {
-            // A lane's own clock has not started yet.
-            let now = if is_virtual { Time::ZERO } else { clock.now() };
-            lane::open(&path, number, lane, seed, now)
-        })
-        .collect::<Result<Vec<_>, Error>>()?;
-    let timeline = Timeline::new(resolved, clock, is_virtual);
-    let stages: Vec<LaneStage> = opened.iter().map(|_| LaneStage::default()).collect();
-    let began = timeline.lane(0).now();
-    let quiet = QUIET + longest_disturbance(resolved, seed);
-
-    let played = thread::scope(|scope| {
-        let mut threads = Vec::new();
-        let lanes = resolved.lanes.iter().zip(&stages).zip(opened);
-        for (number, ((lane, stage), opened)) in lanes.enumerate() {
-            let clock = timeline.lane(number);
-            let plan = Plan {
-                seed,
-                workload: lane.workload,
-                ..resolved.plan.clone()
-            };
-            let quiet = (!lane.transport.properties().reliable).then_some(quiet);
-            if opened.is_err() {
-                stage.give_up();
-            }
-            threads.push(opened.map(|OpenLane { client, server }| {
-                let same_plan = plan.clone();
-                let server = scope.spawn(move || {
-                    guarded(stage, || {
-                        clock.await_zero();
-                        play_server(server, &same_plan, stage, || clock.now())
-                    })
-                });
-                let client = scope.spawn(move || {
-                    guarded(stage, || {
-                        clock.await_zero();
-                        play_client(client, &plan, stage, quiet, || clock.now())
-                    })
-                });
-                (client, server)
-            }));
-        }
-        attend(&mut path, &timeline, &stages, progress, stop)?;
-        let played: Vec<Played> = threads
-            .into_iter()
-            .map(|threads| {
-                let (client, server) = threads?;
-                // What a thread panics with is caught within it.
-                Ok((client.join().ok(), server.join().ok()))
-            })
-            .collect();
-        Ok::<_, Error>(played)
-    })?;
-    let schedules = (0..).zip(&stages).map(|(lane, stage)| {
-        let started = stage.cue.starts_at();
-        started.map(|at| timeline.lane(lane).on_calendar(at))
-    });
-    let schedules = schedules.collect();
-    let between = path.collect()?;
-    let lanes = played
-        .into_iter()
-        .zip(&between.lanes)
-        .map(|(played, audit)| lane::outcome(played, audit, began, &resolved.plan))
-        .collect();
+    let path = Emulated::build(options.testbed, options.ipv6, log, names, link)?;
+    let manner = Manner {
+        clock: path.clock(),
+        is_virtual: options.testbed == Testbed::Kernel,
+        quiet: QUIET + longest_disturbance(resolved, seed),
+    };
+    let mut backend = EmulatedBackend {
+        path,
+        is_virtual: manner.is_virtual,
+        connected: 0,
+    };
+    let mut played = play_seed(resolved, seed, &mut backend, &manner, progress, stop)?;
+    let schedules = std::mem::take(&mut played.schedules);
+    let between = backend.path.collect()?;
+    let lanes = played.into_runs(&resolved.plan, |lane, _, _| wire(&between.lanes[lane]));
     Ok((SeedRun { seed, lanes }, between, schedules))
 }
 
-/// Sees the lanes through: the lead-in, the cue, and the end.
-fn attend(
-    path: &mut Emulated<'_>,
-    timeline: &Timeline,
-    stages: &[LaneStage],
-    progress: &(dyn Fn(Duration) + Sync),
-    stop: &AtomicBool,
-) -> Result<(), Error> {
-    let clock = timeline.clock();
-    let mut supervisor = Supervisor::new(stages, progress, clock.now());
-    let mut outcome = Ok(());
-    if let Some(first) = timeline.starts() {
-        // Everybody knows when; links and counters begin just before.
-        cue(timeline, stages, first);
-        thread::sleep((first - NOTICE_OF_LINKS).since(clock.now()));
-        outcome = path.begin_impairments(|lane| first + timeline.offset(lane));
-        supervisor.note_started();
-    }
-    while supervisor.wait() {
-        let now = clock.now();
-        if stop.load(Ordering::Relaxed) || outcome.is_err() {
-            supervisor.stop();
-        }
-        if supervisor.is_time_to_start(now) {
-            let first = now + NOTICE;
-            outcome = path.begin_impairments(|lane| first + timeline.offset(lane));
-            cue(timeline, stages, first);
-        }
-        supervisor.report_progress(now);
-    }
-    outcome
+/// Emulated links between, and both ends of every lane here.
+struct EmulatedBackend<'a> {
+    path: Emulated<'a>,
+    is_virtual: bool,
+    connected: u8,
 }
 
-/// Tells every lane when its schedule starts, the first at `first`.
-fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
-    for (lane, stage) in stages.iter().enumerate() {
-        let start = first + timeline.offset(lane);
-        stage.cue.start(timeline.lane(lane).told(start));
+impl Backend for EmulatedBackend<'_> {
+    type Error = Error;
+
+    fn connect(
+        &mut self,
+        lane: &RunnableLane,
+        plan: &Plan,
+    ) -> Result<Result<OpenLane, String>, Error> {
+        // A lane's own clock has not started yet.
+        let now = if self.is_virtual {
+            Time::ZERO
+        } else {
+            self.path.clock().now()
+        };
+        let number = self.connected;
+        // There is a number for each lane that the path was built with.
+        self.connected = number.saturating_add(1);
+        let opening = self.path.server(number, plan.seed, now);
+        let spec = lane.transport.clone();
+        let server = self.path.run_remote(move || spec.server(&opening))?;
+        let opening = self.path.client(number, plan.seed, now);
+        let spec = lane.transport.clone();
+        let client = self.path.run_local(move || spec.client(&opening))?;
+        Ok(match (client, server) {
+            (Ok(client), Ok(server)) => Ok(OpenLane {
+                client,
+                server: Some(server),
+            }),
+            (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+        })
     }
+
+    fn begin_impairments(&mut self, starts: &dyn Fn(usize) -> Time) -> Result<(), Error> {
+        self.path.begin_impairments(starts)
+    }
+
+    fn collect(&mut self, _: usize) -> ServerNotes {
+        ServerNotes::default()
+    }
+}
+
+/// What the router saw of the lane since measuring began.
+fn wire(audit: &LaneAudit) -> WireCounts {
+    let mut wire = WireCounts {
+        up_packets: audit.up.packets,
+        down_packets: audit.down.packets,
+        bytes: audit.up.bytes + audit.down.bytes,
+        ..WireCounts::default()
+    };
+    for way in [&audit.up, &audit.down] {
+        let by_link = way
+            .dropped
+            .iter()
+            .map(|(reason, &packets)| (Cow::Owned(reason.clone()), packets));
+        let others = [
+            ("refused", way.refused),
+            ("accident", way.lost_by_accident()),
+        ];
+        let others = others.map(|(reason, packets)| (Cow::Borrowed(reason), packets));
+        for (reason, packets) in by_link.chain(others).filter(|&(_, packets)| packets > 0) {
+            *wire.dropped.entry(reason).or_default() += packets;
+        }
+    }
+    wire
 }
 
 /// A lane's link, whose impairments start at `starts`.

@@ -8,7 +8,9 @@
 //! the testbed starts each lane's schedule, and the impairments of its link, a
 //! little after the one before.
 //!
-//! The threads have the clock; the applications and endpoints are handed it.
+//! The threads have the clock; the applications and endpoints are handed it. What
+//! lies between the ends, and where a server is, is a `Backend`: `emu` and `net` have
+//! one each, and the rest of a run is the same.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,15 +18,17 @@ use crate::runner::panic_message;
 
 mod client;
 mod pace;
+mod play;
 mod server;
 mod stage;
 mod supervisor;
+mod timeline;
 
 pub use client::{ClientOutcome, play_client};
 pub use pace::LONGEST_WAIT;
+pub(crate) use play::{Backend, Manner, OpenLane, ServerNotes, play_seed};
 pub use server::{ServerOutcome, play_server};
 pub use stage::{Cue, LaneStage, Role};
-pub(crate) use supervisor::{NOTICE, Supervisor, apart, starts};
 
 /// Does `play`; should it panic, the lane is over and the words are returned.
 pub(crate) fn guarded<T>(stage: &LaneStage, play: impl FnOnce() -> T) -> Result<T, String> {

@@ -14,15 +14,15 @@ mod lane;
 mod service;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
+use lagometer_units::Time;
 
-use crate::live::{LaneStage, NOTICE, Supervisor, guarded, play_client, starts};
-use crate::resolve::Resolved;
+use crate::live::{Backend, LaneStage, Manner, OpenLane, ServerNotes, play_seed};
+use crate::plan::Plan;
+use crate::resolve::{Resolved, RunnableLane};
 use crate::runner::SeedRun;
-use lane::{Left, OpenLane};
 
 pub use service::LaneService;
 
@@ -63,7 +63,7 @@ pub fn play_over_net(
         if is_over && !played.is_empty() {
             break;
         }
-        played.push(play_seed(resolved, seed, remote, progress, stop)?);
+        played.push(play_one(resolved, seed, remote, progress, stop)?);
     }
     Ok(OverNet {
         seeds: played,
@@ -72,116 +72,93 @@ pub fn play_over_net(
     })
 }
 
-fn play_seed(
+fn play_one(
     resolved: &Resolved,
     seed: u64,
     remote: &Remote,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<SeedRun, Error> {
-    let clock = remote.clock();
-    let began = clock.now();
-    let mut opened = Vec::new();
-    for lane in &resolved.lanes {
-        opened.push(lane::open(remote, lane, &resolved.plan, seed));
-        if let Some(why) = remote.gone() {
-            return Err(Error::Gone { why });
-        }
-    }
-    let stages: Vec<LaneStage> = opened.iter().map(|_| LaneStage::default()).collect();
-    let (jobs, clients): (Vec<_>, Vec<_>) = opened
-        .into_iter()
-        .map(|lane| match lane {
-            Ok(OpenLane { job, side }) => (Ok(job), Some(side)),
-            Err(why) => (Err(why), None),
-        })
-        .unzip();
-    let left: Vec<Left> = thread::scope(|scope| {
-        let threads: Vec<_> = resolved
-            .lanes
-            .iter()
-            .zip(clients)
-            .zip(&stages)
-            .map(|((lane, side), stage)| {
-                let Some(side) = side else {
-                    stage.give_up();
-                    return None;
-                };
-                let plan = lane::plan(lane, &resolved.plan, seed);
-                let quiet = (!lane.transport.properties().reliable).then_some(QUIET);
-                Some(scope.spawn(move || {
-                    guarded(stage, || {
-                        play_client(side, &plan, stage, quiet, || clock.now())
-                    })
-                }))
-            })
-            .collect();
-        attend(resolved, &jobs, &stages, remote, progress, stop);
-        threads
-            .into_iter()
-            // What a thread panics with is caught within it.
-            .map(|thread| thread.and_then(|thread| thread.join().ok()))
-            .collect()
+    let manner = Manner {
+        clock: remote.clock(),
+        is_virtual: false,
+        quiet: QUIET,
+    };
+    let mut backend = PathBackend {
+        remote,
+        jobs: Vec::new(),
+    };
+    let played = play_seed(resolved, seed, &mut backend, &manner, progress, stop)?;
+    let lanes = played.into_runs(&resolved.plan, |number, client, server| {
+        lane::wire(&resolved.lanes[number], client, server, remote)
     });
-    let lanes = resolved
-        .lanes
-        .iter()
-        .zip(jobs)
-        .zip(left)
-        .map(|((lane, job), left)| lane::outcome(lane, job, left, began, remote, &resolved.plan))
-        .collect();
     Ok(SeedRun { seed, lanes })
 }
 
-/// Sees the lanes through: the lead-in, the cue, and the end.
-fn attend(
-    resolved: &Resolved,
-    jobs: &[Result<RemoteJob, String>],
-    stages: &[LaneStage],
-    remote: &Remote,
-    progress: &(dyn Fn(Duration) + Sync),
-    stop: &AtomicBool,
-) {
-    let clock = remote.clock();
-    let mut supervisor = Supervisor::new(stages, progress, clock.now());
-    while supervisor.wait() {
-        let now = clock.now();
-        if stop.load(Ordering::Relaxed) || remote.gone().is_some() {
-            supervisor.stop();
+/// A real path between, and every lane's server at the remote end.
+struct PathBackend<'a> {
+    remote: &'a Remote,
+    /// Each lane's part of the remote end, where it has one.
+    jobs: Vec<Option<RemoteJob>>,
+}
+
+impl Backend for PathBackend<'_> {
+    type Error = Error;
+
+    fn connect(
+        &mut self,
+        lane: &RunnableLane,
+        plan: &Plan,
+    ) -> Result<Result<OpenLane, String>, Error> {
+        let opened = lane::open(self.remote, lane, plan);
+        if let Some(why) = self.remote.gone() {
+            return Err(Error::Gone { why });
         }
-        let line = remote.offset();
-        for (job, stage) in jobs.iter().zip(stages) {
-            let Ok(job) = job else { continue };
+        let (job, client) = opened.map_or_else(
+            |why| (None, Err(why)),
+            |(job, client)| (Some(job), Ok(client)),
+        );
+        self.jobs.push(job);
+        Ok(client.map(|client| OpenLane {
+            client,
+            server: None,
+        }))
+    }
+
+    fn notice(&self) -> Duration {
+        let line = self.remote.offset();
+        let round_trip = line.map_or(Duration::ZERO, |line| line.least_round_trip());
+        // Every lane's remote end is told in turn.
+        round_trip * (self.jobs.len() as u32 + 1)
+    }
+
+    fn begin_impairments(&mut self, starts: &dyn Fn(usize) -> Time) -> Result<(), Error> {
+        let Some(line) = self.remote.offset() else {
+            return Ok(());
+        };
+        for (number, job) in self.jobs.iter().enumerate() {
+            if let Some(job) = job {
+                // If the remote end is gone, the lanes end soon.
+                let _ = lane::send_start(job, line.to_remote(starts(number)));
+            }
+        }
+        Ok(())
+    }
+
+    fn tend(&mut self, stages: &[LaneStage]) -> bool {
+        let line = self.remote.offset();
+        for (job, stage) in self.jobs.iter().zip(stages) {
+            let Some(job) = job else { continue };
             while let Some(news) = job.next_event(Duration::ZERO) {
                 lane::heed(&news, stage, line.as_ref());
             }
         }
-        if supervisor.is_time_to_start(now) {
-            start(resolved, jobs, stages, remote, line.as_ref());
-        }
-        supervisor.report_progress(now);
+        self.remote.gone().is_none()
     }
-}
 
-/// Starts the schedule of every lane, and tells the remote end when by its own
-/// clock.
-fn start(
-    resolved: &Resolved,
-    jobs: &[Result<RemoteJob, String>],
-    stages: &[LaneStage],
-    remote: &Remote,
-    line: Option<&Line>,
-) {
-    let round_trip = line.map_or(Duration::ZERO, Line::least_round_trip);
-    // Every lane's remote end is told in turn.
-    let first = remote.clock().now() + NOTICE + round_trip * (stages.len() as u32 + 1);
-    let interval = resolved.plan.workload.interval.duration();
-    let starts = starts(stages.len(), first, interval);
-    for ((start, job), stage) in starts.zip(jobs).zip(stages) {
-        stage.cue.start(start);
-        if let (Ok(job), Some(line)) = (job, line) {
-            // If the remote end is gone, the lanes end soon.
-            let _ = lane::send_start(job, line.to_remote(start));
-        }
+    fn collect(&mut self, lane: usize) -> ServerNotes {
+        let job = self.jobs.get(lane).and_then(Option::as_ref);
+        job.and_then(|job| lane::fetch(job, self.remote))
+            .unwrap_or_default()
     }
 }

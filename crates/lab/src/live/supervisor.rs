@@ -99,19 +99,6 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// How long after the lane before it each of `lanes` lanes starts: a fraction of the
-/// `interval` between messages, so that they do not all ask for the processor at the
-/// same instant.
-pub(crate) fn apart(lanes: usize, interval: Duration) -> Duration {
-    interval / u32::try_from(lanes.max(1)).unwrap_or(u32::MAX)
-}
-
-/// When each of them starts, the first at `first`.
-pub(crate) fn starts(lanes: usize, first: Time, interval: Duration) -> impl Iterator<Item = Time> {
-    let apart = apart(lanes, interval);
-    (0..u32::try_from(lanes).unwrap_or(u32::MAX)).map(move |lane| first + apart * lane)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -160,12 +147,5 @@ mod tests {
             supervisor.report_progress(Time::from_millis(millis));
         }
         assert_eq!(*reported.lock().unwrap(), [2 * SECOND; 3]);
-    }
-
-    #[test]
-    fn lanes_start_evenly_within_an_interval() {
-        let starts: Vec<_> = starts(4, Time::from_secs(1), SECOND / 10).collect();
-        let millis = [1000, 1025, 1050, 1075];
-        assert_eq!(starts, millis.map(Time::from_millis));
     }
 }

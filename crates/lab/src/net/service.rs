@@ -12,7 +12,7 @@ use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::live::{LaneStage, Role, ServerOutcome, play_server};
+use crate::live::{LaneStage, Role, ServerNotes, ServerOutcome, play_server};
 use crate::plan::Plan;
 use crate::workload::{Misdeliveries, PacedEcho, RemoteArrival};
 
@@ -276,6 +276,31 @@ fn outline(played: &ServerOutcome) -> Outline {
         bytes_sent,
         packets_received,
         bytes_received,
+    }
+}
+
+impl Outline {
+    /// What was noted, with the arrivals.
+    pub(super) fn with(self, arrivals: Vec<RemoteArrival>) -> ServerNotes {
+        ServerNotes {
+            arrivals,
+            echoes_sent: self.echoes_sent,
+            misdeliveries: Misdeliveries {
+                damaged: self.damaged,
+                duplicated: self.duplicated,
+                out_of_order: self.out_of_order,
+            },
+            cpu: Duration::from_nanos(self.cpu_ns),
+            counters: Counters {
+                system_calls: self.system_calls,
+                packets_sent: self.packets_sent,
+                bytes_sent: self.bytes_sent,
+                packets_received: self.packets_received,
+                bytes_received: self.bytes_received,
+                packets_lost: 0,
+                library_cpu: Duration::from_nanos(self.library_cpu_ns),
+            },
+        }
     }
 }
 

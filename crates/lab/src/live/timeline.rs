@@ -1,4 +1,4 @@
-//! When what happens in an emulated run.
+//! When what happens in a run over real sockets.
 //!
 //! In real time all lanes go by one clock, connect as fast as they do, and start
 //! when all stand. On a clock that waits for whoever computes, every lane has a
@@ -12,7 +12,6 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_units::{Clock, Time};
 
-use crate::live::apart;
 use crate::plan::Plan;
 use crate::resolve::Resolved;
 
@@ -95,5 +94,28 @@ impl LaneClock {
     /// Sleeps until it starts.
     pub(super) fn await_zero(self) {
         thread::sleep(self.zero.since(self.clock.now()));
+    }
+}
+
+/// How long after the lane before it each of `lanes` lanes starts: a fraction of the
+/// `interval` between messages, so that they do not all ask for the processor at the
+/// same instant.
+fn apart(lanes: usize, interval: Duration) -> Duration {
+    interval / u32::try_from(lanes.max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_start_evenly_within_an_interval() {
+        let timeline = Timeline {
+            clock: Clock::start(),
+            apart: apart(4, Duration::from_millis(100)),
+            zero: None,
+        };
+        let offsets = [0, 1, 2, 3].map(|lane| timeline.offset(lane).as_millis());
+        assert_eq!(offsets, [0, 25, 50, 75]);
     }
 }

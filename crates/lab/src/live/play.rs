@@ -1,0 +1,288 @@
+//! One seed of an experiment over real sockets, whatever lies between the ends of
+//! its lanes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use lagometer_socket::{BoxedConnection, Counters};
+use lagometer_units::{Clock, Time};
+
+use super::client::{ClientOutcome, play_client};
+use super::guarded;
+use super::server::{ServerOutcome, play_server};
+use super::stage::LaneStage;
+use super::supervisor::{NOTICE, Supervisor};
+use super::timeline::Timeline;
+use crate::outcome::{Cost, LaneOutcome, WireCounts};
+use crate::plan::Plan;
+use crate::resolve::{Resolved, RunnableLane};
+use crate::runner::LaneRun;
+use crate::workload::{Misdeliveries, RemoteArrival};
+
+/// What lies between the ends of lanes, and where their servers are. Lanes have
+/// numbers, in the order in which they are connected.
+pub(crate) trait Backend {
+    /// Why nothing can be played.
+    type Error;
+
+    /// Opens the ends of the next lane, or says why the lane has none.
+    fn connect(
+        &mut self,
+        lane: &RunnableLane,
+        plan: &Plan,
+    ) -> Result<Result<OpenLane, String>, Self::Error>;
+
+    /// How much earlier than by [`NOTICE`] it must be known when schedules start.
+    fn notice(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Has each lane's impairments start with its schedule, at the instant that
+    /// `starts` gives for its number. What is counted is counted from now on.
+    fn begin_impairments(&mut self, starts: &dyn Fn(usize) -> Time) -> Result<(), Self::Error>;
+
+    /// Passes on what servers elsewhere say of themselves; false when there is
+    /// nothing between the ends any more.
+    fn tend(&mut self, _stages: &[LaneStage]) -> bool {
+        true
+    }
+
+    /// What the server of lane number `lane` noted, where it is not played here.
+    fn collect(&mut self, lane: usize) -> ServerNotes;
+}
+
+/// The ends of a lane that are played here.
+pub(crate) struct OpenLane {
+    pub(crate) client: BoxedConnection,
+    /// None where the server is elsewhere.
+    pub(crate) server: Option<BoxedConnection>,
+}
+
+/// What a lane's server noted since measuring began.
+#[derive(Debug, Default)]
+pub(crate) struct ServerNotes {
+    pub(crate) arrivals: Vec<RemoteArrival>,
+    pub(crate) echoes_sent: u64,
+    pub(crate) misdeliveries: Misdeliveries,
+    pub(crate) cpu: Duration,
+    pub(crate) counters: Counters,
+}
+
+/// How lanes are played.
+pub(crate) struct Manner {
+    pub(crate) clock: Clock,
+    /// The clock stands still while anybody computes.
+    pub(crate) is_virtual: bool,
+    /// How long an unreliable transport's lane goes on when nothing more comes.
+    pub(crate) quiet: Duration,
+}
+
+/// What the lanes of a seed leave.
+pub(crate) struct Played {
+    /// What the two ends of each lane did, or why there is nothing to say.
+    pub(crate) lanes: Vec<Result<(ClientOutcome, ServerNotes), Box<LaneRun>>>,
+    /// When each lane's schedule started, on the calendar; none of a lane whose
+    /// schedule never did.
+    pub(crate) schedules: Vec<Option<SystemTime>>,
+    /// When the connections were begun.
+    began: Time,
+}
+
+/// How long before the first message links and counters begin anew, where every
+/// thread has known when long since.
+const NOTICE_OF_LINKS: Duration = Duration::from_micros(500);
+
+/// Plays every lane of a seed at the same time.
+///
+/// `progress` is told every second how many lane-seconds have been played since it
+/// was last told. When `stop` becomes true the lanes end where they are.
+pub(crate) fn play_seed<B: Backend>(
+    resolved: &Resolved,
+    seed: u64,
+    backend: &mut B,
+    manner: &Manner,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<Played, B::Error> {
+    let mut lanes = Vec::new();
+    for lane in &resolved.lanes {
+        let plan = Plan {
+            seed,
+            workload: lane.workload,
+            ..resolved.plan.clone()
+        };
+        let opened = backend.connect(lane, &plan)?;
+        let quiet = (!lane.transport.properties().reliable).then_some(manner.quiet);
+        lanes.push(opened.map(|opened| (opened, plan, quiet)));
+    }
+    let timeline = Timeline::new(resolved, manner.clock, manner.is_virtual);
+    let stages: Vec<LaneStage> = lanes.iter().map(|_| LaneStage::default()).collect();
+    let began = timeline.lane(0).now();
+    let lanes = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, (lane, stage)) in lanes.into_iter().zip(&stages).enumerate() {
+            let clock = timeline.lane(number);
+            if lane.is_err() {
+                stage.give_up();
+            }
+            threads.push(lane.map(|(OpenLane { client, server }, plan, quiet)| {
+                let same_plan = plan.clone();
+                let server = server.map(|server| {
+                    scope.spawn(move || {
+                        guarded(stage, || {
+                            clock.await_zero();
+                            play_server(server, &same_plan, stage, || clock.now())
+                        })
+                    })
+                });
+                let client = scope.spawn(move || {
+                    guarded(stage, || {
+                        clock.await_zero();
+                        play_client(client, &plan, stage, quiet, || clock.now())
+                    })
+                });
+                (client, server)
+            }));
+        }
+        attend(backend, &timeline, &stages, progress, stop)?;
+        let lanes = threads.into_iter().enumerate().map(|(number, threads)| {
+            let (client, server) = threads.map_err(|why| Box::new(LaneRun::Unopened(why)))?;
+            let client = joined(client)?;
+            let server = match server {
+                Some(server) => joined(server)?.into(),
+                None => backend.collect(number),
+            };
+            Ok((client, server))
+        });
+        Ok(lanes.collect())
+    })?;
+    let schedules = (0..).zip(&stages).map(|(lane, stage)| {
+        let started = stage.cue.starts_at();
+        started.map(|at| timeline.lane(lane).on_calendar(at))
+    });
+    Ok(Played {
+        lanes,
+        schedules: schedules.collect(),
+        began,
+    })
+}
+
+/// What a thread leaves. What it panics with is caught within it.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, String>>) -> Result<T, Box<LaneRun>> {
+    let left = thread.join();
+    left.unwrap_or_else(|_| Err("no message".to_owned()))
+        .map_err(|words| Box::new(LaneRun::Panicked(words)))
+}
+
+/// Sees the lanes through: the lead-in, the cue, and the end.
+fn attend<B: Backend>(
+    backend: &mut B,
+    timeline: &Timeline,
+    stages: &[LaneStage],
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<(), B::Error> {
+    let clock = timeline.clock();
+    let mut supervisor = Supervisor::new(stages, progress, clock.now());
+    let mut outcome = Ok(());
+    if let Some(first) = timeline.starts() {
+        // Everybody knows when; links and counters begin just before.
+        cue(timeline, stages, first);
+        thread::sleep((first - NOTICE_OF_LINKS).since(clock.now()));
+        outcome = backend.begin_impairments(&|lane| first + timeline.offset(lane));
+        supervisor.note_started();
+    }
+    while supervisor.wait() {
+        let now = clock.now();
+        let is_there = backend.tend(stages);
+        if stop.load(Ordering::Relaxed) || outcome.is_err() || !is_there {
+            supervisor.stop();
+        }
+        if supervisor.is_time_to_start(now) {
+            let first = now + NOTICE + backend.notice();
+            outcome = backend.begin_impairments(&|lane| first + timeline.offset(lane));
+            cue(timeline, stages, first);
+        }
+        supervisor.report_progress(now);
+    }
+    outcome
+}
+
+/// Tells every lane when its schedule starts, the first at `first`.
+fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
+    for (lane, stage) in stages.iter().enumerate() {
+        let start = first + timeline.offset(lane);
+        stage.cue.start(timeline.lane(lane).told(start));
+    }
+}
+
+impl From<ServerOutcome> for ServerNotes {
+    fn from(played: ServerOutcome) -> Self {
+        Self {
+            echoes_sent: played.echo.echoes_sent(),
+            misdeliveries: played.echo.misdeliveries(),
+            cpu: played.cpu,
+            counters: played.counters,
+            arrivals: played.echo.arrivals().to_vec(),
+        }
+    }
+}
+
+impl Played {
+    /// What each lane did, with what `wire` says of it by its number.
+    pub(crate) fn into_runs(
+        self,
+        plan: &Plan,
+        wire: impl Fn(usize, &ClientOutcome, &ServerNotes) -> WireCounts,
+    ) -> Vec<LaneRun> {
+        let began = self.began;
+        let lanes = self.lanes.into_iter().enumerate();
+        let runs = lanes.map(|(number, played)| match played {
+            Err(run) => *run,
+            Ok((client, server)) => {
+                let wire = wire(number, &client, &server);
+                lane_run(client, &server, wire, began, plan)
+            }
+        });
+        runs.collect()
+    }
+}
+
+fn lane_run(
+    client: ClientOutcome,
+    server: &ServerNotes,
+    wire: WireCounts,
+    began: Time,
+    plan: &Plan,
+) -> LaneRun {
+    let mut misdeliveries = server.misdeliveries;
+    let mut records = Vec::new();
+    if let Some(echo) = &client.echo {
+        misdeliveries += echo.misdeliveries();
+        records = echo.records(&server.arrivals);
+    }
+    let measured = client
+        .started_at
+        .map(|start| client.ended_at.since(start))
+        .unwrap_or_default();
+    let outcome = LaneOutcome {
+        bottleneck: None,
+        records,
+        wire,
+        echoes_sent: server.echoes_sent,
+        misdeliveries,
+        ready_at: client.ready_at.map(|at| Time::ZERO + at.since(began)),
+        end: client.end,
+        cost: Some(Cost {
+            cpu: client.cpu + server.cpu,
+            library_cpu: client.counters.library_cpu + server.counters.library_cpu,
+            system_calls: client.counters.system_calls + server.counters.system_calls,
+            path: client.path,
+        }),
+    };
+    match &outcome.end {
+        Some(_) => LaneRun::Played(outcome),
+        None => LaneRun::Cut(outcome, plan.measuring_starts() + measured),
+    }
+}
