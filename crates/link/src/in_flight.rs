@@ -2,7 +2,7 @@
 
 use lagometer_units::Time;
 
-use crate::{Arrivals, Direction};
+use crate::{Arrival, Arrivals, Direction, Fate};
 
 /// One packet on its way, which belongs to `owner`: the connection or lane,
 /// where several share a queue.
@@ -33,6 +33,36 @@ impl<T> Default for InFlight<T> {
             packets: Arrivals::default(),
             spare: Vec::new(),
         }
+    }
+}
+
+impl<T: Copy> InFlight<T> {
+    /// Lets a packet have its `fate`: what gets through of it, once or twice, arrives
+    /// when the link said and with the damage that it takes on the way.
+    pub fn settle(&mut self, owner: T, direction: Direction, fate: Fate, bytes: Vec<u8>) {
+        let Fate::Delivered { first, copy } = fate else {
+            self.recycle(bytes);
+            return;
+        };
+        if let Some(copy) = copy {
+            let mut twin = self.buffer();
+            twin.extend_from_slice(&bytes);
+            self.send_off(copy, owner, direction, twin);
+        }
+        self.send_off(first, owner, direction, bytes);
+    }
+
+    fn send_off(&mut self, arrival: Arrival, owner: T, direction: Direction, mut bytes: Vec<u8>) {
+        if let Some(damage) = arrival.damage {
+            damage.apply(&mut bytes);
+        }
+        self.push(
+            arrival.at,
+            owner,
+            direction,
+            arrival.damage.is_some(),
+            bytes,
+        );
     }
 }
 
@@ -102,6 +132,27 @@ mod tests {
         let packet = in_flight.pop_due(Time::from_millis(3)).unwrap();
         assert_eq!((packet.owner, packet.bytes), (7, vec![1, 2]));
         assert_eq!((packet.direction, packet.damaged), (Direction::Up, true));
+        assert!(in_flight.is_empty());
+    }
+
+    #[test]
+    fn a_packet_arrives_as_often_as_its_fate_says() {
+        let arrival = |millis| Arrival {
+            at: Time::from_millis(millis),
+            damage: None,
+        };
+        let mut in_flight = InFlight::default();
+        let lost = Fate::Dropped(crate::Reason::Loss);
+        in_flight.settle(0, Direction::Up, lost, vec![1]);
+        let doubled = Fate::Delivered {
+            first: arrival(1),
+            copy: Some(arrival(2)),
+        };
+        in_flight.settle(7, Direction::Down, doubled, vec![1, 2]);
+        for millis in [1, 2] {
+            let packet = in_flight.pop_due(Time::from_millis(millis)).unwrap();
+            assert_eq!((packet.owner, packet.bytes), (7, vec![1, 2]));
+        }
         assert!(in_flight.is_empty());
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lagometer_link::{Arrival, Direction, Fate, InFlight, Link};
+use lagometer_link::{Direction, Fate, InFlight, Link};
 use lagometer_transport::{Carrier, Driven, Spec, State, tcp, turn};
 use lagometer_units::Time;
 
@@ -317,23 +317,14 @@ impl SimLane {
     /// Lets a datagram have its fate.
     pub(super) fn settle(&mut self, direction: Direction, fate: Fate, datagram: Vec<u8>) {
         match fate {
-            Fate::Delivered { first, copy } => {
-                if let Some(copy) = copy {
-                    let twin = datagram.clone();
-                    self.send_off(direction, copy, twin);
-                }
-                self.send_off(direction, first, datagram);
-            }
-            Fate::Dropped(reason) => {
-                self.count_drop(reason.name());
-                self.in_flight.recycle(datagram);
-            }
+            Fate::Delivered { .. } => {}
+            Fate::Dropped(reason) => self.count_drop(reason.name()),
             Fate::Refused { mtu_bytes } => {
                 self.count_drop("refused");
                 self.refuse(direction, &datagram, mtu_bytes);
-                self.in_flight.recycle(datagram);
             }
         }
+        self.in_flight.settle((), direction, fate, datagram);
     }
 
     /// Says to a sender that heeds it that a packet was too large for the link.
@@ -344,20 +335,6 @@ impl SimLane {
             self.in_flight
                 .push(self.now, (), direction.opposite(), false, answer);
         }
-    }
-
-    /// Lets a datagram travel, with the damage that it takes on the way.
-    fn send_off(&mut self, direction: Direction, arrival: Arrival, mut datagram: Vec<u8>) {
-        if let Some(damage) = arrival.damage {
-            damage.apply(&mut datagram);
-        }
-        self.in_flight.push(
-            arrival.at,
-            (),
-            direction,
-            arrival.damage.is_some(),
-            datagram,
-        );
     }
 
     /// Notes when the connection stands, and when the lane is over.

@@ -5,7 +5,7 @@ use std::ops::Sub;
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::Writing;
-use lagometer_link::{Arrival, Direction, Fate, InFlight, Link, PacketInFlight, Reason};
+use lagometer_link::{Direction, Fate, InFlight, Link, PacketInFlight, Reason};
 use lagometer_transport::{ByteStream, Carrier};
 use lagometer_units::Time;
 use lagometer_world::Peer;
@@ -252,15 +252,9 @@ impl Network {
             way.lost += 1;
             way.full += u64::from(fate == Fate::Dropped(Reason::QueueFull));
         }
-        for Arrival { at, damage } in fate.arrivals() {
-            let mut buffer = self.in_flight.buffer();
-            buffer.extend_from_slice(packet);
-            if let Some(damage) = damage {
-                damage.apply(&mut buffer);
-            }
-            self.in_flight
-                .push(at, connection, direction, damage.is_some(), buffer);
-        }
+        let mut buffer = self.in_flight.buffer();
+        buffer.extend_from_slice(packet);
+        self.in_flight.settle(connection, direction, fate, buffer);
     }
 }
 
