@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use lagometer_stats::{
-    Frames, GatewayMetrics, Generator, Handovers, Players, Sight, World, WorldMoment, WorldPath,
-    WorldProcess, WorldTier,
+    Frames, Generator, Handovers, Players, Sight, World, WorldMoment, WorldPath, WorldProcess,
+    WorldTier,
 };
 
 use crate::bottleneck::bottleneck;
 use crate::input_digest;
-use crate::outcome::{GatewayFigures, Moment, Outcome, ProcessStats};
+use crate::outcome::{Moment, Outcome, ProcessStats};
 use crate::scenario::Scenario;
 
 /// The document's account of a played world. `gateway` says where it was
@@ -52,7 +52,7 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             received_bytes_per_s: outcome.wire.0 as f64 / seconds,
             sent_bytes_per_s: outcome.wire.1 as f64 / seconds,
         },
-        gateway_metrics: outcome.gateway.as_ref().map(gateway_metrics),
+        gateway_metrics: outcome.gateway.clone(),
         handovers: handovers(scenario, outcome, seconds),
         // Whoever lays the path between players and gateway says what it is.
         transport: None,
@@ -224,21 +224,6 @@ fn process(process_stats: &ProcessStats, seconds: f64) -> WorldProcess {
     }
 }
 
-fn gateway_metrics(figures: &GatewayFigures) -> GatewayMetrics {
-    GatewayMetrics {
-        cpu_pct: figures.cpu_pct,
-        resident_bytes: figures.resident_bytes,
-        tick_max_ms: figures.tick_max_ms,
-        ticks_per_s: figures.ticks_per_s,
-        ticks_late_pct: figures.ticks_late_pct,
-        messages_in_per_s: figures.messages_in_per_s,
-        messages_out_per_s: figures.messages_out_per_s,
-        queue_ms: figures.queue_ms,
-        merged_pct: figures.merged_pct,
-        timeline: figures.course.clone(),
-    }
-}
-
 fn moment(moment: &Moment) -> WorldMoment {
     WorldMoment {
         at_s: moment.at_s,
@@ -260,6 +245,8 @@ fn milliseconds(span: Duration) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use lagometer_stats::GatewayMetrics;
+
     use super::*;
 
     pub(crate) fn carried() -> World {

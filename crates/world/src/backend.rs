@@ -6,10 +6,11 @@ use std::io;
 use std::time::Duration;
 
 use lagometer_client::{Outbox, Settings};
+use lagometer_stats::GatewayMetrics;
 use lagometer_units::Time;
 use thiserror::Error;
 
-use crate::outcome::{GatewayFigures, GatewayTicks};
+use crate::outcome::GatewayTicks;
 use crate::stage::Peer;
 
 /// One of the backend's connections. Never used again after its end.
@@ -129,7 +130,7 @@ pub trait ConnectionBackend {
     }
 
     /// What the gateway says of the time since, where it is asked.
-    fn end_measuring(&mut self) -> Option<GatewayFigures>;
+    fn end_measuring(&mut self) -> Option<GatewayMetrics>;
 
     /// Whether who loses a connection may open another.
     fn may_return(&self) -> bool {

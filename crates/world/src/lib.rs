@@ -63,9 +63,7 @@ pub use coordination::{Coordination, Note, SingleProcess, Truth};
 pub use crowd::{Crowd, EntityId};
 pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
 pub use intent::{BadIntent, Intent};
-pub use outcome::{
-    GatewayFigures, GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned,
-};
+pub use outcome::{GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned};
 pub use player::{Player, PlayerCounts};
 pub use replica::Replica;
 pub use scenario::{BUILT_IN, Channels, MOST_PLAYERS, Scenario, Tier};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lagometer_stats::{Distribution, GatewayMoment};
+use lagometer_stats::{Distribution, GatewayMetrics};
 use serde::{Deserialize, Serialize};
 
 use crate::authority::AuthoritySums;
@@ -68,7 +68,7 @@ pub struct Outcome {
     /// Bytes that went to players and servers, and from them.
     pub wire: (u64, u64),
     /// What the gateway said of itself, where it was asked.
-    pub gateway: Option<GatewayFigures>,
+    pub gateway: Option<GatewayMetrics>,
     /// What came of handovers, where several servers simulate.
     pub handovers: Option<Handovers>,
     /// How it went, every half second.
@@ -166,33 +166,6 @@ impl Default for Handovers {
             simulated: 0,
         }
     }
-}
-
-/// What a gateway's metrics said of the time that was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GatewayFigures {
-    /// Processor time, in per cent of one core.
-    pub cpu_pct: Option<f64>,
-    /// Memory at the end, bytes.
-    pub resident_bytes: Option<f64>,
-    /// The longest tick of any type of channel seen, milliseconds.
-    pub tick_max_ms: Option<f64>,
-    /// Ticks a second at which it sent windows.
-    pub ticks_per_s: Option<f64>,
-    /// How many of them it came to more than 10 ms late, per cent.
-    pub ticks_late_pct: Option<f64>,
-    /// Messages a second to the gateway.
-    pub messages_in_per_s: Option<f64>,
-    /// Messages a second from it.
-    pub messages_out_per_s: Option<f64>,
-    /// How long messages and bytes waited in its queues, on the average,
-    /// milliseconds.
-    pub queue_ms: Option<f64>,
-    /// Updates merged for players that took them too slowly, in per cent of the
-    /// messages it sent.
-    pub merged_pct: Option<f64>,
-    /// How it went from the first player's coming on.
-    pub course: Vec<GatewayMoment>,
 }
 
 /// One half second of a run.

@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use lagometer_client::swarm::{MemberId, Swarm, Wire};
 use lagometer_client::{Event, Handler, Outbox, Settings};
+use lagometer_stats::GatewayMetrics;
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
 use crate::coordination::{Coordination, SingleProcess};
-use crate::outcome::{GatewayFigures, GatewayTicks, Moment, Outcome};
+use crate::outcome::{GatewayTicks, Moment, Outcome};
 use crate::scenario::Scenario;
 use crate::shard::Shard;
 use crate::stage::{Peer, play_shard};
@@ -323,7 +324,7 @@ impl ConnectionBackend for Sockets<'_> {
         self.watch.as_mut()?.ticks()
     }
 
-    fn end_measuring(&mut self) -> Option<GatewayFigures> {
+    fn end_measuring(&mut self) -> Option<GatewayMetrics> {
         let watch = self.watch.take()?;
         watch.finish(self.measured_from)
     }

@@ -9,10 +9,9 @@ use std::time::Duration;
 use lagometer_client::{Outbox, Session, Settings};
 use lagometer_gateway::core::{CloseReason, ConnKey, Peer as Kind, ReadControl};
 use lagometer_link::{Direction, Link};
+use lagometer_stats::GatewayMetrics;
 use lagometer_units::Time;
-use lagometer_world::{
-    ConnectionBackend, End, Flow, GatewayFigures, Peer, PeerId, PlayError, Scenario,
-};
+use lagometer_world::{ConnectionBackend, End, Flow, Peer, PeerId, PlayError, Scenario};
 
 use super::PathStats;
 use super::gateway::{Gateway, GatewayError};
@@ -467,15 +466,15 @@ impl ConnectionBackend for SimBackend<'_> {
         Ok(())
     }
 
-    fn end_measuring(&mut self) -> Option<GatewayFigures> {
+    fn end_measuring(&mut self) -> Option<GatewayMetrics> {
         let (began, (taken_before, sent_before)) = self.measuring;
         let (taken, sent) = self.gateway.messages();
         self.measured.set(self.network.measured());
         let seconds = self.network.now.since(began).as_secs_f64().max(1e-9);
-        Some(GatewayFigures {
+        Some(GatewayMetrics {
             messages_in_per_s: Some((taken - taken_before) as f64 / seconds),
             messages_out_per_s: Some((sent - sent_before) as f64 / seconds),
-            ..GatewayFigures::default()
+            ..GatewayMetrics::default()
         })
     }
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lagometer_stats::GatewayMoment;
+use lagometer_stats::{GatewayMetrics, GatewayMoment};
 use lagometer_units::Time;
 use lagometer_web::scrape::{fetch, samples, sum};
 
-use crate::outcome::{GatewayFigures, GatewayTicks};
+use crate::outcome::GatewayTicks;
 
 /// How often the gateway is asked. Its tick durations are gauges: whatever
 /// happens between two questions is not seen.
@@ -75,13 +75,13 @@ impl Watch {
 
     /// What was seen: figures of the time since `measured_from`, the course
     /// from the start. Nothing where the gateway never answered.
-    pub(super) fn finish(self, measured_from: Time) -> Option<GatewayFigures> {
+    pub(super) fn finish(self, measured_from: Time) -> Option<GatewayMetrics> {
         drop(self.stop);
         self.thread.join().ok()?;
         let readings = self.readings.lock();
         let measured = readings.partition_point(|reading| reading.at < measured_from);
         let mut figures = figures(&readings[measured..])?;
-        figures.course = course(&readings);
+        figures.timeline = course(&readings);
         Some(figures)
     }
 }
@@ -167,9 +167,9 @@ impl Reading {
 }
 
 /// What the time from the first to the last of the readings comes to.
-fn figures(readings: &[Reading]) -> Option<GatewayFigures> {
+fn figures(readings: &[Reading]) -> Option<GatewayMetrics> {
     let (first, last) = (readings.first()?, readings.last()?);
-    Some(GatewayFigures {
+    Some(GatewayMetrics {
         cpu_pct: cpu_pct(first, last),
         resident_bytes: last.resident_bytes,
         tick_max_ms: longest_tick(readings),
@@ -179,7 +179,7 @@ fn figures(readings: &[Reading]) -> Option<GatewayFigures> {
         messages_out_per_s: messages_out_per_s(first, last),
         queue_ms: queue_ms(readings),
         merged_pct: merged_pct(first, last),
-        course: Vec::new(),
+        timeline: Vec::new(),
     })
 }
 

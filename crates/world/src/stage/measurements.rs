@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lagometer_stats::Distribution;
+use lagometer_stats::{Distribution, GatewayMetrics};
 use lagometer_units::Time;
 
 use crate::authority::{AuthorityChecker, Claim, Loss, Report};
 use crate::backend::Flow;
 use crate::coordination::{Note, Truth};
-use crate::outcome::{GatewayFigures, Moment, Outcome};
+use crate::outcome::{Moment, Outcome};
 use crate::player::Player;
 use crate::scenario::Scenario;
 use crate::server::ServerCounts;
@@ -40,7 +40,7 @@ pub(super) struct Measurements {
     noted: Noted,
     server_before: ServerCounts,
     flow_before: Flow,
-    pub(super) gateway: Option<GatewayFigures>,
+    pub(super) gateway: Option<GatewayMetrics>,
     outcome: Outcome,
     /// Ages since the last note.
     ages_since: Distribution,
