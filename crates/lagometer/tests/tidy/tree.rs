@@ -114,3 +114,29 @@ fn the_tree_holds_our_own_work_only() {
     }
     assert!(report.is_empty(), "\n{report}");
 }
+
+/// The guide to adding something shows what was added: what a block of a diff says
+/// stands in a file is there.
+#[test]
+fn the_diffs_that_the_guide_shows_are_in_the_files() {
+    let root = root();
+    let guide = fs::read_to_string(root.join("docs/extending.md")).unwrap();
+    let blocks: Vec<&str> = guide.split("```diff\n").skip(1).collect();
+    assert!(blocks.len() >= 3, "a transport, a workload and a testbed");
+    let mut report = String::new();
+    for block in blocks {
+        let (block, _) = block.split_once("```").unwrap();
+        let mut file = ("", String::new());
+        for line in block.lines().filter(|line| !line.starts_with('-')) {
+            if let Some(path) = line.strip_prefix("+++ b/") {
+                file = (path, fs::read_to_string(root.join(path)).unwrap());
+                continue;
+            }
+            let wanted = line[1..].trim_end();
+            if !file.1.lines().any(|there| there == wanted) {
+                let _ = writeln!(report, "{} has no line `{wanted}`", file.0);
+            }
+        }
+    }
+    assert!(report.is_empty(), "\n{report}");
+}
