@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use lagometer_transport::Spec;
+use lagometer_transport::{Preset, Spec};
 
 use crate::spec::SocketSpec;
 use crate::srt;
@@ -14,7 +14,7 @@ use crate::udt;
 
 /// The transports that own their sockets, one a line, in the order in which lanes
 /// are best shown. Each brings its presets.
-const TRANSPORTS: &[&[SocketPreset]] = &[udt::PRESETS, srt::PRESETS];
+const TRANSPORTS: &[&[Preset<SocketSpec>]] = &[udt::PRESETS, srt::PRESETS];
 
 /// The transports whose presets are endpoints' and that the kernel plays over
 /// sockets, one a line: each makes its own of the endpoint's settings.
@@ -23,21 +23,11 @@ const IN_KERNEL: &[fn(&Spec) -> Option<SocketSpec>] = &[
     tcp::in_kernel,
 ];
 
-/// A named choice of a transport that owns its sockets, and its settings.
-#[derive(Clone, Copy, Debug)]
-pub struct SocketPreset {
-    /// The name to write in an experiment.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub about: &'static str,
-    pub(crate) spec: fn() -> SocketSpec,
-}
-
 /// Every preset of a transport that owns its sockets, in the order in which lanes
 /// are best shown. The presets of the crate `transport` are not among them.
 #[must_use]
-pub fn presets() -> &'static [SocketPreset] {
-    static ALL: LazyLock<Vec<SocketPreset>> = LazyLock::new(|| TRANSPORTS.concat());
+pub fn presets() -> &'static [Preset<SocketSpec>] {
+    static ALL: LazyLock<Vec<Preset<SocketSpec>>> = LazyLock::new(|| TRANSPORTS.concat());
     &ALL
 }
 
@@ -50,7 +40,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The preset called `name` as it runs over real sockets, if there is one.
 pub(crate) fn preset(name: &str) -> Option<SocketSpec> {
     if let Some(preset) = presets().iter().find(|preset| preset.name == name) {
-        return Some((preset.spec)());
+        return Some(preset.spec());
     }
     let endpoint = Spec::preset(name)?;
     let in_kernel = IN_KERNEL.iter().find_map(|made_of| made_of(&endpoint));

@@ -12,18 +12,21 @@ mod settings;
 
 pub use settings::Settings;
 
-use crate::catalogue::{SocketPreset, checked};
+use lagometer_transport::Preset;
+
+use crate::catalogue::checked;
+use crate::spec::SocketSpec;
 
 /// The presets, in the order in which lanes are best shown.
-pub(crate) const PRESETS: &[SocketPreset] = &[
-    SocketPreset {
-        name: "srt",
-        about: "SRT's messages, reliable and in order, delivered as they come",
-        spec: || checked(Settings::RELIABLE),
-    },
-    SocketPreset {
-        name: "srt-live",
-        about: "SRT as for live video: delivered 120 ms after being sent, dropped when later",
-        spec: || checked(Settings::LIVE),
-    },
+pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
+    Preset::new(
+        "srt",
+        "SRT's messages, reliable and in order, delivered as they come",
+        || checked(Settings::RELIABLE),
+    ),
+    Preset::new(
+        "srt-live",
+        "SRT as for live video: delivered 120 ms after being sent, dropped when later",
+        || checked(Settings::LIVE),
+    ),
 ];

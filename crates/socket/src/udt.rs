@@ -23,48 +23,49 @@ mod settings;
 
 pub use settings::{RateControl, Settings, Waiting};
 
-use crate::catalogue::{SocketPreset, checked};
+use lagometer_transport::Preset;
+
+use crate::catalogue::checked;
+use crate::spec::SocketSpec;
 
 /// The presets, in the order in which lanes are best shown.
-pub(crate) const PRESETS: &[SocketPreset] = &[
-    SocketPreset {
-        name: "udt",
-        about: "UDT's stream, everything as the library has it: what it was made for, bulk",
-        spec: || checked(Settings::BULK),
-    },
-    SocketPreset {
-        name: "udt-dgram",
-        about: "UDT's messages in order, its rate control replaced by a window of 16 packets",
-        spec: || checked(Settings::DGRAM),
-    },
-    SocketPreset {
-        name: "udt-stream",
-        about: "UDT's stream, its rate control replaced by a window of 16 packets",
-        spec: || checked(Settings::STREAM),
-    },
-    SocketPreset {
-        name: "udt-epoll",
-        about: "`udt-dgram` waited for by UDT's epoll",
-        spec: || checked(Settings::EPOLL),
-    },
-    SocketPreset {
-        name: "udt-default",
-        about: "UDT's messages in order, everything as the library has it",
-        spec: || checked(Settings::DEFAULT),
-    },
-    SocketPreset {
-        name: "udt-dgram-2015",
-        about: "UDT's messages as compared in 2015: its rate control, 63 packets of buffer",
-        spec: || checked(Settings::DGRAM_2015),
-    },
-    SocketPreset {
-        name: "udt-stream-2015",
-        about: "UDT's stream as compared in 2015: its rate control, 634 packets of buffer",
-        spec: || checked(Settings::STREAM_2015),
-    },
-    SocketPreset {
-        name: "udt-epoll-2015",
-        about: "UDT as compared in 2015 with epoll: release 4.10's rate control, 63 packets of buffer",
-        spec: || checked(Settings::EPOLL_2015),
-    },
+pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
+    Preset::new(
+        "udt",
+        "UDT's stream, everything as the library has it: what it was made for, bulk",
+        || checked(Settings::BULK),
+    ),
+    Preset::new(
+        "udt-dgram",
+        "UDT's messages in order, its rate control replaced by a window of 16 packets",
+        || checked(Settings::DGRAM),
+    ),
+    Preset::new(
+        "udt-stream",
+        "UDT's stream, its rate control replaced by a window of 16 packets",
+        || checked(Settings::STREAM),
+    ),
+    Preset::new("udt-epoll", "`udt-dgram` waited for by UDT's epoll", || {
+        checked(Settings::EPOLL)
+    }),
+    Preset::new(
+        "udt-default",
+        "UDT's messages in order, everything as the library has it",
+        || checked(Settings::DEFAULT),
+    ),
+    Preset::new(
+        "udt-dgram-2015",
+        "UDT's messages as compared in 2015: its rate control, 63 packets of buffer",
+        || checked(Settings::DGRAM_2015),
+    ),
+    Preset::new(
+        "udt-stream-2015",
+        "UDT's stream as compared in 2015: its rate control, 634 packets of buffer",
+        || checked(Settings::STREAM_2015),
+    ),
+    Preset::new(
+        "udt-epoll-2015",
+        "UDT as compared in 2015 with epoll: release 4.10's rate control, 63 packets of buffer",
+        || checked(Settings::EPOLL_2015),
+    ),
 ];

@@ -21,21 +21,22 @@ const TRANSPORTS: &[&[Preset]] = &[
     renet::PRESETS,
 ];
 
-/// A named choice of a transport and its settings.
+/// A named choice of a transport and its settings; `S` is a transport as its registry
+/// has it.
 #[derive(Clone, Copy, Debug)]
-pub struct Preset {
+pub struct Preset<S = Spec> {
     /// The name to write in an experiment.
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
     /// Names that it had before.
     former_names: &'static [&'static str],
-    pub(crate) spec: fn() -> Spec,
+    spec: fn() -> S,
 }
 
-impl Preset {
-    /// A preset; its settings are made by `spec`, with [`checked`].
-    pub(crate) const fn new(name: &'static str, about: &'static str, spec: fn() -> Spec) -> Self {
+impl<S> Preset<S> {
+    /// A preset; its settings are made by `spec`, and pass their own check.
+    pub const fn new(name: &'static str, about: &'static str, spec: fn() -> S) -> Self {
         Self {
             name,
             about,
@@ -50,6 +51,12 @@ impl Preset {
             former_names,
             ..self
         }
+    }
+
+    /// The transport with the preset's settings.
+    #[must_use]
+    pub fn spec(&self) -> S {
+        (self.spec)()
     }
 }
 
@@ -87,7 +94,7 @@ mod tests {
         let unique: BTreeSet<_> = all.iter().collect();
         assert_eq!(unique.len(), all.len());
         for preset in presets() {
-            let spec = (preset.spec)();
+            let spec = preset.spec();
             assert!(
                 preset.name.starts_with(spec.transport()),
                 "{} is a {}",
@@ -103,7 +110,7 @@ mod tests {
         for presets in TRANSPORTS {
             let transports: BTreeSet<_> = presets
                 .iter()
-                .map(|preset| (preset.spec)().transport())
+                .map(|preset| preset.spec().transport())
                 .collect();
             assert_eq!(transports.len(), 1, "{transports:?}");
             assert!(seen.insert(transports), "registered twice");

@@ -9,7 +9,7 @@ use lagometer_units::{Time, suggest};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::catalogue::{new_name, presets};
+use crate::catalogue::{Preset, new_name, presets};
 use crate::settings::with_overrides;
 use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Transport, TransportProperties, Tunable};
 
@@ -54,7 +54,7 @@ impl Spec {
         presets()
             .iter()
             .find(|preset| preset.name == name)
-            .map(|preset| (preset.spec)())
+            .map(Preset::spec)
     }
 
     /// The preset called `name` with the settings in `overrides` put in place
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn settings_survive_being_written_and_read() {
         for preset in presets() {
-            let spec = (preset.spec)();
+            let spec = preset.spec();
             let written = spec.settings_json();
             let read = resolve(preset.name, &written).unwrap();
             assert_eq!(read, spec, "{}", preset.name);
