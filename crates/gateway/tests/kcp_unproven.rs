@@ -338,25 +338,25 @@ fn acknowledgement(segments: &[u8]) -> Option<Vec<u8>> {
 fn what_is_sent_after_a_login_waits_until_the_answer_to_it_is_acknowledged() {
     const USER_MESSAGE: &[u8] = b"CH\0\x04\0\x0a\x02\x20\x64";
     let server = start("");
-    let gateway = clients_of(&server);
     let taken_in = || counted(&server, "messages_in{", "connType=\"CLIENT\"");
-    let unproven = Kcp::to(gateway, 7).socket;
+    let unproven = Kcp::to(clients_of(&server), 7).socket;
     unproven.set_read_timeout(Some(TIMEOUT)).unwrap();
     unproven.send(&first_segment(7, LOGIN)).unwrap();
     let mut buffer = [0; 2048];
-    let acknowledgement = loop {
+    let mut answered = || loop {
         let bytes = unproven.recv(&mut buffer).expect("no answer");
         if let Some(found) = acknowledgement(&buffer[..bytes]) {
             break found;
         }
     };
+    answered(); // And what acknowledges it is lost, save for its number.
     let mut says = first_segment(7, USER_MESSAGE);
-    says[12] = 1;
+    (says[12], says[16]) = (1, 1);
     unproven.send(&says).unwrap();
     // What this sends comes behind it.
-    Kcp::to(gateway, 1).log_in();
+    Kcp::to(clients_of(&server), 1).log_in();
     assert_eq!(taken_in(), 2, "two logins");
-    unproven.send(&acknowledgement).unwrap();
+    unproven.send(&answered()).unwrap();
     let give_up = Instant::now() + TIMEOUT;
     while taken_in() < 3 {
         assert!(Instant::now() < give_up, "it is not read");

@@ -48,8 +48,7 @@ pub struct Engine {
     /// shift to the right; none where the mode has no such grace.
     pub(super) grace_shift: Option<u32>,
     pub(super) dead: bool,
-    /// The peer has acknowledged a segment under the time at which it was sent.
-    proven: bool,
+    proof: Proof,
     /// Flushes that sent something again; it wraps.
     pub(super) resending_flushes: u32,
     pub(super) sender: Sender,
@@ -67,6 +66,17 @@ pub struct Engine {
     rtt_sampling: RttSampling,
     skip_counting: SkipCounting,
     receive_window_floor: u16,
+}
+
+/// Whether the peer was shown to receive what is sent to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    /// Nobody asks, and every acknowledgement counts.
+    NotAsked,
+    /// No acknowledgement counts before the one that proves it.
+    Awaited,
+    /// By an acknowledgement under the time at which a segment was sent, or otherwise.
+    Given,
 }
 
 impl Engine {
@@ -92,7 +102,7 @@ impl Engine {
             resend: config.resend,
             grace_shift: (config.nodelay == 0 && !rules.no_first_grace).then_some(3),
             dead: false,
-            proven: false,
+            proof: Proof::NotAsked,
             resending_flushes: 0,
             sender: Sender::new(config),
             receiver: Receiver::new(config.first_sequence, u32::from(receive_window)),
@@ -184,9 +194,15 @@ impl Engine {
                 // Before the cumulative number takes the segment away.
                 self.look_for_proof(header.sequence, header.timestamp);
             }
-            self.sender
-                .on_unacknowledged(header.unacknowledged, &mut self.pool);
+            // A segment stays until its acknowledgement is the proof that is awaited,
+            // and is sent again if that was lost: nothing else asks for it once more.
+            let counts = self.proof != Proof::Awaited;
+            if counts {
+                self.sender
+                    .on_unacknowledged(header.unacknowledged, &mut self.pool);
+            }
             match header.command {
+                Command::Acknowledge if !counts => {}
                 Command::Acknowledge => {
                     let (sequence, sent) = (header.sequence, header.timestamp);
                     if is_regular && self.rtt_sampling == RttSampling::EachAcknowledgement {
@@ -308,7 +324,18 @@ impl Engine {
     /// guesses would be right the longer the segment waits.
     #[must_use]
     pub const fn is_peer_proven(&self) -> bool {
-        self.proven
+        matches!(self.proof, Proof::Given)
+    }
+
+    /// Takes no acknowledgement until one proves the peer: see
+    /// [`is_peer_proven`](Self::is_peer_proven).
+    pub(super) const fn await_proof(&mut self) {
+        self.proof = Proof::Awaited;
+    }
+
+    /// The peer was shown to receive what is sent to it by other means.
+    pub(super) const fn set_peer_proven(&mut self) {
+        self.proof = Proof::Given;
     }
 
     /// Asks the peer at the next flush how much room it has, to which a peer
@@ -366,7 +393,9 @@ impl Engine {
     fn look_for_proof(&mut self, sequence: u32, sent: u32) {
         let sent = self.clock.extend(sent);
         let segment = self.sender.ring.outstanding(sequence);
-        self.proven |= segment.is_some_and(|it| sent == it.sent || sent == it.first_sent);
+        if segment.is_some_and(|it| sent == it.sent || sent == it.first_sent) {
+            self.proof = Proof::Given;
+        }
     }
 
     /// Measures the round trip of a segment sent at `sent`; one in the future

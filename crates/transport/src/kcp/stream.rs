@@ -112,15 +112,21 @@ impl Stream {
     /// kcp-go's.
     #[must_use]
     pub fn with_config(conversation: u32, config: &Config, now: Time) -> Self {
-        Self::with_clock(conversation, config, now, 0)
+        Self::new_at(conversation, config, now, 0)
     }
 
-    /// The same with a clock that shows `clock_offset_ms` more than the time
-    /// handed in. Where nobody can foresee that, an acknowledgement proves that
-    /// the peer receives what is sent to it: see
-    /// [`is_peer_proven`](Self::is_peer_proven).
+    /// The same with a peer that may not be where it says, and a clock that shows
+    /// `clock_offset_ms` more than the time handed in. Where nobody can foresee that,
+    /// an acknowledgement proves that the peer receives what is sent to it, and none
+    /// counts before one does: see [`is_peer_proven`](Self::is_peer_proven).
     #[must_use]
     pub fn with_clock(conversation: u32, config: &Config, now: Time, clock_offset_ms: u32) -> Self {
+        let mut stream = Self::new_at(conversation, config, now, clock_offset_ms);
+        stream.engine.await_proof();
+        stream
+    }
+
+    fn new_at(conversation: u32, config: &Config, now: Time, clock_offset_ms: u32) -> Self {
         let mut engine = Engine::new(conversation, config);
         engine.limit_acknowledgements(config.most_acknowledgements());
         let is_session = config.rules.early_resend;
@@ -164,6 +170,12 @@ impl Stream {
     #[must_use]
     pub const fn is_peer_proven(&self) -> bool {
         self.engine.is_peer_proven()
+    }
+
+    /// The peer was shown to receive what is sent to it by other means, as by a
+    /// cookie: every acknowledgement counts.
+    pub const fn set_peer_proven(&mut self) {
+        self.engine.set_peer_proven();
     }
 
     /// How many flushes have sent something again that was lost or taken for

@@ -222,6 +222,7 @@ impl KcpSession {
     /// The peer was shown to receive what is sent to it.
     pub(in crate::server) fn set_proven(&mut self) {
         self.wire.budget_bytes = None;
+        self.stream.set_peer_proven();
         self.stream.limit_writes(None);
     }
 

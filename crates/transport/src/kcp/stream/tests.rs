@@ -1,6 +1,7 @@
 //! A stream between two sides in memory, and on its own.
 
 use super::*;
+use crate::kcp::wire::split_segment;
 
 /// Carries everything both sides have for each other until `until_ms`, a
 /// datagram a millisecond later; every `lost_of`-th of the first side's is
@@ -135,6 +136,42 @@ fn a_peer_is_proven_by_the_time_in_its_acknowledgement_alone() {
         assert!(!acknowledge(&mut accept(), foreseen));
     }
     assert!(acknowledge(&mut accept(), 0xdead_beef));
+}
+
+/// The cumulative number in its data took the segment away, which was never sent again:
+/// one lost acknowledgement, and the peer could not be proven any more.
+#[test]
+fn a_peer_whose_first_acknowledgement_was_lost_is_asked_again_until_it_is_proven() {
+    for config in [Config::kcp_go(), StreamProfile::Tuned.config()] {
+        let mut accepting = Stream::with_clock(7, &config, Time::ZERO, 0xdead_beef);
+        let mut peer = Stream::with_config(7, &config, Time::ZERO);
+        accepting.write(Time::ZERO, b"answer");
+        let mut lost_acknowledgements = 0;
+        for ms in 0..3_000 {
+            let now = Time::from_millis(ms);
+            let mut datagrams = Vec::new();
+            accepting.tick(now, &mut |datagram| datagrams.push(datagram.to_vec()));
+            for datagram in datagrams {
+                peer.input(now, &datagram, &mut |_| {});
+            }
+            if ms % 100 == 50 {
+                peer.write(now, b"question");
+            }
+            let mut datagrams = Vec::new();
+            peer.tick(now, &mut |datagram| datagrams.push(datagram.to_vec()));
+            for datagram in datagrams {
+                // The first two that acknowledge it, with all that is in them.
+                let first = split_segment(7, &datagram).unwrap().unwrap();
+                if first.header.command == Command::Acknowledge && lost_acknowledgements < 2 {
+                    lost_acknowledgements += 1;
+                    continue;
+                }
+                accepting.input(now, &datagram, &mut |_| {});
+            }
+        }
+        assert_eq!(lost_acknowledgements, 2);
+        assert!(accepting.is_peer_proven());
+    }
 }
 
 #[test]
