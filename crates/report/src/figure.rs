@@ -292,10 +292,13 @@ impl Figure {
         }
     }
 
-    /// A spread as people read it, in the unit of the figure: `±0.05`.
+    /// A spread as people read it, in the unit of the figure: `±0.05`; `to lost` where
+    /// the interval reaches what was lost.
     pub(crate) fn written_spread(self, spread: f64) -> String {
+        if spread.is_infinite() {
+            return format!("to {LOST}");
+        }
         let size = match self.unit() {
-            _ if spread.is_infinite() => LOST.to_owned(),
             Unit::Share => written::factor(spread * 100.0),
             _ => self.written(spread),
         };

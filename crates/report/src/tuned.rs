@@ -39,6 +39,12 @@ fn unit(goal: &str) -> Unit {
     goal.parse::<Metric>().map_or(Unit::Number, Metric::unit)
 }
 
+/// What was searched for, in a sentence: `share within 150 ms`.
+pub(crate) fn goal_in_words(goal: &str) -> String {
+    goal.parse::<Metric>()
+        .map_or_else(|_| goal.to_owned(), Metric::in_words)
+}
+
 /// What can be said of found settings, in a few words.
 pub(crate) const fn finding(finding: TuneFinding) -> &'static str {
     match finding {
@@ -76,9 +82,9 @@ pub(crate) fn choice(lane: &TunedLane) -> String {
     let settings = settings(&lane.settings);
     match (lane.finding, settings.as_str()) {
         (TuneFinding::Same, _) => "as it is".to_owned(),
-        (_, "") => format!("the preset `{}`", lane.preset),
+        (_, "") => format!("the preset {}", lane.preset),
         (_, settings) if lane.preset == lane.lane => settings.to_owned(),
-        (_, settings) => format!("from `{}`: {settings}", lane.preset),
+        (_, settings) => format!("from {}: {settings}", lane.preset),
     }
 }
 

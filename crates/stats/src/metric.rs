@@ -106,6 +106,17 @@ pub struct UnknownMetric {
 }
 
 impl Metric {
+    /// The metric in a sentence: `share within 150 ms`, `p99 of the round trip`; as it
+    /// is written in an experiment where that says it.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Within(limit) => format!("share within {limit} ms"),
+            Self::Rtt(statistic) => format!("{statistic} of the round trip"),
+            other => other.to_string(),
+        }
+    }
+
     /// What the metric is measured in.
     #[must_use]
     pub const fn unit(self) -> Unit {

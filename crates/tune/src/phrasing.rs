@@ -15,7 +15,7 @@ pub(crate) fn limit(limit: &Budget) -> String {
     } else {
         "at most"
     };
-    format!("{metric} {way} {value}")
+    format!("{} {way} {value}", metric.in_words())
 }
 
 /// The answer: what became better beyond chance, what did not, what was best as it
@@ -28,7 +28,7 @@ pub(crate) fn verdict(goal: Metric, tune: &Tune) -> String {
     let mut clauses = Vec::new();
     let moved = |lane: &TunedLane| {
         format!(
-            "`{}` {} instead of {}",
+            "{} {} instead of {}",
             lane.lane,
             value(goal, lane.goal.found),
             value(goal, lane.goal.before)
@@ -66,7 +66,11 @@ pub(crate) fn verdict(goal: Metric, tune: &Tune) -> String {
     if !missed.is_empty() {
         clauses.push(format!("not all limits are kept by {}", names(&missed)));
     }
-    let sentence = format!("{} ({goal} on held-out seeds).", clauses.join("; "));
+    let sentence = format!(
+        "{} ({} on held-out seeds).",
+        clauses.join("; "),
+        goal.in_words()
+    );
     let mut letters = sentence.chars();
     letters
         .next()
@@ -75,10 +79,7 @@ pub(crate) fn verdict(goal: Metric, tune: &Tune) -> String {
 }
 
 fn names(lanes: &[&TunedLane]) -> String {
-    let names: Vec<String> = lanes
-        .iter()
-        .map(|lane| format!("`{}`", lane.lane))
-        .collect();
+    let names: Vec<&str> = lanes.iter().map(|lane| lane.lane.as_str()).collect();
     names.join(", ")
 }
 

@@ -8,7 +8,7 @@ use super::markup::{coordinate, esc, per_cent};
 use super::scale::LogScale;
 use super::scatter::delay_lines;
 use super::view::View;
-use crate::tuned::{change, change_interval, choice, finding, goal, settings};
+use crate::tuned::{change, change_interval, choice, finding, goal, goal_in_words, settings};
 use crate::written;
 
 /// Height of the plot, and where it begins and ends.
@@ -30,7 +30,7 @@ fn figures(view: &View<'_>, tune: &Tune, out: &mut String) {
     append!(
         out,
         r#"<section aria-labelledby="{id}"><h2 id="{id}">What was found</h2><p class="note">The goal is {}; figures are those of seeds that the search never played, beside them what it saw on its own.</p><div class="scroll"><table><thead><tr><th scope="col">lane</th>"#,
-        esc(&tune.goal),
+        esc(&goal_in_words(&tune.goal)),
         id = view.id("tuned")
     );
     for heading in [
@@ -68,7 +68,7 @@ fn figures(view: &View<'_>, tune: &Tune, out: &mut String) {
         }
         append!(
             out,
-            "<td>{}</td><td><code>{}</code></td></tr>",
+            r#"<td>{}</td><td class="settings"><code>{}</code></td></tr>"#,
             finding(lane.finding),
             esc(&choice(lane))
         );

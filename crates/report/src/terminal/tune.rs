@@ -6,7 +6,7 @@ use lagometer_stats::{Tune, TuneFinding, TunedFigure, TunedLane};
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::tuned::{change, change_interval, choice, finding, goal, what_matters};
+use crate::tuned::{change, change_interval, choice, finding, goal, goal_in_words, what_matters};
 use crate::written;
 
 /// Appends the search.
@@ -63,7 +63,7 @@ fn conditions(tune: &Tune) -> String {
     format!(
         "{}{limits} on {}: {} candidates on seeds {}, {} of play; judged on seeds {} that the \
          search never played.",
-        tune.goal,
+        goal_in_words(&tune.goal),
         networks.join(", "),
         tune.candidates,
         range(&tune.search_seeds),
