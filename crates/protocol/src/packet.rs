@@ -53,8 +53,10 @@ impl<'a> Packet<'a> {
     /// [`WireError`] when the bytes are no packet; none of its messages may
     /// then be used.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, WireError> {
-        let checked = Self::new_checked_up_to(bytes, usize::MAX)?;
-        Ok(checked.expect("no slice has more messages than bytes"))
+        Ok(Self {
+            bytes,
+            message_count: count_messages(bytes, usize::MAX)?,
+        })
     }
 
     /// Checks the envelopes of a packet that may have so many messages; `None` is one
@@ -67,15 +69,8 @@ impl<'a> Packet<'a> {
         bytes: &'a [u8],
         messages_at_most: usize,
     ) -> Result<Option<Self>, WireError> {
-        let mut messages = Messages::new(bytes);
-        let mut message_count = 0;
-        while messages.step()?.is_some() {
-            message_count += 1;
-            if message_count > messages_at_most {
-                return Ok(None);
-            }
-        }
-        Ok(Some(Self {
+        let message_count = count_messages(bytes, messages_at_most)?;
+        Ok((message_count <= messages_at_most).then_some(Self {
             bytes,
             message_count,
         }))
@@ -107,6 +102,16 @@ impl<'a> Packet<'a> {
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
+}
+
+/// How many messages a packet has, all checked, or one more than `at_most`.
+fn count_messages(bytes: &[u8], at_most: usize) -> Result<usize, WireError> {
+    let mut messages = Messages::new(bytes);
+    let mut count = 0;
+    while count <= at_most && messages.step()?.is_some() {
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// The messages of a checked [`Packet`].

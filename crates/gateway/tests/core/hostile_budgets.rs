@@ -40,13 +40,10 @@ fn of_a_frame_with_more_messages_than_a_client_may_send_none_is_taken_and_the_re
     let mut world = World::new();
     let master = world.master();
     for (count, of_login) in [(4_097, false), (513, true)] {
-        let client = match of_login {
-            true => world.connect(Peer::Client),
-            false => world.client(),
-        };
-        let budget = match of_login {
-            true => Budget::LoginMessages,
-            false => Budget::Messages,
+        let (client, budget) = if of_login {
+            (world.connect(Peer::Client), Budget::LoginMessages)
+        } else {
+            (world.client(), Budget::Messages)
         };
         let before = over(&world, Peer::Client, budget);
         world.send_bytes(client, &frame_with_broken_end(count));
