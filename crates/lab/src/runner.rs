@@ -109,7 +109,8 @@ fn alone(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> SimLane {
     SimLane::new(&plan, spec_of(lane), link)
 }
 
-fn plan_of(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> Plan {
+/// What a lane plays under a seed.
+pub(crate) fn plan_of(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> Plan {
     Plan {
         seed,
         workload: lane.workload,

@@ -68,6 +68,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn tcp_is_the_kernels_and_other_endpoints_are_carried_by_udp() {
         let spec = |name: &str| preset(name).unwrap();
         assert!(spec("tcp-cubic").endpoint().is_none());

@@ -17,7 +17,7 @@ use super::timeline::Timeline;
 use crate::outcome::{Cost, LaneOutcome, WireCounts};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::runner::LaneRun;
+use crate::runner::{LaneRun, plan_of};
 use crate::workload::{Misdeliveries, RemoteArrival};
 
 /// What lies between the ends of lanes, and where their servers are. Lanes have
@@ -107,11 +107,7 @@ pub(crate) fn play_seed<B: Backend>(
 ) -> Result<Played, B::Error> {
     let mut lanes = Vec::new();
     for lane in &resolved.lanes {
-        let plan = Plan {
-            seed,
-            workload: lane.workload,
-            ..resolved.plan.clone()
-        };
+        let plan = plan_of(resolved, lane, seed);
         let opened = backend.connect(lane, &plan)?;
         let quiet = (!lane.transport.properties().reliable).then_some(manner.quiet);
         lanes.push(opened.map(|opened| (opened, plan, quiet)));
