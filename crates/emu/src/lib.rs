@@ -26,6 +26,7 @@
 //! - `network`: all of it together
 //! - `relay`, `encapsulation`: the path without hosts, for UDP alone
 //! - `shape`: foreign programs in the hosts
+//! - `ticks`: where the kernel's ticks stand on its clock
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
 
 #![cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ mod relay;
 mod router;
 mod shape;
 mod sys;
+mod ticks;
 mod tun;
 mod worker;
 
@@ -58,4 +60,5 @@ pub use permission::{Permission, Refusal};
 pub use relay::{Relay, RelayAddresses};
 pub use router::Waiting;
 pub use shape::{CLIENT, Output, Shape, ShapeError, Shaped, Speaker, TaggedLine, VARIABLES};
+pub use ticks::Ticks;
 pub use tun::open_tun;

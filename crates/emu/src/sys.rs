@@ -11,4 +11,5 @@ pub(crate) mod init;
 pub(crate) mod own_proc;
 pub(crate) mod packet;
 pub(crate) mod scheduling;
+pub(crate) mod ticks;
 pub(crate) mod tun;

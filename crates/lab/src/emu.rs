@@ -8,7 +8,7 @@
 //! at the same instant and each meets the impairments it would meet alone.
 //!
 //! On a clock that waits for whoever computes, everything has its instant, as in
-//! the testbed `sim`: see `live::timeline`.
+//! the testbed `sim`, and all lanes begin at once: see `live::timeline`.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -143,7 +143,7 @@ impl Backend for EmulatedBackend<'_> {
         lane: &RunnableLane,
         plan: &Plan,
     ) -> Result<Result<OpenLane, String>, Error> {
-        // A lane's own clock has not started yet.
+        // The lanes' own clock starts at this instant.
         let now = if self.is_virtual {
             Time::ZERO
         } else {

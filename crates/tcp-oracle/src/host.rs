@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
+use lagometer_emu::Ticks;
 use nix::sched::{CloneFlags, setns, unshare};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{
@@ -15,7 +16,7 @@ use rustix::time::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::sys::{tcp_info, tick_clock};
+use crate::sys::tcp_info;
 use crate::trace::EndSettings;
 
 /// What every namespace is set to, so that nothing depends on the guest's
@@ -41,20 +42,9 @@ pub(crate) fn clock() -> u64 {
 
 /// A tick, and when on the monotonic clock it began.
 pub(crate) fn jiffies() -> io::Result<(u64, u64)> {
-    let alarm = Alarm::new()?;
-    let mut at = clock() / 1_000_000 * 1_000_000 + 500_000;
-    let mut before = None;
-    loop {
-        at += 1_000_000;
-        alarm.set(at)?;
-        let mut events = [PollFd::new(alarm.fd(), PollFlags::IN)];
-        poll(&mut events, None)?;
-        let ticks = tick_clock() * 10;
-        if before.is_some_and(|before| before != ticks) {
-            return Ok((ticks, at - 500_000));
-        }
-        before = Some(ticks);
-    }
+    let ticks =
+        Ticks::find().ok_or_else(|| io::Error::other("the kernel's ticks are not found"))?;
+    Ok((ticks.number, ticks.began_ns))
 }
 
 /// Wakes whoever polls it at an instant.
@@ -86,6 +76,15 @@ impl Alarm {
 
     pub(crate) const fn fd(&self) -> &OwnedFd {
         &self.0
+    }
+}
+
+/// The next packet that the kernel has put on a device.
+pub(crate) fn packet<'a>(device: &OwnedFd, room: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+    match rustix::io::read(device, &mut *room) {
+        Ok(length) => Ok(Some(&room[..length])),
+        Err(rustix::io::Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -207,11 +206,7 @@ impl Host {
 
     /// The next packet from the kernel.
     pub(crate) fn packet<'a>(&self, room: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
-        match rustix::io::read(&self.device, &mut *room) {
-            Ok(length) => Ok(Some(&room[..length])),
-            Err(rustix::io::Errno::AGAIN) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        packet(&self.device, room)
     }
 
     /// Closes the connection, as `close(2)` does.

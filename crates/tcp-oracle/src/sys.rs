@@ -29,10 +29,3 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
         Ok(info.assume_init())
     }
 }
-
-/// Hundredths of a second by the kernel's ticks.
-pub(crate) fn tick_clock() -> u64 {
-    let mut times = MaybeUninit::<libc::tms>::zeroed();
-    // SAFETY: the kernel writes one `struct tms`, for which there is room.
-    unsafe { libc::times(times.as_mut_ptr()) }.cast_unsigned()
-}

@@ -105,6 +105,9 @@ pub(crate) fn play_seed<B: Backend>(
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<Played, B::Error> {
+    let timeline = Timeline::new(resolved, manner.clock, manner.is_virtual);
+    timeline.await_zero();
+    let clock = timeline.lanes();
     let mut lanes = Vec::new();
     for lane in &resolved.lanes {
         let plan = plan_of(resolved, lane, seed);
@@ -112,13 +115,11 @@ pub(crate) fn play_seed<B: Backend>(
         let quiet = (!lane.transport.properties().reliable).then_some(manner.quiet);
         lanes.push(opened.map(|opened| (opened, plan, quiet)));
     }
-    let timeline = Timeline::new(resolved, manner.clock, manner.is_virtual);
     let stages: Vec<LaneStage> = lanes.iter().map(|_| LaneStage::default()).collect();
-    let began = timeline.lane(0).now();
+    let began = clock.now();
     let lanes = thread::scope(|scope| {
         let mut threads = Vec::new();
-        for (number, (lane, stage)) in lanes.into_iter().zip(&stages).enumerate() {
-            let clock = timeline.lane(number);
+        for (lane, stage) in lanes.into_iter().zip(&stages) {
             if lane.is_err() {
                 stage.give_up();
             }
@@ -127,14 +128,12 @@ pub(crate) fn play_seed<B: Backend>(
                 let server = server.map(|server| {
                     scope.spawn(move || {
                         guarded(stage, || {
-                            clock.await_zero();
                             play_server(server, &same_plan, stage, || clock.now())
                         })
                     })
                 });
                 let client = scope.spawn(move || {
                     guarded(stage, || {
-                        clock.await_zero();
                         play_client(client, &plan, stage, quiet, || clock.now())
                     })
                 });
@@ -153,9 +152,9 @@ pub(crate) fn play_seed<B: Backend>(
         });
         Ok(lanes.collect())
     })?;
-    let schedules = (0..).zip(&stages).map(|(lane, stage)| {
+    let schedules = stages.iter().map(|stage| {
         let started = stage.cue.starts_at();
-        started.map(|at| timeline.lane(lane).on_calendar(at))
+        started.map(|at| clock.on_calendar(at))
     });
     Ok(Played {
         lanes,
@@ -209,7 +208,7 @@ fn attend<B: Backend>(
 fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
     for (lane, stage) in stages.iter().enumerate() {
         let start = first + timeline.offset(lane);
-        stage.cue.start(timeline.lane(lane).told(start));
+        stage.cue.start(timeline.lanes().told(start));
     }
 }
 

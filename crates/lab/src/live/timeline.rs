@@ -1,15 +1,20 @@
 //! When what happens in a run over real sockets.
 //!
 //! In real time all lanes go by one clock, connect as fast as they do, and start
-//! when all stand. On a clock that waits for whoever computes, every lane has a
-//! clock of its own that starts at [`Time::ZERO`] when its endpoints do, and its
-//! schedule starts after [`Plan::LEAD_IN`], as in the testbed `sim`: timers of
-//! endpoints then stand to the schedule as they do there. Lane *n* of *N* is
-//! *n*/*N* of an interval later than the first in either.
+//! when all stand, lane *n* of *N* *n*/*N* of an interval later than the first.
+//!
+//! On a clock that waits for whoever computes, the lanes' clock starts at
+//! [`Time::ZERO`] when their endpoints do, and the schedule starts after
+//! [`Plan::LEAD_IN`], as in the testbed `sim`: timers of endpoints then stand to
+//! the schedule as they do there. So do the kernel's, whose tick 0 is that of `sim`:
+//! the clock starts at a tick with so round a number that all buckets in which
+//! timers wait begin there. Nobody waits for the processor, so all lanes start at
+//! once.
 
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use lagometer_emu::Ticks;
 use lagometer_units::{Clock, Time};
 
 use crate::plan::Plan;
@@ -21,11 +26,11 @@ pub(super) struct Timeline {
     clock: Clock,
     /// From one lane's schedule to the next one's.
     apart: Duration,
-    /// When the first lane's clock starts, where each has one of its own.
+    /// When the lanes' clock starts, where they have one of their own.
     zero: Option<Time>,
 }
 
-/// A lane's clock.
+/// The clock that lanes go by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaneClock {
     clock: Clock,
@@ -33,18 +38,41 @@ pub(super) struct LaneClock {
     zero: Time,
 }
 
-/// From when all is made to the start of the first lane's clock.
+/// From when hosts and links are made to the start of the lanes' clock, at the
+/// least.
 const AHEAD: Duration = Duration::from_millis(100);
 
+/// Ticks from one bucket for the most distant of TCP's timers to the next: those of
+/// 32 s to 258 s at 1000 Hz (Linux 6.1 `calc_wheel_index`). Nearer ones have buckets
+/// of an eighth, a sixty-fourth, … of it.
+const WIDEST_BUCKET: u64 = 4096;
+
 impl Timeline {
-    /// A run's, whose lanes have been made, however long that took; `is_virtual`
-    /// where the clock stands still while anybody computes.
+    /// A run's, whose hosts and links have been made and whose endpoints have not;
+    /// `is_virtual` where the clock stands still while anybody computes.
     pub(super) fn new(resolved: &Resolved, clock: Clock, is_virtual: bool) -> Self {
+        if is_virtual {
+            let ticks = Ticks::find();
+            let ahead = ticks.map_or(AHEAD, |it| it.until_multiple_of(WIDEST_BUCKET, AHEAD));
+            return Self {
+                clock,
+                apart: Duration::ZERO,
+                zero: Some(clock.now() + ahead),
+            };
+        }
         let interval = resolved.plan.workload.interval.duration();
         Self {
             clock,
             apart: apart(resolved.lanes.len(), interval),
-            zero: is_virtual.then(|| clock.now() + AHEAD),
+            zero: None,
+        }
+    }
+
+    /// Sleeps until endpoints are to be made: until the lanes' clock starts, where
+    /// they have one of their own.
+    pub(super) fn await_zero(&self) {
+        if let Some(zero) = self.zero {
+            thread::sleep(zero.since(self.clock.now()));
         }
     }
 
@@ -63,13 +91,11 @@ impl Timeline {
         self.apart * u32::try_from(lane).unwrap_or(u32::MAX)
     }
 
-    /// The clock of lane number `lane`.
-    pub(super) fn lane(&self, lane: usize) -> LaneClock {
+    /// The clock that lanes go by.
+    pub(super) fn lanes(&self) -> LaneClock {
         LaneClock {
             clock: self.clock,
-            zero: self
-                .zero
-                .map_or(Time::ZERO, |zero| zero + self.offset(lane)),
+            zero: self.zero.unwrap_or(Time::ZERO),
         }
     }
 }
@@ -89,11 +115,6 @@ impl LaneClock {
     pub(super) fn on_calendar(self, at: Time) -> SystemTime {
         let (at, now) = (self.zero + at.since(Time::ZERO), self.clock.now());
         SystemTime::now() + at.since(now) - now.since(at)
-    }
-
-    /// Sleeps until it starts.
-    pub(super) fn await_zero(self) {
-        thread::sleep(self.zero.since(self.clock.now()));
     }
 }
 
