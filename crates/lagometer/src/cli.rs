@@ -300,6 +300,12 @@ pub(crate) struct AgreeArguments {
     /// The seed of the network conditions and of all that is drawn
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Play so many seeds against `kernel`, from the first on
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: u32,
+    /// Guests that play at once; as many as there are processors by default
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Write both result documents into this folder, of `emu` over one network
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,

@@ -16,6 +16,7 @@ mod distribution;
 mod document;
 mod episodes;
 mod equivalence;
+mod exact_agreement;
 mod fairness;
 mod figures;
 mod head_of_line;
@@ -48,6 +49,7 @@ pub use equivalence::{
     CHANCE as EQUIVALENCE_CHANCE, Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS,
     equivalence,
 };
+pub use exact_agreement::{ExactFigures, ExactTolerance, WITHIN};
 pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures, seed_figures};
 pub use lag::LAG_ABOVE;

@@ -11,7 +11,7 @@ use lagometer_units::Time;
 use crate::record::MessageRecord;
 
 /// How the same lane's messages agree in two testbeds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageAgreement {
     /// Messages that both meant to send.
     pub messages: u64,
@@ -34,6 +34,14 @@ pub struct Disagreement {
 }
 
 impl MessageAgreement {
+    /// Takes in what was found of other messages; the first that does not agree
+    /// stays the first.
+    pub fn add(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.agreeing += other.agreeing;
+        self.first = self.first.or(other.first);
+    }
+
     /// The share of messages that agree, between 0 and 1; 1 where there are none.
     #[must_use]
     pub fn share(&self) -> f64 {

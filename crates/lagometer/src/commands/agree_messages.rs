@@ -1,21 +1,24 @@
 //! `lagometer agree --testbed kernel`: the same experiment in `sim` and on a real
-//! kernel in virtual time, message by message, over one network or several.
+//! kernel in virtual time, message by message and by its figures, over one network
+//! or several.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_guest::Kernel;
-use lagometer_lab::{LaneRun, RunOptions, SeedRun, play};
-use lagometer_stats::{MessageAgreement, MessageRecord, message_agreement};
+use lagometer_lab::{LaneRun, Resolved, RunOptions, SeedRun, play};
+use lagometer_stats::{
+    ExactFigures, ExactTolerance, MessageAgreement, MessageRecord, message_agreement,
+};
 use lagometer_testbed::Testbed;
 
 use super::agree::ask;
 use super::agree_packets;
+use super::agree_table::{First, Row, headings, notes, row};
 use super::in_guest;
 use super::in_guests::{self, Errand};
 use super::named::resolved;
+use super::run::processors;
 use crate::cli::AgreeArguments;
 use crate::failure::Failure;
 use crate::output::print;
@@ -26,13 +29,9 @@ const TOLERANCE: Duration = Duration::from_millis(1);
 /// The share of messages that must agree.
 const NEEDED: f64 = 0.999;
 
-/// What was found of a lane over one network.
-struct Line {
-    lane: String,
-    found: MessageAgreement,
-    /// Where its packets part, if it does not agree.
-    parting: Option<String>,
-}
+/// The share of TCP's messages that must agree where packets are lost: its engine
+/// is another one, and what follows a packet that differs differs, too.
+const NEEDED_OF_TCP: f64 = 0.95;
 
 /// Plays both over each network and prints a table; whether all lanes agree.
 pub(super) fn agree(
@@ -42,15 +41,22 @@ pub(super) fn agree(
 ) -> Result<bool, Failure> {
     let kernel = in_guest::kernel(&arguments.guest)?;
     let mut holds = true;
-    print(&format!(
-        "Messages that agree within {} ms, `sim` and Linux {}:\n",
-        TOLERANCE.as_millis(),
-        kernel.record().version
+    print(&headings(
+        &kernel.record().version,
+        arguments.seeds,
+        &arguments.duration.to_string(),
+        TOLERANCE,
     ))?;
+    let mut told = String::new();
     for &network in networks {
-        let (name, lines) = over(arguments, network, &kernel, stop)?;
-        holds &= lines.iter().all(|line| line.found.share() >= NEEDED);
-        print(&table(&name, &lines))?;
+        for found in over(arguments, network, &kernel, stop)? {
+            holds &= found.beyond.is_empty();
+            print(&row(&found))?;
+            told += &notes(&found);
+        }
+    }
+    if !told.is_empty() {
+        print(&format!("\nWhat differs first:\n{told}"))?;
     }
     Ok(holds)
 }
@@ -61,13 +67,14 @@ fn over(
     network: Option<&str>,
     kernel: &Kernel,
     stop: &AtomicBool,
-) -> Result<(String, Vec<Line>), Failure> {
+) -> Result<Vec<Row>, Failure> {
     let in_kernel = ask(arguments, network, Testbed::Kernel);
     let sim = resolved(&ask(arguments, network, Testbed::Sim))?;
     let sockets = resolved(&in_kernel)?;
+    let seeds = (0..u64::from(arguments.seeds)).map(|nth| sim.plan.seed.wrapping_add(nth));
     let options = RunOptions {
-        seeds: vec![sim.plan.seed],
-        threads: 1,
+        seeds: seeds.collect(),
+        threads: arguments.threads.map_or_else(processors, usize::from),
     };
     let virtual_time = play(&sim, &options, &|_| {}, stop);
     let errand = Errand {
@@ -76,107 +83,109 @@ fn over(
         is_logged: true,
         real_limit: arguments.guest.real_limit.duration(),
     };
-    let found = in_guests::play(&errand, kernel, &options.seeds, 1, &|_| {}, stop)?;
-    let names = |lanes: &[lagometer_lab::RunnableLane]| -> Vec<String> {
-        lanes.iter().map(|lane| lane.name.clone()).collect()
+    let (seeds, at_once) = (&options.seeds, options.threads);
+    let found = in_guests::play(&errand, kernel, seeds, at_once, &|_| {}, stop)?;
+    let both = Both {
+        sim: (&sim, &virtual_time),
+        kernel: (&sockets, &found.seeds),
     };
-    let one = records(&names(&sim.lanes), &virtual_time)?;
-    let other = records(&names(&sockets.lanes), &found.seeds)?;
-    let mut lines = Vec::new();
+    let mut rows = Vec::new();
     for (index, lane) in sim.lanes.iter().enumerate() {
         // Lanes that only one of them can play are not held against anything.
-        let Some((one, other)) = one.get(&lane.name).zip(other.get(&lane.name)) else {
+        let Some(mut row) = both.row(&lane.name, index)? else {
             continue;
         };
-        let agreement = message_agreement(one, other, TOLERANCE);
-        let is_of_kernel = |other: &lagometer_lab::RunnableLane| other.name == lane.name;
-        let kernels = sockets.lanes.iter().position(is_of_kernel);
-        let parting = agreement.first.zip(kernels).and_then(|(_, kernels)| {
-            let one = agree_packets::of_sim(&sim, index, options.seeds[0]);
-            let other = agree_packets::of_kernel(&found.packets, kernels)?;
-            agree_packets::parting(&one, &other)
-        });
-        lines.push(Line {
-            lane: lane.name.clone(),
-            found: agreement,
-            parting,
-        });
+        let kernels = place_of(&sockets, &lane.name);
+        if let Some(first) = row.first.as_mut().filter(|first| first.seed == seeds[0])
+            && let Some(other) = kernels.and_then(|it| agree_packets::of_kernel(&found.packets, it))
+        {
+            let one = agree_packets::of_sim(&sim, index, first.seed);
+            first.parting = agree_packets::parting(&one, &other);
+        }
+        rows.push(row);
     }
-    Ok((sim.network.clone(), lines))
+    Ok(rows)
 }
 
-/// Every lane's messages, by its name.
-fn records(
-    names: &[String],
-    seeds: &[SeedRun],
-) -> Result<BTreeMap<String, Vec<MessageRecord>>, Failure> {
-    let lanes = seeds.iter().flat_map(|seed| &seed.lanes);
-    let records = names.iter().zip(lanes).map(|(name, run)| match run {
-        LaneRun::Played(outcome) => Ok((name.clone(), outcome.records.clone())),
-        LaneRun::Cut(..) => Err(Failure::Input(
-            "stopped before both were played: nothing can be said".to_owned(),
-        )),
-        LaneRun::Panicked(why) | LaneRun::Unopened(why) => {
+/// What was played, and what was found.
+type Played<'a> = (&'a Resolved, &'a [SeedRun]);
+
+/// Both testbeds over one network.
+struct Both<'a> {
+    sim: Played<'a>,
+    kernel: Played<'a>,
+}
+
+impl Both<'_> {
+    /// What is found of the lane called `name`, number `index` in `sim`; nothing if
+    /// only one testbed has it.
+    fn row(&self, name: &str, index: usize) -> Result<Option<Row>, Failure> {
+        let (sim, runs) = self.sim;
+        let Some(kernels) = place_of(self.kernel.0, name) else {
+            return Ok(None);
+        };
+        let mut messages = MessageAgreement::default();
+        let mut first = None;
+        let mut pooled: [Vec<MessageRecord>; 2] = Default::default();
+        let mut loses = false;
+        if runs.len() != self.kernel.1.len() {
+            return Err(stopped());
+        }
+        for (one, other) in runs.iter().zip(self.kernel.1) {
+            let outcomes =
+                [(one, index), (other, kernels)].map(|(run, lane)| outcome(run, lane, name));
+            let [one_outcome, other_outcome] = outcomes;
+            let (one_outcome, other_outcome) = (one_outcome?, other_outcome?);
+            let of_seed =
+                message_agreement(&one_outcome.records, &other_outcome.records, TOLERANCE);
+            first = first.or(of_seed.first.map(|what| First {
+                seed: one.seed,
+                what,
+                parting: None,
+            }));
+            messages.add(&of_seed);
+            loses |= !one_outcome.wire.dropped.is_empty();
+            pooled[0].extend_from_slice(&one_outcome.records);
+            pooled[1].extend_from_slice(&other_outcome.records);
+        }
+        let is_tcp = sim.lanes[index].transport.name() == "tcp";
+        let needed = if is_tcp && loses {
+            NEEDED_OF_TCP
+        } else {
+            NEEDED
+        };
+        let figures = pooled.each_ref().map(ExactFigures::of);
+        Ok(Some(Row {
+            network: sim.network.clone(),
+            lane: name.to_owned(),
+            figures,
+            messages,
+            beyond: ExactTolerance::with_messages(needed).beyond(&figures, &messages),
+            first,
+        }))
+    }
+}
+
+/// The number of the lane called `name`.
+fn place_of(resolved: &Resolved, name: &str) -> Option<usize> {
+    resolved.lanes.iter().position(|lane| lane.name == name)
+}
+
+/// What lane number `lane` did, called `name` in complaints.
+fn outcome<'a>(
+    run: &'a SeedRun,
+    lane: usize,
+    name: &str,
+) -> Result<&'a lagometer_lab::LaneOutcome, Failure> {
+    match run.lanes.get(lane) {
+        Some(LaneRun::Played(outcome)) => Ok(outcome),
+        Some(LaneRun::Cut(..)) | None => Err(stopped()),
+        Some(LaneRun::Panicked(why) | LaneRun::Unopened(why)) => {
             Err(Failure::Environment(format!("{name}: {why}")))
         }
-    });
-    records.collect()
-}
-
-fn table(network: &str, lines: &[Line]) -> String {
-    let mut text = String::new();
-    for line in lines {
-        let (lane, found) = (&line.lane, &line.found);
-        let missed = found.messages - found.agreeing;
-        let share = 100.0 * found.share();
-        let _ = write!(
-            text,
-            "{network:18} {lane:14} {share:7.2} % of {:5}",
-            found.messages
-        );
-        if let Some(first) = found.first {
-            let [sim, kernel] = first.round_trips.map(in_words);
-            let _ = write!(
-                text,
-                "  {missed} not, first {} at {:.3} s: {sim}, kernel {kernel}",
-                first.number,
-                first.intended.as_nanos() as f64 / 1e9,
-            );
-        }
-        text.push('\n');
-        text += line.parting.as_deref().unwrap_or_default();
     }
-    text
 }
 
-fn in_words(round_trip: Option<Duration>) -> String {
-    round_trip.map_or_else(
-        || "lost".to_owned(),
-        |round_trip| format!("{:.3} ms", round_trip.as_secs_f64() * 1e3),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lagometer_units::Time;
-
-    #[test]
-    fn a_lane_that_differs_is_told_with_its_first_message() {
-        let record = |ms| MessageRecord {
-            returned: Some(Time::from_millis(ms)),
-            ..MessageRecord::due(Time::ZERO)
-        };
-        let found = message_agreement(&[record(50)], &[record(60)], TOLERANCE);
-        let line = Line {
-            lane: "kcp".to_owned(),
-            found,
-            parting: Some("the packets\n".to_owned()),
-        };
-        let text = table("loss-5", &[line]);
-        assert!(text.contains("0.00 % of     1"), "{text}");
-        let first = "1 not, first 0 at 0.000 s: 50.000 ms, kernel 60.000 ms";
-        assert!(text.contains(first), "{text}");
-        assert!(text.ends_with("\nthe packets\n"), "{text}");
-    }
+fn stopped() -> Failure {
+    Failure::Input("stopped before both were played: nothing can be said".to_owned())
 }
