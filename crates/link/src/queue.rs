@@ -163,10 +163,11 @@ impl Queue {
             let Store::Fair(fair) = &mut self.store else {
                 break;
             };
-            let Some(packet) = fair.drop_from_longest() else {
+            let dropped = &mut self.dropped;
+            let mut drop_late = |packet| dropped.push_back((packet, Reason::QueueFull));
+            if !fair.drop_from_longest(&mut drop_late) {
                 break;
-            };
-            self.dropped.push_back((packet, Reason::QueueFull));
+            }
         }
     }
 

@@ -1,6 +1,11 @@
 //! Controlled delay (`CoDel`): packets are dropped from the head, ever more
 //! often, while none of the last interval waited for less than the target
-//! (RFC 8289, section 5; Linux `include/net/codel_impl.h`).
+//! (RFC 8289, section 5).
+//!
+//! The arithmetic is Linux's (`include/net/codel_impl.h`), for it is Linux's that
+//! routers run: time in steps of 1024 ns, and the root of the count by one step of
+//! Newton's method for each drop, so that the second drop comes after half an
+//! interval rather than after 0.71.
 
 use super::fifo::Fifo;
 use super::{Packet, Waiting};
@@ -21,29 +26,63 @@ pub struct CoDel {
     pub ecn: bool,
 }
 
-impl CoDel {
-    /// When the next packet is dropped after `count` were (RFC 8289, section 5.4:
-    /// `t + INTERVAL / sqrt(count)`), in whole nanoseconds.
-    #[must_use]
-    pub fn control_law(&self, at: u64, count: u32) -> u64 {
-        let pause = self.interval as f64 / f64::from(count.max(1)).sqrt();
-        at.saturating_add(pause as u64)
+/// Nanoseconds as `CoDel` counts them, in steps of 1024 (Linux `CODEL_SHIFT`).
+const fn steps(nanoseconds: u64) -> u64 {
+    nanoseconds >> 10
+}
+
+/// The reciprocal of the root of a count, in units of 2^-16, to which steps of
+/// Newton's method come nearer (Linux `rec_inv_sqrt`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct InverseRoot(u16);
+
+impl InverseRoot {
+    /// Of one drop.
+    const ONE: Self = Self(u16::MAX);
+
+    /// One step towards that of `count` (Linux `codel_Newton_step`):
+    /// `x * (3 - count * x * x) / 2`.
+    fn approach(self, count: u32) -> Self {
+        let root = u64::from(self.0) << 16;
+        let square = (root * root) >> 32;
+        let factor = (3_u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(square)) >> 2;
+        Self((factor.wrapping_mul(root) >> 31 >> 16) as u16)
+    }
+
+    /// So long after `at` the next packet is dropped (RFC 8289, section 5.4; Linux
+    /// `codel_control_law`); all in steps.
+    fn after(self, at: u64, interval: u64) -> u64 {
+        at.saturating_add(interval.saturating_mul(u64::from(self.0)) >> 16)
     }
 }
 
 /// The state of one queue's control.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Control {
     /// Drops since dropping began.
     count: u32,
     /// What `count` began with.
     last_count: u32,
-    /// When all will have waited too long for an interval; `None` while they do
-    /// not.
+    root: InverseRoot,
+    /// When all will have waited too long for an interval, in steps; `None` while
+    /// they do not.
     first_above: Option<u64>,
-    /// When the next is dropped.
+    /// When the next is dropped, in steps.
     drop_next: u64,
     is_dropping: bool,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            last_count: 0,
+            root: InverseRoot(0),
+            first_above: None,
+            drop_next: 0,
+            is_dropping: false,
+        }
+    }
 }
 
 impl Control {
@@ -57,6 +96,8 @@ impl Control {
         (fifo, others): (&mut Fifo, u64),
         drop: &mut dyn FnMut(Packet),
     ) -> Option<Waiting> {
+        let now = steps(now);
+        let interval = steps(codel.interval);
         let mut next = self.next(codel, now, fifo, others);
         if self.is_dropping {
             if !next.0 {
@@ -64,14 +105,15 @@ impl Control {
             }
             while self.is_dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
+                self.root = self.root.approach(self.count);
                 if let Some(marked) = mark(codel, next.1) {
-                    self.drop_next = codel.control_law(self.drop_next, self.count);
+                    self.drop_next = self.root.after(self.drop_next, interval);
                     return Some(marked);
                 }
                 drop(next.1?.packet);
                 next = self.next(codel, now, fifo, others);
                 if next.0 {
-                    self.drop_next = codel.control_law(self.drop_next, self.count);
+                    self.drop_next = self.root.after(self.drop_next, interval);
                 } else {
                     self.is_dropping = false;
                 }
@@ -82,29 +124,37 @@ impl Control {
                 drop(next.1?.packet);
                 next = self.next(codel, now, fifo, others);
             }
-            self.start_dropping(codel, now);
+            self.start_dropping(interval, now);
             return marked.or(next.1);
         }
         next.1
     }
 
+    /// So many packets were dropped because there was no room: the next signals
+    /// come sooner (Linux `fq_codel_drop`).
+    pub(super) const fn lost(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
     /// RFC 8289, section 5.6: where dropping ended a short while ago it goes on
     /// at nearly the rate that it had.
-    fn start_dropping(&mut self, codel: &CoDel, now: u64) {
+    fn start_dropping(&mut self, interval: u64, now: u64) {
         self.is_dropping = true;
         let since_last = self.count.saturating_sub(self.last_count);
-        let is_recent = now.saturating_sub(self.drop_next) < 16 * codel.interval;
-        self.count = if since_last > 1 && is_recent {
-            since_last
+        let is_recent = now.saturating_sub(self.drop_next) < 16 * interval;
+        if since_last > 1 && is_recent {
+            self.count = since_last;
+            self.root = self.root.approach(since_last);
         } else {
-            1
-        };
-        self.drop_next = codel.control_law(now, self.count);
+            self.count = 1;
+            self.root = InverseRoot::ONE;
+        }
         self.last_count = self.count;
+        self.drop_next = self.root.after(now, interval);
     }
 
     /// The next packet, and whether it may be dropped (RFC 8289, section 5.5:
-    /// `dodequeue`).
+    /// `dodequeue`). `now` in steps.
     fn next(
         &mut self,
         codel: &CoDel,
@@ -116,14 +166,15 @@ impl Control {
             self.first_above = None;
             return (false, None);
         };
-        let is_short = now.saturating_sub(waiting.since) < codel.target;
+        let waited = now.saturating_sub(steps(waiting.since));
+        let is_short = waited < steps(codel.target);
         if is_short || fifo.bytes().saturating_add(others) <= LARGEST_PACKET {
             self.first_above = None;
             return (false, Some(waiting));
         }
-        let limit = now.saturating_add(codel.interval);
+        let limit = now.saturating_add(steps(codel.interval));
         let first_above = self.first_above.get_or_insert(limit);
-        (now >= *first_above, Some(waiting))
+        (now > *first_above, Some(waiting))
     }
 }
 
@@ -214,27 +265,40 @@ mod tests {
     #[test]
     fn drops_come_as_the_law_has_it_after_a_bad_interval() {
         let dropped = disturbed(CODEL, false, 1000 * MS);
-        // The first after an interval of bad waits, then t + 100 ms / sqrt(n).
-        let mut expected = vec![150 * MS];
-        let mut next = CODEL.control_law(150 * MS, 1);
-        let mut count = 1;
-        while next < 1000 * MS {
-            expected.push(next.div_ceil(MS) * MS);
-            count += 1;
-            next += (100.0e6 / f64::from(count).sqrt()) as u64;
+        // The first after an interval of bad waits, then x, x / 2, … as Newton's
+        // method comes to the interval over the root of the count.
+        let mut expected = vec![151 * MS];
+        let (mut next, mut root) = (151.0e6 + 100.0e6, 1.0);
+        let mut count = 1.0;
+        while expected.len() < 12 {
+            expected.push((next as u64).div_ceil(MS) * MS);
+            count += 1.0;
+            root *= (3.0 - count * root * root) / 2.0;
+            next += 100.0e6 * root;
         }
-        // What falls on the same look at the queue is one drop after the other.
-        expected.truncate(dropped.len());
         assert!(dropped.len() > 15, "{dropped:?}");
-        assert_eq!(dropped, expected);
+        let apart = |(one, other): (&u64, &u64)| one.abs_diff(*other) <= MS;
+        assert!(
+            dropped.iter().zip(&expected).all(apart),
+            "{dropped:?} {expected:?}"
+        );
     }
 
     #[test]
-    fn the_law_is_the_interval_over_the_root_of_the_count() {
-        assert_eq!(CODEL.control_law(7, 1), 7 + 100 * MS);
-        assert_eq!(CODEL.control_law(0, 4), 50 * MS);
-        assert_eq!(CODEL.control_law(0, 100), 10 * MS);
-        assert_eq!(CODEL.control_law(u64::MAX - 1, 0), u64::MAX);
+    fn pauses_are_the_interval_over_the_root_of_the_count() {
+        let mut root = InverseRoot::ONE;
+        assert_eq!(root.after(7, 1 << 16), 7 + 65_535);
+        root = root.approach(2);
+        assert_eq!(root.after(0, 100_000), 50_001);
+        for count in 3..10_000_u32 {
+            root = root.approach(count);
+            let exact = 1e6 / f64::from(count).sqrt();
+            let pause = root.after(0, 1_000_000) as f64;
+            // As far as 16 bits go.
+            let allowed = 0.03 * exact + 40.0;
+            assert!((pause - exact).abs() < allowed, "{count}: {pause} {exact}");
+        }
+        assert_eq!(InverseRoot::ONE.after(u64::MAX - 1, 9), u64::MAX);
     }
 
     #[test]

@@ -44,6 +44,10 @@ pub(super) struct FairQueue {
 /// `fq_codel` and CAKE have queues.
 const REMEMBERED: usize = 1024;
 
+/// Packets that `fq_codel` drops at once where there is no room (Linux
+/// `drop_batch_size`).
+const BATCH: u32 = 64;
+
 /// Which queue a flow has: the host's number (0 where hosts are not told apart)
 /// and the flow's or its hash.
 type Bucket = (u32, u32);
@@ -140,17 +144,38 @@ impl FairQueue {
         }
     }
 
-    /// Drops the oldest packet of the queue that holds most bytes (RFC 8290,
-    /// section 4.1).
-    pub(super) fn drop_from_longest(&mut self) -> Option<Packet> {
-        let longest = self
-            .flows
-            .values_mut()
-            .max_by_key(|flow| flow.fifo.bytes())?;
-        let packet = longest.fifo.pop()?.packet;
-        self.bytes -= packet.bytes;
-        self.packets -= 1;
-        Some(packet)
+    /// Makes room at the expense of the queue that holds most bytes (RFC 8290,
+    /// section 4.1): of `fq_codel`'s up to [`BATCH`] packets until half of its bytes
+    /// are gone (Linux `fq_codel_drop`), of CAKE's its oldest packet. Says whether
+    /// there was any.
+    pub(super) fn drop_from_longest(&mut self, drop: &mut dyn FnMut(Packet)) -> bool {
+        let mut longest: Option<&mut FlowQueue> = None;
+        for flow in self.flows.values_mut() {
+            let most = longest.as_ref().map_or(0, |it| it.fifo.bytes());
+            if flow.fifo.bytes() > most {
+                longest = Some(flow);
+            }
+        }
+        let Some(longest) = longest else {
+            return false;
+        };
+        let (batch, enough) = match self.isolation {
+            Isolation::Flows(_) => (BATCH, longest.fifo.bytes() / 2),
+            Isolation::Hosts => (1, 0),
+        };
+        let (mut packets, mut bytes) = (0, 0);
+        while packets < batch
+            && (packets == 0 || bytes < enough)
+            && let Some(waiting) = longest.fifo.pop()
+        {
+            packets += 1;
+            bytes += waiting.packet.bytes;
+            drop(waiting.packet);
+        }
+        longest.control.lost(packets);
+        self.bytes -= bytes;
+        self.packets -= packets as usize;
+        true
     }
 
     fn bucket(&self, flow: Flow) -> Bucket {
