@@ -96,6 +96,7 @@ impl Door {
 
 /// Gives the calling thread a network namespace of its own, ready for use.
 fn prepare(name: &str) -> Result<File, Error> {
+    let inherited = INHERITED.map(|setting| fs::read(format!("/proc/sys/{setting}")).ok());
     unshare(CloneFlags::CLONE_NEWNET)
         .doing(format!("making the network namespace of the {name}"))?;
     let namespace = File::open("/proc/thread-self/ns/net")
@@ -108,8 +109,19 @@ fn prepare(name: &str) -> Result<File, Error> {
         // default that serves; only a convenience is lost.
         let _ = fs::write(format!("/proc/sys/{setting}"), value);
     }
+    for (setting, value) in INHERITED.iter().zip(inherited) {
+        if let Some(value) = value {
+            let _ = fs::write(format!("/proc/sys/{setting}"), value);
+        }
+    }
     Ok(namespace)
 }
+
+/// What a host's kernel is told as the machine's is.
+const INHERITED: [&str; 1] = [
+    // Whether TCP asks for marks, which no socket can choose for itself.
+    "net/ipv4/tcp_ecn",
+];
 
 /// What a host's kernel is told.
 const SETTINGS: [(&str, &str); 4] = [

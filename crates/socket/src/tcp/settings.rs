@@ -16,6 +16,15 @@ fn offered() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default()
 }
 
+/// With which the kernel asks for ECN, and grants it.
+const ASKS_FOR_ECN: &str = "1";
+
+/// Whether connections of this host ask for ECN, and grant it, as the kernel says.
+fn ecn_mode() -> String {
+    let mode = fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").unwrap_or_default();
+    mode.trim().to_owned()
+}
+
 impl SocketTransport for Settings {
     const TRANSPORT: &'static str = <Self as Transport>::TRANSPORT;
 
@@ -33,16 +42,25 @@ impl SocketTransport for Settings {
     fn available(&self) -> Result<(), Unavailable> {
         let name = &self.congestion_control;
         let offered = offered();
-        if offered.split_whitespace().any(|offer| offer == name) {
-            return Ok(());
+        if !offered.split_whitespace().any(|offer| offer == name) {
+            return Err(Unavailable {
+                lacks: format!(
+                    "the kernel has no congestion control `{name}`, only {}",
+                    offered.split_whitespace().collect::<Vec<_>>().join(", ")
+                ),
+                mend: format!("`sudo modprobe tcp_{name}` loads it where the kernel has it"),
+            });
         }
-        Err(Unavailable {
-            lacks: format!(
-                "the kernel has no congestion control `{name}`, only {}",
-                offered.split_whitespace().collect::<Vec<_>>().join(", ")
-            ),
-            mend: format!("`sudo modprobe tcp_{name}` loads it where the kernel has it"),
-        })
+        let mode = ecn_mode();
+        if self.ecn && mode != ASKS_FOR_ECN {
+            return Err(Unavailable {
+                lacks: format!("the kernel does not ask for ECN: net.ipv4.tcp_ecn is {mode}"),
+                mend:
+                    "`sudo sysctl net.ipv4.tcp_ecn=1` has all connections of this host ask for it"
+                        .to_owned(),
+            });
+        }
+        Ok(())
     }
 
     fn properties(&self) -> TransportProperties {
@@ -77,6 +95,21 @@ impl SocketTransport for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lane_that_asks_for_ecn_runs_where_the_kernel_does_alone() {
+        let settings = Settings {
+            ecn: true,
+            ..Settings::with("reno")
+        };
+        let available = SocketTransport::available(&settings);
+        if ecn_mode() == ASKS_FOR_ECN {
+            assert_eq!(available, Ok(()));
+        } else {
+            let said = available.unwrap_err().to_string();
+            assert!(said.contains("net.ipv4.tcp_ecn"), "{said}");
+        }
+    }
 
     #[test]
     fn a_congestion_control_that_is_not_there_is_told_with_its_mend() {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lagometer_tcp::Config;
 use lagometer_tcp::congestion::Algorithm;
+use lagometer_tcp::{Config, EcnMode};
 use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,10 @@ const SEND_BUFFER_LEAST: u64 = 4608;
 /// Linux has it by default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch that Linux has by itself"
+)]
 pub struct Settings {
     /// The congestion control's name, as the kernel has it (`TCP_CONGESTION`):
     /// `cubic`, `bbr` or `reno`; over real sockets any that the kernel has.
@@ -44,6 +48,12 @@ pub struct Settings {
     /// flight stay as they are instead of doubling
     /// (`TCP_THIN_LINEAR_TIMEOUTS`).
     pub thin_linear_timeouts: bool,
+    /// The connection asks for ECN (RFC 3168): where a queue marks, it slows down
+    /// for a mark as for a loss, and loses nothing. Not an option of a socket: the
+    /// kernel has it for all connections of a host (`net.ipv4.tcp_ecn`), and a lane
+    /// that asks for it runs where that is 1 alone.
+    #[serde(default)]
+    pub ecn: bool,
     /// The kernel's send buffer (`SO_SNDBUF`), of which it makes twice as much
     /// and at most 416 KiB; 0 lets the kernel size it. A message that finds it
     /// full is refused.
@@ -68,6 +78,7 @@ impl Settings {
             quick_ack: true,
             user_timeout: Span(Duration::from_secs(30)),
             thin_linear_timeouts: false,
+            ecn: false,
             send_buffer: Size(0),
             not_sent_low_water: Size(0),
             max_message: Size(1 << 20),
@@ -142,7 +153,11 @@ impl Settings {
             } else {
                 format!("nothing up to 40 ms, then a segment of {HEADER_BYTES} B")
             },
-            congestion_control: self.congestion_control.clone(),
+            congestion_control: if self.ecn {
+                format!("{} with ECN", self.congestion_control)
+            } else {
+                self.congestion_control.clone()
+            },
         }
     }
 
@@ -168,6 +183,11 @@ impl Settings {
             congestion: self.algorithm().unwrap_or_default(),
             nodelay: self.no_delay,
             thin_linear_timeouts: self.thin_linear_timeouts,
+            ecn: if self.ecn {
+                EcnMode::Always
+            } else {
+                EcnMode::WhenAsked
+            },
             user_timeout: some_unless_zero(self.user_timeout.duration()),
             not_sent_low_water: some_unless_zero(self.not_sent_low_water.bytes() as u32),
             ..Config::default()
