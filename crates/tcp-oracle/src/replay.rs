@@ -73,8 +73,6 @@ fn config(settings: &EndSettings) -> Config {
         },
         mtu: settings.mtu as u32,
         nodelay: settings.nodelay,
-        // The guest's kernel has no wireless networks.
-        header_room: 192,
         // Its clock stands still between packets that come together.
         orders_by_turn: false,
         ..Config::default()
