@@ -7,6 +7,7 @@ use super::timers::Waiting;
 use super::transmit::Push;
 use super::{Connection, State};
 use crate::config::{Config, EcnMode};
+use crate::congestion::INFINITE_SSTHRESH;
 use crate::random::Random;
 use crate::sent::{Marks, Sent};
 use crate::state::CloseReason;
@@ -301,6 +302,8 @@ impl Connection {
         } else {
             self.config.initial_cwnd.max(1)
         };
+        // What a lost handshake took is given back (Linux 6.1 `tcp_init_metrics`).
+        self.flow.ssthresh = INFINITE_SSTHRESH;
         self.rec.undo_marker = None;
         self.rec.first_retransmission_ms = None;
         self.timers.retransmits = 0;

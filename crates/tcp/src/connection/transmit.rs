@@ -287,7 +287,8 @@ impl Connection {
         }
         self.rearm_after_new(prior_packets);
         self.check_send_space();
-        if piece.length < count * mss {
+        // What a probe sends nobody waits for (Linux 6.1 `tcp_write_wakeup`).
+        if !push && piece.length < count * mss {
             self.snd.small_end = self.flow.next;
         }
         count

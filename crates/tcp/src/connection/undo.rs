@@ -7,13 +7,16 @@ use super::rack::PERSIST;
 use crate::Seq;
 use crate::congestion::CongestionState;
 use crate::sent::Marks;
+use crate::state::State;
 
 impl Connection {
     /// Whether nothing was retransmitted, or what was acknowledged was sent
-    /// before (Eifel).
+    /// before (Eifel; Linux 6.1 `tcp_packet_delayed`). What answers a SYN clears the
+    /// note of its retransmission, and tells nothing.
     fn is_delayed_only(&self, echo: Option<u32>) -> bool {
         match self.rec.first_retransmission_ms {
             Some(first_ms) => echo_before(echo, first_ms),
+            None if self.state == State::SynSent => false,
             None => self.rcv.sack || self.flow.una.before(self.rec.high),
         }
     }
