@@ -1,5 +1,7 @@
 //! The tests and what they share.
 
+mod queues;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
@@ -29,7 +31,7 @@ const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
 /// Conversations of each kind that are always played.
 const FIXED: u64 = 20;
 /// Differences that are shown at length.
-const SHOWN: usize = 3;
+const SHOWN: usize = 20;
 
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
@@ -44,6 +46,9 @@ pub(crate) fn main() -> ExitCode {
     }
     if asks(DRIVE) {
         return drive(&arguments[2..]);
+    }
+    if asks(queues::DRIVE) {
+        return queues::drive(&arguments[2..]);
     }
     let kernel = Cache::of_user().and_then(|cache| cache.find(None));
     let trials = match kernel {
@@ -96,7 +101,7 @@ fn drive(arguments: &[OsString]) -> ExitCode {
 }
 
 fn trials(kernel: &Kernel) -> Vec<Trial> {
-    let mut trials = Vec::new();
+    let mut trials = queues::trials(kernel);
     for control in CONTROLS {
         for class in Class::ALL {
             let kernel = kernel.clone();
@@ -110,16 +115,21 @@ fn trials(kernel: &Kernel) -> Vec<Trial> {
     trials
 }
 
+/// The first seed and how many, where `LAGOMETER_TCP_SEEDS` asks for some.
+fn asked_seeds() -> Result<Option<(u64, u64)>, Failed> {
+    let Ok(seeds) = env::var("LAGOMETER_TCP_SEEDS") else {
+        return Ok(None);
+    };
+    let (first, last) = seeds.split_once('-').unwrap_or(("1", &seeds));
+    let (first, last): (u64, u64) = (first.parse()?, last.parse()?);
+    Ok(Some((first, (last + 1).saturating_sub(first))))
+}
+
 /// Plays conversations of a kind and compares them.
 fn hold(kernel: &Kernel, class: Class, control: &str) -> Result<(), Failed> {
-    let (first, count, least) = match env::var("LAGOMETER_TCP_SEEDS") {
-        Ok(seeds) => {
-            let (first, last) = seeds.split_once('-').unwrap_or(("1", &seeds));
-            let (first, last): (u64, u64) = (first.parse()?, last.parse()?);
-            (first, (last + 1).saturating_sub(first), None)
-        }
-        Err(_) => (1, FIXED, Some(least(class, control))),
-    };
+    let asked = asked_seeds()?;
+    let (first, count) = asked.unwrap_or((1, FIXED));
+    let least = asked.is_none().then(|| least(class, control));
     let mut different = Vec::new();
     let mut at = first;
     while at < first + count {
@@ -129,7 +139,7 @@ fn hold(kernel: &Kernel, class: Class, control: &str) -> Result<(), Failed> {
             control: control.to_owned(),
             seeds,
         };
-        for trace in Trace::parse_all(&traces(kernel, &batch)?)? {
+        for trace in Trace::parse_all(&traces(kernel, DRIVE, &batch.arguments())?)? {
             different.extend(compare(&trace).into_iter().next());
         }
         at += seeds.1;
@@ -158,31 +168,33 @@ fn report(class: Class, control: &str, same: u64, count: u64, all: &[Difference]
     text
 }
 
-/// The traces of a batch: those kept, or from a guest.
-fn traces(kernel: &Kernel, batch: &Batch) -> Result<String, Failed> {
-    let name = batch.arguments().join("-");
+/// The traces of what `arguments` ask the part `drive` for: those kept, or from a
+/// guest.
+fn traces(kernel: &Kernel, drive: [&str; 2], arguments: &[String]) -> Result<String, Failed> {
+    let name = arguments.join("-");
     let kept = env::var_os("LAGOMETER_TCP_TRACES").map(|folder| PathBuf::from(folder).join(name));
     if let Some(kept) = &kept
         && let Ok(text) = fs::read_to_string(kept)
     {
         return Ok(text);
     }
-    let text = play(kernel, batch)?;
+    let text = play(kernel, drive, arguments)?;
     if let Some(kept) = &kept {
         fs::write(kept, &text)?;
     }
     Ok(text)
 }
 
-fn play(kernel: &Kernel, batch: &Batch) -> Result<String, Failed> {
+fn play(kernel: &Kernel, drive: [&str; 2], arguments: &[String]) -> Result<String, Failed> {
     let own_program = env::current_exe()?;
     let mut command = vec![own_program.clone().into_os_string()];
-    command.extend(DRIVE.map(OsString::from));
-    command.extend(batch.arguments().map(OsString::from));
+    command.extend(drive.map(OsString::from));
+    command.extend(arguments.iter().map(OsString::from));
+    let environment = env::var_os("PATH").map(|path| (OsString::from("PATH"), path));
     let job = Job {
         command,
         directory: "/".into(),
-        environment: Vec::new(),
+        environment: environment.into_iter().collect(),
         keeps_files: false,
     };
     let guest = Guest {
