@@ -148,7 +148,7 @@ impl Both<'_> {
             pooled[0].extend_from_slice(&one_outcome.records);
             pooled[1].extend_from_slice(&other_outcome.records);
         }
-        let is_tcp = sim.lanes[index].transport.name() == "tcp";
+        let is_tcp = sim.lanes[index].transport.transport() == "tcp";
         let needed = if is_tcp && loses {
             NEEDED_OF_TCP
         } else {
