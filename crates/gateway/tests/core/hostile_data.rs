@@ -175,6 +175,114 @@ fn channels_that_outlive_their_makers_hold_no_more_data_than_allowed() {
     assert_eq!(channels(&world), 1 + 5 + 3);
 }
 
+/// So many channels with data that outlived the client that made them, and another
+/// client that may write to all.
+fn outlived(world: &mut World, count: usize, data: &Any) -> (Who, Vec<u32>) {
+    let (maker, writer) = (world.client(), world.client());
+    let made = CreateChannelMessage {
+        channel_type: 100,
+        data: Some(data.clone()),
+        ..CreateChannelMessage::default()
+    };
+    let ids: Vec<u32> = (0..count)
+        .map(|_| world.create_with(maker, &made))
+        .collect();
+    for &id in &ids {
+        world.subscribe(writer, id, writing(20));
+    }
+    world.hang_up(maker);
+    (writer, ids)
+}
+
+/// A field of so many bytes in data of a type that the gateway does not know.
+fn unknown(bytes: usize) -> Any {
+    let length = [0x80 | (bytes % 128) as u8, (bytes / 128) as u8];
+    Any {
+        type_url: any::type_url("x.Nothing"),
+        value: [&[0x0a][..], &length, &vec![7; bytes]].concat(),
+    }
+}
+
+fn update_of(data: Any) -> ChannelDataUpdateMessage {
+    ChannelDataUpdateMessage {
+        data: Some(data),
+        ..ChannelDataUpdateMessage::default()
+    }
+}
+
+/// They were weighed when their makers left: ten bytes in each, and 24 MB after that.
+#[test]
+fn channels_that_outlive_their_makers_and_grow_hold_no_more_data_than_allowed() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.orphaned_data_bytes = 100_000;
+        channels.budgets.clients.work_per_second = u32::MAX;
+    });
+    let (writer, ids) = outlived(&mut world, 20, &any_of(CHAT, &chat(10)));
+    assert_eq!(channels(&world), 1 + 20);
+    for id in ids {
+        world.update(writer, id, CHAT, &chat(30_000));
+    }
+    let left = channels(&world);
+    assert!((1 + 1..=1 + 4).contains(&left), "{left} channels");
+}
+
+/// A MB of updates could wait in each of a thousand of them.
+#[test]
+fn updates_of_a_channel_that_outlived_its_maker_do_not_wait_by_the_megabyte() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.clients.data_bytes = 2 << 20;
+        channels.budgets.clients.channel_data_bytes = 32 << 10;
+        channels.budgets.clients.work_per_second = u32::MAX;
+    });
+    let (writer, ids) = outlived(&mut world, 1, &unknown(200));
+    let reader = world.client();
+    world.subscribe(reader, ids[0], every(60_000));
+    // Until it has been sent the whole state and waits for its next window.
+    world.pass(61_000);
+    world.forget_all();
+    for _ in 0..10 {
+        let update = update_of(unknown(2_000));
+        world.send(writer, ids[0], 0, types::UPDATE, &update);
+        world.pass(20);
+    }
+    assert_eq!(world.take(reader, types::UPDATE).len(), 0, "20 kB may wait");
+    for _ in 0..40 {
+        let update = update_of(unknown(2_000));
+        world.send(writer, ids[0], 0, types::UPDATE, &update);
+        world.pass(20);
+    }
+    assert!(!world.take(reader, types::UPDATE).is_empty());
+}
+
+/// Its type was the channel's for good: a server that made the channel without data could
+/// say nothing in it any more.
+#[test]
+fn the_first_data_of_a_client_does_not_decide_of_which_type_a_servers_channel_is() {
+    let mut world = World::with(|_, channels| {
+        channels.budgets.clients.shared_data_bytes = 1000;
+    });
+    let (server, client, listener) = (world.server(), world.client(), world.client());
+    let channel = world.create_with(server, &room(""));
+    world.subscribe(client, channel, writing(20));
+    world.subscribe(listener, channel, every(20));
+    world.send(client, channel, 0, types::UPDATE, &update_of(unknown(2000)));
+    assert_eq!(over(&world, Peer::Client, Budget::Data), 1, "nor how much");
+    world.send(client, channel, 0, types::UPDATE, &update_of(unknown(200)));
+    world.pass(100);
+    world.forget_all();
+    world.update(server, channel, CHAT, &chat(10));
+    world.pass(100);
+    assert_eq!(
+        world.updates::<ChatChannelData>(listener, channel),
+        [chat(10)]
+    );
+    // From then on it is the server's: its type stays.
+    let before = dropped(&world);
+    world.send(client, channel, 0, types::UPDATE, &update_of(unknown(200)));
+    world.send(server, channel, 0, types::UPDATE, &update_of(unknown(200)));
+    assert_eq!(dropped(&world), before + 2);
+}
+
 /// Data of a type that the gateway does not know grows by every update, and began afresh
 /// with the one that was too much: five bytes of a client took a server's whole data.
 #[test]

@@ -87,7 +87,11 @@ fn unknown_name(command: &Command) -> Option<String> {
             run.network.as_slice(),
         ),
         Command::Agree(agree) => {
-            let networks = agree.network.as_slice();
+            // `all` is not a name.
+            let networks = match agree.network.as_slice() {
+                [all] if all == "all" => &[],
+                networks => networks,
+            };
             (Some(&agree.experiment), agree.lanes.as_slice(), networks)
         }
         Command::Tune(tune) => (

@@ -417,6 +417,23 @@ impl ChannelManager {
                 channel.orphan = Some(self.orphans.add(of.clone(), id, bytes));
             }
         }
+        self.remove_orphans_beyond_limits();
+    }
+
+    /// The data of a channel has changed: where that is an orphan, it weighs what it has
+    /// now, for others may write to it.
+    pub(super) fn weigh_orphan(&mut self, id: ChannelId) {
+        let Some(channel) = self.channels.get(&id) else {
+            return;
+        };
+        let (Some(age), Some(content)) = (channel.orphan, channel.content()) else {
+            return;
+        };
+        self.orphans.weigh(age, content.state.len_bound());
+        self.remove_orphans_beyond_limits();
+    }
+
+    fn remove_orphans_beyond_limits(&mut self) {
         let (most, most_bytes) = (
             self.settings.budgets.orphaned_channels,
             self.settings.budgets.orphaned_data_bytes,

@@ -70,6 +70,9 @@ pub(super) struct Data {
 pub(super) struct Content {
     pub(super) type_url: Arc<str>,
     pub(super) state: State,
+    /// A client that has the channel from nobody began it, and neither its owner nor a
+    /// server has written since: these may begin it anew with data of another type.
+    pub(super) is_provisional: bool,
     /// The whole state, while it does not change.
     encoded: Option<WholeState>,
 }
@@ -124,6 +127,7 @@ impl Content {
         Some(Self {
             type_url: type_url(full_name).into(),
             state: State::new(Some(data_type), limits),
+            is_provisional: false,
             encoded: None,
         })
     }
@@ -139,6 +143,7 @@ impl Content {
         Some(Self {
             type_url: data.type_url.into(),
             state,
+            is_provisional: false,
             encoded: None,
         })
     }

@@ -70,7 +70,14 @@ impl Orphans {
         Some(id)
     }
 
-    /// How many bytes of data all had when they were taken in.
+    /// One has so many bytes of data now.
+    pub(super) fn weigh(&mut self, age: u64, data_bytes: usize) {
+        if let Some((maker, _)) = self.by_age.get(&age) {
+            self.data_bytes.set(maker.clone(), age, data_bytes);
+        }
+    }
+
+    /// How many bytes of data all have.
     pub(super) fn data_bytes(&self) -> usize {
         self.data_bytes.total()
     }

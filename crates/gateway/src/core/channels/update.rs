@@ -62,6 +62,7 @@ impl ChannelManager {
         }
         self.spread(request, sender, packet, data.value);
         self.after_update(request, on_behalf_of, moved, &merged.removed);
+        self.weigh_orphan(request.channel);
     }
 
     /// Merges an update into the channel's data, or makes it the data where there
@@ -77,12 +78,26 @@ impl ChannelManager {
         let Some(data) = &mut channel.data else {
             return Err(Refusal("the channel has no data: nobody has created it"));
         };
-        let Some(content) = &mut data.content else {
+        let is_its_own = is_server || channel.maker == Some(request.from);
+        let decides = is_its_own || channel.owner == Some(request.from);
+        let content = data.content.as_mut().filter(|content| {
+            !(decides && content.is_provisional && !content.is_of_type(update.type_url))
+        });
+        let Some(content) = content else {
             let limits = MergeLimits {
                 max_encoded_bytes: channel.max_data_bytes,
             };
-            data.content = Content::load(update, schema, limits);
-            data.content.as_mut().ok_or(BAD_DATA)?.changed();
+            let is_replaced = data.content.is_some();
+            if channel.maker.is_none() && update.value.len() > allowed_bytes {
+                self.over_budget(request, Budget::Data);
+                return Err(BAD_DATA);
+            }
+            let mut content = Content::load(update, schema, limits).ok_or(BAD_DATA)?;
+            content.is_provisional = !decides;
+            data.content = Some(content);
+            if is_replaced {
+                channel.fan_out.begin_anew();
+            }
             return Ok(Merged {
                 is_first: true,
                 removed: Vec::new(),
@@ -91,6 +106,7 @@ impl ChannelManager {
         if !content.is_of_type(update.type_url) {
             return Err(Refusal("its data is of another type than the channel's"));
         }
+        content.is_provisional &= !decides;
         let merging = MergeContext {
             options: data.options,
             now_unix_ms,
@@ -106,7 +122,6 @@ impl ChannelManager {
         // begins afresh where it is full; of others what its server has put there stays,
         // and those who are there hear.
         let is_unknown = content.state.data_type().is_none();
-        let is_its_own = is_server || channel.maker == Some(request.from);
         let merged = match content.state.merge_within(update.value, &merging, limits) {
             Err(MergeError::TooLarge { .. }) if is_unknown && is_its_own => {
                 content.state.load(update.value).map(|()| Vec::new())
@@ -157,9 +172,11 @@ impl ChannelManager {
             value,
         });
         // What waits for slow windows is in no client's budget but its channel's size.
-        let most_bytes = match channel.maker {
-            Some(_) => channel.max_data_bytes.max(LOG_AT_LEAST),
-            None => usize::MAX,
+        let is_a_clients = channel.maker.is_some() || channel.orphan.is_some();
+        let most_bytes = if is_a_clients {
+            channel.max_data_bytes.max(LOG_AT_LEAST)
+        } else {
+            usize::MAX
         };
         let is_full = channel.fan_out.is_full(most_bytes);
         self.arm(request.now, request.channel);
