@@ -71,7 +71,6 @@ impl ChannelManager {
         let now_unix_ms = self.unix_ms(request.now);
         let allowed_bytes = self.budgets_of(request).shared_data_bytes;
         let is_server = self.is_server(request.from);
-        let schema = &self.settings.schema;
         let Some(channel) = self.channels.get_mut(&request.channel) else {
             return Err(Refusal("there is no such channel"));
         };
@@ -84,24 +83,7 @@ impl ChannelManager {
             !(decides && content.is_provisional && !content.is_of_type(update.type_url))
         });
         let Some(content) = content else {
-            let limits = MergeLimits {
-                max_encoded_bytes: channel.max_data_bytes,
-            };
-            let is_replaced = data.content.is_some();
-            if channel.maker.is_none() && update.value.len() > allowed_bytes {
-                self.over_budget(request, Budget::Data);
-                return Err(BAD_DATA);
-            }
-            let mut content = Content::load(update, schema, limits).ok_or(BAD_DATA)?;
-            content.is_provisional = !decides;
-            data.content = Some(content);
-            if is_replaced {
-                channel.fan_out.begin_anew();
-            }
-            return Ok(Merged {
-                is_first: true,
-                removed: Vec::new(),
-            });
+            return self.begin_with_update(request, update, decides);
         };
         if !content.is_of_type(update.type_url) {
             return Err(Refusal("its data is of another type than the channel's"));
@@ -147,6 +129,38 @@ impl ChannelManager {
         Ok(Merged {
             is_first: false,
             removed,
+        })
+    }
+
+    /// Makes an update the channel's data: where there is none, or one that a client
+    /// brought and who sends this may replace.
+    fn begin_with_update(
+        &mut self,
+        request: &Request,
+        update: &AnyView<'_>,
+        decides: bool,
+    ) -> Result<Merged, Refusal> {
+        let allowed_bytes = self.budgets_of(request).shared_data_bytes;
+        let Some(channel) = self.channels.get_mut(&request.channel) else {
+            return Err(BAD_DATA);
+        };
+        if channel.maker.is_none() && update.value.len() > allowed_bytes {
+            self.over_budget(request, Budget::Data);
+            return Err(BAD_DATA);
+        }
+        let limits = MergeLimits {
+            max_encoded_bytes: channel.max_data_bytes,
+        };
+        let mut content = Content::load(update, &self.settings.schema, limits).ok_or(BAD_DATA)?;
+        content.is_provisional = !decides;
+        if let Some(data) = &mut channel.data
+            && data.content.replace(content).is_some()
+        {
+            channel.fan_out.begin_anew();
+        }
+        Ok(Merged {
+            is_first: true,
+            removed: Vec::new(),
         })
     }
 
