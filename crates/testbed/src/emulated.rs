@@ -121,36 +121,30 @@ impl<'a> Emulated<'a> {
     /// Where the client of lane number `lane` is, and where it finds its server.
     #[must_use]
     pub fn client(&self, lane: u8, seed: u64, now: Time) -> Opening {
-        let (local, remote) = match &self.between {
-            Between::Hosts { ipv6, .. } => between_hosts(lane, *ipv6),
-            Between::Relay(relay) => {
-                let addresses = relay.addresses(lane);
-                (addresses.local, addresses.for_local)
-            }
-        };
-        Opening {
-            local,
-            remote,
-            seed,
-            now,
-        }
+        opening(self.addresses(lane).0, seed, now)
     }
 
     /// Where the server of lane number `lane` is, and where it finds its client.
     #[must_use]
     pub fn server(&self, lane: u8, seed: u64, now: Time) -> Opening {
-        let (local, remote) = match &self.between {
-            Between::Hosts { ipv6, .. } => between_hosts(lane, *ipv6),
+        opening(self.addresses(lane).1, seed, now)
+    }
+
+    /// Where the client and the server are, as the client knows it and as the server
+    /// does: they differ where a relay is in between.
+    fn addresses(&self, lane: u8) -> (Places, Places) {
+        match &self.between {
+            Between::Hosts { ipv6, .. } => {
+                let both = between_hosts(lane, *ipv6);
+                (both, both)
+            }
             Between::Relay(relay) => {
                 let addresses = relay.addresses(lane);
-                (addresses.for_remote, addresses.remote)
+                (
+                    (addresses.local, addresses.for_local),
+                    (addresses.for_remote, addresses.remote),
+                )
             }
-        };
-        Opening {
-            local,
-            remote,
-            seed,
-            now,
         }
     }
 
@@ -229,8 +223,20 @@ impl fmt::Debug for Emulated<'_> {
     }
 }
 
+/// Where a lane's client and its server are.
+type Places = (SocketAddr, SocketAddr);
+
+fn opening((local, remote): Places, seed: u64, now: Time) -> Opening {
+    Opening {
+        local,
+        remote,
+        seed,
+        now,
+    }
+}
+
 /// The addresses of a lane's client and server, each known to the other.
-fn between_hosts(lane: u8, ipv6: bool) -> (SocketAddr, SocketAddr) {
+fn between_hosts(lane: u8, ipv6: bool) -> Places {
     let addresses = LaneAddresses::of(lane);
     let (local, remote): (IpAddr, IpAddr) = if ipv6 {
         (addresses.local_v6.into(), addresses.remote_v6.into())
