@@ -270,7 +270,7 @@ mod tests {
         let mut expected = vec![151 * MS];
         let (mut next, mut root) = (151.0e6 + 100.0e6, 1.0);
         let mut count = 1.0;
-        while expected.len() < 12 {
+        while expected.len() < dropped.len() {
             expected.push((next as u64).div_ceil(MS) * MS);
             count += 1.0;
             root *= (3.0 - count * root * root) / 2.0;
