@@ -24,9 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::document::{ResampleUnit, Resamples, WITHIN_LIMITS_MS};
 use crate::lag::{SeedLag, per_minute};
 use crate::metric::{Metric, Statistic};
-use crate::quantiles::{Place, in_millis, place};
+use crate::quantiles::{in_millis, place};
 use crate::record::{MessageRecord, nanos};
 use crate::within::share;
+use sorted::SortedRoundTrips;
+
+mod sorted;
 
 /// With fewer seeds than this, seeds cannot be the units.
 pub const FEWEST_SEEDS: usize = 5;
@@ -104,9 +107,9 @@ struct Units {
     spacing: f64,
     /// Wire overhead of each, where it is known of all.
     overhead: Option<Vec<f64>>,
-    /// All round trips in ascending order, in nanoseconds, with their unit.
-    rtts: Vec<(u64, u32)>,
-    limits_ms: BTreeSet<u32>,
+    rtts: SortedRoundTrips,
+    /// Limits in milliseconds, and how many round trips of all are within.
+    limits: Vec<(u32, usize)>,
 }
 
 impl Units {
@@ -136,33 +139,39 @@ impl Units {
                 .then(|| vec![(0, 0); len as usize]),
             spacing: 0.0,
             overhead: overheads.filter(|_| unit == ResampleUnit::Seed),
-            rtts: Vec::new(),
-            limits_ms: WITHIN_LIMITS_MS
-                .iter()
-                .chain(extra_limits_ms)
-                .copied()
-                .collect(),
+            rtts: SortedRoundTrips::default(),
+            limits: Vec::new(),
         };
+        let mut rtts = Vec::new();
         let mut first = 0;
         for (run, count) in runs.iter().zip(counts) {
-            units.add(run, first, count);
+            units.add(run, first, count, &mut rtts);
             first += count;
         }
+        units.rtts = SortedRoundTrips::new(rtts);
+        let limits_ms: BTreeSet<u32> = WITHIN_LIMITS_MS
+            .iter()
+            .chain(extra_limits_ms)
+            .copied()
+            .collect();
+        units.limits = limits_ms
+            .into_iter()
+            .map(|limit| (limit, units.rtts.at_most(limit_nanos(limit))))
+            .collect();
         let intended: u64 = units.intended.iter().sum();
         units.spacing = whole.iter().map(|&all| all as f64).sum::<f64>() / intended as f64;
-        units.rtts.sort_unstable();
         Some(units)
     }
 
     /// Adds what a seed did in its `count` units, of which the first is
-    /// `first`.
-    fn add(&mut self, run: &Drawn<'_>, first: u64, count: u64) {
+    /// `first`, and its round trips, each with its unit.
+    fn add(&mut self, run: &Drawn<'_>, first: u64, count: u64, rtts: &mut Vec<(u64, u32)>) {
         let unit_at = |nanos: u64| first + (nanos / self.length).min(count - 1);
         for record in run.records {
             let unit = unit_at(record.intended.as_nanos());
             self.intended[unit as usize] += 1;
             if let Some(rtt) = record.rtt() {
-                self.rtts.push((nanos(rtt), unit as u32));
+                rtts.push((nanos(rtt), unit as u32));
             }
         }
         for start_s in &run.episodes_s {
@@ -201,11 +210,8 @@ impl Units {
             each.map(|(count, drawn)| count * drawn).sum()
         };
         let intended = times(&self.intended);
-        let delivered: u64 = self
-            .rtts
-            .iter()
-            .map(|&(_, unit)| drawn[unit as usize])
-            .sum();
+        let counted = self.rtts.counted(drawn);
+        let delivered = counted.len();
         let lost = intended - delivered;
         let mut figures = vec![
             (Metric::Episodes, times(&self.episodes) as f64),
@@ -216,31 +222,15 @@ impl Units {
             self.overhead_of(drawn)
                 .map(|overhead| (Metric::Overhead, overhead)),
         );
-        let mut places = QUANTILES
-            .into_iter()
-            .filter_map(|statistic| {
-                Some((statistic, place(statistic.per_mille()?, delivered, lost)))
-            })
-            .peekable();
-        let mut limits = self.limits_ms.iter().copied().peekable();
-        let mut seen = 0;
-        for &(rtt, unit) in &self.rtts {
-            while let Some(limit_ms) = limits.next_if(|&limit| rtt > limit_nanos(limit)) {
-                figures.push((Metric::Within(limit_ms), share(seen, intended)));
-            }
-            let weight = drawn[unit as usize];
-            if weight == 0 {
-                continue;
-            }
-            seen += weight;
-            let is_reached = |place| matches!(place, Place::Rank(rank) if rank <= seen);
-            while let Some((statistic, _)) = places.next_if(|&(_, place)| is_reached(place)) {
-                figures.push((Metric::Rtt(statistic), in_millis(rtt)));
-            }
-        }
-        figures.extend(limits.map(|limit_ms| (Metric::Within(limit_ms), share(seen, intended))));
-        // What is left lies among the lost.
-        figures.extend(places.map(|(statistic, _)| (Metric::Rtt(statistic), f64::INFINITY)));
+        figures.extend(self.limits.iter().map(|&(limit_ms, count)| {
+            let within = counted.among_first(count);
+            (Metric::Within(limit_ms), share(within, intended))
+        }));
+        figures.extend(QUANTILES.into_iter().filter_map(|statistic| {
+            let place = place(statistic.per_mille()?, delivered, lost);
+            let rtt_ms = place.value(|rank| in_millis(counted.at_rank(rank)));
+            Some((Metric::Rtt(statistic), rtt_ms.unwrap_or(f64::INFINITY)))
+        }));
         figures
     }
 

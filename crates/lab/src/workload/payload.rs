@@ -65,9 +65,11 @@ impl Payload {
             return Err(Damaged);
         }
         let mut stream = Keystream::new(self.key, number);
-        let whole = filler
-            .chunks(8)
-            .all(|chunk| stream.next_word().to_le_bytes()[..chunk.len()] == *chunk);
+        let (words, rest) = filler.as_chunks::<8>();
+        let whole = words
+            .iter()
+            .all(|word| u64::from_le_bytes(*word) == stream.next_word())
+            && stream.next_word().to_le_bytes().starts_with(rest);
         if whole { Ok(number) } else { Err(Damaged) }
     }
 
