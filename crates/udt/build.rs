@@ -30,6 +30,7 @@ fn link() {
     shim.files([
         "shim/api.cpp",
         "shim/fixed_window.cpp",
+        "shim/loss_reports.cpp",
         "shim/rate_control_4_10.cpp",
     ])
     .compile("udt4_shim");

@@ -10,8 +10,9 @@
 //! What a reader of its figures should know. UDT reports a loss once, when it
 //! first sees the gap; should the report be lost, or what is sent upon it, only
 //! a timer helps, and everything that arrives puts that timer off. A direction
-//! with a hole can so stand still for as long as the other is lively. UDT's own
-//! rate control takes the rate at which messages arrive for what the path can
+//! with a hole can so stand still for as long as the other is lively. The presets
+//! for a game report losses again; those of the library and of 2015 do not. UDT's
+//! own rate control takes the rate at which messages arrive for what the path can
 //! carry, slows down with every loss from there, and recovers by steps made for
 //! gigabits.
 
@@ -37,12 +38,14 @@ pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
     ),
     Preset::new(
         "udt-dgram",
-        "UDT's messages in order, its rate control replaced by a window of 16 packets",
+        "UDT's messages in order, its rate control replaced by a window of 16 packets \
+         and loss reports that are repeated",
         || checked(Settings::DGRAM),
     ),
     Preset::new(
         "udt-stream",
-        "UDT's stream, its rate control replaced by a window of 16 packets",
+        "UDT's stream, its rate control replaced by a window of 16 packets and loss \
+         reports that are repeated",
         || checked(Settings::STREAM),
     ),
     Preset::new("udt-epoll", "`udt-dgram` waited for by UDT's epoll", || {

@@ -140,10 +140,10 @@ int lagometer_udt_set_rate_control_4_10(int socket)
    });
 }
 
-int lagometer_udt_set_fixed_window(int socket, int window_packets, int timeout_us)
+int lagometer_udt_set_fixed_window(int socket, int window_packets, int timeout_us, int repeats_reports)
 {
    return guarded([=] {
-      FixedWindowFactory factory(window_packets, timeout_us);
+      FixedWindowFactory factory(FixedWindowSettings{window_packets, timeout_us, 0 != repeats_reports});
       return UDT::setsockopt(socket, 0, UDT_CC, &factory, sizeof factory);
    });
 }

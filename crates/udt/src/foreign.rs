@@ -49,6 +49,7 @@ unsafe extern "C" {
         socket: c_int,
         window_packets: c_int,
         timeout_us: c_int,
+        repeats_reports: c_int,
     ) -> c_int;
     safe fn lagometer_udt_poll_new() -> c_int;
     safe fn lagometer_udt_poll_add(poll: c_int, socket: c_int, events: c_int) -> c_int;
@@ -204,10 +205,11 @@ pub(crate) fn set_fixed_window(
     socket: c_int,
     window_packets: c_int,
     timeout_us: c_int,
+    repeats_reports: bool,
 ) -> Result<(), Error> {
     result(
         "setting the rate control",
-        lagometer_udt_set_fixed_window(socket, window_packets, timeout_us),
+        lagometer_udt_set_fixed_window(socket, window_packets, timeout_us, repeats_reports.into()),
     )
     .map(drop)
 }

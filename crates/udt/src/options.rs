@@ -40,6 +40,11 @@ pub enum RateControl {
         /// never ends the connection, and two ends with the same can put each
         /// other off for minutes by asking whether the other is there.
         timeout: Option<Duration>,
+        /// Whether this end reports a loss again after one and a half round trips,
+        /// until what was lost has come. UDT reports it once, and where that report
+        /// or the packet sent upon it is lost, too, the gap stays as long as the
+        /// other direction is lively: whatever arrives puts off the peer's timer.
+        repeats_reports: bool,
     },
 }
 

@@ -322,12 +322,14 @@ impl Socket {
             RateControl::FixedWindow {
                 window_packets,
                 timeout,
+                repeats_reports,
             } => foreign::set_fixed_window(
                 self.id,
                 i32::try_from(window_packets).unwrap_or(i32::MAX),
                 timeout.map_or(0, |timeout| {
                     i32::try_from(timeout.as_micros()).unwrap_or(i32::MAX)
                 }),
+                repeats_reports,
             ),
         }
     }

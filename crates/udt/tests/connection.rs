@@ -88,10 +88,12 @@ fn messages_arrive_whole_and_in_order_under_every_rate_control() {
         RateControl::FixedWindow {
             window_packets: 64,
             timeout: None,
+            repeats_reports: true,
         },
         RateControl::FixedWindow {
             window_packets: 64,
             timeout: Some(Duration::from_millis(100)),
+            repeats_reports: false,
         },
     ] {
         carries_messages(&Options {

@@ -33,6 +33,9 @@ pub struct Settings {
     /// 300 ms or more. Two ends with the same timeout can put each other off
     /// for minutes by asking whether the other is there.
     pub timeout: Span,
+    /// Whether this end, with `fixed-window`, reports a loss again after one and a
+    /// half round trips, until what was lost has come. UDT reports it once.
+    pub repeat_loss_reports: bool,
     /// UDT's send buffer. It counts in packets of the largest size, and every
     /// message takes one at least; 1,472 B to 1 GiB.
     pub send_buffer: Size,
@@ -83,6 +86,7 @@ impl Settings {
         rate_control: RateControl::Library,
         window_packets: 16,
         timeout: Span::from_millis(0),
+        repeat_loss_reports: false,
         send_buffer: Size(93_440),
         receive_buffer: Size(93_440),
         mtu: Size(1500),
@@ -120,10 +124,11 @@ impl Settings {
     };
 
     /// For a game: the rate control replaced, as UDT's interface offers, by a
-    /// window of 0.8 s of 20 messages a second. Stalls remain: they come of how
-    /// UDT repairs losses, not of how it paces.
+    /// window of 0.8 s of 20 messages a second, and by loss reports that are
+    /// repeated: else a report that is lost makes a stall of many seconds.
     pub const DGRAM: Self = Self {
         rate_control: RateControl::FixedWindow,
+        repeat_loss_reports: true,
         ..Self::DEFAULT
     };
 
@@ -162,6 +167,7 @@ impl Settings {
                 RateControl::FixedWindow => lagometer_udt::RateControl::FixedWindow {
                     window_packets: self.window_packets,
                     timeout: Some(self.timeout.duration()).filter(|it| !it.is_zero()),
+                    repeats_reports: self.repeat_loss_reports,
                 },
             },
             // Set when there is a connection and a thread to wait on it.
@@ -230,7 +236,12 @@ impl SocketTransport for Settings {
                 RateControl::Library => "UDT 4.11's rate control".to_owned(),
                 RateControl::Release410 => "UDT 4.10's rate control".to_owned(),
                 RateControl::FixedWindow => {
-                    format!("none, a window of {} packets", self.window_packets)
+                    let reports = if self.repeat_loss_reports {
+                        "; loss reports repeated"
+                    } else {
+                        ""
+                    };
+                    format!("none, a window of {} packets{reports}", self.window_packets)
                 }
             },
         }
