@@ -34,7 +34,13 @@ const FREE_READS: u32 = 1000;
 const READ_COST_NS: u32 = 256;
 
 fn edits(hz: u16) -> Vec<Edit> {
-    [pinned(hz), vec![roomy()], timed().into()].concat()
+    [
+        pinned(hz),
+        vec![roomy()],
+        timed().into(),
+        time_stamps().into(),
+    ]
+    .concat()
 }
 
 /// What would differ from machine to machine and from run to run.
@@ -163,6 +169,74 @@ fn timed() -> [Edit; 7] {
     ]
 }
 
+/// What a program finds that reads the processor's time-stamp counter: the guest's
+/// clock in nanoseconds instead of the machine's cycles, and as on a processor never
+/// the same twice. Libraries of transports keep time by it (UDT does), and would see
+/// hours of waiting pass in an instant.
+///
+/// The machine's processor is asked (`PR_SET_TSC`, prctl(2)) to fault on `rdtsc` and
+/// `rdtscp` in the guest's processes, which inherit this from the first; the fault
+/// is answered where page faults are.
+fn time_stamps() -> [Edit; 4] {
+    [
+        Edit {
+            file: "arch/um/os-Linux/skas/process.c",
+            find: "#include <sys/mman.h>\n#include <sys/wait.h>\n".to_owned(),
+            replace: "#include <sys/mman.h>\n#include <sys/prctl.h>\n#include <sys/wait.h>\n"
+                .to_owned(),
+            concerns: Some("#include <sys/mman.h>"),
+        },
+        Edit {
+            file: "arch/um/os-Linux/skas/process.c",
+            find: "\tsignal(SIGTERM, SIG_DFL);\n".to_owned(),
+            replace: "\tprctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);\n\
+                      \tsignal(SIGTERM, SIG_DFL); /* the counter first */\n"
+                .to_owned(),
+            concerns: Some("static int userspace_tramp"),
+        },
+        Edit {
+            file: "arch/um/kernel/trap.c",
+            find: "static void show_segv_info(struct uml_pt_regs *regs)\n{\n".to_owned(),
+            replace: "/* Answers rdtsc (0f 31) and rdtscp (0f 01 f9); trap 13 is theirs. */\n\
+                      static bool time_stamp_read(struct faultinfo *fi, struct uml_pt_regs *regs)\n\
+                      {\n\
+                      \tstatic unsigned long long last;\n\
+                      \tunsigned char code[3] = { 0 };\n\
+                      \tunsigned long unread;\n\
+                      \tint length;\n\n\
+                      \tif (fi->trap_no != 13)\n\
+                      \t\treturn false;\n\
+                      \tunread = copy_from_user(code, (void __user *) UPT_IP(regs), 3);\n\
+                      \tif (unread <= 1 && code[0] == 0x0f && code[1] == 0x31)\n\
+                      \t\tlength = 2;\n\
+                      \telse if (!unread && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9)\n\
+                      \t\tlength = 3;\n\
+                      \telse\n\
+                      \t\treturn false;\n\
+                      \tlast = max_t(unsigned long long, last + 1, ktime_get_ns());\n\
+                      \tregs->gp[HOST_AX] = last & 0xffffffff;\n\
+                      \tregs->gp[HOST_DX] = last >> 32;\n\
+                      \tif (length == 3)\n\
+                      \t\tregs->gp[HOST_CX] = 0;\n\
+                      \tUPT_IP(regs) += length;\n\
+                      \treturn true;\n\
+                      }\n\n\
+                      static void\nshow_segv_info(struct uml_pt_regs *regs)\n{\n"
+                .to_owned(),
+            concerns: Some("show_segv_info"),
+        },
+        Edit {
+            file: "arch/um/kernel/trap.c",
+            find: "\tif (UPT_IS_USER(regs) && !SEGV_IS_FIXABLE(fi)) {\n".to_owned(),
+            replace: "\tif (UPT_IS_USER(regs) && time_stamp_read(fi, regs))\n\
+                      \t\treturn;\n\
+                      \tif (!SEGV_IS_FIXABLE(fi) && UPT_IS_USER(regs)) {\n"
+                .to_owned(),
+            concerns: Some("!SEGV_IS_FIXABLE"),
+        },
+    ]
+}
+
 /// Makes the changes in the source below `tree`.
 pub(crate) fn apply(tree: &Path, hz: u16) -> Result<(), Error> {
     for edit in edits(hz) {
@@ -208,9 +282,14 @@ mod tests {
 
     const KCONFIG: &str = "config HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n";
     const UTIL: &str = "ssize_t os_getrandom()\n{\n\treturn getrandom(buf, len, flags);\n}\n";
-    const PROCESS: &str = "ptrace(X, pid, 0, (void *) PTRACE_O_TRACESYSGOOD) < 0\n\
+    const PROCESS: &str = "#include <sys/mman.h>\n#include <sys/wait.h>\n\
+                           static int userspace_tramp(void *stack)\n\
+                           \tsignal(SIGTERM, SIG_DFL);\n\
+                           ptrace(X, pid, 0, (void *) PTRACE_O_TRACESYSGOOD) < 0\n\
                            ptrace(X, pid, 0, (void *)PTRACE_O_TRACESYSGOOD) < 0\n";
 
+    const TRAP: &str = "static void show_segv_info(struct uml_pt_regs *regs)\n{\n}\n\
+                        \tif (UPT_IS_USER(regs) && !SEGV_IS_FIXABLE(fi)) {\n";
     const TCP: &str = "#define MAX_TCP_HEADER\tL1_CACHE_ALIGN(128 + MAX_HEADER)\n";
     const TIME: &str = "\tdelta += 1;\n\n\tif (time_travel_mode != TT_MODE_OFF) {\n\
                         \t\tif (!in_softirq() &&\n\
@@ -226,6 +305,7 @@ mod tests {
                 "arch/um/os-Linux/util.c" => util,
                 "arch/um/os-Linux/skas/process.c" => process,
                 "arch/um/kernel/time.c" => TIME,
+                "arch/um/kernel/trap.c" => TRAP,
                 "arch/um/include/linux/time-internal.h" => INTERNAL,
                 "include/net/tcp.h" => TCP,
                 "init/init_task.c" => "\t.timer_slack_ns = 50000, /* 50 usec */\n",
@@ -281,6 +361,20 @@ mod tests {
         assert!(read(&tree, "include/net/tcp.h").contains("L1_CACHE_ALIGN(128 + 128 + 48)"));
         let failing = read(&tree, "arch/um/kernel/skas/syscall.c");
         assert_eq!(failing, "\t\t\tktime_get_ns();\n");
+    }
+
+    #[test]
+    fn a_guest_that_reads_the_time_stamp_counter_is_answered_by_its_kernel() {
+        let tree = tree(KCONFIG, UTIL, PROCESS);
+        for _ in 0..2 {
+            apply(tree.path(), 1000).unwrap();
+        }
+        let process = read(&tree, "arch/um/os-Linux/skas/process.c");
+        assert_eq!(process.matches("PR_TSC_SIGSEGV").count(), 1, "{process}");
+        assert_eq!(process.matches("<sys/prctl.h>").count(), 1, "{process}");
+        let trap = read(&tree, "arch/um/kernel/trap.c");
+        assert_eq!(trap.matches("static bool time_stamp_read").count(), 1);
+        assert_eq!(trap.matches("&& time_stamp_read(fi, regs)").count(), 1);
     }
 
     #[test]

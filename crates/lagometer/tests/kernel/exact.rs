@@ -1,8 +1,12 @@
 //! What happens in a guest happens when it is due, as in a simulation.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use lagometer_emu::logged_packets;
+#[cfg(feature = "udt")]
+use serde_json::Value;
 
 use super::{document, first_difference, kernel, lagometer, play, said};
 
@@ -49,6 +53,57 @@ for _ in range(3):
     print(time.monotonic_ns() - at)";
     let printed = printed(&["--plain"], &["python3", "-c", script]);
     assert_eq!(printed, "15625000\n15625000\n15625000\n");
+}
+
+/// UDT keeps time by it.
+#[test]
+fn the_time_stamp_counter_counts_the_guests_nanoseconds_and_never_stands() {
+    let Some(_alone) = kernel() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let (source, program) = (place.path().join("stamps.c"), place.path().join("stamps"));
+    fs::write(
+        &source,
+        "#include <stdio.h>
+#include <time.h>
+#include <x86intrin.h>
+int main(void) {
+    struct timespec nap = {0, 15625000};
+    unsigned processor = 7;
+    unsigned long long before = __rdtsc(), again = __rdtsc();
+    nanosleep(&nap, NULL);
+    unsigned long long after = __rdtscp(&processor);
+    printf(\"%d %llu %u\\n\", again > before, (after - before + 500) / 1000, processor);
+}
+",
+    )
+    .unwrap();
+    let built = Command::new("cc")
+        .args([&source, Path::new("-o"), &program])
+        .status();
+    assert!(built.unwrap().success());
+    let printed = printed(&["--plain"], &[program.to_str().unwrap()]);
+    assert_eq!(printed, "1 15625 0\n");
+}
+
+/// Its threads wait by the time-stamp counter.
+#[test]
+#[cfg(feature = "udt")]
+fn lanes_of_udt_are_the_same_every_time_and_repair_what_is_lost() {
+    let Some(_alone) = kernel() else { return };
+    let flags = ["--network", "2015-c", "--for", "10s", "--seeds", "1"];
+    let run = || {
+        let lanes = ["--lanes", "udt-dgram,udt-default"];
+        let mut found = document(&play(&[&flags[..], &lanes].concat()));
+        found["started"] = Value::Null;
+        found
+    };
+    let found = run();
+    let again = run();
+    assert_eq!(found, again, "{}", first_difference(&found, &again, ""));
+    let lanes = found["lanes"].as_array().unwrap();
+    let ours = lanes.iter().find(|lane| lane["lane"] == "udt-dgram");
+    let median = ours.unwrap()["rtt_ms"]["p50"].as_f64().unwrap();
+    assert!(median < 100.0, "{median} ms");
 }
 
 #[test]
