@@ -1,5 +1,9 @@
 //! What was sent and is not yet acknowledged: a segment each, in order.
 
+mod buffers;
+
+pub(crate) use buffers::Shift;
+
 use std::collections::VecDeque;
 
 use crate::{Instant, Seq};
@@ -35,6 +39,11 @@ impl Marks {
         (self.0 ^ other.0) & (Self::SACKED | Self::RETRANSMITTED | Self::LOST) == 0
     }
 
+    /// Whether it is selectively acknowledged and neither lost nor in flight again.
+    pub(crate) const fn is_only_sacked(self) -> bool {
+        self.is_tagged_as(Self(Self::SACKED))
+    }
+
     /// Whether it was retransmitted, now or before (Linux's `TCPCB_RETRANS`).
     pub(crate) const fn was_retransmitted(self) -> bool {
         self.has(Self::RETRANSMITTED | Self::EVER_RETRANSMITTED)
@@ -58,7 +67,13 @@ pub(crate) struct Sent {
     /// The last of those that left in one buffer: what is lost of a buffer is
     /// sent again in one burst.
     pub(crate) ends_buffer: bool,
+    /// How long the segments of its buffer are, if there are several (Linux's
+    /// `tcp_gso_size`).
+    pub(crate) unit: u32,
     pub(crate) marks: Marks,
+    /// Whether RACK still looks at it: not after it found it lost, until it is sent
+    /// again (Linux's `tcp_tsorted_anchor`).
+    pub(crate) is_timed: bool,
     /// When it was last sent.
     pub(crate) at: Instant,
     /// What let it go then, counted.
@@ -192,6 +207,7 @@ impl SentQueue {
         let Some(sent) = self.segments.get_mut(index) else {
             return;
         };
+        sent.is_timed = true;
         let range = SentRange {
             at_us: sent.at_us(),
             turn: sent.turn,
@@ -238,208 +254,7 @@ impl SentQueue {
             self.by_time.push_front(range);
         }
     }
-
-    /// Cuts a segment in two after `payload` bytes; the second part follows it.
-    /// Returns false when there is nothing to cut.
-    pub(crate) fn split(&mut self, index: usize, payload: u32) -> bool {
-        let Some(first) = self.segments.get_mut(index) else {
-            return false;
-        };
-        if payload == 0 || payload >= first.payload {
-            return false;
-        }
-        let mut second = *first;
-        let begin = first.seq + u32::from(first.syn) + payload;
-        first.end = begin;
-        first.payload = payload;
-        first.fin = false;
-        first.push = false;
-        first.ends_buffer = true;
-        second.seq = begin;
-        second.payload -= payload;
-        second.syn = false;
-        second.overhead = 0;
-        self.segments.insert(index + 1, second);
-        true
-    }
-
-    /// How many segments from `index` on lie in one buffer and are marked alike:
-    /// what the kernel has in one `sk_buff`.
-    pub(crate) fn together(&self, index: usize) -> usize {
-        let mut count = 1;
-        let mut rest = self.segments.iter().skip(index);
-        let Some(mut last) = rest.next() else {
-            return 0;
-        };
-        for next in rest {
-            if last.ends_buffer || !last.marks.is_tagged_as(next.marks) {
-                break;
-            }
-            count += 1;
-            last = next;
-        }
-        count
-    }
-
-    /// How many segments before `index` lie in one buffer with it and are marked
-    /// alike.
-    pub(crate) fn together_before(&self, index: usize) -> usize {
-        let mut count = 0;
-        while let Some(before) = (index - count).checked_sub(1)
-            && let (Some(first), Some(next)) =
-                (self.segments.get(before), self.segments.get(before + 1))
-            && !first.ends_buffer
-            && first.marks.is_tagged_as(next.marks)
-        {
-            count += 1;
-        }
-        count
-    }
-
-    /// Cuts the bytes of `count` segments anew, into segments of `mss`; returns
-    /// how many they are now (Linux 6.1 `tcp_set_skb_tso_segs`).
-    pub(crate) fn cut_anew(&mut self, index: usize, count: usize, mss: u32) -> usize {
-        let mut payload = 0;
-        let mut is_cut = true;
-        for at in index..index + count {
-            let Some(sent) = self.segments.get(at) else {
-                return count;
-            };
-            payload += sent.payload;
-            is_cut &= sent.payload == mss || (at + 1 == index + count && sent.payload < mss);
-        }
-        let (Some(first), Some(last)) = (
-            self.segments.get(index).copied(),
-            self.segments
-                .get((index + count).saturating_sub(1))
-                .copied(),
-        ) else {
-            return count;
-        };
-        if is_cut || first.syn {
-            return count;
-        }
-        let now = payload.div_ceil(mss).max(1) as usize;
-        for _ in now..count {
-            self.segments.remove(index);
-        }
-        for _ in count..now {
-            self.segments.insert(index, first);
-        }
-        let mut seq = first.seq;
-        for at in 0..now {
-            let is_last = at + 1 == now;
-            let length = payload.min(mss);
-            payload -= length;
-            let fin = is_last && last.fin;
-            if let Some(place) = self.segments.get_mut(index + at) {
-                *place = Sent {
-                    seq,
-                    end: seq + length + u32::from(fin),
-                    payload: length,
-                    fin,
-                    push: is_last && last.push,
-                    ends_buffer: is_last && last.ends_buffer,
-                    overhead: if is_last { last.overhead } else { 0 },
-                    ..first
-                };
-            }
-            seq += length;
-        }
-        now
-    }
-
-    /// Joins a segment with the one after it, whose buffer is let go.
-    pub(crate) fn join(&mut self, index: usize) -> Option<Sent> {
-        let next = self.segments.remove(index + 1)?;
-        let first = self.segments.get_mut(index)?;
-        first.end = next.end;
-        first.payload += next.payload;
-        first.fin |= next.fin;
-        first.push |= next.push;
-        first.ends_buffer |= next.ends_buffer;
-        if next.marks.has(Marks::EVER_RETRANSMITTED) {
-            first.marks.set(Marks::EVER_RETRANSMITTED);
-        }
-        Some(next)
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Departure, Marks, Sent, SentQueue};
-    use crate::{Instant, Seq};
-
-    fn sent(seq: u32, payload: u32, ends_buffer: bool) -> Sent {
-        Sent {
-            seq: Seq(seq),
-            end: Seq(seq + payload),
-            payload,
-            syn: false,
-            fin: false,
-            push: ends_buffer,
-            ends_buffer,
-            marks: Marks::default(),
-            at: Instant::from_millis(1),
-            turn: 1,
-            overhead: if ends_buffer { 768 } else { 0 },
-            delivered_us: None,
-            first_sent_us: 0,
-            delivered: 0,
-            is_app_limited: false,
-        }
-    }
-
-    fn lengths(queue: &SentQueue) -> Vec<u32> {
-        (0..queue.len())
-            .filter_map(|index| queue.get(index))
-            .map(|sent| sent.payload)
-            .collect()
-    }
-
-    #[test]
-    fn a_buffer_is_cut_anew_and_its_neighbour_is_not() {
-        let mut queue = SentQueue::default();
-        for (index, ends) in [false, false, true, true].into_iter().enumerate() {
-            queue.push(sent(1_000 * index as u32, 1_000, ends));
-        }
-        assert_eq!(queue.together(0), 3);
-        assert_eq!(queue.together_before(2), 2);
-        assert_eq!(queue.cut_anew(0, 3, 1_400), 3);
-        assert_eq!(lengths(&queue), [1_400, 1_400, 200, 1_000]);
-        assert_eq!(queue.cut_anew(0, 3, 3_000), 1);
-        assert_eq!(lengths(&queue), [3_000, 1_000]);
-        let whole = queue.first().unwrap();
-        assert!(whole.ends_buffer && whole.push && whole.overhead == 768);
-        assert_eq!((whole.seq, whole.end), (Seq(0), Seq(3_000)));
-    }
-
-    #[test]
-    fn what_is_marked_otherwise_is_not_sent_together() {
-        let mut queue = SentQueue::default();
-        for index in 0..3 {
-            queue.push(sent(1_000 * index, 1_000, index == 2));
-        }
-        queue.get_mut(1).unwrap().marks.set(Marks::SACKED);
-        assert_eq!((queue.together(0), queue.together_before(2)), (1, 0));
-        // That it was retransmitted long ago makes no difference.
-        let first = &mut queue.get_mut(1).unwrap().marks;
-        first.clear(Marks::SACKED);
-        first.set(Marks::EVER_RETRANSMITTED);
-        assert_eq!((queue.together(0), queue.together_before(2)), (3, 2));
-    }
-
-    #[test]
-    fn what_one_packet_let_go_is_ordered_by_number_and_the_rest_by_turn() {
-        let departure = |at_us, turn, end| Departure {
-            at_us,
-            turn,
-            end: Seq(end),
-        };
-        let retransmission = departure(5, 2, 100);
-        assert!(departure(5, 2, 900).is_after(retransmission));
-        assert!(retransmission.is_after(departure(5, 1, 900)));
-        assert!(retransmission.is_after(departure(4, 3, 900)));
-        assert!(!retransmission.is_after(retransmission));
-    }
-}
+mod tests;

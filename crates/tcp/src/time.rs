@@ -120,8 +120,8 @@ impl Ticks {
         ticks * 1_000_000 / self.hz
     }
 
-    /// When a timer that expires at the tick `expires` fires, if it is armed at
-    /// the tick `now`.
+    /// When a timer that expires at the tick `expires` fires, if the wheel stands at
+    /// the tick `now` when it is armed.
     ///
     /// Without the wheel: at the beginning of that tick. With it (Linux 6.1
     /// `calc_wheel_index`): rounded up to the next bucket of the level that
@@ -131,8 +131,9 @@ impl Ticks {
         if !self.wheel {
             return self.begin(expires);
         }
-        let expires = expires.max(now);
-        let distance = expires - now;
+        let Some(distance) = expires.checked_sub(now) else {
+            return self.begin(now);
+        };
         let level = (0..8)
             .find(|level| distance < 63 << (3 * level))
             .unwrap_or(8);

@@ -152,3 +152,23 @@ fn a_poll_that_finds_no_room_is_told_of_room() {
     assert!(is_told);
     assert!(network.client(Connection::poll_writable));
 }
+
+#[test]
+fn a_timer_that_one_of_its_tick_arms_waits_a_tick_less_in_the_wheel() {
+    // Linux 6.1 `forward_timer_base`: while timers run, the wheel has turned on. 504
+    // ticks would wait in buckets of 64, 503 wait in those of 8.
+    let config = Config {
+        hz: 252,
+        ..Config::default()
+    };
+    let start = Instant::from_millis(40);
+    let mut client = Connection::connect(&config, at(1, 40_000), at(2, 80), 1, start);
+    let mut ticks = Vec::new();
+    for _ in 0..2 {
+        let deadline = client.next_deadline().unwrap();
+        client.handle_deadline(deadline);
+        ticks.push(deadline.as_nanos() * 252 / 1_000_000_000);
+    }
+    assert_eq!(client.counters().timeouts, 2);
+    assert_eq!(ticks, [264, 776]);
+}

@@ -4,7 +4,7 @@ use super::Connection;
 use super::timers::Waiting;
 use crate::Seq;
 use crate::congestion::{AckSample, CongestionState, RateSample};
-use crate::sent::{Marks, Sent};
+use crate::sent::{Departure, Marks, Sent};
 use crate::wire::{Flags, Segment};
 
 /// What an acknowledgement brought.
@@ -85,6 +85,8 @@ struct Removed {
     last_us: u64,
     /// The lowest never retransmitted and not sacked before.
     lowest: Option<Seq>,
+    /// The end of the buffer of the last one.
+    buffer_end: Option<Seq>,
 }
 
 impl Connection {
@@ -274,7 +276,12 @@ impl Connection {
             if sent.end.after(self.flow.una) {
                 break;
             }
-            self.remove_one(&sent, echo, context, &mut removed);
+            // What remains of a buffer still ends where it did.
+            let known = removed.buffer_end.filter(|end| !sent.end.after(*end));
+            let end = known.or_else(|| self.snd.sent.buffer_end(0));
+            removed.buffer_end = end;
+            let end = end.unwrap_or(sent.end);
+            self.remove_one(&sent, end, echo, context, &mut removed);
             self.snd.sent.pop_first();
             self.release_sent(sent.payload + sent.overhead);
         }
@@ -338,11 +345,16 @@ impl Connection {
     fn remove_one(
         &mut self,
         sent: &Sent,
+        end: Seq,
         echo: Option<u32>,
         context: &mut AckContext,
         removed: &mut Removed,
     ) {
         let marks = sent.marks;
+        let departure = Departure {
+            end,
+            ..sent.departure()
+        };
         let found = &mut context.found;
         if marks.was_retransmitted() {
             if marks.has(Marks::RETRANSMITTED) {
@@ -353,7 +365,7 @@ impl Connection {
             removed.last_us = sent.at_us();
             removed.first_us.get_or_insert(sent.at_us());
             removed.lowest.get_or_insert(sent.seq);
-            if !sent.end.after(self.rec.high) {
+            if !end.after(self.rec.high) {
                 found.original_acked = true;
             }
         }
@@ -362,7 +374,7 @@ impl Connection {
         } else if self.rcv.sack {
             self.flow.delivered += 1;
             if !is_echo_before(echo, sent) {
-                self.rack_advance(marks, sent.departure());
+                self.rack_advance(marks, departure);
             }
         }
         if marks.has(Marks::LOST) {
@@ -370,7 +382,7 @@ impl Connection {
         }
         self.flow.packets_out -= 1;
         removed.packets += 1;
-        self.count_delivered(sent, &mut context.sample);
+        self.count_delivered(sent, departure, &mut context.sample);
         if sent.syn {
             found.syn_acked = true;
             self.rec.first_retransmission_ms = None;

@@ -4,7 +4,7 @@
 use super::Connection;
 use super::ack::AckContext;
 use crate::congestion::RateSample;
-use crate::sent::{Marks, Sent};
+use crate::sent::{Departure, Marks, Sent};
 
 impl Connection {
     /// Notes in a segment just sent how much was delivered by then.
@@ -19,20 +19,26 @@ impl Connection {
         sent.is_app_limited = self.flow.app_limited > 0;
     }
 
-    /// A segment was delivered: the most recently sent one makes the sample.
-    pub(super) fn count_delivered(&mut self, sent: &Sent, sample: &mut RateSample) {
+    /// A segment was delivered: the most recently sent one makes the sample. It left as
+    /// part of the buffer of `departure`.
+    pub(super) fn count_delivered(
+        &mut self,
+        sent: &Sent,
+        departure: Departure,
+        sample: &mut RateSample,
+    ) {
         let Some(delivered_us) = sent.delivered_us else {
             return;
         };
         let is_first = sample.prior_us.is_none();
-        if is_first || sent.departure().is_after(sample.last) {
+        if is_first || departure.is_after(sample.last) {
             sample.prior_delivered = sent.delivered;
             sample.prior_us = Some(delivered_us);
             sample.is_app_limited = sent.is_app_limited;
             sample.is_retransmission = sent
                 .marks
                 .has(Marks::RETRANSMITTED | Marks::EVER_RETRANSMITTED);
-            sample.last = sent.departure();
+            sample.last = departure;
             self.snd.first_sent_us = sent.at_us();
             sample.interval_us = Some(sent.at_us().saturating_sub(sent.first_sent_us));
         }

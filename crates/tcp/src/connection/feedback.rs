@@ -98,6 +98,11 @@ impl Feedback {
         [delayed, compressed].into_iter().flatten().min()
     }
 
+    /// The timer of delayed acknowledgements.
+    pub(super) const fn delay(&self) -> Option<Timer> {
+        self.timer
+    }
+
     /// Whether the slack of a compressed acknowledgement has begun.
     pub(super) fn may_fire(&self, now: Instant) -> bool {
         self.compressed_timer.is_some_and(|from| from <= now)

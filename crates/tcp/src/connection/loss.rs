@@ -251,9 +251,10 @@ impl Connection {
         } else if !self.rcv.sack {
             self.flow.sacked_out = 0;
         }
+        let head = self.snd.sent.buffer_rest(0);
         for index in 0..self.snd.sent.len() {
             let is_recent = !reneged
-                && index > 0
+                && index >= head
                 && self
                     .snd
                     .sent

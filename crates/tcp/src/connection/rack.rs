@@ -91,27 +91,41 @@ impl Connection {
             let wait = self.rack_wait_us(at_us, window_us);
             let mut stays = false;
             let mut index = self.snd.sent.find(start);
-            while let Some(sent) = self.snd.sent.get(index)
+            let mut buffer_end = start;
+            while let Some(sent) = self.snd.sent.get(index).copied()
                 && sent.seq.before(end)
             {
-                let marks = sent.marks;
-                let is_candidate = sent.at_us() == at_us
-                    && !marks.has(Marks::SACKED)
-                    && (!marks.has(Marks::LOST) || marks.has(Marks::RETRANSMITTED));
-                if is_candidate {
-                    if !latest.is_after(sent.departure()) {
-                        // Neither this nor what left after it.
-                        stays = true;
-                        is_over = true;
-                        break;
-                    } else if wait <= 0 {
-                        self.mark_lost(index);
-                    } else {
-                        stays = true;
-                        longest = longest.max(wait.cast_unsigned());
-                    }
+                if sent.end.after(buffer_end) {
+                    buffer_end = self.snd.sent.buffer_end(index).unwrap_or(sent.end);
                 }
                 index += 1;
+                if sent.at_us() != at_us || sent.marks.has(Marks::SACKED) || !sent.is_timed {
+                    continue;
+                }
+                // What a timeout found lost may yet prove to be on its way.
+                if sent.marks.has(Marks::LOST) && !sent.marks.has(Marks::RETRANSMITTED) {
+                    stays = true;
+                    continue;
+                }
+                let departure = Departure {
+                    end: buffer_end,
+                    ..sent.departure()
+                };
+                if !latest.is_after(departure) {
+                    // Neither this nor what left after it.
+                    stays = true;
+                    is_over = true;
+                    break;
+                }
+                if wait <= 0 {
+                    self.mark_lost(index - 1);
+                    if let Some(lost) = self.snd.sent.get_mut(index - 1) {
+                        lost.is_timed = false;
+                    }
+                } else {
+                    stays = true;
+                    longest = longest.max(wait.cast_unsigned());
+                }
             }
             if stays {
                 waiting.push(range);

@@ -170,6 +170,7 @@ impl Connection {
                 .first()
                 .is_some_and(|s| s.marks.has(Marks::LOST));
             if !is_marked {
+                self.end_buffer(0);
                 self.mark_lost(0);
             }
         }

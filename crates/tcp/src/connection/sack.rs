@@ -5,7 +5,7 @@ use super::Connection;
 use super::ack::AckContext;
 use crate::Seq;
 use crate::congestion::CongestionState;
-use crate::sent::Marks;
+use crate::sent::{Departure, Marks, Sent, Shift};
 use crate::wire::{SackBlock, Segment};
 
 /// The most packets of reordering believed (`tcp_max_reordering`).
@@ -169,83 +169,150 @@ impl Connection {
         count
     }
 
-    /// Marks the segments that lie wholly in a block.
+    /// Marks what of a block lies in whole segments, buffer by buffer (Linux 6.1
+    /// `tcp_sacktag_walk`).
     fn mark_block(&mut self, block: SackBlock, duplicate: bool, context: &mut AckContext) {
         let mut index = self.snd.sent.find(block.start);
+        if index == 0
+            && let Some(first) = self.snd.sent.first()
+            && first.seq.after(block.start)
+        {
+            return;
+        }
+        index = self.snd.sent.buffer_begin(index);
         while let Some(sent) = self.snd.sent.get(index) {
             if !sent.seq.before(block.end) {
                 break;
             }
-            if !block.start.after(sent.seq) && !block.end.before(sent.end) {
-                self.mark_sacked(index, duplicate, context);
+            match self.shift_of(index, block, duplicate) {
+                Shift::Move(count) => {
+                    self.mark_sacked(index, count, duplicate, context);
+                    index = self.move_back(index, count);
+                }
+                Shift::Leave => index += self.snd.sent.buffer_rest(index),
+                Shift::Cut => {
+                    let range = (block.start, block.end);
+                    let Some((count, is_covered)) = self.snd.sent.covered(index, range) else {
+                        break;
+                    };
+                    if count > 0 {
+                        self.end_buffer(index + count - 1);
+                    }
+                    let count = self.snd.sent.buffer_rest(index);
+                    if is_covered {
+                        self.mark_sacked(index, count, duplicate, context);
+                    }
+                    index += count;
+                }
             }
-            index += 1;
         }
     }
 
-    /// Linux 6.1 `tcp_sacktag_one`.
-    fn mark_sacked(&mut self, index: usize, duplicate: bool, context: &mut AckContext) {
-        let Some(sent) = self.snd.sent.get(index).copied() else {
+    /// Whether a buffer moves into the one before. What was sent again without being
+    /// lost stays by itself.
+    fn shift_of(&self, index: usize, block: SackBlock, duplicate: bool) -> Shift {
+        let marks = self.snd.sent.get(index).map(|sent| sent.marks);
+        let is_again = marks.is_some_and(|it| it.has(Marks::RETRANSMITTED) && !it.has(Marks::LOST));
+        if is_again && !duplicate {
+            return Shift::Cut;
+        }
+        let range = (block.start, block.end);
+        self.snd.sent.shift(index, range, self.flow.una)
+    }
+
+    /// Moves segments into the buffer before, and the buffer behind them, too, if that
+    /// fills a hole; returns what follows.
+    fn move_back(&mut self, index: usize, count: usize) -> usize {
+        let is_all = count == self.snd.sent.buffer_rest(index);
+        let freed = self.snd.sent.move_back(index, count);
+        self.release_sent(freed);
+        let next = index + count;
+        if !is_all || !self.snd.sent.closes_a_hole(next) {
+            return next;
+        }
+        let more = self.snd.sent.buffer_rest(next);
+        let freed = self.snd.sent.move_back(next, more);
+        self.release_sent(freed);
+        next + more
+    }
+
+    /// Marks segments of one buffer (Linux 6.1 `tcp_sacktag_one`).
+    fn mark_sacked(
+        &mut self,
+        index: usize,
+        count: usize,
+        duplicate: bool,
+        context: &mut AckContext,
+    ) {
+        let (Some(sent), Some(last), Some(departure)) = (
+            self.snd.sent.get(index).copied(),
+            self.snd.sent.get((index + count).saturating_sub(1)),
+            self.snd.sent.departure(index),
+        ) else {
             return;
         };
+        let packets = count as u32;
+        let end = last.end;
         let mut marks = sent.marks;
         if duplicate && marks.was_retransmitted() {
             if let (Some(marker), Some(left)) =
                 (self.rec.undo_marker, self.rec.undo_retransmissions)
-                && sent.end.after(marker)
+                && end.after(marker)
             {
-                self.rec.undo_retransmissions = Some(left.saturating_sub(1));
+                self.rec.undo_retransmissions = Some(left.saturating_sub(packets));
             }
             if marks.has(Marks::SACKED) {
                 note_reordered(context, sent.seq);
             }
         }
-        if !sent.end.after(self.flow.una) {
+        if !end.after(self.flow.una) {
             return;
         }
         if !marks.has(Marks::SACKED) {
-            self.rack_advance(marks, sent.departure());
+            self.rack_advance(marks, Departure { end, ..departure });
             if marks.has(Marks::RETRANSMITTED) {
                 if marks.has(Marks::LOST) {
                     marks.clear(Marks::LOST | Marks::RETRANSMITTED);
-                    self.flow.lost_out -= 1;
-                    self.flow.retransmitted_out -= 1;
+                    self.flow.lost_out -= packets;
+                    self.flow.retransmitted_out -= packets;
                 }
             } else {
                 if !marks.was_retransmitted() {
-                    self.note_first_sack(&sent, context);
+                    self.note_first_sack(&sent, end, context);
                 }
                 if marks.has(Marks::LOST) {
                     marks.clear(Marks::LOST);
-                    self.flow.lost_out -= 1;
+                    self.flow.lost_out -= packets;
                 }
             }
             marks.set(Marks::SACKED);
             context.found.data_sacked = true;
-            self.flow.sacked_out += 1;
-            context.sack_delivered += 1;
-            if self.flow.sacked_out == 1 || sent.end.after(self.rec.highest_sacked) {
-                self.rec.highest_sacked = sent.end;
+            self.flow.sacked_out += packets;
+            context.sack_delivered += packets;
+            if self.flow.sacked_out == packets || end.after(self.rec.highest_sacked) {
+                self.rec.highest_sacked = end;
             }
-            self.count_delivered(&sent, &mut context.sample);
         }
+        self.count_delivered(&sent, departure, &mut context.sample);
         if duplicate && marks.has(Marks::RETRANSMITTED) {
             marks.clear(Marks::RETRANSMITTED);
-            self.flow.retransmitted_out -= 1;
+            self.flow.retransmitted_out -= packets;
         }
-        if let Some(place) = self.snd.sent.get_mut(index) {
-            place.marks = marks;
-            if marks.has(Marks::SACKED) {
-                place.delivered_us = None;
+        for at in index..index + count {
+            if let Some(place) = self.snd.sent.get_mut(at) {
+                place.marks = marks;
+                if marks.has(Marks::SACKED) {
+                    place.delivered_us = None;
+                }
             }
         }
     }
 
-    fn note_first_sack(&self, sent: &crate::sent::Sent, context: &mut AckContext) {
+    fn note_first_sack(&self, sent: &Sent, end: Seq, context: &mut AckContext) {
         if sent.seq.before(self.fack()) {
             note_reordered(context, sent.seq);
         }
-        if !sent.end.after(self.rec.high) {
+        if !end.after(self.rec.high) {
             context.found.original_acked = true;
         }
         context.first_sacked_us.get_or_insert(sent.at_us());

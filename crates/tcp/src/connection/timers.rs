@@ -40,6 +40,8 @@ pub(super) struct Timers {
     pub(super) pacing: Option<Instant>,
     /// The end of TIME-WAIT, or of waiting for the peer's FIN.
     pub(super) linger: Option<Timer>,
+    /// The tick at which one of those in ticks last fired.
+    fired: Option<u64>,
 }
 
 impl Timers {
@@ -54,6 +56,7 @@ impl Timers {
             keep_alive: None,
             pacing: None,
             linger: None,
+            fired: None,
         }
     }
 
@@ -103,6 +106,15 @@ impl Connection {
         let before = self.flow.now;
         self.refresh(now);
         let due = |timer: Timer| timer.fires <= now;
+        let in_ticks = [
+            self.timers.waiting.map(|(_, timer)| timer),
+            self.timers.keep_alive,
+            self.timers.linger,
+            self.feedback.delay(),
+        ];
+        if in_ticks.into_iter().flatten().any(due) {
+            self.timers.fired = Some(self.flow.ticks);
+        }
         if self.feedback.deadline().is_some_and(|fires| fires <= now) {
             self.on_feedback_timer(before);
         }
@@ -141,11 +153,15 @@ impl Connection {
         }
     }
 
+    /// A timer of so many ticks. The wheel has turned on where one has fired at this
+    /// tick (Linux 6.1 `forward_timer_base`).
     pub(super) fn timer(&self, ticks: u64) -> Timer {
         let expires = self.flow.ticks + ticks;
+        let has_fired = self.timers.fired == Some(self.flow.ticks);
+        let stands = self.flow.ticks + u64::from(has_fired);
         Timer {
             expires,
-            fires: self.ticks.fires(self.flow.ticks, expires),
+            fires: self.ticks.fires(stands, expires),
         }
     }
 

@@ -271,7 +271,9 @@ impl Connection {
                 // `__tcp_transmit_skb`).
                 push: is_last && (piece.push || count > 1),
                 ends_buffer: is_last,
+                unit: mss,
                 marks: Marks::default(),
+                is_timed: true,
                 at: self.flow.now,
                 turn: self.turn,
                 // The buffer is let go with its last byte.
