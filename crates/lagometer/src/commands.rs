@@ -3,6 +3,7 @@
 mod agree;
 mod agree_messages;
 mod agree_packets;
+mod agree_phases;
 mod agree_table;
 mod compare;
 mod completions;

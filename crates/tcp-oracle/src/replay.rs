@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lagometer_tcp::congestion::Algorithm;
+use lagometer_tcp::congestion::{Algorithm, Flow};
 use lagometer_tcp::wire::{Ecn, Flags, IpHeader, Segment, parse_packet};
-use lagometer_tcp::{Config, Connection, Instant, Seq, State};
+use lagometer_tcp::{Config, Connection, Instant, PhaseSearch, Seq, State};
 
 use crate::trace::{EndSettings, Happened, Line, Packet, Shift, Trace, spoken};
 
@@ -21,6 +21,8 @@ use crate::trace::{EndSettings, Happened, Line, Packet, Shift, Trace, spoken};
 pub const TOLERANCE_NS: u64 = 20_000;
 /// The guest's clock moves in such steps, and one is what it takes to read it.
 const CLOCK_STEP_NS: u64 = 256;
+/// What is random beside BBR's phases is moved to where the kernel has it.
+const SEED: u64 = 1;
 /// Lines before a difference that are shown.
 const SHOWN: usize = 14;
 
@@ -35,37 +37,48 @@ pub struct Difference {
     pub text: String,
 }
 
-/// Compares both ends.
+/// Compares both ends. In which phase BBR begins to probe for bandwidth is random: the
+/// kernel's are found out.
 #[must_use]
 pub fn compare(trace: &Trace) -> Vec<Difference> {
-    let seeds: u64 = if trace.ends[0].control == "bbr" {
-        60
-    } else {
-        1
-    };
-    (0..2)
-        .filter_map(|end| {
-            // The phase in which BBR begins to probe is random: any will do.
-            let mut best: Option<(usize, Difference)> = None;
-            for seed in 1..=seeds {
-                let mut replay = Replay::new(trace, end, seed);
-                match replay.run() {
-                    Ok(()) => return None,
-                    Err(difference) => {
-                        let reached = replay.reached;
-                        if best.as_ref().is_none_or(|(other, _)| reached > *other) {
-                            best = Some((reached, difference));
-                        }
-                    }
-                }
+    let differences = (0..2).map(|end| {
+        let mut search = PhaseSearch::default();
+        let mut best = played(trace, end, search.asked());
+        while best.difference.is_some() && search.next(best.drawn) {
+            let found = played(trace, end, search.asked());
+            if found.reached > best.reached || found.difference.is_none() {
+                search.keep();
+                best = found;
             }
-            best.map(|(_, difference)| difference)
-        })
-        .collect()
+        }
+        best.difference
+    });
+    differences.flatten().collect()
 }
 
-fn config(settings: &EndSettings) -> Config {
+/// How far an end is as the kernel's.
+struct Played {
+    difference: Option<Difference>,
+    reached: usize,
+    /// How many of BBR's phases were drawn until then.
+    drawn: usize,
+}
+
+/// Plays one end with the phases given.
+fn played(trace: &Trace, end: usize, phases: &[u8]) -> Played {
+    let mut replay = Replay::new(trace, end, phases);
+    let difference = replay.run().err();
+    let flow = replay.connection.as_ref().map(Connection::flow);
+    Played {
+        difference,
+        reached: replay.reached,
+        drawn: flow.map_or(0, Flow::phases_drawn),
+    }
+}
+
+fn config(settings: &EndSettings, phases: &[u8]) -> Config {
     let mut config = Config {
+        bbr_phases: phases.to_vec(),
         congestion: match settings.control.as_str() {
             "bbr" => Algorithm::Bbr,
             "reno" => Algorithm::Reno,
@@ -92,7 +105,7 @@ fn config(settings: &EndSettings) -> Config {
 struct Replay<'a> {
     trace: &'a Trace,
     end: usize,
-    seed: u64,
+    phases: &'a [u8],
     connection: Option<Connection>,
     /// By how much the connection's own numbers are beyond the kernel's.
     shift: Option<Shift>,
@@ -106,14 +119,14 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(trace: &'a Trace, end: usize, seed: u64) -> Self {
+    fn new(trace: &'a Trace, end: usize, phases: &'a [u8]) -> Self {
         // Ticks of the connection are the kernel's.
         let (jiffies, at) = trace.jiffies;
         let offset = jiffies * 1_000_000 - at / 1_000_000 * 1_000_000;
         Self {
             trace,
             end,
-            seed,
+            phases,
             connection: None,
             shift: None,
             sent: std::collections::VecDeque::new(),
@@ -189,8 +202,8 @@ impl<'a> Replay<'a> {
         }
         if line.what == Happened::Connect {
             let [local, remote] = addresses(self.end);
-            let config = config(&self.trace.ends[self.end]);
-            let connection = Connection::connect(&config, local, remote, self.seed, now);
+            let config = config(&self.trace.ends[self.end], self.phases);
+            let connection = Connection::connect(&config, local, remote, SEED, now);
             self.connection = Some(connection);
             return Ok(());
         }
@@ -260,8 +273,8 @@ impl<'a> Replay<'a> {
         if let Some(connection) = &mut self.connection {
             connection.receive(now, &header, &segment);
         } else {
-            let config = config(&self.trace.ends[self.end]);
-            self.connection = Connection::accept(&config, local, remote, &segment, self.seed, now);
+            let config = config(&self.trace.ends[self.end], self.phases);
+            self.connection = Connection::accept(&config, local, remote, &segment, SEED, now);
         }
     }
 

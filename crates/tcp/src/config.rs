@@ -138,6 +138,12 @@ pub struct Config {
     /// orders all of it so (`tcp_skb_sent_after`), and takes retransmissions for lost
     /// that are not. Off, the connection does as a kernel in virtual time.
     pub orders_by_turn: bool,
+    /// In which phase of its cycle BBR begins to probe for bandwidth, each time that it
+    /// does, 0 to 6 (Linux 6.1 `bbr_reset_probe_bw_mode` subtracts it from the last
+    /// phase). A kernel draws it from random numbers of its own: what one drew is given
+    /// here where a connection is held against it. When there are no more, and by
+    /// default, it follows from the seed.
+    pub bbr_phases: Vec<u8>,
     /// Packets that may wait to be polled; more are dropped, as a device's queue
     /// drops them (`txqueuelen`).
     pub transmit_queue_packets: usize,
@@ -177,6 +183,7 @@ impl Default for Config {
             retries: 15,
             fin_timeout: Duration::from_mins(1),
             orders_by_turn: true,
+            bbr_phases: Vec::new(),
             transmit_queue_packets: 65_536,
         }
     }

@@ -268,7 +268,8 @@ impl Connection {
         let ticks = Ticks::new(config.hz, config.timer_wheel);
         let iss = Seq(random.next_u32());
         let ts_offset = random.next_u32();
-        let mut flow = Flow::new(536, random.next_u64());
+        let phases = config.bbr_phases.clone();
+        let mut flow = Flow::with_phases(536, random.next_u64(), phases);
         flow.hz = ticks.hz();
         flow.cwnd = config.initial_cwnd.max(1);
         flow.max_pacing_rate = config.max_pacing_rate.unwrap_or(u64::MAX).max(1);

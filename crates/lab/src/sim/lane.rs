@@ -396,6 +396,11 @@ struct Side<'a> {
 
 impl Driven for Side<'_> {
     fn take_in(&mut self, now: Time) {
+        // A kernel's timers fire at the beginning of its ticks, before a packet that
+        // comes at the same instant.
+        if self.lane.is_ip() {
+            self.lane.host(self.direction).handle_deadline(now);
+        }
         while let Some(spent) = self.lane.host(self.direction).handle_next(now) {
             self.lane.in_flight.recycle(spent);
         }

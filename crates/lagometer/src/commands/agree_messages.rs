@@ -14,6 +14,7 @@ use lagometer_testbed::Testbed;
 
 use super::agree::ask;
 use super::agree_packets;
+use super::agree_phases;
 use super::agree_table::{First, Row, headings, notes, row};
 use super::in_guest;
 use super::in_guests::{self, Errand};
@@ -76,7 +77,7 @@ fn over(
         seeds: seeds.collect(),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
-    let virtual_time = play(&sim, &options, &|_| {}, stop);
+    let mut virtual_time = play(&sim, &options, &|_| {}, stop);
     let errand = Errand {
         ask: &in_kernel,
         ipv6: false,
@@ -85,6 +86,7 @@ fn over(
     };
     let (seeds, at_once) = (&options.seeds, options.threads);
     let found = in_guests::play(&errand, kernel, seeds, at_once, &|_| {}, stop)?;
+    let fitted = fit_phases(&sim, &mut virtual_time, (&sockets, &found.seeds))?;
     let both = Both {
         sim: (&sim, &virtual_time),
         kernel: (&sockets, &found.seeds),
@@ -99,12 +101,40 @@ fn over(
         if let Some(first) = row.first.as_mut().filter(|first| first.seed == seeds[0])
             && let Some(other) = kernels.and_then(|it| agree_packets::of_kernel(&found.packets, it))
         {
-            let one = agree_packets::of_sim(&sim, index, first.seed);
+            let one = match &fitted[index] {
+                Some(fitted) => agree_packets::of_sim(fitted, 0, first.seed),
+                None => agree_packets::of_sim(&sim, index, first.seed),
+            };
             first.parting = agree_packets::parting(&one, &other);
         }
         rows.push(row);
     }
     Ok(rows)
+}
+
+/// Plays lanes that draw phases with those that the kernel drew; for each lane, what was
+/// played of it with the first seed, if it is such a lane.
+fn fit_phases(
+    sim: &Resolved,
+    runs: &mut [SeedRun],
+    (sockets, kernels): Played<'_>,
+) -> Result<Vec<Option<Resolved>>, Failure> {
+    let mut fitted = Vec::new();
+    for (index, lane) in sim.lanes.iter().enumerate() {
+        let mut of_first = None;
+        let place = place_of(sockets, &lane.name);
+        let place = place.filter(|_| agree_phases::has_phases(sim, index));
+        for (run, kernel) in runs.iter_mut().zip(kernels) {
+            let Some(place) = place else { break };
+            let records = &outcome(kernel, place, &lane.name)?.records;
+            if let Some(found) = agree_phases::fitted(sim, index, run.seed, records) {
+                run.lanes[index] = found.run;
+                of_first.get_or_insert(found.resolved);
+            }
+        }
+        fitted.push(of_first);
+    }
+    Ok(fitted)
 }
 
 /// What was played, and what was found.

@@ -36,7 +36,14 @@ impl SocketTransport for Settings {
     }
 
     fn check(&self) -> Result<(), BadSetting> {
-        self.check_values()
+        self.check_values()?;
+        if self.bbr_phases.iter().any(|phases| !phases.is_empty()) {
+            return Err(BadSetting::new(
+                "bbr_phases",
+                "a kernel draws its own; they can be given in virtual time alone",
+            ));
+        }
+        Ok(())
     }
 
     fn available(&self) -> Result<(), Unavailable> {

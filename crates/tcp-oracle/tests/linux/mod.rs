@@ -69,8 +69,8 @@ pub(crate) fn main() -> ExitCode {
 /// were when it was written. What the others come from is in `docs/tcp.md`.
 fn least(class: Class, control: &str) -> u64 {
     let [cubic, reno, bbr] = match class {
-        Class::Rate | Class::Loss => [19, 19, 19],
-        Class::Clean | Class::Burst | Class::Mixed => [19, 19, 18],
+        Class::Clean | Class::Rate | Class::Loss | Class::Mixed => [19, 19, 19],
+        Class::Burst => [19, 19, 18],
         Class::Reorder => [19, 18, 17],
     };
     match control {

@@ -104,6 +104,9 @@ fn bytes_per_second(flow: &Flow, bandwidth: u64, gain: u64) -> u64 {
 }
 
 impl Bbr {
+    /// Phases in which it may begin: all but the one that drains.
+    pub(crate) const PHASES: u8 = CYCLE.len() as u8 - 1;
+
     const fn max_bandwidth(&self) -> u64 {
         self.bandwidth.get()
     }
@@ -263,7 +266,7 @@ impl Bbr {
 
     fn enter_probe_bandwidth(&mut self, flow: &mut Flow) {
         self.mode = Mode::ProbeBandwidth;
-        self.cycle = CYCLE.len() - 1 - flow.random.below(7) as usize;
+        self.cycle = CYCLE.len() - 1 - usize::from(flow.draw_phase(Self::PHASES));
         self.advance_phase(flow);
     }
 

@@ -118,11 +118,20 @@ pub struct Flow {
     pub next_departure: Instant,
     /// State of loss recovery.
     pub state: CongestionState,
-    pub(crate) random: Random,
+    random: Random,
+    /// What is drawn before anything random.
+    phases: std::vec::IntoIter<u8>,
+    phases_drawn: usize,
 }
 
 impl Flow {
+    #[cfg(test)]
     pub(crate) fn new(mss: u32, seed: u64) -> Self {
+        Self::with_phases(mss, seed, Vec::new())
+    }
+
+    /// Phases are drawn from `phases` as long as there are any.
+    pub(crate) fn with_phases(mss: u32, seed: u64, phases: Vec<u8>) -> Self {
         Self {
             now: Instant::ZERO,
             ticks: 0,
@@ -154,7 +163,22 @@ impl Flow {
             next_departure: Instant::ZERO,
             state: CongestionState::Open,
             random: Random::new(seed),
+            phases: phases.into_iter(),
+            phases_drawn: 0,
         }
+    }
+
+    /// One of `count` phases.
+    pub(crate) fn draw_phase(&mut self, count: u8) -> u8 {
+        self.phases_drawn += 1;
+        let given = self.phases.next().map(|phase| phase % count);
+        given.unwrap_or_else(|| self.random.below(u32::from(count)) as u8)
+    }
+
+    /// How often a phase was drawn ([`Config::bbr_phases`](crate::Config::bbr_phases)).
+    #[must_use]
+    pub const fn phases_drawn(&self) -> usize {
+        self.phases_drawn
     }
 
     /// The present in microseconds.

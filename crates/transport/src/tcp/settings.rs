@@ -65,7 +65,21 @@ pub struct Settings {
     /// The largest message; a longer one announced by the peer ends the
     /// connection.
     pub max_message: Size,
+    /// In which phases BBR begins to probe for bandwidth, 0 to 6, at the client and at
+    /// the server, in virtual time; they follow from the seed when there are no more. A
+    /// kernel draws them at random, and what one drew is given here to play the same.
+    #[serde(default, skip_serializing_if = "has_no_phases")]
+    pub bbr_phases: [Vec<u8>; 2],
 }
+
+/// Whether BBR's phases follow from the seed, as they do in every preset.
+fn has_no_phases(phases: &[Vec<u8>; 2]) -> bool {
+    phases.iter().all(Vec::is_empty)
+}
+
+/// The last phase in which BBR may begin, and the most that can be given.
+const LAST_PHASE: u8 = 6;
+const MOST_PHASES: usize = 1_000;
 
 impl Settings {
     /// What most servers do with this congestion control: no delay, quick
@@ -82,6 +96,7 @@ impl Settings {
             send_buffer: Size(0),
             not_sent_low_water: Size(0),
             max_message: Size(1 << 20),
+            bbr_phases: Default::default(),
         }
     }
 
@@ -121,6 +136,13 @@ impl Settings {
         }
         if !(8..=1 << 30).contains(&self.max_message.bytes()) {
             return Err(BadSetting::new("max_message", "expected 8 B to 1 GiB"));
+        }
+        let mut phases = self.bbr_phases.iter();
+        if phases.any(|it| it.len() > MOST_PHASES || it.iter().any(|it| *it > LAST_PHASE)) {
+            return Err(BadSetting::new(
+                "bbr_phases",
+                "expected at most 1,000 numbers from 0 to 6 for the client and for the server",
+            ));
         }
         for (setting, size) in [
             ("send_buffer", self.send_buffer),
@@ -238,8 +260,12 @@ impl Transport for Settings {
     }
 
     fn pair(&self, seed: u64, start: Time) -> Pair {
-        let client = Host::client(self.config(), seed, start);
-        let server = Host::server(self.config(), seed);
+        let config = |side: usize| Config {
+            bbr_phases: self.bbr_phases[side].clone(),
+            ..self.config()
+        };
+        let client = Host::client(config(0), seed, start);
+        let server = Host::server(config(1), seed);
         Pair {
             client: Box::new(Tcp::over(client, self)),
             server: Box::new(Tcp::over(server, self)),
@@ -291,6 +317,20 @@ mod tests {
         for name in ["", "a b", "cubic\n", "aaaaaaaaaaaaaaaa"] {
             assert!(Settings::with(name).check_values().is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn phases_that_bbr_does_not_have_are_refused_and_those_of_no_one_are_not_written() {
+        let with = |phases: Vec<u8>| Settings {
+            bbr_phases: [Vec::new(), phases],
+            ..Settings::with("bbr")
+        };
+        assert_eq!(with(vec![0, 6]).check_values(), Ok(()));
+        assert!(with(vec![7]).check_values().is_err());
+        assert!(with(vec![0; 1_001]).check_values().is_err());
+        let written = |phases| serde_json::to_string(&with(phases)).unwrap();
+        assert!(!written(Vec::new()).contains("bbr_phases"));
+        assert!(written(vec![3]).contains(r#""bbr_phases":[[],[3]]"#));
     }
 
     #[test]
