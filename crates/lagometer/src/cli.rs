@@ -24,7 +24,10 @@ use lagometer_units::{Size, Span};
 
 use crate::remote_end;
 
-pub(crate) use self::instruments::{EchoArguments, Offload, SpeedArguments, SweepArguments};
+pub(crate) use self::instruments::{
+    EchoArguments, Offload, PathArguments, ResultArguments, SPEED_LANES, SWEEP_TESTS,
+    SpeedArguments, SweepArguments,
+};
 pub(crate) use bundle::BundleArguments;
 pub(crate) use cluster::ClusterArguments;
 pub(crate) use gate::GateArguments;

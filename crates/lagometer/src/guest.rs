@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::{GuestArguments, GuestJob, GuestRunArguments, WorldArguments};
 use crate::commands::{
-    acquire_permission, emulation_failure, named, play_worlds_within, shape_within,
+    acquire_permission, emulation_failure, measure_within, named, play_worlds_within, shape_within,
 };
 use crate::failure::Failure;
 
@@ -68,11 +68,12 @@ pub(crate) fn become_part(arguments: &[OsString]) -> Option<Failure> {
 }
 
 /// Does within a guest what it was started for.
-pub(crate) fn run(arguments: &GuestArguments) -> Result<ExitCode, Failure> {
-    match &arguments.job {
-        GuestJob::Run(arguments) => play_seed(arguments),
-        GuestJob::Shape(arguments) => shape_within(arguments),
-        GuestJob::World(arguments) => play_worlds(arguments),
+pub(crate) fn run(arguments: GuestArguments) -> Result<ExitCode, Failure> {
+    match arguments.job {
+        GuestJob::Run(arguments) => play_seed(&arguments),
+        GuestJob::Shape(arguments) => shape_within(&arguments),
+        GuestJob::World(arguments) => play_worlds(&arguments),
+        instrument => share(&measure_within(instrument, watch)?),
     }
 }
 

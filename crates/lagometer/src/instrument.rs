@@ -8,8 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 use lagometer_instruments::Error;
 use lagometer_instruments::echo::local::Ended;
 use lagometer_stats::{Document, Host, PlacementTrial, Warning};
+use lagometer_testbed::Testbed;
 use serde_json::Value;
 
+use crate::cli::PathArguments;
 use crate::failure::Failure;
 
 /// A document without results: who, where and when.
@@ -26,6 +28,16 @@ pub(crate) fn document(
         host,
         experiment: asked,
         ..Document::empty(command)
+    }
+}
+
+/// The machine, with its noise measured: but for a guest, which has none and whose
+/// clock would stand still meanwhile.
+pub(crate) fn host(path: &PathArguments) -> Host {
+    if path.testbed == Testbed::Kernel {
+        lagometer_machine::named()
+    } else {
+        lagometer_machine::measured()
     }
 }
 
@@ -75,13 +87,21 @@ pub(crate) fn note_corrupt(document: &mut Document, corrupt: u64) {
     }
 }
 
-/// The exit code for how the measuring ended.
-pub(crate) fn outcome(ended: Ended) -> Result<ExitCode, Failure> {
+/// Why the measuring ended early, where the remote end went away.
+pub(crate) fn gone(ended: Ended) -> Option<String> {
     match ended {
-        Ended::Gone(why) => Err(Failure::Environment(format!(
+        Ended::Gone(why) => Some(why),
+        Ended::OnTime | Ended::Stopped => None,
+    }
+}
+
+/// The exit code for how the measuring ended.
+pub(crate) fn outcome(gone: Option<String>) -> Result<ExitCode, Failure> {
+    match gone {
+        Some(why) => Err(Failure::Environment(format!(
             "the remote end went away: {why}; the figures are of the time before"
         ))),
-        Ended::OnTime | Ended::Stopped => Ok(ExitCode::SUCCESS),
+        None => Ok(ExitCode::SUCCESS),
     }
 }
 

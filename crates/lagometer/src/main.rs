@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => commands::run(&arguments),
-        Command::Guest(arguments) => guest::run(&arguments),
+        Command::Guest(arguments) => guest::run(arguments),
         Command::Agree(arguments) => commands::agree(&arguments),
         Command::Tune(arguments) => commands::tune(&arguments),
         Command::Echo(arguments) => commands::echo(&arguments),

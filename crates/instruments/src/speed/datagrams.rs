@@ -38,6 +38,8 @@ pub(super) struct Terms {
     pub(super) duration: Duration,
     /// Bytes of the transport's own in each datagram.
     pub(super) header_bytes: u64,
+    /// Sleeps end when they should: nobody looks instead.
+    pub(super) sleeps: bool,
 }
 
 /// Sends until it is told to stop.

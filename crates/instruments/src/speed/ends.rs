@@ -120,7 +120,7 @@ impl End {
             }
             Self::Datagrams { socket, spec, seed } => {
                 let endpoint = spec.client(seed, run.clock.now());
-                let pump = Pump::new(endpoint, *socket);
+                let pump = Pump::new(endpoint, *socket, !run.terms.sleeps);
                 datagrams::send(pump, run.terms, run.clock, run.gauge, run.signal)
             }
             Self::Sided { spec, opening } => {
@@ -139,7 +139,7 @@ impl End {
             }
             Self::Datagrams { socket, spec, seed } => {
                 let endpoint = spec.server(seed, run.clock.now());
-                let pump = Pump::new(endpoint, *socket);
+                let pump = Pump::new(endpoint, *socket, !run.terms.sleeps);
                 datagrams::receive(pump, run.terms, run.clock, run.gauge, run.signal)
             }
             Self::Sided { spec, opening } => {

@@ -63,6 +63,7 @@ pub fn measure(
         every: plan.every,
         duration: plan.duration,
         header_bytes: lane.header_bytes(),
+        sleeps: plan.sleeps,
     };
     let watch = Watch {
         plan,
@@ -121,6 +122,7 @@ impl Watch<'_> {
             seed: self.terms.seed,
             way: self.plan.offload.into(),
             processor: pin.map(|pin| pin.receive),
+            sleeps: self.plan.sleeps,
         };
         let request = serde_json::to_value(&request).unwrap_or_default();
         let job = remote.open(SERVICE, &request)?;

@@ -34,6 +34,10 @@ pub struct Plan {
     pub offload: Offload,
     /// The seed of the payload and of the connection.
     pub seed: u64,
+    /// Ends of presets sleep until something is due. Elsewhere than on a machine whose
+    /// clock stands still while anybody computes that is slower: they look for
+    /// a while first, since a sleep ends late.
+    pub sleeps: bool,
 }
 
 /// [`Offload`], as it is told to the remote end.
@@ -101,6 +105,7 @@ impl Default for Plan {
             pin: None,
             offload: Offload::Full,
             seed: 1,
+            sleeps: false,
         }
     }
 }

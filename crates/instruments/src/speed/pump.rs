@@ -30,16 +30,21 @@ pub(super) struct Pump {
     outgoing: Outgoing,
     incoming: Incoming,
     idle_since: Option<Time>,
+    /// Whether it looks for a while before it sleeps, and in place of short sleeps.
+    looks: bool,
 }
 
 impl Pump {
-    pub(super) fn new(endpoint: BoxedEndpoint, socket: Socket) -> Self {
+    /// One that sleeps until something is due, or where it `looks`, as soon as
+    /// that pays.
+    pub(super) fn new(endpoint: BoxedEndpoint, socket: Socket, looks: bool) -> Self {
         Self {
             endpoint,
             socket,
             outgoing: Outgoing::new(OUTGOING),
             incoming: Incoming::new(INCOMING),
             idle_since: None,
+            looks,
         }
     }
 }
@@ -110,7 +115,7 @@ impl Mover for Pump {
             .flatten()
             .min();
         let wait = until.map_or(SLEEP, |until| until.since(now).min(SLEEP));
-        if now.since(since) < LOOK || wait < OVERSLEEP {
+        if self.looks && (now.since(since) < LOOK || wait < OVERSLEEP) {
             rustix::thread::sched_yield();
             return Ok(());
         }

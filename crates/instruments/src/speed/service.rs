@@ -37,6 +37,10 @@ pub(super) struct Request {
     pub(super) way: Way,
     /// The processor to run on, if not any.
     pub(super) processor: Option<usize>,
+    /// Sleep rather than look: see [`Plan`](super::Plan). Not said to others than
+    /// those of a guest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) sleeps: bool,
 }
 
 /// Receives what a local end sends in bulk, and compares every byte.
@@ -67,6 +71,7 @@ impl Service for SpeedService {
             every: None,
             duration: Duration::ZERO,
             header_bytes: lane.header_bytes(),
+            sleeps: request.sleeps,
         };
         let receive = move |end: Result<End, Failed>, stop: &lagometer_remote::Stop| {
             end?.receive(&Run {

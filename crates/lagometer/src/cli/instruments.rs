@@ -5,15 +5,39 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lagometer_instruments::placement::Pin;
 use lagometer_instruments::sweep::Test;
+use lagometer_testbed::Testbed;
 use lagometer_units::{Size, Span};
 
-use super::RemoteArguments;
+use super::{GuestFlags, RemoteArguments, testbeds};
 use crate::instrument;
+
+/// What lies between both ends of an instrument.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PathArguments {
+    /// What lies between: a real path, or a network on a real kernel
+    #[arg(
+        long,
+        value_parser = testbeds([Testbed::Net, Testbed::Kernel]),
+        default_value = "net"
+    )]
+    pub(crate) testbed: Testbed,
+    /// With `--testbed kernel`: the network between, a built-in one's name or a
+    /// TOML file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) network: Option<String>,
+    /// With `--testbed kernel`: the seed of the network conditions
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) guest: GuestFlags,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct EchoArguments {
     #[command(flatten)]
     pub(crate) remote: RemoteArguments,
+    #[command(flatten)]
+    pub(crate) path: PathArguments,
     /// Bytes of a message; `k` is 1024
     #[arg(long, default_value = "8", value_name = "BYTES", value_parser = instrument::parse_size)]
     pub(crate) size: usize,
@@ -41,16 +65,21 @@ pub(crate) struct EchoArguments {
     pub(crate) results: ResultArguments,
 }
 
+/// What `sweep` measures where nothing is said.
+pub(crate) const SWEEP_TESTS: &str = "tcp_lat,tcp_bw,udp_lat,udp_bw,tcp_bw_batched,udp_bw_batched";
+
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) remote: RemoteArguments,
+    #[command(flatten)]
+    pub(crate) path: PathArguments,
     /// What to measure; `_batched` shares system calls among many messages
     #[arg(
         long,
         value_delimiter = ',',
         value_name = "TEST,…",
-        default_value = "tcp_lat,tcp_bw,udp_lat,udp_bw,tcp_bw_batched,udp_bw_batched"
+        default_value = SWEEP_TESTS
     )]
     pub(crate) tests: Vec<Test>,
     /// Sizes of messages in bytes; `k` is 1024
@@ -84,7 +113,7 @@ pub(crate) struct ResultArguments {
 
 /// What `speed` measures where nothing is said: one of each kind that this build
 /// has.
-const SPEED_LANES: &str = if cfg!(feature = "udt") {
+pub(crate) const SPEED_LANES: &str = if cfg!(feature = "udt") {
     "tcp,udp,kcp,enet,udt,quic"
 } else {
     "tcp,udp,kcp,enet,quic"
@@ -94,6 +123,8 @@ const SPEED_LANES: &str = if cfg!(feature = "udt") {
 pub(crate) struct SpeedArguments {
     #[command(flatten)]
     pub(crate) remote: RemoteArguments,
+    #[command(flatten)]
+    pub(crate) path: PathArguments,
     /// Transports to measure, one after another: `tcp`, `tcp-CONGESTION`, or
     /// presets
     #[arg(

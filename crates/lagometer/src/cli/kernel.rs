@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use lagometer_guest::DEFAULT_HZ;
 use lagometer_units::Span;
 
-use super::WorldArguments;
+use super::{EchoArguments, SpeedArguments, SweepArguments, WorldArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct KernelArguments {
@@ -31,7 +31,7 @@ pub(crate) enum KernelCommand {
 }
 
 /// Which kernel guests have, and how long they may take.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct GuestFlags {
     /// The kernel of `--testbed kernel`, by version or name; the last one built
     /// by default
@@ -57,6 +57,12 @@ pub(crate) enum GuestJob {
     Shape(GuestShapeArguments),
     /// Play worlds behind links
     World(Box<WorldArguments>),
+    /// Measure echoes over a link
+    Echo(Box<EchoArguments>),
+    /// Measure by size over a link
+    Sweep(Box<SweepArguments>),
+    /// Measure bulk speed over a link
+    Speed(Box<SpeedArguments>),
 }
 
 /// Commands within a guest.

@@ -1,27 +1,54 @@
 //! `lagometer echo`: how many messages a path echoes each second.
 
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 use lagometer_instruments::echo::{Progress, Settings, Transport, measure};
+use lagometer_remote::Remote;
+use lagometer_testbed::Testbed;
 use serde_json::json;
 
+use super::instrument_in_guest::{self, Measured};
 use crate::cli::EchoArguments;
 use crate::failure::Failure;
 use crate::instrument::{self, Line};
-use crate::{interrupt, output, remote_end};
 
 /// Measures and shows the echo rate.
 pub(crate) fn echo(arguments: &EchoArguments) -> Result<ExitCode, Failure> {
+    settings(arguments).check().map_err(instrument::failure)?;
+    check(arguments)?;
+    let (path, results) = (&arguments.path, &arguments.results);
+    instrument_in_guest::measure_and_show(path, &arguments.remote, results, |remote, stop| {
+        measure_over(arguments, remote, stop)
+    })
+}
+
+/// Refuses what has no meaning on the testbed.
+fn check(arguments: &EchoArguments) -> Result<(), Failure> {
+    instrument_in_guest::check(&arguments.path, arguments.remote.to.as_deref())?;
+    if arguments.path.testbed != Testbed::Kernel {
+        return Ok(());
+    }
+    if arguments.spin {
+        return Err(Failure::Input(
+            "--spin stops the clock with `--testbed kernel`: leave it out".to_owned(),
+        ));
+    }
+    instrument_in_guest::check_pin(arguments.pin)
+}
+
+/// Measures to `remote`, until `stop`.
+pub(super) fn measure_over(
+    arguments: &EchoArguments,
+    remote: &Remote,
+    stop: &AtomicBool,
+) -> Result<Measured, Failure> {
     let settings = settings(arguments);
-    settings.check().map_err(instrument::failure)?;
-    let stop = interrupt::listen()?;
-    let remote = remote_end::reach(&arguments.remote)?;
     let (started, began) = (SystemTime::now(), Instant::now());
-    let host = lagometer_machine::measured();
+    let host = instrument::host(&arguments.path);
     let mut line = Line::new();
-    let measured = measure(&remote, &settings, &mut |progress| {
+    let measured = measure(remote, &settings, &mut |progress| {
         match progress {
             Progress::Tried(trial) => {
                 line.clear();
@@ -49,12 +76,10 @@ pub(crate) fn echo(arguments: &EchoArguments) -> Result<ExitCode, Failure> {
     document.echo = Some(echo);
     instrument::note_end(&mut document, &ended);
     instrument::note_corrupt(&mut document, corrupt);
-    output::show(
-        &document,
-        arguments.results.json.as_ref(),
-        arguments.results.html.as_ref(),
-    )?;
-    instrument::outcome(ended)
+    Ok(Measured {
+        document,
+        gone: instrument::gone(ended),
+    })
 }
 
 fn settings(arguments: &EchoArguments) -> Settings {
@@ -68,7 +93,7 @@ fn settings(arguments: &EchoArguments) -> Settings {
         outstanding: arguments.outstanding,
         span: arguments.duration.duration(),
         spin: arguments.spin,
-        pin: arguments.pin,
+        pin: instrument_in_guest::placed(arguments.pin, &arguments.path),
         timeout: arguments.timeout.duration(),
     }
 }

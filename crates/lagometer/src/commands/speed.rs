@@ -8,11 +8,13 @@ use std::time::{Instant, SystemTime};
 
 use lagometer_instruments::speed::{self, LanePlan, Pin, Plan, Progress};
 use lagometer_remote::{Limits, Remote, Secret, Server, ServerSettings};
-use lagometer_socket::udp;
+use lagometer_socket::{SocketSpec, udp};
 use lagometer_stats::{Lane, Warning};
+use lagometer_testbed::Testbed;
 use serde_json::{Map, Value, json};
 
-use crate::cli::{Offload, SpeedArguments};
+use super::instrument_in_guest::{self, Measured};
+use crate::cli::{Offload, SPEED_LANES, SpeedArguments};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{instrument, interrupt, output, remote_end};
@@ -20,22 +22,14 @@ use crate::{instrument, interrupt, output, remote_end};
 /// Measures every lane and shows what was found.
 pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
-    let lanes = lanes(arguments, &plan)?;
-    let (remote, _own) = reach(arguments)?;
-    let stop = interrupt::listen()?;
-    let started = SystemTime::now();
-    let host = lagometer_machine::measured();
-    let began = Instant::now();
-    let found = measure(&remote, &plan, &lanes, stop);
-    let asked = experiment(arguments);
-    let mut document = instrument::document("speed", asked, started, began.elapsed(), host);
-    document.testbed = Some("net".to_owned());
-    document.seed = plan.seed;
-    document.seeds = vec![plan.seed];
-    document.partial = stop.load(Ordering::Relaxed);
-    document.verdict = Some(speed::verdict(&found));
-    document.warnings = warnings(&found);
-    document.lanes = found;
+    lanes(arguments, &plan)?;
+    check(arguments)?;
+    let document = if arguments.path.testbed == Testbed::Kernel {
+        instrument_in_guest::play(&arguments.path)?.document
+    } else {
+        let (remote, _own) = reach(arguments)?;
+        measure_over(arguments, &remote, interrupt::listen()?)?.document
+    };
     output::show(&document, arguments.json.as_ref(), arguments.html.as_ref())?;
     let mut code = ExitCode::SUCCESS;
     for lane in &document.lanes {
@@ -45,6 +39,42 @@ pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
         }
     }
     Ok(code)
+}
+
+/// Refuses what has no meaning on the testbed.
+fn check(arguments: &SpeedArguments) -> Result<(), Failure> {
+    instrument_in_guest::check(&arguments.path, arguments.remote.to.as_deref())?;
+    if arguments.path.testbed == Testbed::Kernel && arguments.pin.is_some() {
+        return Err(instrument_in_guest::no_pin());
+    }
+    Ok(())
+}
+
+/// Measures to `remote`, until `stop`.
+pub(super) fn measure_over(
+    arguments: &SpeedArguments,
+    remote: &Remote,
+    stop: &AtomicBool,
+) -> Result<Measured, Failure> {
+    let plan = plan(arguments)?;
+    let lanes = lanes(arguments, &plan)?;
+    let started = SystemTime::now();
+    let host = instrument::host(&arguments.path);
+    let began = Instant::now();
+    let found = measure(remote, &plan, &lanes, stop);
+    let asked = experiment(arguments);
+    let mut document = instrument::document("speed", asked, started, began.elapsed(), host);
+    document.testbed = Some("net".to_owned());
+    document.seed = plan.seed;
+    document.seeds = vec![plan.seed];
+    document.partial = stop.load(Ordering::Relaxed);
+    document.verdict = Some(speed::verdict(&found));
+    document.warnings = warnings(&found);
+    document.lanes = found;
+    Ok(Measured {
+        document,
+        gone: None,
+    })
 }
 
 /// Measures one lane after another, telling of each half second.
@@ -105,6 +135,7 @@ fn plan(arguments: &SpeedArguments) -> Result<Plan, Failure> {
             Offload::Plain => udp::Offload::Plain,
         },
         seed: 1,
+        sleeps: arguments.path.testbed == Testbed::Kernel,
     };
     plan.check().map_err(Failure::input)?;
     Ok(plan)
@@ -133,9 +164,16 @@ fn lanes(arguments: &SpeedArguments, plan: &Plan) -> Result<Vec<LanePlan>, Failu
         .iter()
         .map(|written| setting(written, &names))
         .collect::<Result<Vec<_>, _>>()?;
+    let is_virtual = arguments.path.testbed == Testbed::Kernel;
+    let is_default = arguments
+        .lanes
+        .iter()
+        .map(String::as_str)
+        .eq(SPEED_LANES.split(','));
     arguments
         .lanes
         .iter()
+        .filter(|name| !(is_virtual && is_default && *name == "udp" && plan.every.is_none()))
         .map(|name| {
             let own = settings.iter().filter(|(lane, ..)| lane == name);
             let overrides: Map<String, Value> = own
@@ -143,9 +181,21 @@ fn lanes(arguments: &SpeedArguments, plan: &Plan) -> Result<Vec<LanePlan>, Failu
                 .collect();
             let lane = LanePlan::resolve(name, &overrides).map_err(Failure::input)?;
             lane.check(plan).map_err(Failure::input)?;
+            if is_virtual && plan.every.is_none() && !is_held_back(name) {
+                return Err(Failure::Input(format!(
+                    "--lanes {name}: nothing holds it back, and computing takes no time with \
+                     `--testbed kernel`: say with --every how often it sends"
+                )));
+            }
             Ok(lane)
         })
         .collect()
+}
+
+/// Whether a transport sends only as fast as what it sent arrives.
+fn is_held_back(name: &str) -> bool {
+    // What is no preset is kernel TCP under a congestion control.
+    SocketSpec::resolve(name, &Map::new()).map_or(true, |spec| spec.properties().reliable)
 }
 
 /// `LANE.KEY=VALUE`; the value as in JSON, or else a text.

@@ -7,6 +7,7 @@
 #![cfg(target_os = "linux")]
 
 mod exact;
+mod instruments;
 mod shape;
 
 use std::fs;
