@@ -11,6 +11,7 @@
 //! path. One that followed each lane's own median would forgive a lane that is
 //! always late. Lag never falls where a message comes later or not at all.
 
+use std::ops::Add;
 use std::time::Duration;
 
 use lagometer_units::Time;
@@ -185,7 +186,11 @@ pub(crate) fn pooled(seeds: &[SeedLag], threshold: Duration) -> Lag {
     }
     Lag {
         threshold_ms: millis(threshold),
-        s_per_min: per_minute(all().map(|freeze| freeze.lag_ms / 1e3).sum(), played),
+        // An empty sum is -0.0, which would be shown with its sign.
+        s_per_min: per_minute(
+            all().map(|freeze| freeze.lag_ms / 1e3).fold(0.0, Add::add),
+            played,
+        ),
         freezes_per_min: per_minute(all().count() as f64, played),
         longest_freeze: longest(|freeze| Some(freeze.duration_ms)),
         recovery_first: longest(|freeze| freeze.recovery_first_ms),

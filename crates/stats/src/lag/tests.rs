@@ -32,7 +32,9 @@ fn total_ms(lag: &SeedLag) -> f64 {
 
 #[test]
 fn a_steady_lane_below_the_threshold_never_lags() {
-    assert!(lag(&[Some(170); 100], &[]).freezes.is_empty());
+    let never = lag(&[Some(170); 100], &[]);
+    assert!(never.freezes.is_empty());
+    assert_eq!(format!("{:.2}", s_per_min(&never)), "0.00");
     assert!(lag(&[Some(20); 100], &[]).freezes.is_empty());
 }
 
