@@ -24,6 +24,13 @@ use crate::sim::{OfferedPacket, SimLane, SimStage};
 /// Virtual time that a lane plays before another has its turn.
 const SLICE: Duration = Duration::from_secs(20);
 
+/// Virtual time after which a lane looks whether it is to stop. Where packets are
+/// many a slice may take minutes.
+const STEP: Duration = Duration::from_millis(100);
+/// Time measured that a lane plays though it is to stop, so that there is something
+/// to tell.
+const LEAST: Duration = Duration::from_secs(2);
+
 /// How a run is carried out.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -59,7 +66,7 @@ pub enum LaneRun {
 ///
 /// `progress` is told, from any thread, how many lane-seconds have been played
 /// since it was last told. When `stop` becomes true the lanes end where they
-/// are, though every lane of the first seed plays one slice, so that there is
+/// are, though every lane of the first seed measures for two seconds, so that there is
 /// something to tell; seeds that have not started are left out.
 pub fn play(
     resolved: &Resolved,
@@ -152,9 +159,10 @@ enum Play {
 
 impl Board<'_> {
     fn work(&self, progress: &(dyn Fn(Duration) + Sync), stop: &AtomicBool) {
+        let least = self.resolved.plan.measuring_starts() + LEAST;
         while let Some(mut job) = self.take(stop) {
             let before = job.play.now();
-            let played = catch_unwind(AssertUnwindSafe(|| job.play.run_until(before + SLICE)));
+            let played = catch_unwind(AssertUnwindSafe(|| job.play.play_a_slice(least, stop)));
             progress(job.play.now().since(before) * job.play.lanes());
             match played {
                 Ok(false) => self.put_back(job),
@@ -315,6 +323,20 @@ impl Board<'_> {
 }
 
 impl Play {
+    /// Plays on for a [`SLICE`], or until `least` where it is to stop; says whether it
+    /// has ended.
+    fn play_a_slice(&mut self, least: Time, stop: &AtomicBool) -> bool {
+        let end = self.now() + SLICE;
+        let mut has_ended = false;
+        while !has_ended && self.now() < end {
+            if self.now() >= least && stop.load(Ordering::Relaxed) {
+                break;
+            }
+            has_ended = self.run_until((self.now() + STEP).min(end));
+        }
+        has_ended
+    }
+
     fn run_until(&mut self, limit: Time) -> bool {
         match self {
             Self::Lane(lane) => lane.run_until(limit),

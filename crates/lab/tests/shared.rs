@@ -3,10 +3,13 @@
 
 mod support;
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_lab::sim::{SimLane, SimStage};
-use lagometer_lab::{Experiment, Plan, ResolveError, Resolved, digest, resolve};
+use lagometer_lab::{
+    Experiment, LaneRun, Plan, ResolveError, Resolved, RunOptions, digest, play, resolve,
+};
 use lagometer_link::{Link, Profile, Regime, SharedLink};
 use lagometer_stats::{Bottleneck, BottleneckSender, Document};
 use lagometer_testbed::Testbed;
@@ -251,6 +254,30 @@ fn pages_come_in_bursts() {
         .filter(|&&bytes| bytes == 0)
         .count();
     assert!(idle > 30 && idle < web.waiting_bytes.len() - 10, "{web:?}");
+}
+
+#[test]
+fn a_run_that_is_to_stop_stops_within_seconds_of_virtual_time() {
+    let mut experiment = experiment("lanes = [\"udp\", \"kcp\"]");
+    experiment.duration = "10 min".parse().unwrap();
+    for network in ["", BULK] {
+        let resolved = resolved(experiment.clone(), profile(network));
+        let starts = resolved.plan.measuring_starts();
+        let options = RunOptions {
+            seeds: vec![1],
+            threads: 1,
+        };
+        let stop = AtomicBool::new(true);
+        let runs = play(&resolved, &options, &|_| {}, &stop);
+        assert_eq!(runs[0].lanes.len(), 2);
+        for lane in &runs[0].lanes {
+            let LaneRun::Cut(outcome, at) = lane else {
+                panic!("{lane:?}");
+            };
+            assert!(at.since(starts) < Duration::from_secs(3), "{at:?}");
+            assert!(outcome.records.iter().any(|it| it.returned.is_some()));
+        }
+    }
 }
 
 #[test]
