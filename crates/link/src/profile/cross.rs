@@ -144,6 +144,18 @@ impl Cross {
         self.flows.unwrap_or(usual)
     }
 
+    /// A call's lowest rate in bits a second.
+    #[must_use]
+    pub fn least(&self) -> u64 {
+        self.least.map_or(150_000, Rate::bits_per_second)
+    }
+
+    /// A call's highest rate in bits a second.
+    #[must_use]
+    pub fn highest(&self) -> u64 {
+        self.rate.map_or(2_500_000, Rate::bits_per_second)
+    }
+
     /// A packet's size in bytes, headers included.
     #[must_use]
     pub fn packet_bytes(&self) -> u64 {
@@ -227,9 +239,18 @@ impl Cross {
                 format!("more than {PACKETS_AT_MOST} packets a second are too many"),
             ));
         }
-        let least = self.least.map_or(0, Rate::bits_per_second) as f64;
-        if self.least.is_some() && self.rate.is_some() && least > bits {
-            return Err(("least", "`least` must not be above `rate`".to_owned()));
+        if self.kind == CrossKind::Call && self.least() > self.highest() {
+            let key = if self.least.is_some() {
+                "least"
+            } else {
+                "rate"
+            };
+            let message = format!(
+                "`least` ({} kbit/s) must not be above `rate` ({} kbit/s); say both",
+                self.least() / 1000,
+                self.highest() / 1000
+            );
+            return Err((key, message));
         }
         Ok(())
     }

@@ -171,7 +171,7 @@ impl Plan {
                 value: burst_plan(&bursts),
             }),
             rate,
-            queue: queue_plan(way.queue.as_ref(), rate, played.as_ref())?,
+            queue: queue_plan(direction, way.queue.as_ref(), rate, played.as_ref())?,
             duplication: way
                 .duplication
                 .map(|it| (it.share.fraction(), nanos(it.apart))),
@@ -276,6 +276,7 @@ fn check_against_trace(way: &Way, played: Option<&Played>) -> Result<(), Complai
 }
 
 fn queue_plan(
+    direction: Direction,
     queue: Option<&QueueWritten>,
     rate: Option<u64>,
     played: Option<&Played>,
@@ -299,6 +300,22 @@ fn queue_plan(
                 })
         }
     };
+    let has_rate = match played {
+        Some(Played::Recorded(recording, direction)) => {
+            let steps = recording.steps(*direction);
+            steps.iter().any(|step| step.rate_bits_per_second.is_some())
+        }
+        Some(Played::Mahimahi(_)) | None => mean.is_some(),
+    };
+    if let (Some(QueueWritten::Managed(_)), false) = (queue, has_rate) {
+        return Err(Complaint::new(
+            "queue",
+            format!(
+                "`[{direction}]` has no `rate`, so nothing waits there and the discipline does \
+                 nothing; say a `rate`, or this queue in the other direction alone"
+            ),
+        ));
+    }
     let packet_time = mean.map_or(0, |rate| nanos(Span(rate.time_for(1000))));
     QueuePlan::new(queue, &bytes, packet_time)
 }

@@ -143,6 +143,11 @@ impl QueuePlan {
         };
         managed.check()?;
         let limit_bytes = managed.limit.map(bytes).transpose()?;
+        if limit_bytes == Some(0) {
+            return Err(complaint(
+                "`limit` must be above 0 B; leave it out for the usual one",
+            ));
+        }
         let limit = |packets: Option<usize>, otherwise: Option<u64>| Limit {
             bytes: limit_bytes.or(otherwise),
             packets: packets.filter(|_| limit_bytes.is_none()),
@@ -172,6 +177,11 @@ impl QueuePlan {
             },
             DisciplineName::Red => {
                 let thresholds = managed.thresholds(bytes, packet_time)?;
+                if limit_bytes.is_some_and(|limit| limit < thresholds.most) {
+                    return Err(complaint(
+                        "`limit` must not be below `most`; leave it out for twice `most`",
+                    ));
+                }
                 Self {
                     discipline: Discipline::Red(thresholds),
                     limit: limit(None, Some(2 * thresholds.most)),
@@ -239,6 +249,20 @@ impl ManagedQueue {
             if span.is_some_and(|span| span < SHORTEST) {
                 return Err(complaint(format!("`{key}` must be at least {SHORTEST}")));
             }
+        }
+        let codel = self.codel(false);
+        if codel.target >= codel.interval {
+            return Err(complaint(
+                "`target` (5 ms where it is not said) must be below `interval` (100 ms)",
+            ));
+        }
+        if self
+            .probability
+            .is_some_and(|share| share.fraction() <= 0.0)
+        {
+            return Err(complaint(
+                "`probability` must be above 0 %; leave it out for 2 %",
+            ));
         }
         if self
             .flows

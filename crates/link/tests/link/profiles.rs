@@ -136,6 +136,11 @@ fn impossible_values_name_their_line_and_what_was_expected() {
             4,
             "needs a `rate`",
         ),
+        (
+            "[both]\nqueue = { discipline = \"cake\" }\n[up]\nrate = \"1 Mbit/s\"".into(),
+            4,
+            "`[down]` has no `rate`",
+        ),
         ("[up]\noversize = \"vanish\"".into(), 4, "mtu"),
         ("[up]\ntrace = \"x\"".into(), 4, "read from a file"),
     ] {

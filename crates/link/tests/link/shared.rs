@@ -282,6 +282,23 @@ fn a_setting_of_another_discipline_names_its_line() {
             "{ discipline = \"codel\", target = \"1 us\" }",
             "at least 1 ms",
         ),
+        (
+            "{ discipline = \"codel\", target = \"100 ms\" }",
+            "must be below `interval`",
+        ),
+        (
+            "{ discipline = \"fq-codel\", interval = \"5 ms\" }",
+            "must be below `interval`",
+        ),
+        (
+            "{ discipline = \"red\", least = \"2 KB\", most = \"4 KB\", limit = \"3 KB\" }",
+            "must not be below `most`",
+        ),
+        (
+            "{ discipline = \"red\", least = \"2 KB\", most = \"4 KB\", probability = \"0 %\" }",
+            "above 0 %",
+        ),
+        ("{ discipline = \"cake\", limit = \"0 B\" }", "above 0 B"),
         ("{ discipline = \"wfq\" }", "unknown variant `wfq`"),
         ("{ dicipline = \"codel\" }", "unknown field `dicipline`"),
         ("7", "a bound such as"),
@@ -322,6 +339,16 @@ fn other_traffic_that_cannot_be_names_its_line() {
             "kind = \"call\"\ndirection = \"up\"\nsize = \"9 KB\"",
             9,
             "between 64 B and 1500 B",
+        ),
+        (
+            "kind = \"call\"\ndirection = \"up\"\nleast = \"50 Mbit/s\"",
+            9,
+            "`least` (50000 kbit/s) must not be above `rate` (2500 kbit/s)",
+        ),
+        (
+            "kind = \"call\"\ndirection = \"up\"\nrate = \"100 kbit/s\"",
+            9,
+            "`least` (150 kbit/s) must not be above `rate` (100 kbit/s)",
         ),
         (
             "kind = \"web\"\ndirection = \"up\"\nwhen = [{ at = \"1 s\", every = \"1 s\", for = \"2 s\" }]",

@@ -33,14 +33,12 @@ enum Pace {
 
 impl Paced {
     pub(super) fn new(cross: &Cross, schedule: Schedule) -> Self {
-        let bits = |rate: Option<Rate>, usual: f64| {
-            rate.map_or(usual, |rate| rate.bits_per_second() as f64)
-        };
         let pace = if cross.kind == CrossKind::Constant {
-            Pace::Constant(bits(cross.rate, 1e6))
+            let rate = cross.rate.map_or(1_000_000, Rate::bits_per_second);
+            Pace::Constant(rate as f64)
         } else {
-            let most = bits(cross.rate, 2.5e6);
-            let least = bits(cross.least, 150e3).min(most);
+            let most = cross.highest() as f64;
+            let least = (cross.least() as f64).min(most);
             let sender = Sender::new(least, most, cross.adapts.unwrap_or_default());
             Pace::Call(Box::new(sender), Box::default())
         };
