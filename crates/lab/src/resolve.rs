@@ -79,10 +79,10 @@ pub enum ResolveError {
         /// The name.
         name: String,
     },
-    /// What the experiment or the network asks for is played in virtual time
+    /// What the experiment or the network asks for is played in the testbed `sim`
     /// alone.
     #[error(
-        "{what} can be played in virtual time alone; leave out `--testbed {testbed}`, or name \
+        "{what} can be played in the testbed `sim` alone; leave out `--testbed {testbed}`, or name \
          another network or experiment"
     )]
     OnlyInVirtualTime {
@@ -98,6 +98,21 @@ pub enum ResolveError {
     )]
     SameCross {
         /// The name.
+        name: String,
+    },
+    /// A lane and other traffic have one name.
+    #[error("other traffic is called `{name}`, as a lane is; give one of them another `name`")]
+    LaneAndCross {
+        /// The name.
+        name: String,
+    },
+    /// Other traffic is on the game's machine, and there are several.
+    #[error(
+        "other traffic `{name}` is on the game's machine (`host = \"game\"`), but lanes that share \
+         a link (`shared = true`) are a machine each: leave out its `host`"
+    )]
+    WhichGame {
+        /// The other traffic's name.
         name: String,
     },
     /// Other traffic would have no limit.
@@ -161,6 +176,9 @@ pub fn resolve(
         if !names.insert(name.clone()) {
             return Err(ResolveError::SameName { name });
         }
+        if cross.iter().any(|cross| cross.name() == name) {
+            return Err(ResolveError::LaneAndCross { name });
+        }
         let transport = match find(&asked, testbed) {
             Ok(transport) => transport,
             Err(BadSpec::NotHere(why)) => {
@@ -216,6 +234,9 @@ fn cross_of(experiment: &Experiment, profile: &Profile) -> Result<Vec<Cross>, Re
     for one in &cross {
         let name = one.name().to_owned();
         let direction = Direction::from(one.direction);
+        if experiment.shared && one.host.as_deref() == Some("game") {
+            return Err(ResolveError::WhichGame { name });
+        }
         if one.is_tcp() && profile.rate_bits_per_second(direction).is_none() {
             return Err(ResolveError::NoBottleneck { name, direction });
         }

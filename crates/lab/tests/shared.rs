@@ -303,6 +303,29 @@ fn what_cannot_be_played_is_refused_in_one_line() {
             assert!(!error.to_string().contains('\n'));
         }
     }
+    let error = in_testbed(experiment(lanes), profile(BULK), Testbed::Kernel);
+    let wording = "played in the testbed `sim` alone; leave out `--testbed kernel`";
+    assert!(error.to_string().contains(wording), "{error}");
+    let on_its_machine = format!("{BULK}host = \"game\"\n");
+    let game = profile(&on_its_machine);
+    resolved(experiment(lanes), game.clone());
+    assert_eq!(
+        in_testbed(
+            experiment(&format!("shared = true\n{lanes}")),
+            game,
+            Testbed::Sim
+        ),
+        ResolveError::WhichGame {
+            name: "bulk".to_owned()
+        }
+    );
+    let called_as_a_lane = profile(&format!("{BULK}name = \"udp\"\n"));
+    assert_eq!(
+        in_testbed(experiment(lanes), called_as_a_lane, Testbed::Sim),
+        ResolveError::LaneAndCross {
+            name: "udp".to_owned()
+        }
+    );
     let cross = "[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\n";
     let text = format!(
         "name = \"t\"\nsummary = \"t\"\nnetwork = \"t\"\n{lanes}\n[workload.paced-echo]\n\

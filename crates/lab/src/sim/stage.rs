@@ -335,8 +335,8 @@ impl SimStage {
     }
 }
 
-/// The number of each cross's machine: the first lane's for "game", the same for
-/// the same name, or one of its own.
+/// The number of each cross's machine: the lane's for "game" (where lanes share a
+/// link that is refused), the same for the same name, or one of its own.
 fn hosts(lanes: usize, crosses: &[Cross]) -> Vec<u32> {
     let own = |nth: usize| (lanes + nth) as u32;
     let of = |nth: usize, cross: &Cross| match cross.host.as_deref() {
