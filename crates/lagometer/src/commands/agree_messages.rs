@@ -11,6 +11,7 @@ use lagometer_stats::{
     ExactFigures, ExactTolerance, MessageAgreement, MessageRecord, message_agreement,
 };
 use lagometer_testbed::Testbed;
+use serde_json::{Map, json};
 
 use super::agree::ask;
 use super::agree_packets;
@@ -70,7 +71,7 @@ fn over(
     stop: &AtomicBool,
 ) -> Result<Vec<Row>, Failure> {
     let in_kernel = ask(arguments, network, Testbed::Kernel);
-    let sim = resolved(&ask(arguments, network, Testbed::Sim))?;
+    let sim = with_a_standing_clock(resolved(&ask(arguments, network, Testbed::Sim))?);
     let sockets = resolved(&in_kernel)?;
     let seeds = (0..u64::from(arguments.seeds)).map(|nth| sim.plan.seed.wrapping_add(nth));
     let options = RunOptions {
@@ -110,6 +111,23 @@ fn over(
         rows.push(row);
     }
     Ok(rows)
+}
+
+/// The lanes of TCP as they are on a kernel whose clock stands still between two packets
+/// that come at the same instant, as a guest's does and no machine's.
+fn with_a_standing_clock(mut sim: Resolved) -> Resolved {
+    let standing = Map::from_iter([("standing_clock".to_owned(), json!(true))]);
+    for lane in &mut sim.lanes {
+        let endpoint = lane
+            .transport
+            .endpoint()
+            .filter(|it| it.transport() == "tcp");
+        // Those it cannot be said of are played as they are.
+        if let Some(Ok(spec)) = endpoint.map(|it| it.with_overrides(&standing)) {
+            lane.transport = spec.into();
+        }
+    }
+    sim
 }
 
 /// Plays lanes that draw phases with those that the kernel drew; for each lane, what was

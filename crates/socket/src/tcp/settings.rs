@@ -40,7 +40,13 @@ impl SocketTransport for Settings {
         if self.bbr_phases.iter().any(|phases| !phases.is_empty()) {
             return Err(BadSetting::new(
                 "bbr_phases",
-                "a kernel draws its own; they can be given in virtual time alone",
+                "a kernel draws its own; they can be given in `sim` alone",
+            ));
+        }
+        if self.standing_clock {
+            return Err(BadSetting::new(
+                "standing_clock",
+                "a kernel has the clock that it has; leave it out, or play in `sim`",
             ));
         }
         Ok(())

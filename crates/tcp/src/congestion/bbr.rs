@@ -348,8 +348,9 @@ impl Bbr {
             self.min_rtt_ticks = flow.ticks;
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.save_cwnd(flow);
+            // In this order, so that a larger window from before the last loss is kept.
             self.mode = Mode::ProbeRtt;
+            self.save_cwnd(flow);
             self.probe_rtt_done = None;
         }
         if self.mode == Mode::ProbeRtt {
@@ -476,5 +477,21 @@ impl CongestionControl for Bbr {
 
     fn send_buffer_windows(&self) -> u32 {
         3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measuring_the_round_trip_keeps_a_larger_window_from_before() {
+        let mut flow = Flow::new(1460, 0);
+        let mut bbr = Bbr::default();
+        bbr.init(&mut flow);
+        bbr.prior_cwnd = 20;
+        flow.ticks = MIN_RTT_SECONDS * flow.hz + 1;
+        bbr.update_min_rtt(&mut flow, &RateSample::default());
+        assert_eq!((bbr.mode, bbr.prior_cwnd), (Mode::ProbeRtt, 20));
     }
 }

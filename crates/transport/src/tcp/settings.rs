@@ -70,6 +70,13 @@ pub struct Settings {
     /// kernel draws them at random, and what one drew is given here to play the same.
     #[serde(default, skip_serializing_if = "has_no_phases")]
     pub bbr_phases: [Vec<u8>; 2],
+    /// In virtual time: what different packets let go at one instant counts in the order
+    /// of its sequence numbers, as on a kernel whose clock stands still between two
+    /// packets. A machine's moves, and so it is off in every preset; the kernel in
+    /// virtual time is held against lanes that have it
+    /// ([`Config::orders_by_turn`](lagometer_tcp::Config::orders_by_turn)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub standing_clock: bool,
 }
 
 /// Whether BBR's phases follow from the seed, as they do in every preset.
@@ -97,6 +104,7 @@ impl Settings {
             not_sent_low_water: Size(0),
             max_message: Size(1 << 20),
             bbr_phases: Default::default(),
+            standing_clock: false,
         }
     }
 
@@ -212,6 +220,7 @@ impl Settings {
             },
             user_timeout: some_unless_zero(self.user_timeout.duration()),
             not_sent_low_water: some_unless_zero(self.not_sent_low_water.bytes() as u32),
+            orders_by_turn: !self.standing_clock,
             ..Config::default()
         };
         if let Some(asked) = some_unless_zero(self.send_buffer.bytes()) {
