@@ -135,22 +135,33 @@ const EXTENT: Extent = Extent {
     seed: 1,
 };
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
-    #[test]
-    fn the_best_of_a_known_function_is_found_under_noise(seed in any::<u64>()) {
-        let space = space();
+/// A search draws, so it may miss, as 14 of 20,000 did that found nothing below 65: what is
+/// held is what most of them find.
+#[test]
+fn the_best_of_a_known_function_is_found_under_noise() {
+    const SEARCHES: usize = 200;
+    let space = space();
+    let founds = (0..SEARCHES as u64).map(|seed| {
         // What a seed does to all is more than what settings do.
         let mut play = known(&space, (1000.0, 5.0));
         let extent = Extent { seed, ..EXTENT };
         let found = search(&space, &aim(), extent, &mut play).unwrap();
+        assert!(play.plays <= most_plays(extent));
+        assert!(found.trials.len() <= extent.candidates);
         let best = &found.trials[found.best].candidate;
-        let at: Vec<f64> = (0..4).map(|setting| space.position(best, setting)).collect();
-        prop_assert!(bowl(&at) < 65.0, "{} at {:?}", bowl(&at), at);
-        prop_assert!(play.plays <= most_plays(extent));
-        prop_assert!(found.trials.len() <= extent.candidates);
-    }
+        let at: Vec<f64> = (0..4)
+            .map(|setting| space.position(best, setting))
+            .collect();
+        bowl(&at)
+    });
+    let mut founds: Vec<f64> = founds.collect();
+    founds.sort_by(f64::total_cmp);
+    let (half, most) = (founds[SEARCHES / 2], founds[SEARCHES * 19 / 20]);
+    assert!(half < 52.0 && most < 56.0, "{half}, {most}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn the_lane_as_it_is_comes_first_and_plays_all_seeds(
