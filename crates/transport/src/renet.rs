@@ -45,12 +45,13 @@ use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
 pub struct Settings {
     /// The kind of channel that messages travel on.
     pub channel: Channel,
-    /// How often renet is updated; 1 ms to 1 s.
+    /// How often renet is updated, which is when it sends again; 1 ms to 1 s.
     pub tick: Span,
     /// Whether a message leaves at once instead of at the next tick.
     pub flush_on_send: bool,
     /// How long an acknowledgement is waited for until a message is sent
-    /// again; 1 ms to 60 s. Without effect on the unreliable channel.
+    /// again, from tick to tick: one shorter than `tick` has it sent again at each;
+    /// 1 ms to 60 s. Without effect on the unreliable channel.
     pub resend_time: Span,
     /// Most bytes of messages that leave at one tick or flush; 1200 B to
     /// 1 GB. Unreliable messages beyond it are dropped.

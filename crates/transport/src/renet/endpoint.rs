@@ -93,7 +93,10 @@ impl Renet {
         }
     }
 
-    /// Lets renet's clock come to `now`.
+    /// Lets renet's clock come to `now`, which an application does once in a tick. That
+    /// is also what is sent again by: were the clock to move with every message, each
+    /// would take all with it that a resend time shorter than the round trip has due,
+    /// and a burst would be multiplied by what is unacknowledged.
     fn update(&mut self, now: Time) {
         self.connection.update(now.since(self.updated_at));
         self.updated_at = now;
@@ -162,7 +165,6 @@ impl Endpoint for Renet {
         self.connection
             .send_message(CHANNEL, Bytes::copy_from_slice(message));
         if self.settings.flush_on_send {
-            self.update(now);
             self.flush(now);
         }
         Ok(())
@@ -196,7 +198,6 @@ impl Endpoint for Renet {
         if packet.is_empty() {
             return;
         }
-        self.update(now);
         for stretch in stretches(packet) {
             self.arrivals.heard(stretch, now);
         }
@@ -244,5 +245,58 @@ impl Endpoint for Renet {
 
     fn state(&self) -> State {
         self.state.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lagometer_units::Span;
+
+    use super::*;
+    use crate::Pair;
+
+    /// What an end has to send.
+    fn sent(end: &mut dyn Endpoint, now: Time) -> Vec<Vec<u8>> {
+        let mut datagram = Vec::new();
+        std::iter::from_fn(|| {
+            end.poll_datagram(now, &mut datagram)
+                .then(|| datagram.clone())
+        })
+        .collect()
+    }
+
+    /// A pair that has greeted each other.
+    fn connected(settings: &Settings) -> Pair {
+        let start = Time::ZERO;
+        let mut pair = settings.pair(1, start);
+        for datagram in sent(&mut *pair.client, start) {
+            pair.server.handle_datagram(start, &datagram);
+        }
+        for datagram in sent(&mut *pair.server, start) {
+            pair.client.handle_datagram(start, &datagram);
+        }
+        assert_eq!(pair.client.state(), State::Ready);
+        sent(&mut *pair.client, start);
+        pair
+    }
+
+    /// However short the resend time is: were all that is due sent with every message,
+    /// a burst would be multiplied by itself.
+    #[test]
+    fn between_two_ticks_a_message_leaves_once_and_at_the_tick_again() {
+        let mut pair = connected(&Settings {
+            resend_time: Span::from_millis(1),
+            ..Settings::RELIABLE
+        });
+        let mut datagrams = 0;
+        for number in 1..=50 {
+            let now = Time::from_nanos(number * 200_000);
+            pair.client.send(now, &[7; 1000]).unwrap();
+            datagrams += sent(&mut *pair.client, now).len();
+        }
+        assert_eq!(datagrams, 50, "within 10 ms, ten times the resend time");
+        let tick = Time::from_millis(16);
+        pair.client.handle_deadline(tick);
+        assert_eq!(sent(&mut *pair.client, tick).len(), 50);
     }
 }
