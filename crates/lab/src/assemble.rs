@@ -9,6 +9,7 @@ use lagometer_stats::{
     SeedRun as SeedRecords, Warning, Wire, figures,
 };
 use lagometer_testbed::{Testbed, promises};
+use lagometer_transport::PresetKind;
 use lagometer_units::Time;
 
 use crate::bottleneck;
@@ -104,7 +105,7 @@ pub fn assemble(
         warnings,
         ..Document::empty("run")
     };
-    document.verdict = Some(lagometer_stats::verdict(&document));
+    document.verdict = Some(lagometer_stats::verdict(&document.shown()));
     document
 }
 
@@ -251,6 +252,13 @@ fn assemble_lane(
         .filter(|record| record.accepted.is_some())
         .count();
     Lane {
+        family: lane.presets.as_ref().map(|presets| presets.family.clone()),
+        presets: lane
+            .presets
+            .iter()
+            .flat_map(|it| &it.kinds)
+            .map(PresetKind::to_string)
+            .collect(),
         settings: lane.transport.settings_json(),
         library: lane.transport.library(),
         properties: Some(promises(&lane.transport)),

@@ -7,6 +7,7 @@
 //! for = "10 min"
 //! lag_threshold = "170 ms"         # of a round trip; 150 ms above the calm path's
 //! lanes = ["udp", "kcp", "enet"]   # presets …
+//! presets = ["game", "default"]    # … or, with this, families: `udp-game`, …
 //!
 //! [workload.paced-echo]
 //! size = "500 B"
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 use lagometer_link::cross::{Cross, check_cross};
 use lagometer_stats::{Budget, LAG_ABOVE};
+use lagometer_transport::PresetKind;
 use lagometer_units::{BadInput, Size, Span, from_toml, suggest};
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +71,11 @@ pub struct Experiment {
     /// Lanes with a preset's settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<String>,
+    /// The presets with which `lanes` are played, which then are names of families, as
+    /// `kcp` of `kcp-game`: the first is what tables show. Where absent, `lanes` are
+    /// presets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub presets: Vec<PresetKind>,
     /// Lanes with settings of their own.
     #[serde(default, rename = "lane", skip_serializing_if = "Vec::is_empty")]
     pub own_lanes: Vec<OwnLane>,
@@ -159,6 +166,7 @@ impl Experiment {
     /// Leaves only the lanes named: own lanes by their name, any other name as
     /// a preset, in the order asked for.
     pub fn keep_lanes(&mut self, names: &[String]) {
+        self.presets.clear();
         let is_own = |name: &String| self.own_lanes.iter().any(|lane| lane.is_called(name));
         self.lanes = names.iter().filter(|name| !is_own(name)).cloned().collect();
         self.own_lanes

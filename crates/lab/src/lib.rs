@@ -34,5 +34,5 @@ pub use digest::digest;
 pub use experiment::{Experiment, OwnLane, RegimeName, Workload};
 pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, WireCounts};
 pub use plan::Plan;
-pub use resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve};
+pub use resolve::{PlayedPresets, ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve};
 pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play};

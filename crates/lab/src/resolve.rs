@@ -8,7 +8,7 @@ use lagometer_link::cross::Cross;
 use lagometer_link::{Direction, Profile, Regime};
 use lagometer_socket::SocketSpec;
 use lagometer_testbed::Testbed;
-use lagometer_transport::BadSpec;
+use lagometer_transport::{BadSpec, PresetKind};
 use thiserror::Error;
 
 use crate::experiment::{Experiment, OwnLane, RegimeName, Workload};
@@ -48,6 +48,24 @@ pub struct RunnableLane {
     pub transport: SocketSpec,
     /// What its endpoints do.
     pub workload: PacedEcho,
+    /// Which presets of which family it is, where families are played.
+    pub presets: Option<PlayedPresets>,
+}
+
+/// The presets of a family that have a lane's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlayedPresets {
+    /// The family's name, as in `kcp`.
+    pub family: String,
+    /// The presets, in the order asked for; the lane's name has the first.
+    pub kinds: Vec<PresetKind>,
+}
+
+/// A lane as it is asked for.
+struct Asked {
+    lane: OwnLane,
+    /// The family and the preset of it, where families are played.
+    preset: Option<(String, PresetKind)>,
 }
 
 /// A lane that cannot be played in this testbed.
@@ -162,16 +180,14 @@ pub fn resolve(
             spacing: workload.interval.duration(),
         },
     };
-    let mut lanes = Vec::new();
-    let mut unrunnable = Vec::new();
+    let mut lanes: Vec<RunnableLane> = Vec::new();
+    let mut unrunnable: Vec<UnrunnableLane> = Vec::new();
     let mut names = BTreeSet::new();
-    let presets = experiment.lanes.iter().map(|name| OwnLane {
-        name: None,
-        transport: name.clone(),
-        settings: toml::Table::new(),
-        size: None,
-    });
-    for asked in presets.chain(experiment.own_lanes.iter().cloned()) {
+    for Asked {
+        lane: asked,
+        preset,
+    } in asked_lanes(&experiment)
+    {
         let name = asked.name().to_owned();
         if !names.insert(name.clone()) {
             return Err(ResolveError::SameName { name });
@@ -182,20 +198,33 @@ pub fn resolve(
         let transport = match find(&asked, testbed) {
             Ok(transport) => transport,
             Err(BadSpec::NotHere(why)) => {
-                unrunnable.push(UnrunnableLane {
-                    name,
-                    transport: asked.transport,
-                    why,
-                });
+                // What cannot be played cannot with other settings either.
+                if preset.is_none_or(|(_, kind)| experiment.presets.first() == Some(&kind)) {
+                    unrunnable.push(UnrunnableLane {
+                        name,
+                        transport: asked.transport,
+                        why,
+                    });
+                }
                 continue;
             }
             Err(why) => return Err(ResolveError::Transport { lane: name, why }),
         };
+        if let Some((family, kind)) = &preset
+            && let Some(same) = same_settings(&mut lanes, family, &transport)
+        {
+            same.push(*kind);
+            continue;
+        }
         let size = asked.size.unwrap_or(workload.size);
         lanes.push(RunnableLane {
             name,
             transport,
             workload: PacedEcho { size, ..workload },
+            presets: preset.map(|(family, kind)| PlayedPresets {
+                family,
+                kinds: vec![kind],
+            }),
         });
     }
     if lanes.is_empty() {
@@ -225,6 +254,56 @@ impl Resolved {
     pub fn needs_stage(&self) -> bool {
         self.experiment.shared || !self.cross.is_empty() || self.profile.has_managed_queue()
     }
+}
+
+/// The lanes that an experiment asks for: each of its families with each of its
+/// presets, names that are no family's as they are, and its own.
+fn asked_lanes(experiment: &Experiment) -> Vec<Asked> {
+    let known: BTreeSet<&str> = lagometer_socket::names().collect();
+    let preset_lane = |name: String| OwnLane {
+        name: None,
+        transport: name,
+        settings: toml::Table::new(),
+        size: None,
+    };
+    let mut asked = Vec::new();
+    for name in &experiment.lanes {
+        let of_family = experiment.presets.iter().filter_map(|&kind| {
+            let preset = format!("{name}-{kind}");
+            known.contains(preset.as_str()).then_some((preset, kind))
+        });
+        let of_family: Vec<_> = of_family.collect();
+        if of_family.is_empty() {
+            asked.push(Asked {
+                lane: preset_lane(name.clone()),
+                preset: None,
+            });
+        }
+        asked.extend(of_family.into_iter().map(|(preset, kind)| Asked {
+            lane: preset_lane(preset),
+            preset: Some((name.clone(), kind)),
+        }));
+    }
+    asked.extend(experiment.own_lanes.iter().map(|lane| Asked {
+        lane: lane.clone(),
+        preset: None,
+    }));
+    asked
+}
+
+/// The presets of the lane of that family which has the same settings, if there is one:
+/// it would find the same again.
+fn same_settings<'a>(
+    lanes: &'a mut [RunnableLane],
+    family: &str,
+    transport: &SocketSpec,
+) -> Option<&'a mut Vec<PresetKind>> {
+    lanes.iter_mut().find_map(|lane| {
+        let presets = lane.presets.as_mut()?;
+        let is_same =
+            presets.family == family && lane.transport.settings_json() == transport.settings_json();
+        is_same.then_some(&mut presets.kinds)
+    })
 }
 
 /// All other traffic: the network's, then the experiment's.

@@ -14,7 +14,8 @@ fn found(network: &str, lanes: &[&str], seeds: &[u64], tick: Option<Span>) -> Do
     let text = catalogue::text("pvp-500").unwrap();
     let mut experiment = Experiment::parse("pvp-500", text).unwrap();
     experiment.duration = Span::from_millis(60_000);
-    experiment.lanes = lanes.iter().map(|&lane| lane.to_owned()).collect();
+    let lanes: Vec<String> = lanes.iter().map(|&lane| lane.to_owned()).collect();
+    experiment.keep_lanes(&lanes);
     let lagometer_lab::Workload::PacedEcho(workload) = &mut experiment.workload;
     workload.tick = tick;
     let profile = lagometer_link::catalogue::named(network).unwrap();
@@ -82,7 +83,7 @@ fn the_kernel_acknowledges_between_a_games_ticks() {
 fn a_lane_that_had_another_name_is_answered_with_the_new_one() {
     let text = catalogue::text("pvp-500").unwrap();
     let mut experiment = Experiment::parse("pvp-500", text).unwrap();
-    experiment.lanes = vec!["tcp-smoltcp".to_owned()];
+    experiment.keep_lanes(&["tcp-smoltcp".to_owned()]);
     let profile = lagometer_link::catalogue::named("lan").unwrap();
     let refused = resolve(experiment, "lan".to_owned(), profile, Testbed::Sim).unwrap_err();
     assert_eq!(

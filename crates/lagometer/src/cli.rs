@@ -20,6 +20,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use lagometer_testbed::Testbed;
+use lagometer_transport::PresetKind;
 use lagometer_units::{Size, Span};
 
 use crate::remote_end;
@@ -183,6 +184,11 @@ pub(crate) struct RunArguments {
     /// Only these transports, by preset, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "LANE,…")]
     pub(crate) lanes: Vec<String>,
+    /// With these presets of each, the first being what the table shows; lanes are
+    /// then named without, as in `--lanes kcp,quic-datagram --presets game,tuned`.
+    /// Where time is not virtual, by default with the experiment's first alone
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PRESET,…")]
+    pub(crate) presets: Vec<Preset>,
     /// Another network: a built-in one's name, or a TOML file
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) network: Option<String>,
@@ -224,6 +230,27 @@ pub(crate) struct RunArguments {
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub(crate) no_html: bool,
+}
+
+/// The presets that there are of each transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// The library as its documentation shows a beginner to use it
+    Default,
+    /// What its maintainers advise for small messages at a steady rate
+    Game,
+    /// What `lagometer tune` found with the same number of trials for each
+    Tuned,
+}
+
+/// As the registry has them.
+pub(crate) fn kinds(presets: &[Preset]) -> Vec<PresetKind> {
+    let kind = |preset: &Preset| match preset {
+        Preset::Default => PresetKind::Default,
+        Preset::Game => PresetKind::Game,
+        Preset::Tuned => PresetKind::Tuned,
+    };
+    presets.iter().map(kind).collect()
 }
 
 #[derive(Debug, Args)]

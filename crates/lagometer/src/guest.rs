@@ -17,7 +17,7 @@ use lagometer_stats::Audit;
 use lagometer_testbed::Testbed;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{GuestArguments, GuestJob, GuestRunArguments, WorldArguments};
+use crate::cli::{GuestArguments, GuestJob, GuestRunArguments, WorldArguments, kinds};
 use crate::commands::{
     acquire_permission, emulation_failure, measure_within, named, play_worlds_within, shape_within,
 };
@@ -87,6 +87,7 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
         tick: arguments.tick,
         seed: Some(arguments.seed),
         lanes: &arguments.lanes,
+        presets: &kinds(&arguments.presets),
         testbed: Testbed::Kernel,
     })?;
     let options = EmuOptions {

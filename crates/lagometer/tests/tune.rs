@@ -268,3 +268,49 @@ fn what_cannot_be_searched_is_refused_in_one_line_that_says_how_to_mend_it() {
     assert_eq!(udp.status.code(), Some(2));
     assert!(stderr(&udp).contains("no settings that are worth searching"));
 }
+
+/// The command that made the tuned presets, as their file has it at its head.
+fn command_of(tuned: &str) -> Vec<&str> {
+    let lines = tuned.lines().filter_map(|line| line.strip_prefix("#     "));
+    let words = lines.flat_map(|line| line.trim_end_matches('\\').split_whitespace());
+    words.collect()
+}
+
+/// One transport of them, for each is searched by itself: its share of the trials finds
+/// what is written down. Searches that change nothing are not written.
+#[test]
+fn the_tuned_presets_are_found_again_by_the_command_at_the_head_of_their_file() {
+    const LANE: &str = "udp-spaced-game";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transport/tuned.toml");
+    let tuned = fs::read_to_string(path).unwrap();
+    let words = command_of(&tuned);
+    assert_eq!(words[..2], ["lagometer", "tune"], "{words:?}");
+    let value = |flag: &str| words.iter().skip_while(|it| **it != flag).nth(1).copied();
+    let lanes: Vec<&str> = value("--lanes").unwrap().split(',').collect();
+    assert!(lanes.contains(&LANE));
+    let trials = value("--trials").unwrap().parse::<usize>().unwrap() / lanes.len();
+    let folder = tempfile::tempdir().unwrap();
+    let found = folder.path().join("found.toml");
+    let mut arguments: Vec<String> = words[1..].iter().map(|&it| it.to_owned()).collect();
+    for (flag, value) in [
+        ("--lanes", LANE.to_owned()),
+        ("--trials", trials.to_string()),
+        ("--toml", found.to_str().unwrap().to_owned()),
+    ] {
+        let at = arguments.iter().position(|it| it == flag).unwrap();
+        arguments[at + 1] = value;
+    }
+    let output = lagometer()
+        .args(&arguments)
+        .arg("--no-html")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found = fs::read_to_string(found).unwrap();
+    let of_lane = |text: &str| {
+        let lanes = text.split("[[lane]]");
+        let named = lanes.filter(|lane| lane.contains(&format!("name = \"{LANE}-tuned\"")));
+        named.map(|lane| lane.trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of_lane(&found), of_lane(&tuned));
+}

@@ -17,6 +17,7 @@ mod about;
 mod beside;
 mod budget;
 mod by_network;
+mod by_preset;
 mod capacity;
 mod compare;
 mod figure;

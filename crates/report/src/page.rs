@@ -12,6 +12,7 @@ mod beside;
 mod bottleneck;
 mod bulk;
 mod by_players;
+mod by_preset;
 mod capacity;
 mod details;
 mod echo;
@@ -40,6 +41,7 @@ use base64::Engine;
 use lagometer_stats::Document;
 use sha2::{Digest, Sha256};
 
+use self::by_preset::Switched;
 pub(crate) use self::markup::{coordinate, esc};
 pub(crate) use self::percentile_curves::{Curve, curve};
 pub(crate) use self::scale::{LogScale, most_nines, nines_ticks, tick_label};
@@ -77,11 +79,14 @@ pub fn named_page(documents: &[(&str, &Document)]) -> String {
 }
 
 fn page_of<'a>(documents: impl Iterator<Item = (Option<&'a str>, &'a Document)>) -> String {
-    let views: Vec<View<'_>> = documents
-        .enumerate()
-        .map(|(index, (name, document))| View::of(document, index, name))
+    let runs: Vec<Switched<'_>> = documents.map(Switched::of).collect();
+    let mut index = 0..;
+    let views: Vec<Vec<View<'_>>> = runs
+        .iter()
+        .map(|run| run.views(&mut index).collect())
         .collect();
-    let title = match views.as_slice() {
+    let firsts: Vec<&View<'_>> = views.iter().filter_map(|views| views.first()).collect();
+    let title = match firsts.as_slice() {
         [only] => only.about.title(),
         many => format!("{} runs", many.len()),
     };
@@ -103,17 +108,17 @@ fn page_of<'a>(documents: impl Iterator<Item = (Option<&'a str>, &'a Document)>)
         policy(),
         esc(&title)
     );
-    if views.len() > 1 {
-        contents(&views, &mut out);
+    if firsts.len() > 1 {
+        contents(&firsts, &mut out);
     }
-    if let [first, second] = views.as_slice()
+    if let [first, second] = firsts.as_slice()
         && let (Some(name), Some(other_name)) = (first.name, second.name)
     {
         let documents = [first.document, second.document];
         beside::render([name, other_name], documents, &mut out);
     }
-    for view in &views {
-        run::render(view, &mut out);
+    for (run, views) in runs.iter().zip(&views) {
+        run.render(views, &mut out);
     }
     append!(
         out,
@@ -137,7 +142,7 @@ fn policy() -> String {
 }
 
 /// The runs of the page, each with its verdict.
-fn contents(views: &[View<'_>], out: &mut String) {
+fn contents(views: &[&View<'_>], out: &mut String) {
     *out += r#"<nav class="contents" aria-label="Runs"><h1>Runs</h1><ol>"#;
     for view in views {
         append!(

@@ -6,6 +6,7 @@ mod agreement;
 mod beside;
 mod bottleneck;
 mod bulk;
+mod by_preset;
 mod capacity;
 mod comparison;
 mod echo;
@@ -67,6 +68,9 @@ impl Terminal {
 /// The document as text for `terminal`, every line ending in a newline.
 #[must_use]
 pub fn table(document: &Document, terminal: Terminal) -> String {
+    let whole = document;
+    let shown = whole.shown();
+    let document = shown.as_ref();
     let about = About::of(document);
     let (paint, room) = (terminal.paint(), terminal.room());
     let mut out = String::new();
@@ -105,6 +109,7 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
     } else if !document.lanes.is_empty() {
         lanes::render(document, &about, paint, room, &mut out);
         bottleneck::render(document, paint, room, &mut out);
+        by_preset::render(whole, about.limit_ms, paint, room, &mut out);
         properties::render(document, about.limit_ms, paint, room, &mut out);
     }
     notes::render(document, paint, room, &mut out);

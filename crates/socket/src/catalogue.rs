@@ -33,13 +33,21 @@ pub fn presets() -> &'static [Preset<SocketSpec>] {
 
 /// The names of all presets that run over real sockets: of endpoints first.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let endpoints = lagometer_transport::presets().iter().map(|it| it.name);
-    endpoints.chain(presets().iter().map(|it| it.name))
+    lagometer_transport::names().chain(own_names())
+}
+
+/// The names of the presets of transports that own their sockets: those of each,
+/// followed by its others.
+pub fn own_names() -> impl Iterator<Item = &'static str> {
+    let of_each = |preset: &'static Preset<SocketSpec>| {
+        std::iter::once(preset.name).chain(preset.aliases.iter().copied())
+    };
+    presets().iter().flat_map(of_each)
 }
 
 /// The preset called `name` as it runs over real sockets, if there is one.
 pub(crate) fn preset(name: &str) -> Option<SocketSpec> {
-    if let Some(preset) = presets().iter().find(|preset| preset.name == name) {
+    if let Some(preset) = presets().iter().find(|preset| preset.is_called(name)) {
         return Some(preset.spec());
     }
     let endpoint = Spec::preset(name)?;
@@ -54,8 +62,11 @@ pub(crate) fn checked<T: SocketTransport>(settings: T) -> SocketSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use lagometer_transport::{Member, PEER_TIMEOUT, PeerTimeout, PresetKind, Source};
+
+    use super::*;
 
     #[test]
     fn names_are_unique_and_every_preset_passes_its_check() {
@@ -63,7 +74,39 @@ mod tests {
         assert_eq!(unique.len(), names().count());
         for name in names() {
             let spec = preset(name).unwrap();
-            assert!(name.starts_with(spec.transport()), "{name}");
+            let family = spec.transport().split('-').next().unwrap_or_default();
+            assert!(name.starts_with(family), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_transport_that_owns_its_sockets_has_its_three_presets_too() {
+        for family in ["udt", "srt"] {
+            for kind in PresetKind::ALL {
+                let name = format!("{family}-{kind}");
+                let preset = presets().iter().find(|it| it.name == name).unwrap();
+                assert_eq!(preset.member, Some(Member { family, kind }));
+                assert!(!preset.sources.is_empty(), "{name}");
+                let settings = preset.spec().settings_json();
+                for source in preset.sources {
+                    let key = source.setting;
+                    assert!(
+                        key == Source::REST || settings.get(key).is_some(),
+                        "{name}: {key}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_silent_peer_is_kept_as_long_or_the_library_decides() {
+        for preset in presets().iter().filter(|it| it.member.is_some()) {
+            match preset.spec().properties().peer_timeout {
+                PeerTimeout::After(silence) => assert_eq!(silence, PEER_TIMEOUT.0),
+                PeerTimeout::Fixed(_) => assert!(preset.name.starts_with("udt")),
+                other => panic!("{}: {other}", preset.name),
+            }
         }
     }
 

@@ -54,7 +54,7 @@ mod transport;
 pub mod udp;
 pub mod udt;
 
-pub use catalogue::{names, presets};
+pub use catalogue::{names, own_names, presets};
 pub use connection::{BoxedConnection, Counters, SocketConnection};
 #[cfg(target_os = "linux")]
 pub use endpoint_connection::EndpointConnection;

@@ -54,6 +54,8 @@ impl SocketSpec {
         let base = names()
             .filter_map(preset)
             .find(|spec| spec.transport() == transport)
+            // A transport that has another name now is found by its preset's.
+            .or_else(|| preset(transport))
             .ok_or_else(|| BadSpec::unknown(transport, names()))?;
         Ok(base.0.with(settings)?)
     }

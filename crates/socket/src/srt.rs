@@ -12,21 +12,60 @@ mod settings;
 
 pub use settings::Settings;
 
-use lagometer_transport::Preset;
+use lagometer_transport::{Preset, PresetKind, Source};
 
 use crate::catalogue::checked;
 use crate::spec::SocketSpec;
 
+/// The library's page of options.
+const OPTIONS: &str = "https://github.com/Haivision/srt/blob/master/docs/API/API-socket-options.md";
+
+/// A socket is for live video unless set otherwise.
+const DEFAULT: &[Source] = &[
+    Source::library(
+        "SRTO_TRANSTYPE: SRTT_LIVE by default, with 120 ms of latency",
+        OPTIONS,
+    ),
+    Source::equal("peer_idle"),
+];
+
+/// Messages that are delivered as they come.
+const GAME: &[Source] = &[
+    Source::library("as `srt-default`", OPTIONS),
+    Source::of(
+        "latency",
+        "SRTO_TSBPDMODE off: messages are delivered as they come, and none is dropped",
+        OPTIONS,
+    ),
+    Source::equal("peer_idle"),
+];
+
+/// No search reaches it.
+const TUNED: &[Source] = &[Source::library(
+    "as `srt-game`: searches run in virtual time, where this library cannot",
+    "docs/transports.md#equal-terms",
+)];
+
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
     Preset::new(
-        "srt",
-        "SRT's messages, reliable and in order, delivered as they come",
-        || checked(Settings::RELIABLE),
-    ),
-    Preset::new(
-        "srt-live",
+        "srt-default",
         "SRT as for live video: delivered 120 ms after being sent, dropped when later",
         || checked(Settings::LIVE),
-    ),
+    )
+    .of("srt", PresetKind::Default, DEFAULT)
+    .also(&["srt-live"]),
+    Preset::new(
+        "srt-game",
+        "SRT's messages, reliable and in order, delivered as they come",
+        || checked(Settings::RELIABLE),
+    )
+    .of("srt", PresetKind::Game, GAME)
+    .also(&["srt"]),
+    Preset::new(
+        "srt-tuned",
+        "the same as `srt-game`: no search reaches what cannot run in virtual time",
+        || checked(Settings::RELIABLE),
+    )
+    .of("srt", PresetKind::Tuned, TUNED),
 ];

@@ -24,23 +24,70 @@ mod settings;
 
 pub use settings::{RateControl, Settings, Waiting};
 
-use lagometer_transport::Preset;
+use lagometer_transport::{Preset, PresetKind, Source};
 
 use crate::catalogue::checked;
 use crate::spec::SocketSpec;
 
+/// The library's manual.
+const MANUAL: &str = "https://udt.sourceforge.io/udt4/index.htm";
+
+/// Nothing set.
+const DEFAULT: &[Source] = &[
+    Source::library("a socket on which nothing is set", MANUAL),
+    Source::lab("waiting", "UDT has no file to wait on"),
+    Source::lab("max_message", "what one call may send"),
+];
+
+/// What the manual offers who does not want UDT's rate control.
+const GAME: &[Source] = &[
+    DEFAULT[0],
+    DEFAULT[1],
+    DEFAULT[2],
+    Source::of(
+        "rate_control",
+        "UDT_CC: an application brings a congestion control of its own",
+        "https://udt.sourceforge.io/udt4/doc/opt.htm",
+    ),
+    Source::of(
+        "repeat_loss_reports",
+        "CCC: that control sees the packets that come and may send some of its own",
+        "https://udt.sourceforge.io/udt4/doc/ccc.htm",
+    ),
+];
+
+/// No search reaches it.
+const TUNED: &[Source] = &[Source::library(
+    "as `udt-game`: searches run in virtual time, where this library cannot",
+    "docs/transports.md#equal-terms",
+)];
+
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
+    Preset::new(
+        "udt-default",
+        "UDT's messages in order, everything as the library has it",
+        || checked(Settings::DEFAULT),
+    )
+    .of("udt", PresetKind::Default, DEFAULT),
+    Preset::new(
+        "udt-game",
+        "UDT's messages in order, its rate control replaced by a window of 16 packets \
+         and loss reports that are repeated",
+        || checked(Settings::DGRAM),
+    )
+    .of("udt", PresetKind::Game, GAME)
+    .also(&["udt-dgram"]),
+    Preset::new(
+        "udt-tuned",
+        "the same as `udt-game`: no search reaches what cannot run in virtual time",
+        || checked(Settings::DGRAM),
+    )
+    .of("udt", PresetKind::Tuned, TUNED),
     Preset::new(
         "udt",
         "UDT's stream, everything as the library has it: what it was made for, bulk",
         || checked(Settings::BULK),
-    ),
-    Preset::new(
-        "udt-dgram",
-        "UDT's messages in order, its rate control replaced by a window of 16 packets \
-         and loss reports that are repeated",
-        || checked(Settings::DGRAM),
     ),
     Preset::new(
         "udt-stream",
@@ -48,14 +95,9 @@ pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
          reports that are repeated",
         || checked(Settings::STREAM),
     ),
-    Preset::new("udt-epoll", "`udt-dgram` waited for by UDT's epoll", || {
+    Preset::new("udt-epoll", "`udt-game` waited for by UDT's epoll", || {
         checked(Settings::EPOLL)
     }),
-    Preset::new(
-        "udt-default",
-        "UDT's messages in order, everything as the library has it",
-        || checked(Settings::DEFAULT),
-    ),
     Preset::new(
         "udt-dgram-2015",
         "UDT's messages as compared in 2015: its rate control, 63 packets of buffer",

@@ -15,6 +15,7 @@ mod imported;
 mod lag;
 mod lane;
 mod placement;
+mod presets;
 mod read;
 #[cfg(test)]
 pub(crate) mod sample;

@@ -152,6 +152,8 @@ impl LaneFigures {
         Lane {
             lane: lane.to_owned(),
             transport: transport.to_owned(),
+            family: None,
+            presets: Vec::new(),
             settings: serde_json::Value::Object(serde_json::Map::new()),
             library: String::new(),
             properties: None,

@@ -102,6 +102,8 @@ pub fn promises(transport: &SocketSpec) -> document::TransportProperties {
         acks: properties.acks,
         late_answer: properties.late_answer,
         congestion_control: properties.congestion_control,
+        peer_timeout: properties.peer_timeout.to_string(),
+        fixed: properties.fixed,
     }
 }
 

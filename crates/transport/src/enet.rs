@@ -11,9 +11,10 @@
 //!
 //! Two habits of its timers cost more than the doubling itself. Only the
 //! command sent longest ago is watched: once it has backed off to many seconds,
-//! losses behind it wait as long. And a command sent six times in vain, the
-//! last time 5 s ago, ends the connection, however lively the rest of it is; at
-//! 7 % loss each way that happens.
+//! losses behind it wait as long. And as ENet comes, a command sent six times in
+//! vain, the last time 5 s ago, ends the connection, however lively the rest of it
+//! is; at 7 % loss each way that happens. The presets set both ends of that wait to
+//! the time that every transport gives its peer, but for the one of 2015.
 //!
 //! An ENet application calls `enet_host_service` in a loop and ENet looks at
 //! its timers only there. Here it is called with every message and datagram,
@@ -40,9 +41,12 @@ use rusty_enet::consts::{
 use serde::{Deserialize, Serialize};
 
 use self::host::Enet;
-use crate::catalogue::{Preset, checked};
+use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
+use crate::tuned::tuned;
+use crate::{
+    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+};
 
 /// How ENet is used. Rates are bytes per second as in ENet's own interface,
 /// and 0 is no limit.
@@ -111,7 +115,8 @@ pub enum Packets {
 
 impl Settings {
     /// Reliable packets and ENet's defaults otherwise; no bandwidth limits,
-    /// so the window is the largest ENet has, 64 KiB.
+    /// so the window is the largest ENet has, 64 KiB. A silent peer is kept as long
+    /// as any transport keeps one, where ENet's `timeoutMinimum` is 5 s.
     pub const RELIABLE: Self = Self {
         packets: Packets::Reliable,
         client_in_bytes_per_s: 0,
@@ -125,8 +130,8 @@ impl Settings {
         throttle_deceleration: PEER_PACKET_THROTTLE_DECELERATION,
         ping_interval: Span::from_millis(PEER_PING_INTERVAL as u64),
         timeout_limit: PEER_TIMEOUT_LIMIT,
-        timeout_minimum: Span::from_millis(PEER_TIMEOUT_MINIMUM as u64),
-        timeout_maximum: Span::from_millis(PEER_TIMEOUT_MAXIMUM as u64),
+        timeout_minimum: PEER_TIMEOUT,
+        timeout_maximum: PEER_TIMEOUT,
         checksum: false,
         service_interval: Span::from_millis(1),
         send_buffer: Size(8 << 20),
@@ -137,11 +142,13 @@ impl Settings {
     /// What a well-known benchmark of 2015 ran: the bandwidths of ENet's
     /// tutorial, those of a modem, times ten on the client's side. They make
     /// the window 4096 B each way, 8 messages of 500 B. Its client waited
-    /// 2 ms in each service call.
+    /// 2 ms in each service call, and its timeouts were ENet's own.
     pub const TUTORIAL: Self = Self {
         client_in_bytes_per_s: 72_000,
         client_out_bytes_per_s: 18_000,
         service_interval: Span::from_millis(2),
+        timeout_minimum: Span::from_millis(PEER_TIMEOUT_MINIMUM as u64),
+        timeout_maximum: Span::from_millis(PEER_TIMEOUT_MAXIMUM as u64),
         ..Self::RELIABLE
     };
 
@@ -188,13 +195,51 @@ impl Settings {
     }
 }
 
+/// Where ENet's presets come from. Who asks its maintainers for a game's settings is
+/// answered that ENet is tuned for games as it is, and by its author that what is late
+/// should be sent unreliably (lsalzman/enet#168).
+const SOURCES: &[Source] = &[
+    Source::library(
+        "hosts without bandwidth limits, and otherwise as they are created",
+        "https://github.com/lsalzman/enet/blob/master/docs/tutorial.dox",
+    ),
+    Source::equal("timeout_minimum"),
+    Source::equal("timeout_maximum"),
+    Source::lab(
+        "service_interval",
+        "enet_host_service is called when a timer is due",
+    ),
+    Source::lab("send_buffer", "ENet queues without end"),
+    Source::lab("receive_buffer", "ENet's own bound is four times that"),
+    Source::lab("max_message", "ENet's own bound is 32 MiB"),
+];
+
+/// The same for what its maintainers advise.
+const GAME: &[Source] = &[
+    Source::library(
+        "tuned for fast-paced games by default; its author: use unreliable packets where you can",
+        "https://github.com/lsalzman/enet/issues/168",
+    ),
+    SOURCES[1],
+    SOURCES[2],
+];
+
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset] = &[
     Preset::new(
-        "enet",
+        "enet-default",
         "ENet, reliable packets, no bandwidth limits (64 KiB window)",
         || checked(Settings::RELIABLE),
-    ),
+    )
+    .of("enet", PresetKind::Default, SOURCES)
+    .also(&["enet"]),
+    Preset::new(
+        "enet-game",
+        "the same: who asks for a game's settings is answered that it has them",
+        || checked(Settings::RELIABLE),
+    )
+    .of("enet", PresetKind::Game, GAME),
+    Preset::tuned("enet", "enet-tuned", || tuned("enet")),
     Preset::new(
         "enet-tutorial",
         "ENet with the tutorial's modem bandwidths times ten, as benchmarked in 2015: 4 KiB window",
@@ -206,10 +251,21 @@ pub(crate) const PRESETS: &[Preset] = &[
         || checked(Settings::NO_THROTTLE),
     ),
     Preset::new(
-        "enet-unreliable",
+        "enet-unreliable-default",
         "ENet, unreliable sequenced packets: the late are dropped, as are those the throttle picks",
         || checked(Settings::UNRELIABLE),
-    ),
+    )
+    .of("enet-unreliable", PresetKind::Default, SOURCES)
+    .also(&["enet-unreliable"]),
+    Preset::new(
+        "enet-unreliable-game",
+        "the same: unreliable packets are what its author advises",
+        || checked(Settings::UNRELIABLE),
+    )
+    .of("enet-unreliable", PresetKind::Game, GAME),
+    Preset::tuned("enet-unreliable", "enet-unreliable-tuned", || {
+        tuned("enet-unreliable")
+    }),
 ];
 
 impl Transport for Settings {
@@ -221,9 +277,6 @@ impl Transport for Settings {
         Tunable::integer("throttle_acceleration", 0, 32),
         Tunable::integer("throttle_deceleration", 0, 32),
         Tunable::millis("ping_interval", 50, 2000),
-        Tunable::ratio("timeout_limit", 4, 1024),
-        Tunable::millis("timeout_minimum", 1000, 30_000),
-        Tunable::millis("timeout_maximum", 5000, 60_000),
         Tunable::flag("checksum"),
         Tunable::millis("service_interval", 1, 33),
     ];
@@ -296,6 +349,10 @@ impl Transport for Settings {
             } else {
                 format!("{throttle}, drops at the sender")
             },
+            peer_timeout: PeerTimeout::After(self.timeout_minimum.0.min(self.timeout_maximum.0)),
+            fixed: "timeouts double without limit, no fast resend; asks whether the peer is gone \
+                    only when a resend is due"
+                .to_owned(),
         }
     }
 

@@ -4,7 +4,7 @@
 use lagometer_units::Size;
 
 use crate::transport::within;
-use crate::{BadSetting, Carrier, TransportProperties};
+use crate::{BadSetting, Carrier, PeerTimeout, TransportProperties};
 
 /// The default socket buffer of Linux (`net.core.rmem_default`).
 pub(crate) const BUFFER: Size = Size(212_992);
@@ -31,5 +31,7 @@ pub(crate) fn properties(
         acks: "none".to_owned(),
         late_answer: "nothing: no acknowledgements".to_owned(),
         congestion_control,
+        peer_timeout: PeerTimeout::NoConnection,
+        fixed: "no connection: a dead path is never noticed".to_owned(),
     }
 }

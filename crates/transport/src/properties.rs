@@ -1,6 +1,41 @@
 //! What a transport promises and what it costs, so that lanes can be read
 //! side by side without one being silently advantaged.
 
+use std::fmt;
+use std::time::Duration;
+
+use lagometer_units::Span;
+
+/// How long a peer may be silent, while something is meant for it, before its
+/// connection is given up: the same in every preset whose library lets it be set, so
+/// that no lane dies of a silence that another is spared. QUIC's customary idle
+/// timeout (RFC 9308, section 3.2), and the most that ENet waits by default
+/// (`ENET_PEER_TIMEOUT_MAXIMUM`).
+pub const PEER_TIMEOUT: Span = Span::from_millis(30_000);
+
+/// When a side gives its peer up for gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerTimeout {
+    /// Never: there is no connection to give up.
+    NoConnection,
+    /// Never: it does not look.
+    Never,
+    /// After so long without a sign of the peer.
+    After(Duration),
+    /// After about so long, which its library decides and nobody can set.
+    Fixed(Duration),
+}
+
+impl fmt::Display for PeerTimeout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoConnection | Self::Never => formatter.write_str("never"),
+            Self::After(silence) => write!(formatter, "{}", Span(silence)),
+            Self::Fixed(silence) => write!(formatter, "{}, fixed", Span(silence)),
+        }
+    }
+}
+
 /// What a transport promises and what it costs, with the settings it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportProperties {
@@ -24,4 +59,21 @@ pub struct TransportProperties {
     pub late_answer: String,
     /// Congestion control, in a few words.
     pub congestion_control: String,
+    /// When the peer is given up for gone.
+    pub peer_timeout: PeerTimeout,
+    /// What of it cannot be set, and so not be made equal to others, in a few
+    /// words: timers and habits of the library.
+    pub fixed: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_timeout_says_how_long_and_whether_it_can_be_set() {
+        let silence = Duration::from_secs(45);
+        assert_eq!(PeerTimeout::After(silence).to_string(), "45 s");
+        assert_eq!(PeerTimeout::Fixed(silence).to_string(), "45 s, fixed");
+    }
 }

@@ -34,10 +34,13 @@ use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use self::endpoint::{ENVELOPE_BYTES, Renet};
-use crate::catalogue::{Preset, checked};
+use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::Integrity;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
+use crate::tuned::tuned;
+use crate::{
+    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+};
 
 /// How renet is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,8 +84,9 @@ pub enum Channel {
 
 impl Settings {
     /// renet's defaults for its reliable-ordered channel, at 62.5 ticks each
-    /// second, with messages sent at once; netcode's keep-alive (250 ms) and
-    /// customary time-out (15 s).
+    /// second, with messages sent at once; netcode's keep-alive (250 ms). A silent
+    /// peer is kept as long as any transport keeps one, where netcode's examples have
+    /// 15 s.
     pub const RELIABLE: Self = Self {
         channel: Channel::ReliableOrdered,
         tick: Span::from_millis(16),
@@ -92,25 +96,81 @@ impl Settings {
         channel_memory: Size(5 << 20),
         max_message: Size(1 << 20),
         keep_alive: Span::from_millis(250),
-        timeout: Span::from_millis(15_000),
+        timeout: PEER_TIMEOUT,
     };
 
-    /// The same for its unreliable channel.
+    /// Everything unacknowledged again at every tick, as renet's own demonstration
+    /// has the channels of a player's input: it says `Duration::ZERO`, which is less
+    /// than a tick just as well.
+    pub const EACH_TICK: Self = Self {
+        resend_time: Span::from_millis(1),
+        ..Self::RELIABLE
+    };
+
+    /// The defaults for its unreliable channel.
     pub const UNRELIABLE: Self = Self {
         channel: Channel::Unreliable,
         ..Self::RELIABLE
     };
 }
 
+/// renet's own values, by its read-me.
+const SOURCES: &[Source] = &[
+    Source::library(
+        "the default channels, with a resend time of 300 ms",
+        "https://github.com/lucaspoffo/renet/blob/master/README.md",
+    ),
+    Source::lab("tick", "the application's: 62.5 updates a second"),
+    Source::lab("flush_on_send", "packets are asked for after each message"),
+    Source::lab("keep_alive", "netcode's, which is left out"),
+    Source::lab("max_message", "what the peer may announce"),
+    Source::equal("timeout"),
+];
+
+/// renet's demonstration of a game, by its author.
+const GAME: &[Source] = &[
+    SOURCES[0],
+    SOURCES[1],
+    SOURCES[2],
+    SOURCES[3],
+    SOURCES[4],
+    SOURCES[5],
+    Source::of(
+        "resend_time",
+        "a player's input and commands: resend_time: Duration::ZERO",
+        "https://github.com/lucaspoffo/renet/blob/master/demo_bevy/src/lib.rs",
+    ),
+];
+
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset] = &[
     Preset::new(
-        "renet",
+        "renet-default",
         "renet, reliable ordered channel, its default resend time of 300 ms",
         || checked(Settings::RELIABLE),
-    ),
-    Preset::new("renet-unreliable", "renet, unreliable channel", || {
+    )
+    .of("renet", PresetKind::Default, SOURCES)
+    .also(&["renet"]),
+    Preset::new(
+        "renet-game",
+        "renet, reliable ordered channel, sent again at every tick as its demonstration sends input",
+        || checked(Settings::EACH_TICK),
+    )
+    .of("renet", PresetKind::Game, GAME),
+    Preset::tuned("renet", "renet-tuned", || tuned("renet")),
+    Preset::new("renet-unreliable-default", "renet, unreliable channel", || {
         checked(Settings::UNRELIABLE)
+    })
+    .of("renet-unreliable", PresetKind::Default, SOURCES)
+    .also(&["renet-unreliable"]),
+    Preset::new(
+        "renet-unreliable-game",
+        "the same: its demonstration sends the world's state so",
+        || checked(Settings::UNRELIABLE),
+    )
+    .of("renet-unreliable", PresetKind::Game, SOURCES),
+    Preset::tuned("renet-unreliable", "renet-unreliable-tuned", || {
+        tuned("renet-unreliable")
     }),
 ];
 
@@ -170,6 +230,10 @@ impl Transport for Settings {
             } else {
                 "none".to_owned()
             },
+            peer_timeout: PeerTimeout::After(self.timeout.0),
+            fixed: "resends by a fixed time whatever the round trip; netcode's encryption is left \
+                    out"
+            .to_owned(),
         }
     }
 

@@ -9,7 +9,7 @@ use lagometer_units::{Time, suggest};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::catalogue::{Preset, new_name, presets};
+use crate::catalogue::{Preset, names, new_name, presets};
 use crate::settings::with_overrides;
 use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Transport, TransportProperties, Tunable};
 
@@ -48,12 +48,12 @@ impl Spec {
         Ok(Self(Arc::new(settings)))
     }
 
-    /// The preset called `name`, if there is one.
+    /// The preset called `name`, by whichever of its names, if there is one.
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
         presets()
             .iter()
-            .find(|preset| preset.name == name)
+            .find(|preset| preset.is_called(name))
             .map(Preset::spec)
     }
 
@@ -65,8 +65,7 @@ impl Spec {
     /// [`BadSpec`] when there is no such preset or no more, and when a setting is
     /// unknown, of the wrong kind or out of range; it is then named.
     pub fn resolve(name: &str, overrides: &Map<String, Value>) -> Result<Self, BadSpec> {
-        let known = presets().iter().map(|preset| preset.name);
-        let base = Self::preset(name).ok_or_else(|| BadSpec::unknown(name, known))?;
+        let base = Self::preset(name).ok_or_else(|| BadSpec::unknown(name, names()))?;
         Ok(base.with_overrides(overrides)?)
     }
 

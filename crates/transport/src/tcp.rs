@@ -22,10 +22,63 @@ pub use lagometer_tcp::congestion::Algorithm;
 pub use settings::{Settings, StreamOptions};
 pub use stream::Stream;
 
-use crate::catalogue::{Preset, checked};
+use crate::catalogue::{Preset, PresetKind, Source, checked};
+use crate::tuned::tuned;
+
+/// A socket on which nothing is set.
+const PLAIN: &[Source] = &[
+    Source::library("a socket on which nothing is set", "tcp(7)"),
+    Source::equal("user_timeout"),
+    Source::lab("max_message", "what the peer may announce"),
+];
+
+/// Linux's own pages on small messages that must not be late.
+const GAME: &[Source] = &[
+    Source::library("as `tcp-default`", "tcp(7)"),
+    Source::of(
+        "no_delay",
+        "TCP_NODELAY: segments are always sent as soon as possible",
+        "tcp(7)",
+    ),
+    Source::of(
+        "quick_ack",
+        "TCP_QUICKACK: acks are sent immediately",
+        "tcp(7)",
+    ),
+    Source::of(
+        "thin_linear_timeouts",
+        "for thin streams whose user is hurt by delay, as online games",
+        "https://docs.kernel.org/networking/tcp-thin.html",
+    ),
+    Source::of(
+        "congestion_control",
+        "BBR takes the path's rate, not its losses, for a sign of congestion",
+        "https://github.com/google/bbr",
+    ),
+    Source::of(
+        "not_sent_low_water",
+        "what is not sent yet stays with the application",
+        "https://docs.kernel.org/networking/ip-sysctl.html (tcp_notsent_lowat)",
+    ),
+    Source::lab("max_message", "what the peer may announce"),
+    Source::equal("user_timeout"),
+];
 
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "tcp-default",
+        "Linux's TCP on a socket with nothing set: CUBIC, Nagle's algorithm, delayed acknowledgements",
+        || checked(Settings::plain()),
+    )
+    .of("tcp", PresetKind::Default, PLAIN),
+    Preset::new(
+        "tcp-game",
+        "Linux's TCP set up for small messages: BBR, no delay, thin-stream timeouts, little unsent",
+        || checked(Settings::game()),
+    )
+    .of("tcp", PresetKind::Game, GAME),
+    Preset::tuned("tcp", "tcp-tuned", || tuned("tcp")),
     Preset::new(
         "tcp-cubic",
         "Linux's TCP with CUBIC, no delay: what most servers speak",
@@ -43,11 +96,6 @@ pub(crate) const PRESETS: &[Preset] = &[
         || checked(Settings::with("reno")),
     )
     .formerly(&["tcp-smoltcp-reno"]),
-    Preset::new(
-        "tcp-game",
-        "Linux's TCP set up for small messages: BBR, thin-stream timeouts, little unsent, given up after 10 s",
-        || checked(Settings::game()),
-    ),
 ];
 
 /// The ICMP message by which a path says to the sender of `packet` that it takes

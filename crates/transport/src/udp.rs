@@ -15,10 +15,11 @@ use lagometer_units::{Size, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::byte_queue::ByteQueue;
-use crate::catalogue::{Preset, checked};
+use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::Integrity;
 use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
 use crate::plain_udp;
+use crate::tuned::tuned;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties,
@@ -46,12 +47,34 @@ impl Settings {
     };
 }
 
+/// There is nothing to choose but how large a datagram may be.
+const SOURCES: &[Source] = &[
+    Source::library(
+        "one message, one datagram, by a socket with nothing set",
+        "udp(7)",
+    ),
+    Source::of(
+        "buffer",
+        "net.core.rmem_default",
+        "https://www.kernel.org/doc/html/latest/admin-guide/sysctl/net.html",
+    ),
+];
+
 /// The presets, in the order in which lanes are best shown.
-pub(crate) const PRESETS: &[Preset] = &[Preset::new(
-    "udp",
-    "one message, one datagram; lost is lost",
-    || checked(Settings::PLAIN),
-)];
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "udp-default",
+        "one message, one datagram; lost is lost",
+        || checked(Settings::PLAIN),
+    )
+    .of("udp", PresetKind::Default, SOURCES)
+    .also(&["udp"]),
+    Preset::new("udp-game", "the same: there is nothing to set", || {
+        checked(Settings::PLAIN)
+    })
+    .of("udp", PresetKind::Game, SOURCES),
+    Preset::tuned("udp", "udp-tuned", || tuned("udp")),
+];
 
 impl Transport for Settings {
     const TRANSPORT: &'static str = "udp";

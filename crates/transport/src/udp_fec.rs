@@ -41,10 +41,11 @@ use serde::{Deserialize, Serialize};
 
 use self::endpoint::UdpFec;
 use self::wire::{MESSAGE_HEADER_BYTES, PARITY_HEADER_BYTES};
-use crate::catalogue::{Preset, checked};
+use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::Integrity;
 use crate::plain_udp;
 use crate::transport::within;
+use crate::tuned::tuned;
 use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Transport, TransportProperties, Tunable};
 
 /// How parity is made of messages.
@@ -156,13 +157,26 @@ impl Settings {
     }
 }
 
+/// This transport is the lab's own, and so is its documentation.
+const SOURCES: &[Source] = &[Source::library(
+    "the exclusive or of the last two messages after each",
+    "docs/transports.md",
+)];
+
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset] = &[
     Preset::new(
-        "udp-fec",
+        "udp-fec-default",
         "forward error correction: after each message the exclusive or of the last two",
         || checked(Settings::OVERLAPPING),
-    ),
+    )
+    .of("udp-fec", PresetKind::Default, SOURCES)
+    .also(&["udp-fec"]),
+    Preset::new("udp-fec-game", "the same: it is made for games", || {
+        checked(Settings::OVERLAPPING)
+    })
+    .of("udp-fec", PresetKind::Game, SOURCES),
+    Preset::tuned("udp-fec", "udp-fec-tuned", || tuned("udp-fec")),
     Preset::new(
         "udp-fec-adaptive",
         "forward error correction: one to three parity datagrams after each second message, by loss",

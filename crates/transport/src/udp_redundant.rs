@@ -25,10 +25,11 @@ use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::byte_queue::ByteQueue;
-use crate::catalogue::{Preset, checked};
+use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::{CHECK_BYTES, Integrity};
 use crate::replay_window::ReplayWindow;
 use crate::transport::within;
+use crate::tuned::tuned;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties, Tunable,
@@ -72,12 +73,31 @@ impl Settings {
     };
 }
 
-/// The presets, in the order in which lanes are best shown.
-pub(crate) const PRESETS: &[Preset] = &[Preset::new(
-    "udp-redundant",
-    "each message rides again in the next 3 datagrams, as shooters send input",
-    || checked(Settings::THREE_COPIES),
+/// This transport is the lab's own, and so is its documentation.
+const SOURCES: &[Source] = &[Source::library(
+    "three repetitions, as shooters send input",
+    "docs/transports.md",
 )];
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "udp-redundant-default",
+        "each message rides again in the next 3 datagrams, as shooters send input",
+        || checked(Settings::THREE_COPIES),
+    )
+    .of("udp-redundant", PresetKind::Default, SOURCES)
+    .also(&["udp-redundant"]),
+    Preset::new(
+        "udp-redundant-game",
+        "the same: it is made for games",
+        || checked(Settings::THREE_COPIES),
+    )
+    .of("udp-redundant", PresetKind::Game, SOURCES),
+    Preset::tuned("udp-redundant", "udp-redundant-tuned", || {
+        tuned("udp-redundant")
+    }),
+];
 
 impl Transport for Settings {
     const TRANSPORT: &'static str = "udp-redundant";

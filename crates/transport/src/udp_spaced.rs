@@ -13,11 +13,12 @@ use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::byte_queue::ByteQueue;
-use crate::catalogue::{Preset, checked};
+use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::Integrity;
 use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
 use crate::plain_udp;
 use crate::transport::within;
+use crate::tuned::tuned;
 use crate::{
     BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties, Tunable,
@@ -54,12 +55,27 @@ impl Settings {
     };
 }
 
-/// The presets, in the order in which lanes are best shown.
-pub(crate) const PRESETS: &[Preset] = &[Preset::new(
-    "udp-spaced",
-    "each datagram leaves again 50 ms later, so that a burst of losses spares one of the two",
-    || checked(Settings::ONE_COPY),
+/// This transport is the lab's own, and so is its documentation.
+const SOURCES: &[Source] = &[Source::library(
+    "one copy after 50 ms",
+    "docs/transports.md",
 )];
+
+/// The presets, in the order in which lanes are best shown.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset::new(
+        "udp-spaced-default",
+        "each datagram leaves again 50 ms later, so that a burst of losses spares one of the two",
+        || checked(Settings::ONE_COPY),
+    )
+    .of("udp-spaced", PresetKind::Default, SOURCES)
+    .also(&["udp-spaced"]),
+    Preset::new("udp-spaced-game", "the same: it is made for games", || {
+        checked(Settings::ONE_COPY)
+    })
+    .of("udp-spaced", PresetKind::Game, SOURCES),
+    Preset::tuned("udp-spaced", "udp-spaced-tuned", || tuned("udp-spaced")),
+];
 
 impl Transport for Settings {
     const TRANSPORT: &'static str = "udp-spaced";

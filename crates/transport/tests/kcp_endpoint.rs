@@ -8,7 +8,7 @@ use kcp_support::dice::Dice;
 use kcp_support::lane::Lane;
 use lagometer_transport::kcp::{KcpEndpoint, Settings, Side, pair};
 use lagometer_transport::{Closed, Endpoint, Refused, State};
-use lagometer_units::{Size, Time};
+use lagometer_units::{Size, Span, Time};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -146,10 +146,34 @@ fn a_silent_peer_is_a_dead_link() {
     assert_eq!(lane.ends[1].state(), State::Ready, "it had nothing to send");
 }
 
+/// By the silence, however seldom the segments are sent again, and not by what waited
+/// before the peer was last heard.
+#[test]
+fn a_peer_is_given_up_after_its_timeout_and_not_before() {
+    for settings in [Settings::library_default(), Settings::game()] {
+        let mut lane = Lane::new(&settings, 20 * MS, |_, now, _: &[u8]| now > at(10_000));
+        lane.send(0, b"one");
+        lane.run_until(at(10_001));
+        assert_eq!(lane.received[1].len(), 1);
+        assert_eq!(
+            lane.ends[0].state(),
+            State::Ready,
+            "an idle end waits for nobody"
+        );
+        lane.send(0, b"two");
+        lane.run_until(at(40_000));
+        assert_eq!(lane.ends[0].state(), State::Ready);
+        lane.run_until(at(40_002));
+        assert_eq!(lane.ends[0].state(), State::Closed(Closed::DeadLink));
+        assert_eq!(lane.ends[0].next_deadline(), None);
+        assert_eq!(lane.ends[1].state(), State::Ready, "it had nothing to send");
+    }
+}
+
 #[test]
 fn an_application_that_does_not_look_goes_on_for_ever() {
     let settings = Settings {
-        dead_link: 0,
+        peer_timeout: Span::ZERO,
         ..Settings::turbo()
     };
     let mut lane = Lane::new(&settings, 20 * MS, |_, now, _: &[u8]| now < at(60_000));

@@ -2,7 +2,7 @@
 //! promising what it promises.
 
 use lagometer_lab::OwnLane;
-use lagometer_transport::{BadSpec, Spec, Tunable, presets};
+use lagometer_transport::{BadSpec, Preset, PresetKind, Spec, Tunable, family_of, names, presets};
 use lagometer_units::Size;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -52,22 +52,15 @@ pub enum BadLane {
 }
 
 impl TunableLane {
-    /// The first preset of each transport that has settings worth searching.
+    /// The `game` preset of each family that has settings worth searching.
     #[must_use]
     pub fn usual() -> Vec<OwnLane> {
-        let mut seen = Vec::new();
-        let mut lanes = Vec::new();
-        for preset in presets() {
-            let spec = Spec::preset(preset.name);
-            let Some(spec) = spec.filter(|spec| !spec.tunables().is_empty()) else {
-                continue;
-            };
-            if !seen.contains(&spec.transport()) {
-                seen.push(spec.transport());
-                lanes.push(preset_lane(preset.name));
-            }
-        }
-        lanes
+        let has_tunables = |preset: &&Preset| {
+            is_of_kind(preset, PresetKind::Game)
+                && Spec::preset(preset.name).is_some_and(|spec| !spec.tunables().is_empty())
+        };
+        let lanes = presets().iter().filter(has_tunables);
+        lanes.map(|preset| preset_lane(preset.name)).collect()
     }
 
     /// The lane called `name`: one of an experiment's `own`, or a preset.
@@ -79,11 +72,11 @@ impl TunableLane {
         let asked = own.iter().find(|lane| lane.name() == name).cloned();
         let lane = asked.unwrap_or_else(|| preset_lane(name));
         if Spec::preset(&lane.transport).is_none() {
-            let presets = presets().iter().map(|preset| preset.name);
-            let known = presets.chain(own.iter().map(OwnLane::name));
+            let mut known: Vec<&str> = names().collect();
+            known.extend(own.iter().map(OwnLane::name));
             return Err(BadLane::Transport {
                 lane: name.to_owned(),
-                why: BadSpec::unknown(&lane.transport, known),
+                why: BadSpec::unknown(&lane.transport, known.into_iter()),
             });
         }
         Self::of(&lane)
@@ -114,11 +107,18 @@ impl TunableLane {
             overrides,
             spec: spec.clone(),
         }];
-        for preset in presets() {
+        // What a search found is no place for the next to begin: it would find more
+        // each time that its own findings were written down.
+        let family = family_of(&lane.transport);
+        let others = presets().iter().filter(|preset| {
+            !is_of_kind(preset, PresetKind::Tuned) && family_of(preset.name) == family
+        });
+        for preset in others {
             let Some(other) = Spec::preset(preset.name) else {
                 continue;
             };
-            if other.transport() == spec.transport() && other != spec && is_alike(&other, &spec) {
+            let is_new = starts.iter().all(|start: &StartSpec| start.spec != other);
+            if is_new && is_start_for(&other, &spec) {
                 starts.push(StartSpec {
                     preset: preset.name.to_owned(),
                     overrides: Map::new(),
@@ -257,6 +257,18 @@ fn worth_searching(spec: &Spec) -> Vec<Tunable> {
         })
     };
     spec.tunables().iter().filter(fits).copied().collect()
+}
+
+fn is_of_kind(preset: &Preset, kind: PresetKind) -> bool {
+    preset.member.is_some_and(|member| member.kind == kind)
+}
+
+/// Whether a search for a lane like `spec` may begin at `other`: it promises the same
+/// and gives its peer up as late, so that none is better for waiting longer.
+fn is_start_for(other: &Spec, spec: &Spec) -> bool {
+    other.transport() == spec.transport()
+        && is_alike(other, spec)
+        && other.properties().peer_timeout == spec.properties().peer_timeout
 }
 
 /// Whether two transports promise the same.

@@ -205,6 +205,7 @@ pub(crate) fn runnable_lane(
             size: lane.size().unwrap_or(workload.size),
             ..workload
         },
+        presets: None,
     })
 }
 

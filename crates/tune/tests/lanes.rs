@@ -75,7 +75,7 @@ fn a_found_lane_can_be_pasted_into_an_experiment_whatever_was_chosen() {
 #[test]
 fn lanes_that_cannot_be_tuned_are_refused_with_what_can() {
     let why = |name: &str| TunableLane::named(name, &[]).unwrap_err().to_string();
-    assert!(why("udp").contains("has no settings that are worth searching; `udp-redundant`"));
+    assert!(why("udp").contains("has no settings that are worth searching; `udp-redundant-game`"));
     assert!(why("kpc").contains("did you mean `kcp`?"));
 }
 

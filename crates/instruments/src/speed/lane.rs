@@ -173,6 +173,8 @@ impl LanePlan {
                     congestion_control: congestion
                         .clone()
                         .unwrap_or_else(|| "the system's default".to_owned()),
+                    peer_timeout: "the kernel's".to_owned(),
+                    fixed: String::new(),
                 },
             ),
             LaneTransport::Preset(spec) => (

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use lagometer_guest::DEFAULT_HZ;
 use lagometer_units::Span;
 
-use super::{EchoArguments, SpeedArguments, SweepArguments, WorldArguments};
+use super::{EchoArguments, Preset, SpeedArguments, SweepArguments, WorldArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct KernelArguments {
@@ -100,6 +100,9 @@ pub(crate) struct GuestRunArguments {
     /// Only these transports
     #[arg(long, value_delimiter = ',')]
     pub(crate) lanes: Vec<String>,
+    /// With these presets of each
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) presets: Vec<Preset>,
     /// Another network
     #[arg(long)]
     pub(crate) network: Option<String>,

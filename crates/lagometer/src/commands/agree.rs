@@ -79,6 +79,7 @@ pub(super) fn ask<'a>(
         tick: None,
         seed: arguments.seed,
         lanes: &arguments.lanes,
+        presets: &[],
         testbed,
     }
 }

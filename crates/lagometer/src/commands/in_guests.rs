@@ -200,6 +200,10 @@ fn words(errand: &Errand<'_>, seed: u64, is_logged: bool) -> Vec<String> {
     if !ask.lanes.is_empty() {
         words.push(format!("--lanes={}", ask.lanes.join(",")));
     }
+    if !ask.presets.is_empty() {
+        let presets: Vec<&str> = ask.presets.iter().map(|kind| kind.name()).collect();
+        words.push(format!("--presets={}", presets.join(",")));
+    }
     let network = ask.network;
     words.extend(network.map(|network| format!("--network={network}")));
     words.extend(ask.duration.map(|span| format!("--for={span}")));

@@ -33,15 +33,23 @@ pub(crate) fn list(arguments: &ListArguments) -> Result<ExitCode, Failure> {
     if wanted(Listed::Transports) {
         let rows = presets()
             .iter()
-            .map(|preset| (preset.name, preset.about.to_owned()));
+            .map(|preset| (preset.name, described(preset.about, preset.aliases)));
         section(&mut text, "Transports", rows);
         let rows = lagometer_socket::presets()
             .iter()
-            .map(|preset| (preset.name, preset.about.to_owned()));
+            .map(|preset| (preset.name, described(preset.about, preset.aliases)));
         section(&mut text, "Transports that own their sockets", rows);
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a preset is, and what else it is called.
+fn described(about: &str, aliases: &[&str]) -> String {
+    match aliases {
+        [] => about.to_owned(),
+        names => format!("{about}; also `{}`", names.join("`, `")),
+    }
 }
 
 fn section(text: &mut String, title: &str, rows: impl Iterator<Item = (&'static str, String)>) {

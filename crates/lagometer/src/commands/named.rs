@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use lagometer_lab::{Experiment, Resolved, Workload, catalogue, resolve};
 use lagometer_link::Profile;
 use lagometer_testbed::Testbed;
+use lagometer_transport::PresetKind;
 use lagometer_units::{Span, suggest};
 
 use super::over_net;
@@ -24,6 +25,9 @@ pub(crate) struct Ask<'a> {
     pub(crate) seed: Option<u64>,
     /// Only these lanes; all of the experiment's where empty.
     pub(crate) lanes: &'a [String],
+    /// With these presets of each; as the experiment has it where empty, but where
+    /// time is real with its first alone.
+    pub(crate) presets: &'a [PresetKind],
     /// Where it is to be played.
     pub(crate) testbed: Testbed,
 }
@@ -43,6 +47,11 @@ pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
     }
     if !ask.lanes.is_empty() {
         experiment.keep_lanes(ask.lanes);
+    }
+    if !ask.presets.is_empty() {
+        experiment.presets = ask.presets.to_vec();
+    } else if ask.testbed != Testbed::Sim {
+        experiment.presets.truncate(1);
     }
     if ask.tick.is_some() {
         let Workload::PacedEcho(workload) = &mut experiment.workload;

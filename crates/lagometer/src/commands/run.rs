@@ -18,7 +18,7 @@ use super::in_guest::{self, save_packets};
 use super::in_guests::{self, Errand, InGuests};
 use super::named::{Ask, resolved};
 use super::over_net;
-use crate::cli::RunArguments;
+use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{interrupt, output, remote_end};
@@ -26,13 +26,11 @@ use crate::{interrupt, output, remote_end};
 /// Plays an experiment and shows what was found.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     check_flags(arguments)?;
-    let baseline = arguments.baseline.as_ref();
-    let baseline = baseline
-        .map(|path| output::read_document(path).map(|document| (path, document)))
-        .transpose()?;
+    let baseline = baseline(arguments)?;
     let path_name = over_net::path_name(&arguments.remote);
     let testbed = testbed(arguments);
     let is_net = testbed == Testbed::Net;
+    let presets = kinds(&arguments.presets);
     let ask = Ask {
         experiment: &arguments.experiment,
         network: arguments
@@ -43,6 +41,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         tick: arguments.tick,
         seed: arguments.seed,
         lanes: &arguments.lanes,
+        presets: &presets,
         testbed,
     };
     let mut resolved = resolved(&ask)?;
@@ -128,6 +127,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .as_ref()
         .map(|(path, document)| Earlier { path, document });
     Ok(hold(&document, earlier.as_ref(), &arguments.gate)?.into())
+}
+
+/// The earlier run to hold this one against, and where it stands, if there is one.
+fn baseline(arguments: &RunArguments) -> Result<Option<(&PathBuf, Document)>, Failure> {
+    let path = arguments.baseline.as_ref();
+    path.map(|path| output::read_document(path).map(|document| (path, document)))
+        .transpose()
 }
 
 /// Writes the run and what it found into one file. One that was cut short is

@@ -20,7 +20,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         out,
         r#"<section class="properties" aria-labelledby="{id}"><h2 id="{id}">Transport properties</h2>
 <p class="note">What each lane promises, and on what terms: a lane that promises less has an easier life, one that encrypts carries more.</p>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col" title="What it costs on the wire to answer after the turn in which a message was taken in">a late answer costs</th><th scope="col">congestion control</th><th scope="col">library</th></tr></thead><tbody>"#
+<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col" title="What it costs on the wire to answer after the turn in which a message was taken in">a late answer costs</th><th scope="col">congestion control</th><th scope="col" title="How long a silent peer is kept: equal wherever it can be set">gives up after</th><th scope="col" title="Timers and habits of the library that no setting changes">cannot be set</th><th scope="col">library</th></tr></thead><tbody>"#
     );
     for (lane, properties) in lanes {
         let place = view.place(lane);
@@ -44,12 +44,14 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         }
         append!(
             out,
-            r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
+            r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
             known_bytes(properties.mtu_bytes),
             properties.header_bytes,
             esc(&properties.acks),
             esc(&properties.late_answer),
             esc(&properties.congestion_control),
+            esc(&properties.peer_timeout),
+            esc(&properties.fixed),
             esc(&lane.library)
         );
     }

@@ -12,7 +12,10 @@ use crate::ranking::{self, Group};
 use crate::written::{self, NOTHING};
 
 /// Columns a lane's name may take.
-const WIDEST_NAME: usize = 24;
+const WIDEST_NAME: usize = 28;
+
+/// Columns of it on one line where the table would be too wide.
+const NARROW_NAME: usize = 19;
 
 /// Appends the table of the measured lanes to `out`.
 pub(crate) fn render(
@@ -28,7 +31,11 @@ pub(crate) fn render(
         return;
     }
     let figures = columns_that_fit(document, &groups, about.limit_ms, room);
-    grid(document, &groups, &figures).render(paint, out);
+    let mut table = grid(document, &groups, &figures);
+    if table.width() > room {
+        fold_names(&mut table);
+    }
+    table.render(paint, out);
     for note in footnotes(&groups, &figures) {
         for line in wrap(&note, room) {
             line_of(out, &paint.apply(Style::Dim, &line));
@@ -137,6 +144,42 @@ fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
         }
     }
     Grid { columns, rows }
+}
+
+/// Has long names go on from a hyphen on: beside the spreads where these are shown,
+/// otherwise in a line of their own.
+fn fold_names(table: &mut Grid) {
+    for index in 0..table.rows.len() {
+        let Some(rest) = name_of(&mut table.rows, index).and_then(cut) else {
+            continue;
+        };
+        match name_of(&mut table.rows, index + 1) {
+            Some(below) if below.text.is_empty() => below.text = rest,
+            _ => {
+                if let Some(name) = name_of(&mut table.rows, index) {
+                    name.text = format!("{}\n{rest}", name.text);
+                }
+            }
+        }
+    }
+}
+
+/// The first cell of a row.
+fn name_of(rows: &mut [Row], index: usize) -> Option<&mut Cell> {
+    match rows.get_mut(index)? {
+        Row::Cells(cells) => cells.first_mut(),
+        Row::Label(..) => None,
+    }
+}
+
+/// Takes from a long name what does not fit after one of its hyphens.
+fn cut(name: &mut Cell) -> Option<String> {
+    if name.width() <= NARROW_NAME {
+        return None;
+    }
+    let mut after_hyphens = name.text.rmatch_indices('-').map(|(at, _)| at + 1);
+    let fitting = after_hyphens.find(|&at| at <= NARROW_NAME)?;
+    Some(name.text.split_off(fitting))
 }
 
 fn name(lane: &Lane) -> Cell {

@@ -5,7 +5,7 @@ use lagometer_stats::{Document, TransportProperties};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
-use super::paint::{Paint, Style, fit, printable, width};
+use super::paint::{Paint, Style, fit, printable, width, wrap};
 use crate::ranking;
 use crate::written::known_bytes;
 
@@ -60,13 +60,40 @@ pub(crate) fn render(
     share_out_prose(&mut grid, room);
     out.push('\n');
     grid.render(paint, out);
-    line_of(
-        out,
-        &paint.apply(
-            Style::Dim,
-            "R reliable · O ordered · E encrypted · head: wire bytes beyond one payload",
-        ),
-    );
+    let mut notes = vec![
+        "R reliable · O ordered · E encrypted · head: wire bytes beyond one payload".to_owned(),
+    ];
+    notes.extend(peer_timeouts(document, limit_ms));
+    for line in notes.iter().flat_map(|note| wrap(&printable(note), room)) {
+        line_of(out, &paint.apply(Style::Dim, &line));
+    }
+}
+
+/// After how long a silence lanes give their peer up: what most do, and who does
+/// otherwise. Nothing where no lane says.
+fn peer_timeouts(document: &Document, limit_ms: u32) -> Option<String> {
+    let mut by_timeout: Vec<(&str, Vec<&str>)> = Vec::new();
+    for lane in ranking::in_order(document, limit_ms) {
+        let timeout = lane.properties.as_ref().map(|it| it.peer_timeout.as_str());
+        let Some(timeout) = timeout.filter(|timeout| !timeout.is_empty()) else {
+            continue;
+        };
+        match by_timeout.iter_mut().find(|(other, _)| *other == timeout) {
+            Some((_, lanes)) => lanes.push(&lane.lane),
+            None => by_timeout.push((timeout, vec![&lane.lane])),
+        }
+    }
+    // The first of those that are as many.
+    by_timeout.sort_by_key(|(_, lanes)| std::cmp::Reverse(lanes.len()));
+    let ((usual, _), others) = by_timeout.split_first()?;
+    let others = others
+        .iter()
+        .map(|(timeout, lanes)| format!("{timeout} by {}", lanes.join(", ")));
+    let parts: Vec<String> = std::iter::once((*usual).to_owned()).chain(others).collect();
+    Some(format!(
+        "a silent peer is given up after: {}",
+        parts.join(" · ")
+    ))
 }
 
 /// `RO·`: a letter for each promise made, a dot for each that is not.

@@ -6,5 +6,6 @@ mod golden;
 mod nonsense;
 mod page;
 mod plot;
+mod presets;
 mod synthetic;
 mod terminal;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use lagometer_transport::{BadSetting, TransportProperties};
+use lagometer_transport::{BadSetting, PEER_TIMEOUT, PeerTimeout, TransportProperties};
 use lagometer_units::Span;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl Settings {
     /// Nothing dropped, nothing delayed.
     pub const RELIABLE: Self = Self {
         latency: Span::from_millis(0),
-        peer_idle: Span::from_millis(30_000),
+        peer_idle: PEER_TIMEOUT,
     };
 
     /// SRT's own default for live traffic.
@@ -87,6 +87,9 @@ impl SocketTransport for Settings {
             acks: "every 10 ms".to_owned(),
             late_answer: "nothing: acknowledgements never share a packet".to_owned(),
             congestion_control: "none for live traffic".to_owned(),
+            peer_timeout: PeerTimeout::After(self.peer_idle.0),
+            fixed: "losses are reported, and again every so often, not timed by the sender"
+                .to_owned(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use lagometer_transport::framing::LENGTH_BYTES;
-use lagometer_transport::{BadSetting, TransportProperties};
+use lagometer_transport::{BadSetting, PeerTimeout, TransportProperties};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,10 @@ pub enum RateControl {
 /// The payload of a packet of 1500 bytes, as UDT counts its buffers.
 const SLOT: u64 = 1472;
 
+/// About how long UDT takes to notice that its peer is gone, as was seen: its count
+/// of timeouts cannot be set.
+const GIVES_UP_AFTER: Duration = Duration::from_secs(45);
+
 impl Settings {
     /// The 2015 comparison's: 93,440 B of buffers, 63 packets.
     pub const DGRAM_2015: Self = Self {
@@ -143,6 +147,15 @@ impl Settings {
         waiting: Waiting::Epoll,
         ..Self::DGRAM
     };
+
+    /// What no option of UDT's changes.
+    fn fixed(&self) -> String {
+        let mut fixed = "gives its peer up by a count of timeouts of its own".to_owned();
+        if !(self.rate_control == RateControl::FixedWindow && self.repeat_loss_reports) {
+            fixed.push_str("; a loss is reported once");
+        }
+        fixed
+    }
 
     /// How UDT carries what it is given.
     #[cfg(feature = "udt")]
@@ -244,6 +257,8 @@ impl SocketTransport for Settings {
                     format!("none, a window of {} packets{reports}", self.window_packets)
                 }
             },
+            peer_timeout: PeerTimeout::Fixed(GIVES_UP_AFTER),
+            fixed: self.fixed(),
         }
     }
 

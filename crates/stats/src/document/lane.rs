@@ -14,6 +14,14 @@ pub struct Lane {
     pub lane: String,
     /// The transport's name.
     pub transport: String,
+    /// The family of transports with one promise, as in `quic-datagram`, where the run
+    /// played presets of families; the lane's name is the family's and a preset's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
+    /// Of which of the family's presets it has the settings, as in `game`: of several
+    /// where they are the same, and it was played once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub presets: Vec<String>,
     /// Every setting, defaults filled in.
     pub settings: serde_json::Value,
     /// The library and its version, as in `quinn-proto 0.11.19`.
@@ -131,6 +139,13 @@ pub struct TransportProperties {
     pub late_answer: String,
     /// Congestion control, in a few words.
     pub congestion_control: String,
+    /// How long a silent peer is kept, in a few words. Empty where it is not known.
+    #[serde(default)]
+    pub peer_timeout: String,
+    /// What of it cannot be set, and so not be made equal to other lanes', in a few
+    /// words. Empty where it is not known.
+    #[serde(default)]
+    pub fixed: String,
 }
 
 /// Messages and what became of them.

@@ -43,6 +43,8 @@ pub(crate) fn sample_document() -> Document {
             acks: "at the next flush".to_owned(),
             late_answer: "an acknowledgement alone".to_owned(),
             congestion_control: "none".to_owned(),
+            peer_timeout: "30 s".to_owned(),
+            fixed: "nothing".to_owned(),
         });
         lane.wire = Some(Wire {
             packets: 1200,

@@ -24,8 +24,8 @@ const SPARE_DATAGRAMS: usize = 64;
 ///
 /// There is no handshake: both ends know the conversation's number, and are
 /// ready from the start. Nor is there a farewell: an end whose peer falls
-/// silent closes with [`Closed::DeadLink`] once a segment has been sent
-/// `dead_link` times, and one that has nothing to send never notices.
+/// silent closes with [`Closed::DeadLink`] after `peer_timeout`, or once a segment
+/// has been sent `dead_link` times, and one that has nothing to send never notices.
 ///
 /// The engine's clock starts at the settings' `phase` and counts whole
 /// milliseconds from there. Updates are made when the flush is due, or from a
@@ -49,6 +49,11 @@ pub struct KcpEndpoint {
     reassembly: Option<Reassembly>,
     /// Kept for its memory.
     scratch: Vec<u8>,
+    /// The later of the last sign of the peer and of when something began to wait
+    /// for it.
+    silent_since: Time,
+    /// How long that may be; none for ever.
+    peer_timeout: Option<Duration>,
     closed: Option<Closed>,
 }
 
@@ -145,6 +150,8 @@ impl KcpEndpoint {
                 .stream
                 .then(|| Reassembly::new(stream_message_bytes(&settings))),
             scratch: Vec::new(),
+            silent_since: start,
+            peer_timeout: Some(settings.peer_timeout.0).filter(|it| !it.is_zero()),
             closed: None,
         })
     }
@@ -238,6 +245,12 @@ impl KcpEndpoint {
         if self.engine.is_dead() && self.closed.is_none() {
             self.close(Closed::DeadLink);
         }
+    }
+
+    /// When the peer is given up, unless something comes of it.
+    fn silent_until(&self) -> Option<Time> {
+        let timeout = self.peer_timeout.filter(|_| self.engine.waiting() > 0)?;
+        Some(self.silent_since + timeout)
     }
 
     fn close(&mut self, why: Closed) {
@@ -334,6 +347,9 @@ impl Endpoint for KcpEndpoint {
         if self.engine.waiting() + segments > self.limits.queued_segments {
             return Err(Refused::BufferFull);
         }
+        if self.engine.waiting() == 0 {
+            self.silent_since = now;
+        }
         if framed {
             self.send_frame(message);
         } else {
@@ -369,6 +385,7 @@ impl Endpoint for KcpEndpoint {
             // either.
             return;
         }
+        self.silent_since = now;
         let room = self.read.len() < self.limits.queued_segments;
         if self.habits.one_receive_per_datagram && room {
             let message = self.read_message();
@@ -394,15 +411,20 @@ impl Endpoint for KcpEndpoint {
         if self.closed.is_some() {
             return None;
         }
-        match self.engine.next_work() {
+        let update = match self.engine.next_work() {
             Work::Now => Some(self.next_update),
             Work::At(_) if self.habits.wake_at_timeouts => Some(self.next_update),
             Work::At(due) => Some(self.first_update_from(due)),
             Work::Never => None,
-        }
+        };
+        [update, self.silent_until()].into_iter().flatten().min()
     }
 
     fn handle_deadline(&mut self, now: Time) {
+        let is_silent = self.silent_until().is_some_and(|until| until <= now);
+        if is_silent && self.closed.is_none() {
+            self.close(Closed::DeadLink);
+        }
         self.catch_up(now);
     }
 

@@ -7,13 +7,109 @@ use lagometer_units::{Size, Span};
 use super::fec::FecGroup;
 use super::rules::Rules;
 use super::settings::{Overrides, Settings};
-use crate::catalogue::{Preset, checked};
+use crate::PEER_TIMEOUT;
+use crate::catalogue::{Preset, PresetKind, Source, checked};
+use crate::tuned::tuned;
+
+/// The reference's read-me.
+const KCP_README: &str = "https://github.com/skywind3000/kcp/blob/master/README.en.md";
+/// What KCP's author answers who finds a send late.
+const KCP_FLUSH: &str = "https://github.com/skywind3000/kcp/issues/421";
+/// What kcp-go's author advises where latency counts: the mode `fast2`.
+const KCP_GO_MODES: &str = "https://github.com/xtaci/kcptun/issues/16";
+/// The turbo mode, as both read-mes have it.
+const TURBO: &str = "turbo mode: ikcp_nodelay(kcp, 1, 10, 2, 1)";
+/// What fits neither library, for it is the lab's.
+const LAB: [Source; 2] = [
+    Source::lab("send_queue_limit", "the library queues without end"),
+    Source::equal("peer_timeout"),
+];
+
+/// Where `kcp-default` comes from.
+const KCP_DEFAULT: &[Source] = &[
+    Source::library(
+        "a KCP object is in normal mode unless set otherwise",
+        KCP_README,
+    ),
+    LAB[0],
+    LAB[1],
+    Source::equal("dead_link"),
+];
+
+/// Where `kcp-game` comes from.
+const KCP_GAME: &[Source] = &[
+    Source::library("as `kcp-default`", KCP_README),
+    Source::of("nodelay", TURBO, KCP_README),
+    Source::of("interval", TURBO, KCP_README),
+    Source::of("resend", TURBO, KCP_README),
+    Source::of("nc", TURBO, KCP_README),
+    Source::of(
+        "send_window",
+        "ikcp_wndsize(kcp, 128, 128)",
+        "https://github.com/skywind3000/kcp/blob/master/test.cpp",
+    ),
+    Source::of("flush_on_send", "call flush after ikcp_send", KCP_FLUSH),
+    Source::of("flush_on_input", "call flush after ikcp_input", KCP_FLUSH),
+    LAB[0],
+    LAB[1],
+    Source::equal("dead_link"),
+];
+
+/// Where `kcp-go-default` comes from.
+const KCP_GO_DEFAULT: &[Source] = &[
+    Source::library(
+        "a session on which nothing is set",
+        "https://pkg.go.dev/github.com/xtaci/kcp-go/v5",
+    ),
+    LAB[0],
+    LAB[1],
+];
+
+/// Where `kcp-go-game` comes from.
+const KCP_GO_GAME: &[Source] = &[
+    Source::library("as `kcp-go-default`", KCP_GO_MODES),
+    Source::of(
+        "nodelay",
+        "NoDelay(1, 10, 2, 1) where latency counts",
+        KCP_GO_MODES,
+    ),
+    Source::of(
+        "interval",
+        "NoDelay(1, 10, 2, 1) where latency counts",
+        KCP_GO_MODES,
+    ),
+    Source::of(
+        "resend",
+        "NoDelay(1, 10, 2, 1) where latency counts",
+        KCP_GO_MODES,
+    ),
+    Source::of(
+        "nc",
+        "NoDelay(1, 10, 2, 1) where latency counts",
+        KCP_GO_MODES,
+    ),
+    LAB[0],
+    LAB[1],
+];
 
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset] = &[
     Preset::new(
+        "kcp-default",
+        "KCP as it is created: flushed every 100 ms, congestion control, no fast resend",
+        || checked(Settings::library_default()),
+    )
+    .of("kcp", PresetKind::Default, KCP_DEFAULT),
+    Preset::new(
+        "kcp-game",
+        "KCP's turbo mode, (1, 10 ms, 2, 1), flushed after every send and input as its author advises",
+        || checked(Settings::game()),
+    )
+    .of("kcp", PresetKind::Game, KCP_GAME),
+    Preset::tuned("kcp", "kcp-tuned", || tuned("kcp")),
+    Preset::new(
         "kcp",
-        "KCP, the best all-round settings: flushed at once, linear backoff, no congestion control",
+        "KCP, this project's own all-round settings: flushed at once, linear backoff, no congestion control",
         || checked(Settings::best()),
     ),
     Preset::new(
@@ -22,20 +118,18 @@ pub(crate) const PRESETS: &[Preset] = &[
         || checked(Settings::turbo()),
     ),
     Preset::new(
-        "kcp-default",
-        "KCP as it is created: flushed every 100 ms, congestion control, no fast resend",
-        || checked(Settings::library_default()),
-    ),
-    Preset::new(
         "kcp-go-default",
         "a kcp-go session on which nothing is set, as channeld speaks it: (0, 100 ms, 0, 0), windows of 32",
         || checked(Settings::kcp_go_default()),
-    ),
+    )
+    .of("kcp-go", PresetKind::Default, KCP_GO_DEFAULT),
     Preset::new(
         "kcp-go-game",
         "a kcp-go session as games set it: (1, 10 ms, 2, 1), windows of 32",
         || checked(Settings::kcp_go_game()),
-    ),
+    )
+    .of("kcp-go", PresetKind::Game, KCP_GO_GAME),
+    Preset::tuned("kcp-go", "kcp-go-tuned", || tuned("kcp-go")),
     Preset::new(
         "kcp-go-fec",
         "the same with kcp-go's forward error correction: 3 parity datagrams after 10",
@@ -88,8 +182,10 @@ impl Settings {
     ///   timeout would shrink the window to one segment.
     /// - Windows of 256 segments: what 12 s of such traffic need, so that an
     ///   outage fills no window.
-    /// - `dead_link` 60: with timeouts that grow by a constant the library's
-    ///   20 would give a connection up after 6 s on a path of 40 ms.
+    ///
+    /// The connection is given up by the silence of the peer, as that of every
+    /// transport is. By `dead_link`, with timeouts that grow by a constant, the
+    /// library's 20 would give one up after 6 s on a path of 40 ms.
     #[must_use]
     pub fn best() -> Self {
         Self {
@@ -99,7 +195,6 @@ impl Settings {
             nc: true,
             send_window: 256,
             receive_window: 256,
-            dead_link: 60,
             flush_on_send: true,
             flush_on_input: true,
             ..Self::library_default()
@@ -107,8 +202,9 @@ impl Settings {
     }
     /// What `ikcp_create` sets: mode 0, a flush every 100 ms, no fast resend,
     /// congestion control on, windows of 32 and 128 segments, datagrams of
-    /// 1400 bytes, 20 transmissions to a dead link. Nothing is sent out of
-    /// turn.
+    /// 1400 bytes. Nothing is sent out of turn. After 20 transmissions the library
+    /// calls a link dead, which ends nothing unless the application looks: here it
+    /// goes by the peer's silence, as long as any transport does.
     #[must_use]
     pub fn library_default() -> Self {
         Self {
@@ -123,7 +219,8 @@ impl Settings {
             minimum_rto: None,
             stream: false,
             stream_message_limit: Size(1_000_000),
-            dead_link: 20,
+            dead_link: 0,
+            peer_timeout: PEER_TIMEOUT,
             send_queue_limit: 16_384,
             flush_on_send: false,
             flush_on_input: false,
@@ -138,6 +235,17 @@ impl Settings {
             rules: Rules::default(),
             client: Overrides::default(),
             server: Overrides::default(),
+        }
+    }
+
+    /// [`turbo`](Self::turbo), flushed after every `ikcp_send` and `ikcp_input`, as
+    /// KCP's author answers who asks for less delay (skywind3000/kcp#421).
+    #[must_use]
+    pub fn game() -> Self {
+        Self {
+            flush_on_send: true,
+            flush_on_input: true,
+            ..Self::turbo()
         }
     }
 
@@ -160,14 +268,13 @@ impl Settings {
     /// and its peers speak: windows of 32 segments both ways, mode 0,
     /// congestion control, and kcp-go's rules and habits: a flush after each
     /// write, at the nearest timeout and each 100 ms; acknowledgements wait
-    /// for one of these. Nobody looks whether the link is dead. Where kcp-go
-    /// blocks a write the message waits in the queue here.
+    /// for one of these. Where kcp-go blocks a write the message waits in the
+    /// queue here.
     #[must_use]
     pub fn kcp_go_default() -> Self {
         Self {
             fast_limit: 0,
             receive_window: 32,
-            dead_link: 0,
             flush_on_send: true,
             wake_at_timeouts: true,
             rules: Rules::of_kcp_go(),
@@ -214,7 +321,7 @@ impl Settings {
             fast_limit: 0,
             nc: true,
             receive_window: 32,
-            dead_link: 0,
+            peer_timeout: Span::ZERO,
             fresh_clock: false,
             update_timer: Some(Span::from_millis(5)),
             rules: Rules {

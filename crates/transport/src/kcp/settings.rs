@@ -55,6 +55,10 @@ pub struct Settings {
     /// Transmissions of one segment after which the connection is given up;
     /// 0: never, as an application does that does not look.
     pub dead_link: u32,
+    /// How long the peer may be silent, while a segment waits to be sent or
+    /// acknowledged, before the connection is given up; 0: never. KCP has no such
+    /// time: it is the application's, beside the `dead_link` that it may look at.
+    pub peer_timeout: Span,
     /// Segments, in flight and waiting, beyond which a message is refused.
     /// The limit is ours: the reference queues without end.
     pub send_queue_limit: u32,

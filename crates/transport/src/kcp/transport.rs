@@ -13,7 +13,9 @@ use super::settings::{Settings, Side};
 use super::wire::HEADER_BYTES;
 use crate::seed::derive;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Transport, TransportProperties, Tunable};
+use crate::{
+    BadSetting, Carrier, OWN_LIBRARY, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+};
 
 /// A timer faster than this would be all that a run does.
 const LEAST_TIMER: Span = Span(Duration::from_micros(100));
@@ -60,6 +62,8 @@ impl Transport for Settings {
             self.stream_message_limit.bytes(),
             1..=u64::from(u32::MAX),
         )?;
+        let day = Span::from_millis(86_400_000);
+        within("peer_timeout", self.peer_timeout, Span::ZERO..=day)?;
         for side in [Side::Client, Side::Server] {
             let settings = self.of(side);
             if settings.wake_at_timeouts && settings.update_timer.is_some() {
@@ -93,6 +97,10 @@ impl Transport for Settings {
             acks: self.acknowledgements(),
             late_answer: self.late_answer(carried),
             congestion_control: self.congestion_control(),
+            peer_timeout: self
+                .given_up_after()
+                .map_or(PeerTimeout::Never, PeerTimeout::After),
+            fixed: "flushes no oftener than every 10 ms but for those out of turn".to_owned(),
         }
     }
 
@@ -102,12 +110,11 @@ impl Transport for Settings {
         up.min(Limits::new(&server, &client).message_bytes)
     }
 
-    /// On a path whose timeout is no longer than KCP's first guess, 200 ms.
-    /// With `nodelay` 0, whose timeouts double, that is more than a day for
-    /// the library's 20 transmissions.
+    /// The silence, or the transmissions on a path whose timeout is no longer than
+    /// KCP's first guess, 200 ms. With `nodelay` 0, whose timeouts double, that is
+    /// more than a day for 20 transmissions.
     fn dead_link_after(&self) -> Option<Duration> {
-        let sides = [Side::Client, Side::Server].map(|side| self.of(side));
-        sides.iter().filter_map(Self::side_dead_after).max()
+        self.given_up_after()
     }
 
     fn pair(&self, seed: u64, start: Time) -> Pair {
@@ -159,7 +166,15 @@ impl Settings {
         }
     }
 
-    /// How long a resolved side takes to notice.
+    /// When the slower side gives its peer up.
+    fn given_up_after(&self) -> Option<Duration> {
+        let silence = Some(self.peer_timeout.0).filter(|it| !it.is_zero());
+        let sides = [Side::Client, Side::Server].map(|side| self.of(side));
+        let transmissions = sides.iter().filter_map(Self::side_dead_after).max();
+        [silence, transmissions].into_iter().flatten().min()
+    }
+
+    /// How long a resolved side takes to notice by transmissions.
     fn side_dead_after(&self) -> Option<Duration> {
         let config = self.config();
         let first = FIRST_RTO_MS.max(config.least_rto_ms());
@@ -221,8 +236,16 @@ mod tests {
         assert_eq!(Settings::late_2015().dead_link_after(), None);
         assert!((20..60).contains(&seconds(Settings {
             dead_link: 20,
+            peer_timeout: Span::ZERO,
             ..Settings::default()
         })));
-        assert!(seconds(Settings::library_default()) > 86_400);
+        assert_eq!(seconds(Settings::library_default()), 30);
+        assert!(
+            seconds(Settings {
+                dead_link: 20,
+                peer_timeout: Span::ZERO,
+                ..Settings::library_default()
+            }) > 86_400
+        );
     }
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::QuicEndpoint;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
+use crate::{
+    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+};
 
 /// Everything that can be chosen about a QUIC connection. Both ends use the
 /// same. The presets have the library's own values where nothing else is
@@ -137,7 +139,7 @@ impl Settings {
         carriage: Carriage::OneStream,
         congestion_control: CongestionControl::Cubic,
         initial_rtt: Span::from_millis(333),
-        max_idle_timeout: Span::from_millis(30_000),
+        max_idle_timeout: PEER_TIMEOUT,
         keep_alive: Span::ZERO,
         ack_frequency: None,
         packet_threshold: 3,
@@ -166,6 +168,18 @@ impl Settings {
         carriage: Carriage::Datagram,
         ..Self::ONE_STREAM
     };
+
+    /// The same with every packet acknowledged at once.
+    pub(super) const fn acknowledged_at_once(self) -> Self {
+        Self {
+            ack_frequency: Some(AckFrequency {
+                ack_eliciting_threshold: 0,
+                max_ack_delay: Span::from_millis(25),
+                reordering_threshold: 2,
+            }),
+            ..self
+        }
+    }
 }
 
 impl Transport for Settings {
@@ -267,6 +281,13 @@ impl Transport for Settings {
                 CongestionControl::NewReno => "new reno, paced",
             }
             .to_owned(),
+            peer_timeout: match self.max_idle_timeout {
+                Span::ZERO => PeerTimeout::Never,
+                idle => PeerTimeout::After(idle.0),
+            },
+            fixed: "probe timeouts add the peer's acknowledgement delay and double; congestion \
+                    control cannot be left out"
+                .to_owned(),
         }
     }
 

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::Tcp;
 use super::host::Host;
 use crate::framing::LENGTH_BYTES;
-use crate::{BadSetting, Carrier, Pair, Transport, TransportProperties, Tunable};
+use crate::{
+    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+};
 
 /// IPv4 20 (RFC 791), TCP 20 (RFC 9293) with 12 of time stamps (RFC 7323).
 const HEADER_BYTES: u32 = 20 + 20 + 12;
@@ -89,6 +91,18 @@ const LAST_PHASE: u8 = 6;
 const MOST_PHASES: usize = 1_000;
 
 impl Settings {
+    /// A socket on which nothing is set but how long a silent peer is kept, which is
+    /// the same for every transport: CUBIC, Nagle's algorithm, delayed
+    /// acknowledgements (tcp(7)).
+    #[must_use]
+    pub fn plain() -> Self {
+        Self {
+            no_delay: false,
+            quick_ack: false,
+            ..Self::with("cubic")
+        }
+    }
+
     /// What most servers do with this congestion control: no delay, quick
     /// acknowledgements, a timeout of half a minute.
     #[must_use]
@@ -97,7 +111,7 @@ impl Settings {
             congestion_control: congestion_control.to_owned(),
             no_delay: true,
             quick_ack: true,
-            user_timeout: Span(Duration::from_secs(30)),
+            user_timeout: PEER_TIMEOUT,
             thin_linear_timeouts: false,
             ecn: false,
             send_buffer: Size(0),
@@ -115,7 +129,6 @@ impl Settings {
     pub fn game() -> Self {
         Self {
             thin_linear_timeouts: true,
-            user_timeout: Span(Duration::from_secs(10)),
             not_sent_low_water: Size(32 << 10),
             max_message: Size(64 << 10),
             ..Self::with("bbr")
@@ -188,7 +201,14 @@ impl Settings {
             } else {
                 self.congestion_control.clone()
             },
+            peer_timeout: PeerTimeout::After(self.gives_up_after()),
+            fixed: "no retransmission timeout below 200 ms but by the route".to_owned(),
         }
+    }
+
+    /// How long sent data stay unacknowledged until the connection is given up.
+    fn gives_up_after(&self) -> Duration {
+        some_unless_zero(self.user_timeout.duration()).unwrap_or(GIVES_UP_AFTER)
     }
 
     /// The engine's congestion control of that name.
@@ -264,7 +284,7 @@ impl Transport for Settings {
     /// Linux counts from the first retransmission, which comes a timeout after
     /// the silence began, and its timers are up to a seventh late.
     fn dead_link_after(&self) -> Option<Duration> {
-        let limit = some_unless_zero(self.user_timeout.duration()).unwrap_or(GIVES_UP_AFTER);
+        let limit = self.gives_up_after();
         Some(limit + limit / 7 + FIRST_TIMEOUT_AT_MOST)
     }
 

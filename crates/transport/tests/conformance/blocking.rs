@@ -42,8 +42,14 @@ pub(crate) fn is_told_where_it_happens(spec: &Spec) {
     }
 }
 
-/// With its own congestion control KCP starts over with one segment after a
-/// loss: what comes behind the hole waits at the sender.
+/// With its own congestion control KCP starts over with one segment after a loss, and
+/// with Nagle's algorithm TCP keeps small messages until all before are acknowledged:
+/// what comes behind the hole waits at the sender.
 fn holds_back_after_a_loss(spec: &Spec) -> bool {
-    spec.transport() == "kcp" && spec.settings_json()["nc"] == false
+    let settings = spec.settings_json();
+    match spec.transport() {
+        "kcp" => settings["nc"] == false,
+        "tcp" => settings["no_delay"] == false,
+        _ => false,
+    }
 }

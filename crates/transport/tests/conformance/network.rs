@@ -291,5 +291,5 @@ impl Network {
 /// it decides all that a result is made of; the module's documentation says
 /// what is left to chance.
 fn repeats_bytes(spec: &Spec) -> bool {
-    spec.transport() != "webrtc"
+    spec.transport() != "webrtc-str0m"
 }

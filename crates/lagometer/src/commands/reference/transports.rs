@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use lagometer_socket::SocketSpec;
-use lagometer_transport::{Spec, TransportProperties};
+use lagometer_transport::{Source, Spec, TransportProperties};
 use serde_json::{Map, Value};
 
 use super::markdown::{cell, code};
@@ -21,6 +21,7 @@ pub(super) fn page() -> String {
             let library = spec.library();
             let head = (preset.name, preset.about, library);
             describe(&mut text, head, &spec.properties(), &spec.settings_json());
+            origins(&mut text, preset.aliases, preset.sources);
         }
     }
     text.push_str(
@@ -32,6 +33,7 @@ pub(super) fn page() -> String {
             let library = spec.library();
             let head = (preset.name, preset.about, library.as_str());
             describe(&mut text, head, &spec.properties(), &spec.settings_json());
+            origins(&mut text, preset.aliases, preset.sources);
         }
     }
     text
@@ -59,6 +61,11 @@ fn describe(
         ),
         ("acknowledgements", cell(&properties.acks)),
         ("congestion control", cell(&properties.congestion_control)),
+        (
+            "a silent peer is given up after",
+            cell(&properties.peer_timeout.to_string()),
+        ),
+        ("cannot be set", cell(&properties.fixed)),
     ] {
         let _ = writeln!(text, "| {what} | {is} |");
     }
@@ -71,6 +78,25 @@ fn describe(
     text.push_str("\n| setting | value |\n| --- | --- |\n");
     for (key, value) in rows {
         let _ = writeln!(text, "| {} | {} |", code(&key), code(&value));
+    }
+}
+
+/// What else a preset is called, and where its settings come from.
+fn origins(text: &mut String, aliases: &[&str], sources: &[Source]) {
+    if !aliases.is_empty() {
+        let _ = writeln!(text, "\nAlso called `{}`.", aliases.join("`, `"));
+    }
+    if sources.is_empty() {
+        return;
+    }
+    text.push_str("\n| setting | because | source |\n| --- | --- | --- |\n");
+    for source in sources {
+        let setting = match source.setting {
+            Source::REST => "all others".to_owned(),
+            key => code(key),
+        };
+        let (says, address) = (cell(source.says), cell(source.address));
+        let _ = writeln!(text, "| {setting} | {says} | {address} |");
     }
 }
 

@@ -25,4 +25,8 @@ for (const article of document.querySelectorAll('.run')) {
   }
 }
 addEventListener('resize', () => times.forEach((time) => time.drawAxis()));
+// An axis that was drawn where it was not shown knew no width.
+for (const choice of document.querySelectorAll('.presets > input')) {
+  choice.addEventListener('change', () => times.forEach((time) => time.drawAxis()));
+}
 document.documentElement.dataset.ready = 'yes';

@@ -406,6 +406,8 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
             "none"
         }
         .to_owned(),
+        peer_timeout: "30 s".to_owned(),
+        fixed: String::new(),
     });
     let packets = lane.messages.intended as f64 * rule.packets_per_message * 2.0;
     lane.wire = Some(Wire {

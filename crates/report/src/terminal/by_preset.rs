@@ -1,0 +1,66 @@
+//! The table of presets: what each way of setting up a transport made of the same
+//! network, a row for each transport.
+
+use lagometer_stats::Document;
+
+use super::grid::{Cell, Column, Grid, Row};
+use super::line_of;
+use super::paint::{Paint, Style, fit, printable, wrap};
+use crate::by_preset::{figures, rows};
+use crate::written::NOTHING;
+
+/// Appends the table to `out`; nothing where no family was played with several presets.
+pub(crate) fn render(
+    document: &Document,
+    limit_ms: u32,
+    paint: Paint,
+    room: usize,
+    out: &mut String,
+) {
+    let rows = rows(document, limit_ms);
+    if rows.is_empty() {
+        return;
+    }
+    let presets = document.presets();
+    // The third, bytes, has room on the page.
+    let [within, p99, _] = figures(limit_ms);
+    let figures = [within, p99];
+    let mut columns = vec![Column::words("by preset")];
+    for figure in figures {
+        for (place, preset) in presets.iter().enumerate() {
+            let heading = if place == 0 {
+                figure.heading()
+            } else {
+                String::new()
+            };
+            columns.push(Column::numbers(heading, fit(preset, 7)));
+        }
+    }
+    let rows = rows.iter().map(|row| {
+        let mut cells = vec![Cell::new(fit(&printable(row.family), 24), Style::Plain)];
+        for figure in figures {
+            for lane in &row.lanes {
+                let text = lane.and_then(|lane| figure.written_of(lane));
+                let style = if text.is_some() {
+                    Style::Plain
+                } else {
+                    Style::Dim
+                };
+                cells.push(Cell::new(text.unwrap_or_else(|| NOTHING.to_owned()), style));
+            }
+        }
+        Row::Cells(cells)
+    });
+    let grid = Grid {
+        rows: rows.collect(),
+        columns,
+    };
+    out.push('\n');
+    grid.render(paint, out);
+    let note = "the tables above show the first preset of each; default: as the library's \
+                documentation shows a beginner · game: as its maintainers advise · tuned: as \
+                `lagometer tune` found, with as many trials for each";
+    for line in wrap(note, room) {
+        line_of(out, &paint.apply(Style::Dim, &line));
+    }
+}
