@@ -96,6 +96,7 @@ pub fn promises(transport: &SocketSpec) -> document::TransportProperties {
     document::TransportProperties {
         reliable: properties.reliable,
         ordered: properties.ordered,
+        head_of_line: properties.head_of_line.to_string(),
         encrypted: properties.encrypted,
         mtu_bytes: properties.mtu_bytes,
         header_bytes: properties.header_bytes,

@@ -45,7 +45,8 @@ use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    TransportProperties, Tunable,
 };
 
 /// How ENet is used. Rates are bytes per second as in ENet's own interface,
@@ -331,6 +332,7 @@ impl Transport for Settings {
         TransportProperties {
             reliable,
             ordered: self.packets != Packets::Unsequenced,
+            head_of_line: HeadOfLine::of(reliable, reliable),
             encrypted: false,
             mtu_bytes: self.mtu.bytes() as u32
                 + self.checksum_bytes()

@@ -59,7 +59,7 @@ pub use catalogue::{Member, Preset, PresetKind, Source, family_of, names, new_na
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
 pub use messenger::Messenger;
 pub use pair::{BoxedEndpoint, Carrier, Pair};
-pub use properties::{PEER_TIMEOUT, PeerTimeout, TransportProperties};
+pub use properties::{HeadOfLine, PEER_TIMEOUT, PeerTimeout, TransportProperties};
 pub use settings::with_overrides;
 pub use spec::{BadSpec, Spec};
 pub use transport::{BadSetting, Transport};

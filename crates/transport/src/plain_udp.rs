@@ -4,7 +4,7 @@
 use lagometer_units::Size;
 
 use crate::transport::within;
-use crate::{BadSetting, Carrier, PeerTimeout, TransportProperties};
+use crate::{BadSetting, Carrier, HeadOfLine, PeerTimeout, TransportProperties};
 
 /// The default socket buffer of Linux (`net.core.rmem_default`).
 pub(crate) const BUFFER: Size = Size(212_992);
@@ -25,6 +25,7 @@ pub(crate) fn properties(
     TransportProperties {
         reliable: false,
         ordered: false,
+        head_of_line: HeadOfLine::Nowhere,
         encrypted: false,
         mtu_bytes: max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
         header_bytes: header_bytes as u32 + Carrier::Udp.header_bytes(),

@@ -36,6 +36,40 @@ impl fmt::Display for PeerTimeout {
     }
 }
 
+/// Where messages wait that were sent behind one that is lost, until it is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadOfLine {
+    /// Nowhere: each is delivered as it comes.
+    Nowhere,
+    /// At the receiver, which delivers them in order.
+    AtReceiver,
+    /// At the sender, which keeps them back after a loss: what arrives has nothing to
+    /// wait for, and comes late all the same.
+    AtSender,
+}
+
+impl HeadOfLine {
+    /// That of a transport without a reason of its own to keep anything back.
+    #[must_use]
+    pub const fn of(reliable: bool, ordered: bool) -> Self {
+        if reliable && ordered {
+            Self::AtReceiver
+        } else {
+            Self::Nowhere
+        }
+    }
+}
+
+impl fmt::Display for HeadOfLine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Nowhere => "nothing waits",
+            Self::AtReceiver => "waits at the receiver",
+            Self::AtSender => "waits at the sender",
+        })
+    }
+}
+
 /// What a transport promises and what it costs, with the settings it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportProperties {
@@ -43,6 +77,8 @@ pub struct TransportProperties {
     pub reliable: bool,
     /// Whether messages arrive in the order sent.
     pub ordered: bool,
+    /// Where what was sent behind a lost message waits for it.
+    pub head_of_line: HeadOfLine,
     /// Whether the wire is encrypted.
     pub encrypted: bool,
     /// Largest packet the transport makes, with IP and UDP or TCP headers.

@@ -39,7 +39,8 @@ use crate::integrity::Integrity;
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    TransportProperties, Tunable,
 };
 
 /// How renet is used.
@@ -219,6 +220,7 @@ impl Transport for Settings {
         TransportProperties {
             reliable,
             ordered: reliable,
+            head_of_line: HeadOfLine::of(reliable, reliable),
             encrypted: false,
             // The buffer in which renet puts its packets together.
             mtu_bytes: 1400 + below_bytes,

@@ -3,7 +3,7 @@
 use lagometer_socket::SocketSpec;
 use lagometer_stats::{Lane, TransportProperties, figures};
 use lagometer_testbed::{Testbed, promises};
-use lagometer_transport::{BadSetting, BadSpec, Spec, new_name, tcp};
+use lagometer_transport::{BadSetting, BadSpec, HeadOfLine, Spec, new_name, tcp};
 use lagometer_units::Size;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -165,6 +165,7 @@ impl LanePlan {
                 TransportProperties {
                     reliable: true,
                     ordered: true,
+                    head_of_line: HeadOfLine::AtReceiver.to_string(),
                     encrypted: false,
                     mtu_bytes: 0,
                     header_bytes: TCP_HEADER_BYTES,

@@ -20,7 +20,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         out,
         r#"<section class="properties" aria-labelledby="{id}"><h2 id="{id}">Transport properties</h2>
 <p class="note">What each lane promises, and on what terms: a lane that promises less has an easier life, one that encrypts carries more.</p>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col" title="What it costs on the wire to answer after the turn in which a message was taken in">a late answer costs</th><th scope="col">congestion control</th><th scope="col" title="How long a silent peer is kept: equal wherever it can be set">gives up after</th><th scope="col" title="Timers and habits of the library that no setting changes">cannot be set</th><th scope="col">library</th></tr></thead><tbody>"#
+<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col" title="Where what was sent behind a lost message waits for it">behind a loss</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col" title="What it costs on the wire to answer after the turn in which a message was taken in">a late answer costs</th><th scope="col">congestion control</th><th scope="col" title="How long a silent peer is kept: equal wherever it can be set">gives up after</th><th scope="col" title="Timers and habits of the library that no setting changes">cannot be set</th><th scope="col">library</th></tr></thead><tbody>"#
     );
     for (lane, properties) in lanes {
         let place = view.place(lane);
@@ -31,20 +31,13 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
             view.look(place).swatch(),
             esc(&lane.lane)
         );
-        for promised in [
-            properties.reliable,
-            properties.ordered,
-            properties.encrypted,
-        ] {
-            *out += if promised {
-                "<td>yes</td>"
-            } else {
-                r#"<td class="none">no</td>"#
-            };
-        }
         append!(
             out,
-            r#"<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
+            r#"{}{}<td>{}</td>{}<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
+            promise(properties.reliable),
+            promise(properties.ordered),
+            esc(&properties.head_of_line),
+            promise(properties.encrypted),
             known_bytes(properties.mtu_bytes),
             properties.header_bytes,
             esc(&properties.acks),
@@ -56,4 +49,13 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         );
     }
     *out += "</tbody></table></div></section>\n";
+}
+
+/// A cell that says whether something is promised.
+const fn promise(kept: bool) -> &'static str {
+    if kept {
+        "<td>yes</td>"
+    } else {
+        r#"<td class="none">no</td>"#
+    }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use lagometer_transport::{BadSetting, PEER_TIMEOUT, PeerTimeout, TransportProperties};
+use lagometer_transport::{BadSetting, HeadOfLine, PEER_TIMEOUT, PeerTimeout, TransportProperties};
 use lagometer_units::Span;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,7 @@ impl SocketTransport for Settings {
         TransportProperties {
             reliable: !timed,
             ordered: true,
+            head_of_line: HeadOfLine::AtReceiver,
             encrypted: false,
             mtu_bytes: 1500,
             // IPv4 20, UDP 8, SRT 16.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use lagometer_transport::framing::LENGTH_BYTES;
-use lagometer_transport::{BadSetting, PeerTimeout, TransportProperties};
+use lagometer_transport::{BadSetting, HeadOfLine, PeerTimeout, TransportProperties};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
@@ -239,6 +239,7 @@ impl SocketTransport for Settings {
         TransportProperties {
             reliable: true,
             ordered: self.ordered || self.stream,
+            head_of_line: HeadOfLine::of(true, self.ordered || self.stream),
             encrypted: false,
             mtu_bytes: self.mtu.bytes() as u32,
             // IPv4 20, UDP 8, UDT 16.

@@ -124,6 +124,10 @@ pub struct TransportProperties {
     pub reliable: bool,
     /// Whether messages arrive in the order sent.
     pub ordered: bool,
+    /// Where what was sent behind a lost message waits for it, in a few words. Empty
+    /// where it is not known.
+    #[serde(default)]
+    pub head_of_line: String,
     /// Whether the wire is encrypted.
     pub encrypted: bool,
     /// Largest datagram the transport makes, with IP and UDP/TCP headers.

@@ -37,6 +37,7 @@ pub(crate) fn sample_document() -> Document {
         lane.properties = Some(TransportProperties {
             reliable,
             ordered: reliable,
+            head_of_line: String::new(),
             encrypted: false,
             mtu_bytes: 1400,
             header_bytes: 52,

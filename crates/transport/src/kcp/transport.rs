@@ -14,7 +14,8 @@ use super::wire::HEADER_BYTES;
 use crate::seed::derive;
 use crate::transport::within;
 use crate::{
-    BadSetting, Carrier, OWN_LIBRARY, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+    BadSetting, Carrier, HeadOfLine, OWN_LIBRARY, Pair, PeerTimeout, Transport,
+    TransportProperties, Tunable,
 };
 
 /// A timer faster than this would be all that a run does.
@@ -91,6 +92,7 @@ impl Transport for Settings {
         TransportProperties {
             reliable: true,
             ordered: true,
+            head_of_line: self.head_of_line(),
             encrypted: false,
             mtu_bytes: self.mtu.bytes() as u32 + carried,
             header_bytes: (HEADER_BYTES + self.fec_bytes() + framing_bytes) as u32 + carried,
@@ -163,6 +165,16 @@ impl Settings {
             alone
         } else {
             format!("nothing up to the next flush, then {alone}")
+        }
+    }
+
+    /// With its own congestion control KCP starts over with one segment after a loss.
+    fn head_of_line(&self) -> HeadOfLine {
+        let sides = [Side::Client, Side::Server].map(|side| self.of(side));
+        if sides.iter().all(|side| side.nc) {
+            HeadOfLine::AtReceiver
+        } else {
+            HeadOfLine::AtSender
         }
     }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::QuicEndpoint;
 use crate::transport::within;
 use crate::{
-    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    TransportProperties, Tunable,
 };
 
 /// Everything that can be chosen about a QUIC connection. Both ends use the
@@ -268,9 +269,12 @@ impl Transport for Settings {
                 ),
             },
         );
+        let reliable = self.carriage != Carriage::Datagram;
+        let ordered = self.carriage == Carriage::OneStream;
         TransportProperties {
-            reliable: self.carriage != Carriage::Datagram,
-            ordered: self.carriage == Carriage::OneStream,
+            reliable,
+            ordered,
+            head_of_line: HeadOfLine::of(reliable, ordered),
             encrypted: true,
             mtu_bytes: u32::from(self.largest_payload()) + Carrier::Udp.header_bytes(),
             header_bytes: Carrier::Udp.header_bytes() + packet + frame,

@@ -11,7 +11,8 @@ use super::endpoint::Tcp;
 use super::host::Host;
 use crate::framing::LENGTH_BYTES;
 use crate::{
-    BadSetting, Carrier, PEER_TIMEOUT, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    TransportProperties, Tunable,
 };
 
 /// IPv4 20 (RFC 791), TCP 20 (RFC 9293) with 12 of time stamps (RFC 7323).
@@ -183,6 +184,12 @@ impl Settings {
         TransportProperties {
             reliable: true,
             ordered: true,
+            // Nagle's algorithm keeps small messages until all before are acknowledged.
+            head_of_line: if self.no_delay {
+                HeadOfLine::AtReceiver
+            } else {
+                HeadOfLine::AtSender
+            },
             encrypted: false,
             mtu_bytes: 1500,
             header_bytes: HEADER_BYTES + LENGTH_BYTES as u32,

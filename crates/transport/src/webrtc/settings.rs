@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::WebRtcEndpoint;
 use super::wiring::Side;
 use crate::transport::within;
-use crate::{BadSetting, Carrier, Pair, PeerTimeout, Transport, TransportProperties, Tunable};
+use crate::{
+    BadSetting, Carrier, HeadOfLine, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+};
 
 /// Everything that can be chosen about a data channel. Both ends use the
 /// same. The presets have the library's own values where nothing else is
@@ -105,6 +107,7 @@ impl Transport for Settings {
         TransportProperties {
             reliable: self.max_retransmits.is_none(),
             ordered: self.ordered,
+            head_of_line: HeadOfLine::of(self.max_retransmits.is_none(), self.ordered),
             encrypted: true,
             mtu_bytes: u32::from(self.mtu) + Carrier::Udp.header_bytes(),
             header_bytes: Carrier::Udp.header_bytes() + dtls + sctp,

@@ -80,6 +80,8 @@ pub(crate) struct Network {
     pub(crate) path: Path,
     /// Messages that have arrived at each side, in order.
     pub(crate) arrived: [Vec<Vec<u8>>; 2],
+    /// When each of them did.
+    pub(crate) arrived_at: [Vec<Time>; 2],
     /// How long each of them says that it was blocked.
     pub(crate) blocked: [Vec<Option<Duration>>; 2],
     /// Whether the application at each side reads what arrives.
@@ -114,6 +116,7 @@ impl Network {
             start,
             path,
             arrived: [Vec::new(), Vec::new()],
+            arrived_at: [Vec::new(), Vec::new()],
             blocked: [Vec::new(), Vec::new()],
             reads: [true, true],
             samples: [Vec::new(), Vec::new()],
@@ -231,6 +234,7 @@ impl Network {
                 break;
             };
             self.arrived[side as usize].push(message.bytes);
+            self.arrived_at[side as usize].push(now);
             self.blocked[side as usize].push(message.blocked);
         }
         let mut datagram = Vec::new();

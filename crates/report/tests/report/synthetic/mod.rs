@@ -390,6 +390,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
     lane.properties = Some(TransportProperties {
         reliable: rule.reliable,
         ordered: rule.ordered,
+        head_of_line: String::new(),
         encrypted: rule.encrypted,
         mtu_bytes: 1400,
         header_bytes: rule.header_bytes,
