@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use lagometer_lab::Experiment;
+use lagometer_transport::PresetKind;
 use serde_json::Value;
 
 fn lagometer() -> Command {
@@ -269,6 +270,12 @@ fn what_cannot_be_searched_is_refused_in_one_line_that_says_how_to_mend_it() {
     assert!(stderr(&udp).contains("no settings that are worth searching"));
 }
 
+/// The file of the tuned presets.
+fn tuned_presets() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transport/tuned.toml");
+    fs::read_to_string(path).unwrap()
+}
+
 /// The command that made the tuned presets, as their file has it at its head.
 fn command_of(tuned: &str) -> Vec<&str> {
     let lines = tuned.lines().filter_map(|line| line.strip_prefix("#     "));
@@ -276,19 +283,45 @@ fn command_of(tuned: &str) -> Vec<&str> {
     words.collect()
 }
 
+/// What stands behind a flag.
+fn value<'a>(words: &[&'a str], flag: &str) -> &'a str {
+    let at = words.iter().position(|it| *it == flag).unwrap();
+    words[at + 1]
+}
+
+/// Settings that were found on a network are at home there.
+#[test]
+fn no_experiment_judges_the_tuned_presets_on_a_network_or_a_seed_of_their_search() {
+    let tuned = tuned_presets();
+    let words = command_of(&tuned);
+    let searched: Vec<&str> = value(&words, "--network").split(',').collect();
+    let mut judging = 0;
+    for name in lagometer_lab::catalogue::names() {
+        let text = lagometer_lab::catalogue::text(name).unwrap();
+        let experiment = Experiment::parse(name, text).unwrap();
+        if experiment.presets.contains(&PresetKind::Tuned) {
+            judging += 1;
+            let network = experiment.network.as_str();
+            assert!(!searched.contains(&network), "{name} on {network}");
+        }
+    }
+    assert!(judging > 0, "an experiment plays them");
+    // Runs count their seeds from 1.
+    let first: u64 = value(&words, "--seed").parse().unwrap();
+    assert!(first > 1000, "{first}");
+}
+
 /// One transport of them, for each is searched by itself: its share of the trials finds
 /// what is written down. Searches that change nothing are not written.
 #[test]
 fn the_tuned_presets_are_found_again_by_the_command_at_the_head_of_their_file() {
     const LANE: &str = "udp-spaced-game";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transport/tuned.toml");
-    let tuned = fs::read_to_string(path).unwrap();
+    let tuned = tuned_presets();
     let words = command_of(&tuned);
     assert_eq!(words[..2], ["lagometer", "tune"], "{words:?}");
-    let value = |flag: &str| words.iter().skip_while(|it| **it != flag).nth(1).copied();
-    let lanes: Vec<&str> = value("--lanes").unwrap().split(',').collect();
+    let lanes: Vec<&str> = value(&words, "--lanes").split(',').collect();
     assert!(lanes.contains(&LANE));
-    let trials = value("--trials").unwrap().parse::<usize>().unwrap() / lanes.len();
+    let trials = value(&words, "--trials").parse::<usize>().unwrap() / lanes.len();
     let folder = tempfile::tempdir().unwrap();
     let found = folder.path().join("found.toml");
     let mut arguments: Vec<String> = words[1..].iter().map(|&it| it.to_owned()).collect();
