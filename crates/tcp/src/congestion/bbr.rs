@@ -280,8 +280,11 @@ impl Bbr {
 
     fn update_policer(&mut self, flow: &mut Flow, sample: &RateSample) {
         let probing = self.mode == Mode::ProbeBandwidth;
-        if self.policer.update(flow, sample, self.round_start, probing) {
-            self.enter_probe_bandwidth(flow);
+        match self.policer.update(flow, sample, self.round_start, probing) {
+            policer::Finding::Nothing => {}
+            // At once, before this acknowledgement ends a phase of the cycle.
+            policer::Finding::Policed => self.pacing_gain = UNIT,
+            policer::Finding::GivenUp => self.enter_probe_bandwidth(flow),
         }
     }
 
@@ -481,17 +484,4 @@ impl CongestionControl for Bbr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measuring_the_round_trip_keeps_a_larger_window_from_before() {
-        let mut flow = Flow::new(1460, 0);
-        let mut bbr = Bbr::default();
-        bbr.init(&mut flow);
-        bbr.prior_cwnd = 20;
-        flow.ticks = MIN_RTT_SECONDS * flow.hz + 1;
-        bbr.update_min_rtt(&mut flow, &RateSample::default());
-        assert_eq!((bbr.mode, bbr.prior_cwnd), (Mode::ProbeRtt, 20));
-    }
-}
+mod tests;

@@ -15,6 +15,17 @@ const DIFFERENCE: u64 = 4_000 / 8;
 /// How many round trips the estimate is used.
 const USE_ROUNDS: u32 = 48;
 
+/// What a sample told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Nothing new.
+    Nothing,
+    /// The path is policed: from now on the estimate is used.
+    Policed,
+    /// The estimate was used for long enough; bandwidth is to be probed again.
+    GivenUp,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
     is_sampling: bool,
@@ -45,48 +56,51 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Takes a sample; true when the estimate was given up and bandwidth is to
-    /// be probed again.
+    /// Takes a sample.
     pub(super) fn update(
         &mut self,
         flow: &Flow,
         sample: &RateSample,
         round_start: bool,
         probing: bool,
-    ) -> bool {
+    ) -> Finding {
         if self.in_use {
             if probing && round_start {
                 self.rounds += 1;
                 if self.rounds >= USE_ROUNDS {
                     self.reset(flow);
-                    return true;
+                    return Finding::GivenUp;
                 }
             }
-            return false;
+            return Finding::Nothing;
         }
         if !self.is_sampling {
             if sample.losses == 0 {
-                return false;
+                return Finding::Nothing;
             }
             self.begin_interval(flow);
             self.is_sampling = true;
         }
         if sample.is_app_limited {
             self.reset(flow);
-            return false;
+            return Finding::Nothing;
         }
         self.rounds += u32::from(round_start);
         if self.rounds < INTERVAL_ROUNDS {
-            return false;
+            return Finding::Nothing;
         }
         if self.rounds > 4 * INTERVAL_ROUNDS {
             self.reset(flow);
-            return false;
+            return Finding::Nothing;
         }
         if sample.losses > 0 {
             self.end_interval(flow);
         }
-        false
+        if self.in_use {
+            Finding::Policed
+        } else {
+            Finding::Nothing
+        }
     }
 
     fn end_interval(&mut self, flow: &Flow) {
