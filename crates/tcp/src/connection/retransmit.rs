@@ -264,12 +264,14 @@ impl Connection {
         let mut has_hole = false;
         let mut rearm = false;
         while let Some(sent) = self.snd.sent.get(index) {
-            if !has_hole {
-                self.rec.hint = Some(sent.seq);
+            let (seq, marks) = (sent.seq, sent.marks);
+            if self.is_paced() {
+                break;
             }
-            let marks = sent.marks;
-            if self.is_paced()
-                || self.flow.cwnd <= self.flow.in_flight()
+            if !has_hole {
+                self.rec.hint = Some(seq);
+            }
+            if self.flow.cwnd <= self.flow.in_flight()
                 || self.flow.retransmitted_out >= self.flow.lost_out
             {
                 break;
