@@ -6,7 +6,7 @@ mod support;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lagometer_tcp::wire::{Ecn, Flags, IpHeader, Segment, TcpOptions, parse_packet};
+use lagometer_tcp::wire::{Ecn, Flags, IpHeader, SackBlock, Segment, TcpOptions, parse_packet};
 use lagometer_tcp::{Config, Connection, Event, Instant, Seq};
 use support::{Network, path, pattern, warm};
 
@@ -171,4 +171,30 @@ fn a_timer_that_one_of_its_tick_arms_waits_a_tick_less_in_the_wheel() {
     }
     assert_eq!(client.counters().timeouts, 2);
     assert_eq!(ticks, [264, 776]);
+}
+
+#[test]
+fn small_packets_that_follow_each_other_measure_a_path_that_grew_longer() {
+    // Linux 6.1 `tcp_clean_rtx_queue`: only the answer to a packet after which nothing
+    // else arrived may have waited for a timer.
+    let mut network = Network::connected(1, path(20), &Config::default());
+    let now = network.now;
+    network.client(|c| c.set_nodelay(now, true));
+    network.server(|c| c.set_nodelay(now, true));
+    let play = |network: &mut Network, seconds: u64| {
+        for _ in 0..seconds * 100 {
+            for end in 0..2 {
+                network.read(end);
+                network.write(end, &[0; 100]);
+                network.run(Duration::from_millis(5));
+            }
+        }
+    };
+    play(&mut network, 1);
+    assert_eq!(network.client(|c| c.flow().min_rtt_us), 40_000);
+    network.path = path(50);
+    // The window of the minimum is five minutes. An answer leaves with the data that
+    // is written 5 ms later.
+    play(&mut network, 301);
+    assert_eq!(network.client(|c| c.flow().min_rtt_us), 105_000);
 }

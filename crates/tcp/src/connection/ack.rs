@@ -87,6 +87,8 @@ struct Removed {
     lowest: Option<Seq>,
     /// The end of the buffer of the last one.
     buffer_end: Option<Seq>,
+    /// Whether that buffer was acknowledged to its end.
+    is_whole: bool,
 }
 
 impl Connection {
@@ -133,7 +135,7 @@ impl Connection {
             self.on_ack_of_nothing(segment, prior_una, echo, &mut context);
             return Ok(true);
         }
-        self.remove_acked(prior_una, prior_fack, echo, &mut context, delivered);
+        self.remove_acked(prior_una, prior_fack, echo, &mut context);
         self.update_reordering_window(&context.sample);
         if self.rec.probe_high.is_some() {
             self.on_probe_ack(ack, &context.found);
@@ -268,7 +270,6 @@ impl Connection {
         prior_fack: Seq,
         echo: Option<u32>,
         context: &mut AckContext,
-        prior_delivered: u64,
     ) {
         let prior_sacked = self.flow.sacked_out;
         let mut removed = Removed::default();
@@ -281,6 +282,7 @@ impl Connection {
             let end = known.or_else(|| self.snd.sent.buffer_end(0));
             removed.buffer_end = end;
             let end = end.unwrap_or(sent.end);
+            removed.is_whole = sent.end == end;
             self.remove_one(&sent, end, echo, context, &mut removed);
             self.snd.sent.pop_first();
             self.release_sent(sent.payload + sent.overhead);
@@ -304,11 +306,12 @@ impl Connection {
         {
             rtt_us = Some(now_us.saturating_sub(first_us));
             control_rtt_us = Some(now_us.saturating_sub(removed.last_us));
+            // Nothing else arrived since it was sent: a lone packet, whose answer may wait.
             context.found.maybe_delayed = removed.packets == 1
+                && removed.is_whole
                 && prior_sacked == 0
                 && self.flow.una - prior_una < self.flow.mss
-                && prior_delivered + 1 == self.flow.delivered
-                && !context.found.is_alert()
+                && context.sample.prior_delivered + 1 == self.flow.delivered
                 && !context.found.syn_acked;
         }
         let sacked_us = context.first_sacked_us.map(|us| now_us.saturating_sub(us));
