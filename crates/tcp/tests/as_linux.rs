@@ -198,3 +198,50 @@ fn small_packets_that_follow_each_other_measure_a_path_that_grew_longer() {
     play(&mut network, 301);
     assert_eq!(network.client(|c| c.flow().min_rtt_us), 105_000);
 }
+
+#[test]
+fn what_an_overtaken_acknowledgement_tells_of_is_not_counted_as_delivered() {
+    // Linux 6.1 `tcp_ack`: `old_ack` marks it as received, and no more.
+    let mut network = warm(&Config::default());
+    let una = network.client(|c| c.flow().una);
+    let mss = network.client(|c| c.flow().mss);
+    network.write(0, &vec![0; 8 * mss as usize]);
+    network.collect();
+    let delivered = network.client(|c| c.flow().delivered);
+    let (source_port, seq) = network.server(|c| (c.local().port(), c.flow().next));
+    let destination_port = network.client(|c| c.local().port());
+    let answer = |packets: u32, sack: Option<(u32, u32)>, at_ms: u64| {
+        let mut options = TcpOptions {
+            timestamps: Some((at_ms as u32, 0)),
+            ..TcpOptions::default()
+        };
+        if let Some((start, end)) = sack {
+            options.sack.push(SackBlock {
+                start: una + start * mss,
+                end: una + end * mss,
+            });
+        }
+        Segment {
+            source_port,
+            destination_port,
+            seq,
+            ack: una + packets * mss,
+            flags: Flags::ACK,
+            window: 500,
+            options,
+            payload: &[],
+        }
+    };
+    let header = network.client(|c| IpHeader {
+        source: c.remote().ip(),
+        destination: c.local().ip(),
+        ecn: Ecn::NotCapable,
+    });
+    let now = network.now;
+    let value = now.as_nanos() / 1_000_000;
+    network.client(|c| c.receive(now, &header, &answer(2, None, value)));
+    assert_eq!(network.client(|c| c.flow().delivered), delivered + 2);
+    network.client(|c| c.receive(now, &header, &answer(1, Some((3, 4)), value)));
+    assert_eq!(network.client(|c| c.flow().sacked_out), 1);
+    assert_eq!(network.client(|c| c.flow().delivered), delivered + 2);
+}

@@ -166,7 +166,8 @@ impl Connection {
         u32::from(is_duplicate && self.flow.packets_out > 0)
     }
 
-    /// An acknowledgement overtaken by a later one may still tell of losses.
+    /// An acknowledgement overtaken by a later one may still tell of losses; what it
+    /// tells of is not counted as delivered (Linux 6.1 `tcp_ack`, `old_ack`).
     fn on_old_ack(
         &mut self,
         segment: &Segment<'_>,
@@ -179,7 +180,6 @@ impl Connection {
         }
         let mut resend = Resend::Nothing;
         self.take_sacks(segment, prior_una, &mut context);
-        self.flow.delivered += u64::from(context.sack_delivered);
         self.judge(prior_una, 0, echo, &mut context.found, &mut resend);
         self.resend(resend);
     }
