@@ -199,49 +199,103 @@ fn small_packets_that_follow_each_other_measure_a_path_that_grew_longer() {
     assert_eq!(network.client(|c| c.flow().min_rtt_us), 105_000);
 }
 
-#[test]
-fn what_an_overtaken_acknowledgement_tells_of_is_not_counted_as_delivered() {
-    // Linux 6.1 `tcp_ack`: `old_ack` marks it as received, and no more.
-    let mut network = warm(&Config::default());
-    let una = network.client(|c| c.flow().una);
-    let mss = network.client(|c| c.flow().mss);
-    network.write(0, &vec![0; 8 * mss as usize]);
-    network.collect();
-    let delivered = network.client(|c| c.flow().delivered);
-    let (source_port, seq) = network.server(|c| (c.local().port(), c.flow().next));
-    let destination_port = network.client(|c| c.local().port());
-    let answer = |packets: u32, sack: Option<(u32, u32)>, at_ms: u64| {
-        let mut options = TcpOptions {
-            timestamps: Some((at_ms as u32, 0)),
-            ..TcpOptions::default()
-        };
-        if let Some((start, end)) = sack {
+/// What the server may answer, while nothing of it is sent: that `packets` arrived
+/// in order after `una`, and one range beyond, counted in packets.
+struct Answers {
+    una: Seq,
+    mss: u32,
+    ports: (u16, u16),
+    seq: Seq,
+    header: IpHeader,
+}
+
+impl Answers {
+    fn new(network: &mut Network) -> Self {
+        let (una, mss) = network.client(|c| (c.flow().una, c.flow().mss));
+        let (header, to) = network.client(|c| {
+            let header = IpHeader {
+                source: c.remote().ip(),
+                destination: c.local().ip(),
+                ecn: Ecn::NotCapable,
+            };
+            (header, c.local().port())
+        });
+        let (from, seq) = network.server(|c| (c.local().port(), c.flow().next));
+        Self {
+            una,
+            mss,
+            ports: (from, to),
+            seq,
+            header,
+        }
+    }
+
+    fn give(&self, network: &mut Network, packets: u32, beyond: Option<(u32, u32)>) {
+        let now = network.now;
+        let mut options = TcpOptions::default();
+        if let Some((start, end)) = beyond {
             options.sack.push(SackBlock {
-                start: una + start * mss,
-                end: una + end * mss,
+                start: self.una + start * self.mss,
+                end: self.una + end * self.mss,
             });
         }
-        Segment {
-            source_port,
-            destination_port,
-            seq,
-            ack: una + packets * mss,
+        let segment = Segment {
+            source_port: self.ports.0,
+            destination_port: self.ports.1,
+            seq: self.seq,
+            ack: self.una + packets * self.mss,
             flags: Flags::ACK,
             window: 500,
             options,
             payload: &[],
-        }
-    };
-    let header = network.client(|c| IpHeader {
-        source: c.remote().ip(),
-        destination: c.local().ip(),
-        ecn: Ecn::NotCapable,
+        };
+        network.client(|c| c.receive(now, &self.header, &segment));
+    }
+}
+
+#[test]
+fn what_an_overtaken_acknowledgement_tells_of_is_not_counted_as_delivered() {
+    // Linux 6.1 `tcp_ack`: `old_ack` marks it as received, and no more.
+    let mut network = warm(&Config {
+        timestamps: false,
+        ..Config::default()
     });
-    let now = network.now;
-    let value = now.as_nanos() / 1_000_000;
-    network.client(|c| c.receive(now, &header, &answer(2, None, value)));
-    assert_eq!(network.client(|c| c.flow().delivered), delivered + 2);
-    network.client(|c| c.receive(now, &header, &answer(1, Some((3, 4)), value)));
+    let answers = Answers::new(&mut network);
+    network.write(0, &vec![0; 8 * answers.mss as usize]);
+    network.collect();
+    let before = network.client(|c| c.flow().delivered);
+    answers.give(&mut network, 2, None);
+    assert_eq!(network.client(|c| c.flow().delivered), before + 2);
+    answers.give(&mut network, 1, Some((3, 4)));
     assert_eq!(network.client(|c| c.flow().sacked_out), 1);
-    assert_eq!(network.client(|c| c.flow().delivered), delivered + 2);
+    assert_eq!(network.client(|c| c.flow().delivered), before + 2);
+}
+
+#[test]
+fn what_times_out_again_after_it_was_thought_found_counts_twice_until_all_arrived() {
+    // Linux 6.1 `tcp_retransmit_skb` counts what it sends; `tcp_try_undo_loss` took the
+    // mark of a loss from it, not that of its retransmission.
+    let config = Config {
+        tail_loss_probe: false,
+        timestamps: false,
+        ..Config::default()
+    };
+    let mut network = warm(&config);
+    let answers = Answers::new(&mut network);
+    network.drop_if = Some(Box::new(|_, _| true));
+    network.write(0, &vec![0; 3 * answers.mss as usize]);
+    let timeouts = |network: &mut Network| network.client(|c| c.counters().timeouts);
+    let limit = network.now + Duration::from_mins(1);
+    network.run_until(limit, |network| timeouts(network) == 1);
+    // F-RTO: the original of the third arrived.
+    answers.give(&mut network, 0, Some((2, 3)));
+    let limit = network.now + Duration::from_mins(1);
+    network.run_until(limit, |network| timeouts(network) == 2);
+    let [lost, again, flying] = network.client(|c| {
+        let flow = c.flow();
+        [flow.lost_out, flow.retransmitted_out, flow.in_flight()]
+    });
+    assert_eq!([lost, again, flying], [2, 2, 2]);
+    answers.give(&mut network, 3, None);
+    assert_eq!(network.client(|c| c.flow().retransmitted_out), 0);
 }

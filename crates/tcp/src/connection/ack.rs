@@ -338,11 +338,22 @@ impl Connection {
         {
             context.found.set_timer = true;
         }
+        self.forget_leaks();
         let sample = AckSample {
             packets: removed.packets,
             rtt_us: context.sample.rtt_us,
         };
         self.control.on_packets_acked(&mut self.flow, &sample);
+    }
+
+    /// With nothing out nothing can be lost, arrived or sent again: what was counted
+    /// twice is forgotten (Linux 6.1 `tcp_clean_rtx_queue`, `FASTRETRANS_DEBUG`).
+    const fn forget_leaks(&mut self) {
+        if self.flow.packets_out == 0 && self.rcv.sack {
+            self.flow.lost_out = 0;
+            self.flow.sacked_out = 0;
+            self.flow.retransmitted_out = 0;
+        }
     }
 
     fn remove_one(

@@ -240,10 +240,10 @@ impl Connection {
         let count = self.send_again(index, segments);
         for at in index..index + count {
             if let Some(sent) = self.snd.sent.get_mut(at) {
-                if !sent.marks.has(Marks::RETRANSMITTED) {
-                    sent.marks.set(Marks::RETRANSMITTED);
-                    self.flow.retransmitted_out += 1;
-                }
+                // Also one whose retransmission counts already: it was thought found,
+                // by F-RTO, and timed out again.
+                sent.marks.set(Marks::RETRANSMITTED);
+                self.flow.retransmitted_out += 1;
                 let at_ms = sent.at.as_nanos() / 1_000_000;
                 self.rec.first_retransmission_ms.get_or_insert(at_ms);
             }
