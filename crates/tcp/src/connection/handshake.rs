@@ -349,6 +349,8 @@ impl Connection {
         if self.passive {
             self.flow.una = self.iss + 1;
             self.timers.waiting = None;
+            // Answers to repeated SYNs were the request's, not the connection's.
+            self.rcv.last_out_of_window = None;
             let first_ms = self.rec.first_retransmission_ms.map(|ms| ms as u32);
             if self.timers.backoff > 0 && first_ms != echo {
                 // It was not sent again needlessly.
