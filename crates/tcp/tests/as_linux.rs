@@ -355,3 +355,25 @@ fn an_answer_to_a_repeated_syn_holds_none_of_the_connection_back() {
     give(&mut server, &stale);
     assert!(server.poll_transmit().is_none());
 }
+
+#[test]
+fn a_duplicate_is_believed_in_after_the_handshake_alone_was_repeated() {
+    // Linux 6.1 `tcp_create_openreq_child`: repeated answers to the SYN count among
+    // the retransmissions that `tcp_dsack_seen` lets be reported.
+    let (mut server, ack, give) = after_a_repeated_syn();
+    let begin = server.flow().next;
+    server.write(Instant::from_millis(10_100), &[0; 100]);
+    let mut options = TcpOptions::default();
+    options.sack.push(SackBlock {
+        start: begin,
+        end: begin + 100,
+    });
+    let before = server.flow().delivered;
+    let twice = Segment {
+        ack: begin + 100,
+        options,
+        ..ack
+    };
+    give(&mut server, &twice);
+    assert_eq!(server.flow().delivered, before + 2);
+}

@@ -206,6 +206,7 @@ impl Connection {
     /// `inet_rtx_syn_ack`, `reqsk_timeout`).
     fn repeat_syn_ack(&mut self) {
         self.timers.retransmits += 1;
+        self.snd.retransmissions += 1;
         self.counters.retransmissions += 1;
         self.send_syn_ack();
         let timeout = (self.flow.hz << self.timers.backoff).min(self.rto_max());
