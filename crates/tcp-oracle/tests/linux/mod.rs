@@ -70,8 +70,7 @@ pub(crate) fn main() -> ExitCode {
 fn least(class: Class, control: &str) -> u64 {
     let [cubic, reno, bbr] = match class {
         Class::Clean | Class::Rate | Class::Loss | Class::Mixed => [19, 19, 19],
-        Class::Burst => [19, 19, 18],
-        Class::Reorder => [19, 18, 17],
+        Class::Burst | Class::Reorder => [19, 19, 18],
     };
     match control {
         "cubic" => cubic,
