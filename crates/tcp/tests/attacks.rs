@@ -21,6 +21,18 @@ fn forge(
     flags: u8,
     payload: &[u8],
 ) -> Vec<u8> {
+    forge_with_window(network, from, (seq, ack), flags, 256, payload)
+}
+
+/// The same with a window of so many bytes, unscaled.
+fn forge_with_window(
+    network: &mut Network,
+    from: usize,
+    (seq, ack): (Seq, Seq),
+    flags: u8,
+    window: u16,
+    payload: &[u8],
+) -> Vec<u8> {
     let (source, destination) = if from == 0 {
         network.client(|c| (c.local(), c.remote()))
     } else {
@@ -31,7 +43,9 @@ fn forge(
     tcp.extend_from_slice(&destination.port().to_be_bytes());
     tcp.extend_from_slice(&seq.0.to_be_bytes());
     tcp.extend_from_slice(&ack.0.to_be_bytes());
-    tcp.extend_from_slice(&[0x50, flags, 1, 0, 0, 0, 0, 0]);
+    tcp.extend_from_slice(&[0x50, flags]);
+    tcp.extend_from_slice(&window.to_be_bytes());
+    tcp.extend_from_slice(&[0; 4]);
     tcp.extend_from_slice(payload);
     wrap(source.ip(), destination.ip(), tcp)
 }
@@ -142,6 +156,42 @@ fn a_flood_of_single_bytes_out_of_order_stays_within_the_buffer() {
     let memory = network.server(|c| c.receive_memory());
     assert!(memory <= 6 * 1024 * 1024 + 4_096, "{memory}");
     assert_eq!(network.server(|c| c.readable()), 0);
+}
+
+#[test]
+fn a_window_of_one_byte_cuts_one_piece_off_what_is_sent_again() {
+    let config = Config {
+        timestamps: false,
+        window_scaling: false,
+        ..Config::default()
+    };
+    let mut network = Network::connected(3, Path::default(), &config);
+    let bytes = pattern(200_000);
+    assert!(network.transfer(0, &bytes, Duration::from_secs(5)) == bytes);
+    network.run(Duration::from_secs(1));
+    network.drop_if = Some(Box::new(|_, _| true));
+    network.write(0, &pattern(40_000));
+    network.collect();
+    let (una, seq) = network.client(|c| (c.flow().una, c.flow().next));
+    assert!(seq - una >= 14_600, "{}", seq - una);
+    let (_, seq) = expected(&mut network);
+    let mut packets = network.client(|c| c.flow().packets_out);
+    // It tells of ever one byte more, after each timeout.
+    for known in 1..40 {
+        let ack = una + 1_460 + known;
+        let flags = Flags::ACK.0;
+        let forged = forge_with_window(&mut network, 1, (seq, ack), flags, 1, b"");
+        network.inject(0, &forged);
+        let timeouts = network.client(|c| c.counters().timeouts);
+        let limit = network.now + Duration::from_mins(10);
+        network.run_until(limit, |network| {
+            network.client(|c| c.counters().timeouts) > timeouts
+        });
+        let now = network.client(|c| c.flow().packets_out);
+        assert!(now <= packets + 1, "{packets} became {now}");
+        packets = now;
+    }
+    assert!(packets <= 30, "{packets}");
 }
 
 #[test]

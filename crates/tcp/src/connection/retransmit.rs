@@ -95,6 +95,21 @@ impl Connection {
         now
     }
 
+    /// Cuts what the window takes off a buffer: one piece, shorter than a segment. The
+    /// rest stays in segments as long as they may be now, for a peer that opens its
+    /// window by bytes must not make a segment of each (Linux 6.1 `tcp_fragment`).
+    fn cut_off(&mut self, index: usize, room: u32, mss: u32) {
+        self.cut_anew(index, mss);
+        let Some(marks) = self.snd.sent.get(index).map(|sent| sent.marks) else {
+            return;
+        };
+        if self.snd.sent.cut_off(index, room) {
+            self.count_packet(marks, true);
+            self.end_buffer(index);
+            self.cut_anew(index + 1, mss);
+        }
+    }
+
     /// Sends what lies in one buffer from `index` on again, at most so many
     /// segments in one burst, without counting them as retransmissions in flight;
     /// returns how many left, none when the peer's window does not allow it (Linux
@@ -142,7 +157,7 @@ impl Connection {
                     .get(index)
                     .is_some_and(|sent| sent.payload > room);
             if is_more {
-                self.cut_anew(index, room);
+                self.cut_off(index, room, mss);
             } else {
                 self.join_following(index, room);
             }

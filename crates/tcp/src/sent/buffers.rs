@@ -29,6 +29,25 @@ impl SentQueue {
         true
     }
 
+    /// Cuts the first `payload` bytes off a segment, into one of their own in the same
+    /// buffer. Returns false when there is nothing to cut.
+    pub(crate) fn cut_off(&mut self, index: usize, payload: u32) -> bool {
+        let Some(first) = self.segments.get(index).copied() else {
+            return false;
+        };
+        if !self.split(index, payload) {
+            return false;
+        }
+        if let Some(cut) = self.segments.get_mut(index) {
+            cut.ends_buffer = false;
+            cut.overhead = 0;
+        }
+        if let Some(rest) = self.segments.get_mut(index + 1) {
+            rest.overhead = first.overhead;
+        }
+        true
+    }
+
     /// How many segments from `index` on lie in one buffer and are marked alike:
     /// what the kernel has in one `sk_buff`.
     pub(crate) fn together(&self, index: usize) -> usize {
