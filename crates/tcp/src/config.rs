@@ -144,8 +144,8 @@ pub struct Config {
     /// here where a connection is held against it. When there are no more, and by
     /// default, it follows from the seed.
     pub bbr_phases: Vec<u8>,
-    /// Packets that may wait to be polled; more are dropped, as a device's queue
-    /// drops them (`txqueuelen`).
+    /// Packets that may wait to be polled, of a connection and of all of a host's
+    /// together; more are dropped, as a device's queue drops them (`txqueuelen`).
     pub transmit_queue_packets: usize,
 }
 

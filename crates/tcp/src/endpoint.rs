@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::config::Config;
 use crate::connection::Connection;
+use crate::outbox::Outbox;
 use crate::random::Random;
 use crate::state::State;
 use crate::wire::{self, Ecn, Flags, IpHeader, ParseError, Segment, TcpOptions};
@@ -49,7 +50,7 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     deadlines: BTreeSet<(Instant, ConnectionId)>,
     armed: BTreeMap<ConnectionId, Instant>,
-    outbox: VecDeque<Vec<u8>>,
+    outbox: Outbox,
     next_id: u64,
 }
 
@@ -60,15 +61,15 @@ impl Endpoint {
     pub const fn new(address: IpAddr, config: Config, seed: u64) -> Self {
         Self {
             address,
-            config,
             random: Random::new(seed),
             connections: BTreeMap::new(),
             by_address: BTreeMap::new(),
             listeners: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             armed: BTreeMap::new(),
-            outbox: VecDeque::new(),
+            outbox: Outbox::new(config.transmit_queue_packets),
             next_id: 0,
+            config,
         }
     }
 
@@ -223,7 +224,7 @@ impl Endpoint {
                 destination: header.source,
                 ecn: Ecn::NotCapable,
             };
-            self.outbox.push_back(reset_for(&answer, segment));
+            self.outbox.push(reset_for(&answer, segment));
         }
     }
 
@@ -282,7 +283,7 @@ impl Endpoint {
             return;
         };
         while let Some(packet) = connection.poll_transmit() {
-            self.outbox.push_back(packet);
+            self.outbox.push(packet);
         }
         let next = connection.next_deadline();
         if self.armed.get(&id).copied() == next {
@@ -299,7 +300,14 @@ impl Endpoint {
 
     /// The next packet to send.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
-        self.outbox.pop_front()
+        self.outbox.pop()
+    }
+
+    /// Packets dropped because too many waited to be polled
+    /// ([`Config::transmit_queue_packets`]).
+    #[must_use]
+    pub const fn overflows(&self) -> u64 {
+        self.outbox.overflows()
     }
 
     /// When [`handle_deadline`](Self::handle_deadline) is to be called next.

@@ -39,6 +39,7 @@ mod config;
 pub mod congestion;
 mod connection;
 mod endpoint;
+mod outbox;
 mod phases;
 mod random;
 mod received;

@@ -195,6 +195,45 @@ fn a_window_of_one_byte_cuts_one_piece_off_what_is_sent_again() {
 }
 
 #[test]
+fn answers_that_nobody_polls_stay_within_the_queue() {
+    let config = Config::default();
+    let mut host = Endpoint::new("10.0.0.2".parse().unwrap(), config.clone(), 1);
+    let local = "10.0.0.1:1000".parse().unwrap();
+    let remote = "10.0.0.2:80".parse().unwrap();
+    let mut client = Connection::connect(&config, local, remote, 1, Instant::ZERO);
+    let syn = client.poll_transmit().unwrap();
+    for _ in 0..1_000_000 {
+        host.receive(Instant::ZERO, &syn).unwrap();
+    }
+    assert_eq!(host.overflows(), 1_000_000 - 65_536);
+    let polled = std::iter::from_fn(|| host.poll_transmit()).count();
+    assert_eq!(polled, config.transmit_queue_packets);
+}
+
+#[test]
+fn all_connections_of_a_host_share_one_queue() {
+    let config = Config {
+        transmit_queue_packets: 8,
+        ..Config::default()
+    };
+    let mut host = Endpoint::new("10.0.0.1".parse().unwrap(), config, 1);
+    for _ in 0..20 {
+        host.connect(Instant::ZERO, "10.0.0.2:80".parse().unwrap())
+            .unwrap();
+    }
+    assert_eq!(host.overflows(), 12);
+    assert_eq!(std::iter::from_fn(|| host.poll_transmit()).count(), 8);
+    // The SYNs that were dropped leave later.
+    while host.overflows() > 0
+        && let Some(deadline) = host.next_deadline()
+        && deadline < Instant::from_millis(1_100)
+    {
+        host.handle_deadline(deadline);
+    }
+    assert_eq!(std::iter::from_fn(|| host.poll_transmit()).count(), 8);
+}
+
+#[test]
 fn a_flood_of_handshakes_stays_within_the_backlog() {
     let config = Config::default();
     let mut host = Endpoint::new("10.0.0.2".parse().unwrap(), config.clone(), 1);
