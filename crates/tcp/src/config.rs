@@ -138,6 +138,10 @@ pub struct Config {
     /// orders all of it so (`tcp_skb_sent_after`), and takes retransmissions for lost
     /// that are not. Off, the connection does as a kernel in virtual time.
     pub orders_by_turn: bool,
+    /// Whether a connection may be opened from a port whose last one, to the same
+    /// peer, is in TIME-WAIT, a second after that peer's last time stamp
+    /// (`tcp_tw_reuse` 1). Off: Linux's default, 2, does so on loopback only.
+    pub reuse_time_wait: bool,
     /// In which phase of its cycle BBR begins to probe for bandwidth, each time that it
     /// does, 0 to 6 (Linux 6.1 `bbr_reset_probe_bw_mode` subtracts it from the last
     /// phase). A kernel draws it from random numbers of its own: what one drew is given
@@ -183,6 +187,7 @@ impl Default for Config {
             retries: 15,
             fin_timeout: Duration::from_mins(1),
             orders_by_turn: true,
+            reuse_time_wait: false,
             bbr_phases: Vec::new(),
             transmit_queue_packets: 65_536,
         }

@@ -15,6 +15,7 @@ mod input;
 mod linger;
 mod loss;
 mod mtu;
+mod origin;
 mod output;
 mod rack;
 mod recovery;
@@ -31,7 +32,6 @@ use std::net::SocketAddr;
 
 use crate::config::{Config, KeepAlive};
 use crate::congestion::{CongestionControl, Flow};
-use crate::random::Random;
 use crate::received::Received;
 use crate::reserve::Reserve;
 use crate::rtt::RttEstimator;
@@ -43,6 +43,7 @@ use crate::wire::SackBlock;
 use crate::{Instant, Seq};
 use feedback::Feedback;
 use mtu::PathMtu;
+pub(crate) use origin::{Earlier, Origin};
 use rack::Rack;
 use timers::Timers;
 
@@ -263,11 +264,13 @@ impl Connection {
         local: SocketAddr,
         remote: SocketAddr,
         now: Instant,
-        mut random: Random,
+        origin: Origin,
     ) -> Self {
+        let mut random = origin.random;
         let ticks = Ticks::new(config.hz, config.timer_wheel);
-        let iss = Seq(random.next_u32());
-        let ts_offset = random.next_u32();
+        let drawn = (Seq(random.next_u32()), random.next_u32());
+        let iss = origin.earlier.map_or(drawn.0, |earlier| earlier.iss);
+        let ts_offset = origin.ts_offset.unwrap_or(drawn.1);
         let phases = config.bbr_phases.clone();
         let mut flow = Flow::with_phases(536, random.next_u64(), phases);
         flow.hz = ticks.hz();

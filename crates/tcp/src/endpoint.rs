@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use crate::config::Config;
-use crate::connection::Connection;
+use crate::connection::{Connection, Earlier, Origin};
 use crate::outbox::Outbox;
 use crate::random::Random;
 use crate::state::State;
@@ -50,8 +50,14 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     deadlines: BTreeSet<(Instant, ConnectionId)>,
     armed: BTreeMap<ConnectionId, Instant>,
+    /// Closed by the application, which knows them no more.
+    orphans: BTreeSet<ConnectionId>,
+    /// What a packet came for or a timer fired of, since it was last told.
+    woken: BTreeSet<ConnectionId>,
     outbox: Outbox,
     next_id: u64,
+    /// From which the offsets of time stamps follow.
+    secret: u64,
 }
 
 impl Endpoint {
@@ -67,8 +73,11 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             armed: BTreeMap::new(),
+            orphans: BTreeSet::new(),
+            woken: BTreeSet::new(),
             outbox: Outbox::new(config.transmit_queue_packets),
             next_id: 0,
+            secret: seed,
             config,
         }
     }
@@ -92,7 +101,8 @@ impl Endpoint {
         self.listeners.get_mut(&port)?.ready.pop_front()
     }
 
-    /// Opens a connection from a port that is free.
+    /// Opens a connection from a port that is free: from which none to the same peer
+    /// is open, nor in TIME-WAIT unless [`Config::reuse_time_wait`] allows it.
     ///
     /// # Errors
     ///
@@ -109,12 +119,48 @@ impl Endpoint {
         let first = self.random.below(count);
         let port = (0..count)
             .map(|i| PORTS.start() + ((first + i) % count) as u16)
-            .find(|port| !self.by_address.contains_key(&(*port, remote)))
+            .find(|port| self.is_free(now, *port, remote))
             .ok_or(ConnectError::NoPort(remote))?;
         let local = SocketAddr::new(self.address, port);
-        let seed = self.random.next_u64();
-        let connection = Connection::connect(&self.config, local, remote, seed, now);
+        let earlier = self.replace(port, remote);
+        let origin = self.origin(remote.ip(), earlier);
+        let connection = Connection::connect_from(&self.config, local, remote, origin, now);
         Ok(self.add(connection))
+    }
+
+    /// Whether a connection may be opened between these ports (Linux 6.1
+    /// `__inet_check_established`).
+    fn is_free(&self, now: Instant, port: u16, remote: SocketAddr) -> bool {
+        let id = self.by_address.get(&(port, remote));
+        id.and_then(|id| self.connections.get(id))
+            .is_none_or(|connection| {
+                connection.state() == State::Closed
+                    || (self.config.reuse_time_wait && connection.may_be_replaced(now))
+            })
+    }
+
+    /// Takes their ports from the connection that had them, which is closed or in
+    /// TIME-WAIT; what that leaves to the next.
+    fn replace(&mut self, port: u16, remote: SocketAddr) -> Option<Earlier> {
+        let id = self.by_address.remove(&(port, remote))?;
+        let earlier = self.with(id, Connection::give_way)?;
+        if self.connections.contains_key(&id) {
+            self.woken.insert(id);
+        }
+        earlier
+    }
+
+    /// What a connection with a peer begins with. The offset of time stamps is the
+    /// same for all with one address, so that they tell a new connection from an old
+    /// one (Linux 6.1 `secure_tcp_ts_off`).
+    fn origin(&mut self, remote: IpAddr, earlier: Option<Earlier>) -> Origin {
+        let address = match remote {
+            IpAddr::V4(address) => u128::from(address.to_bits()),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        let high = Random::new(!self.secret ^ (address >> 64) as u64).next_u64();
+        let ts_offset = Random::new(high ^ address as u64).next_u32();
+        Origin::of_host(self.random.next_u64(), ts_offset, earlier)
     }
 
     fn add(&mut self, connection: Connection) -> ConnectionId {
@@ -145,6 +191,23 @@ impl Endpoint {
         Some(result)
     }
 
+    /// Closes a connection and leaves it to the host, as `close` does with a socket:
+    /// it ends by itself ([`Connection::close`]), TIME-WAIT included, and is forgotten
+    /// as soon as it has.
+    pub fn close(&mut self, now: Instant, id: ConnectionId) {
+        if self.connections.contains_key(&id) {
+            self.orphans.insert(id);
+            self.with(id, |connection| connection.close(now));
+        }
+    }
+
+    /// The next connection that a packet came for, or of which a timer fired, since
+    /// it was last told: what an application can do with others has not changed. Each
+    /// is told once however much happened.
+    pub fn poll_woken(&mut self) -> Option<ConnectionId> {
+        self.woken.pop_first()
+    }
+
     /// Forgets a connection that is closed; false while it is not.
     pub fn forget(&mut self, id: ConnectionId) -> bool {
         let Some(connection) = self.connections.get(&id) else {
@@ -158,6 +221,8 @@ impl Endpoint {
             self.by_address.remove(&key);
         }
         self.connections.remove(&id);
+        self.orphans.remove(&id);
+        self.woken.remove(&id);
         if let Some(deadline) = self.armed.remove(&id) {
             self.deadlines.remove(&(deadline, id));
         }
@@ -180,13 +245,12 @@ impl Endpoint {
         }
         let remote = SocketAddr::new(header.source, segment.source_port);
         let key = (segment.destination_port, remote);
-        if let Some(id) = self.by_address.get(&key).copied() {
-            if !self.is_reopened(id, &segment) {
-                self.with(id, |connection| connection.receive(now, &header, &segment));
-                self.on_progress(id);
-                return Ok(());
-            }
-            self.by_address.remove(&key);
+        if let Some(id) = self.by_address.get(&key).copied()
+            && !self.is_reopened(id, &segment)
+        {
+            self.with(id, |connection| connection.receive(now, &header, &segment));
+            self.on_progress(id);
+            return Ok(());
         }
         self.on_unknown(now, &header, &segment);
         Ok(())
@@ -201,15 +265,16 @@ impl Endpoint {
             && !segment.has(Flags::RST)
             && let Some(listener) = self.listeners.get(&port)
         {
-            if segment.has(Flags::FIN)
-                || listener.pending.len() >= listener.backlog.max(1)
-                || listener.ready.len() > listener.backlog
-            {
+            let is_full = listener.pending.len() >= listener.backlog.max(1)
+                || listener.ready.len() > listener.backlog;
+            let earlier = self.replace(port, remote);
+            if segment.has(Flags::FIN) || is_full {
                 return;
             }
             let local = SocketAddr::new(self.address, port);
-            let seed = self.random.next_u64();
-            let accepted = Connection::accept(&self.config, local, remote, segment, seed, now);
+            let origin = self.origin(remote.ip(), earlier);
+            let accepted =
+                Connection::accept_from(&self.config, local, remote, segment, origin, now);
             if let Some(connection) = accepted {
                 let id = self.add(connection);
                 if let Some(listener) = self.listeners.get_mut(&port) {
@@ -228,11 +293,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether a SYN reopens a connection in TIME-WAIT (RFC 6191; Linux 6.1
-    /// `tcp_timewait_state_process`), or its state is gone.
+    /// Whether a SYN to a listener reopens a connection in TIME-WAIT (RFC 6191; Linux
+    /// 6.1 `tcp_timewait_state_process`), or its state is gone.
     fn is_reopened(&self, id: ConnectionId, segment: &Segment<'_>) -> bool {
-        let is_syn =
-            segment.has(Flags::SYN) && segment.flags.0 & (Flags::ACK.0 | Flags::RST.0) == 0;
+        let is_syn = segment.has(Flags::SYN)
+            && segment.flags.0 & (Flags::ACK.0 | Flags::RST.0) == 0
+            && self.listeners.contains_key(&segment.destination_port);
         self.connections
             .get(&id)
             .is_none_or(|connection| match connection.state() {
@@ -253,15 +319,20 @@ impl Endpoint {
             self.with(id, |connection| {
                 connection.on_packet_too_big(now, refused.seq, refused.mtu);
             });
+            self.woken.insert(id);
         }
         Some(())
     }
 
-    /// A handshake may have ended.
+    /// Something happened to a connection, of which the application learns; a
+    /// handshake may have ended.
     fn on_progress(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(&id) else {
             return;
         };
+        if !self.orphans.contains(&id) {
+            self.woken.insert(id);
+        }
         let (port, state) = (connection.local().port(), connection.state());
         if state == State::SynReceived {
             return;
@@ -286,6 +357,10 @@ impl Endpoint {
             self.outbox.push(packet);
         }
         let next = connection.next_deadline();
+        if connection.state() == State::Closed && self.orphans.contains(&id) {
+            self.forget(id);
+            return;
+        }
         if self.armed.get(&id).copied() == next {
             return;
         }

@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 
 use super::timers::Waiting;
 use super::transmit::Push;
-use super::{Connection, State};
+use super::{Connection, Origin, State};
 use crate::config::{Config, EcnMode};
 use crate::congestion::INFINITE_SSTHRESH;
-use crate::random::Random;
 use crate::sent::{Marks, Sent};
 use crate::state::CloseReason;
 use crate::wire::{Ecn, Flags, Segment, TcpOptions};
@@ -34,7 +33,23 @@ impl Connection {
             remote.is_ipv4(),
             "addresses of one connection are of one family"
         );
-        let mut connection = Self::new(config, local, remote, now, Random::new(seed));
+        Self::connect_from(config, local, remote, Origin::from_seed(seed), now)
+    }
+
+    /// Opens a connection whose numbers come from `origin`.
+    pub(crate) fn connect_from(
+        config: &Config,
+        local: SocketAddr,
+        remote: SocketAddr,
+        origin: Origin,
+        now: Instant,
+    ) -> Self {
+        let earlier = origin.earlier.and_then(|earlier| earlier.timestamp);
+        let mut connection = Self::new(config, local, remote, now, origin);
+        if let Some((value, at)) = earlier {
+            connection.rcv.ts_recent = value;
+            connection.rcv.ts_recent_at = Some(at);
+        }
         connection.open();
         connection
     }
@@ -83,12 +98,24 @@ impl Connection {
         seed: u64,
         now: Instant,
     ) -> Option<Self> {
+        Self::accept_from(config, local, remote, syn, Origin::from_seed(seed), now)
+    }
+
+    /// Takes a connection whose numbers come from `origin`.
+    pub(crate) fn accept_from(
+        config: &Config,
+        local: SocketAddr,
+        remote: SocketAddr,
+        syn: &Segment<'_>,
+        origin: Origin,
+        now: Instant,
+    ) -> Option<Self> {
         let other = Flags::ACK.with(Flags::RST).with(Flags::FIN);
         if !syn.has(Flags::SYN) || syn.flags.0 & other.0 != 0 || local.is_ipv4() != remote.is_ipv4()
         {
             return None;
         }
-        let mut connection = Self::new(config, local, remote, now, Random::new(seed));
+        let mut connection = Self::new(config, local, remote, now, origin);
         connection.passive = true;
         connection.state = State::SynReceived;
         connection.rcv.advertised_mss = connection.mtu.advertised_mss();

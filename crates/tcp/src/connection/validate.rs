@@ -112,14 +112,14 @@ impl Connection {
     }
 
     /// Whether a SYN in TIME-WAIT belongs to a new connection: its time stamp or
-    /// its sequence number is later than all that was seen.
+    /// its sequence number is later than all that was seen, and the time stamp is not
+    /// earlier.
     pub(crate) fn is_newer_than_seen(&self, syn: &Segment<'_>) -> bool {
-        match syn.options.timestamps {
-            Some((value, _)) if self.rcv.timestamps => {
-                self.rcv.ts_recent.wrapping_sub(value).cast_signed() < 0
-            }
-            _ => syn.seq.after(self.rcv.next),
-        }
+        let value = syn.options.timestamps.filter(|_| self.rcv.timestamps);
+        let later = value.map_or(0, |(value, _)| {
+            value.wrapping_sub(self.rcv.ts_recent).cast_signed()
+        });
+        later > 0 || (later == 0 && syn.seq.after(self.rcv.next))
     }
 
     /// Linux 6.1 `tcp_replace_ts_recent` (RFC 7323, section 4.3).
