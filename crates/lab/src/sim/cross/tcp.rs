@@ -1,6 +1,7 @@
 //! TCP between two hosts beside the lane's: transfers of a given length or
 //! without an end.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use lagometer_link::Direction;
@@ -36,13 +37,13 @@ pub(super) struct Hosts {
 #[derive(Debug)]
 struct Host {
     endpoint: Endpoint,
-    connections: Vec<Transfer>,
+    /// Those that are not over, by their connections.
+    transfers: BTreeMap<ConnectionId, Transfer>,
 }
 
 /// One end of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
-    id: ConnectionId,
     /// Bytes to be written; `None` where this end receives.
     left: Option<u64>,
     /// What the connection had not got acknowledged when it was last written to.
@@ -62,6 +63,9 @@ impl Hosts {
             } else {
                 EcnMode::WhenAsked
             },
+            // A host that uploads more pages than it has ports needs it; one in its
+            // default finds none for a minute.
+            reuse_time_wait: true,
             ..Config::default()
         };
         let mut server = Endpoint::new(SERVER, config.clone(), mix(seed ^ 2));
@@ -69,11 +73,11 @@ impl Hosts {
         Self {
             client: Host {
                 endpoint: Endpoint::new(CLIENT, config, mix(seed ^ 1)),
-                connections: Vec::new(),
+                transfers: BTreeMap::new(),
             },
             server: Host {
                 endpoint: server,
-                connections: Vec::new(),
+                transfers: BTreeMap::new(),
             },
             direction: cross.direction.into(),
             to_serve: 0,
@@ -82,7 +86,8 @@ impl Hosts {
         }
     }
 
-    /// Opens `connections`, over each of which `bytes` are to go.
+    /// Opens `connections`, over each of which `bytes` are to go; fewer where the
+    /// client has not as many ports left.
     pub(super) fn open(&mut self, now: Time, connections: u32, bytes: u64) {
         self.to_serve = bytes;
         for _ in 0..connections {
@@ -90,29 +95,25 @@ impl Hosts {
             let Ok(id) = self.client.endpoint.connect(instant(now), address) else {
                 return;
             };
-            self.client.connections.push(Transfer {
-                id,
-                left: (self.direction == Direction::Up).then_some(bytes),
-                unacknowledged: 0,
-            });
+            let left = (self.direction == Direction::Up).then_some(bytes);
+            self.client.transfers.insert(id, Transfer::new(left));
         }
-        self.serve(now);
     }
 
     /// Gives up all transfers at once, at both ends.
     pub(super) fn abort(&mut self, now: Time) {
         for host in [&mut self.client, &mut self.server] {
-            for transfer in std::mem::take(&mut host.connections) {
+            for id in std::mem::take(&mut host.transfers).into_keys() {
                 host.endpoint
-                    .with(transfer.id, |connection| connection.abort(instant(now)));
-                host.endpoint.forget(transfer.id);
+                    .with(id, |connection| connection.abort(instant(now)));
+                host.endpoint.forget(id);
             }
         }
     }
 
     /// Transfers that are not over, as the client sees them.
     pub(super) fn open_transfers(&self) -> u32 {
-        self.client.connections.len() as u32
+        self.client.transfers.len() as u32
     }
 
     pub(super) const fn received_bytes(&self) -> u64 {
@@ -152,11 +153,8 @@ impl Hosts {
         let _ = host.endpoint.receive(instant(now), packet);
         if direction == Direction::Up {
             while let Some(id) = self.server.endpoint.accept(PORT) {
-                self.server.connections.push(Transfer {
-                    id,
-                    left: (self.direction == Direction::Down).then_some(self.to_serve),
-                    unacknowledged: 0,
-                });
+                let left = (self.direction == Direction::Down).then_some(self.to_serve);
+                self.server.transfers.insert(id, Transfer::new(left));
             }
         }
         self.serve(now);
@@ -174,26 +172,47 @@ impl Hosts {
         })
     }
 
-    /// Writes and reads what there is room for and what there is.
+    /// Writes and reads what there is room for and what there is, where anything
+    /// happened.
     fn serve(&mut self, now: Time) {
         for host in [&mut self.client, &mut self.server] {
-            let endpoint = &mut host.endpoint;
-            let (received, piece) = (&mut self.received, &mut self.piece);
-            host.connections.retain_mut(|transfer| {
-                if transfer.left.is_some() {
-                    transfer.write(endpoint, now, piece);
-                } else {
-                    *received += transfer.read(endpoint, now, piece);
-                }
-                !transfer.is_over(endpoint, now)
-            });
+            while let Some(id) = host.endpoint.poll_woken() {
+                self.received += host.serve(id, now, &mut self.piece);
+            }
         }
     }
 }
 
+impl Host {
+    /// Goes on with one transfer; returns how many bytes it received.
+    fn serve(&mut self, id: ConnectionId, now: Time, piece: &mut [u8]) -> u64 {
+        let Some(transfer) = self.transfers.get_mut(&id) else {
+            return 0;
+        };
+        let mut received = 0;
+        if transfer.left.is_some() {
+            transfer.write(&mut self.endpoint, id, now, piece);
+        } else {
+            received = read(&mut self.endpoint, id, now, piece);
+        }
+        if transfer.is_over(&self.endpoint, id) {
+            self.transfers.remove(&id);
+            self.endpoint.close(instant(now), id);
+        }
+        received
+    }
+}
+
 impl Transfer {
-    fn write(&mut self, endpoint: &mut Endpoint, now: Time, piece: &[u8]) {
-        let Some(connection) = endpoint.get(self.id) else {
+    const fn new(left: Option<u64>) -> Self {
+        Self {
+            left,
+            unacknowledged: 0,
+        }
+    }
+
+    fn write(&mut self, endpoint: &mut Endpoint, id: ConnectionId, now: Time, piece: &[u8]) {
+        let Some(connection) = endpoint.get(id) else {
             return;
         };
         // The buffer has room again only where something was acknowledged.
@@ -203,7 +222,7 @@ impl Transfer {
             return;
         }
         let left = &mut self.left;
-        endpoint.with(self.id, |connection| {
+        endpoint.with(id, |connection| {
             while let Some(bytes) = left.filter(|&bytes| bytes > 0) {
                 let most = piece
                     .len()
@@ -216,46 +235,38 @@ impl Transfer {
             }
             connection.finish(instant(now));
         });
-        self.unacknowledged = endpoint.get(self.id).map_or(0, Connection::unacknowledged);
-    }
-
-    /// Reads all there is and says how much that was.
-    fn read(&self, endpoint: &mut Endpoint, now: Time, piece: &mut [u8]) -> u64 {
-        let has_some = endpoint
-            .get(self.id)
-            .is_some_and(|connection| connection.readable() > 0);
-        if !has_some {
-            return 0;
-        }
-        let mut sum = 0;
-        endpoint.with(self.id, |connection| {
-            loop {
-                let length = connection.read(instant(now), piece);
-                if length == 0 {
-                    break;
-                }
-                sum += length as u64;
-            }
-        });
-        sum
+        self.unacknowledged = endpoint.get(id).map_or(0, Connection::unacknowledged);
     }
 
     /// Whether nothing more will come of it; the connection then ends by itself.
-    fn is_over(&self, endpoint: &mut Endpoint, now: Time) -> bool {
-        let Some(connection) = endpoint.get(self.id) else {
-            return true;
-        };
-        if connection.state() == State::Closed {
-            endpoint.forget(self.id);
-            return true;
-        }
-        let is_received = self.left.is_none() && connection.is_finished();
-        let is_sent = self.left == Some(0) && connection.state() == State::FinWait2;
-        if is_received || is_sent {
-            endpoint.with(self.id, |connection| connection.close(instant(now)));
-        }
-        is_received || is_sent
+    fn is_over(&self, endpoint: &Endpoint, id: ConnectionId) -> bool {
+        endpoint.get(id).is_none_or(|connection| {
+            let state = connection.state();
+            let is_received = self.left.is_none() && connection.is_finished();
+            let is_acknowledged = matches!(state, State::FinWait2 | State::TimeWait);
+            let is_sent = self.left == Some(0) && is_acknowledged;
+            state == State::Closed || is_received || is_sent
+        })
     }
+}
+
+/// Reads all there is and says how much that was.
+fn read(endpoint: &mut Endpoint, id: ConnectionId, now: Time, piece: &mut [u8]) -> u64 {
+    let readable = endpoint.get(id).map_or(0, Connection::readable);
+    if readable == 0 {
+        return 0;
+    }
+    let mut sum = 0;
+    endpoint.with(id, |connection| {
+        loop {
+            let length = connection.read(instant(now), piece);
+            if length == 0 {
+                break;
+            }
+            sum += length as u64;
+        }
+    });
+    sum
 }
 
 /// The port of the client of a packet, which tells flows apart.
@@ -273,3 +284,6 @@ fn client_port(direction: Direction, packet: &[u8]) -> u32 {
 const fn instant(time: Time) -> Instant {
     Instant::from_nanos(time.as_nanos())
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,8 @@ use super::pages::Pages;
 use super::schedule::{Schedule, Turn};
 use super::tcp::Hosts;
 
-/// When a transfer without an end whose connection was lost is tried again.
+/// When a transfer without an end whose connection was lost is tried again, and a page
+/// for which there was no port.
 const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Transfers between two hosts, which are opened and given up as the schedule
@@ -105,6 +106,9 @@ impl Transfers {
             Kind::Pages(pages) => (self.flows, pages.draw_page(self.flows)),
         };
         self.hosts.open(now, connections, bytes);
+        if self.hosts.open_transfers() == 0 {
+            self.next_opening = Some(now + TRIED_AGAIN_AFTER);
+        }
     }
 
     /// Plans what is opened next: again what was lost of transfers without an
