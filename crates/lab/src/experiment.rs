@@ -29,7 +29,7 @@
 
 use std::time::Duration;
 
-use lagometer_link::cross::{Cross, check_cross};
+use lagometer_link::cross::{self, Cross, check_cross};
 use lagometer_stats::{Budget, LAG_ABOVE};
 use lagometer_transport::PresetKind;
 use lagometer_units::{BadInput, Size, Span, from_toml, suggest};
@@ -80,7 +80,11 @@ pub struct Experiment {
     #[serde(default, rename = "lane", skip_serializing_if = "Vec::is_empty")]
     pub own_lanes: Vec<OwnLane>,
     /// Other traffic on every link, beside that which comes with the network.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "cross::listed",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub cross: Vec<Cross>,
     /// What the lanes are held against.
     #[serde(default, rename = "budget", skip_serializing_if = "Vec::is_empty")]

@@ -135,12 +135,14 @@ pub enum ResolveError {
     },
     /// Other traffic would have no limit.
     #[error(
-        "other traffic `{name}` sends as fast as it can, and the network has no `rate` {direction}: \
-         name a network that has one"
+        "other traffic `{name}` sends as fast as it can, and the network `{network}` has no `rate` \
+         {direction}: say one there, under `[{direction}]`, or name a network that has one"
     )]
     NoBottleneck {
         /// The other traffic's name.
         name: String,
+        /// The network's name or file.
+        network: String,
         /// Where its data go.
         direction: Direction,
     },
@@ -164,7 +166,7 @@ pub fn resolve(
     profile: Profile,
     testbed: Testbed,
 ) -> Result<Resolved, ResolveError> {
-    let cross = cross_of(&experiment, &profile)?;
+    let cross = cross_of(&experiment, &network, &profile)?;
     check_testbed(&experiment, &profile, &cross, testbed)?;
     let Workload::PacedEcho(workload) = experiment.workload;
     let plan = Plan {
@@ -307,7 +309,11 @@ fn same_settings<'a>(
 }
 
 /// All other traffic: the network's, then the experiment's.
-fn cross_of(experiment: &Experiment, profile: &Profile) -> Result<Vec<Cross>, ResolveError> {
+fn cross_of(
+    experiment: &Experiment,
+    network: &str,
+    profile: &Profile,
+) -> Result<Vec<Cross>, ResolveError> {
     let cross = [profile.cross(), &experiment.cross].concat();
     let mut names = BTreeSet::new();
     for one in &cross {
@@ -317,7 +323,12 @@ fn cross_of(experiment: &Experiment, profile: &Profile) -> Result<Vec<Cross>, Re
             return Err(ResolveError::WhichGame { name });
         }
         if one.is_tcp() && profile.rate_bits_per_second(direction).is_none() {
-            return Err(ResolveError::NoBottleneck { name, direction });
+            let network = network.to_owned();
+            return Err(ResolveError::NoBottleneck {
+                name,
+                network,
+                direction,
+            });
         }
         if !names.insert(name.clone()) {
             return Err(ResolveError::SameCross { name });

@@ -345,6 +345,11 @@ fn what_cannot_be_played_is_refused_in_one_line() {
         matches!(error, ResolveError::NoBottleneck { .. }),
         "{error}"
     );
+    let says = "the network `t` has no `rate` down: say one there, under `[down]`";
+    assert!(error.to_string().contains(says), "{error}");
+    let one = text.replace("[[cross]]", "[cross]");
+    let error = Experiment::parse("t.toml", &one).unwrap_err();
+    assert!(error.message.contains("two brackets"), "{error}");
     let error = Experiment::parse("t.toml", &format!("{text}size = \"1 KB\"\n")).unwrap_err();
     assert_eq!(error.line, 11, "{error}");
     assert!(error.message.contains("has no `size`"), "{error}");

@@ -1,7 +1,11 @@
 //! Other traffic on a link: what people write of it, and when it flows.
 
+mod read;
+
 use lagometer_units::{BadInput, Rate, Size, Span, Time};
 use serde::{Deserialize, Serialize};
+
+pub use read::listed;
 
 use super::spells::spells;
 use super::written::Spell;
@@ -31,7 +35,11 @@ pub struct Cross {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// Connections at the same time (`bulk`: default 1; `web`: default 6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "read::flows",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub flows: Option<u32>,
     /// Whether its TCP asks for ECN (`bulk`, `web`). Default: no, as Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]

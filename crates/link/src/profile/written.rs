@@ -7,7 +7,7 @@ use lagometer_units::{BadQuantity, Rate, Share, Size, Span};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::cross::Cross;
+use super::cross::{self, Cross};
 pub use super::queue::{DisciplineName, ManagedQueue, QueueWritten};
 
 /// The whole file.
@@ -26,7 +26,11 @@ pub struct Written {
     #[serde(default, skip_serializing_if = "Way::is_empty")]
     pub down: Way,
     /// Other traffic that comes with the network.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "cross::listed",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub cross: Vec<Cross>,
 }
 

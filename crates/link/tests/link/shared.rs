@@ -331,6 +331,16 @@ fn other_traffic_that_cannot_be_names_its_line() {
             "has no `rate`",
         ),
         (
+            "kind = \"bulk\"\ndirection = \"up\"\nflows = -1",
+            9,
+            "`flows` must be between 1 and 64, and is -1",
+        ),
+        (
+            "kind = \"web\"\ndirection = \"up\"\nflows = \"6\"",
+            9,
+            "expected a whole number between 1 and 64",
+        ),
+        (
             "kind = \"constant\"\ndirection = \"up\"",
             6,
             "needs a `rate`",
@@ -360,6 +370,18 @@ fn other_traffic_that_cannot_be_names_its_line() {
         assert!(error.message.contains(says), "{error}");
         assert_eq!(error.line, line, "{error}");
     }
+}
+
+#[test]
+fn other_traffic_in_one_bracket_is_told_of_the_second() {
+    let text = "summary = \"t\"\n\n[cross]\nkind = \"bulk\"\ndirection = \"down\"\n";
+    let error = Profile::from_text("t.toml", text).unwrap_err();
+    assert_eq!(error.line, 3, "{error}");
+    assert!(error.message.contains("two brackets"), "{error}");
+    assert!(error.message.contains("`[[cross]]`"), "{error}");
+    let error = Profile::from_text("t.toml", "cross = \"bulk\"\nsummary = \"t\"\n").unwrap_err();
+    assert_eq!(error.line, 1, "{error}");
+    assert!(error.message.contains("`[[cross]]`"), "{error}");
 }
 
 #[test]
