@@ -1,12 +1,17 @@
 //! From who used the links to what the document says of it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use lagometer_link::cross::{Cross, CrossKind};
 use lagometer_stats::{Bottleneck, BottleneckSender, BottleneckWay, jain_index};
+use lagometer_units::Time;
 
 use crate::outcome::{BottleneckUse, PartyUse};
+use crate::plan::Plan;
 use crate::resolve::Resolved;
 use crate::runner::SeedRun;
+use crate::workload::PacedEcho;
 
 /// The links of a run that had several senders or a queue with a discipline: one
 /// for all lanes where they share it, else one for each lane.
@@ -29,17 +34,18 @@ pub(crate) fn of(resolved: &Resolved, runs: &[SeedRun]) -> Vec<Bottleneck> {
                 .iter()
                 .filter_map(|run| run.lanes[first].outcome()?.bottleneck.clone())
                 .collect();
+            let asks = Ask::of_all(resolved, first..first + lanes.len(), runs);
             Some(Bottleneck {
                 lanes: lanes.iter().map(|&name| name.to_owned()).collect(),
-                up: way(&used, 0)?,
-                down: way(&used, 1)?,
+                up: way(&used, 0, &asks)?,
+                down: way(&used, 1, &asks)?,
             })
         })
         .collect()
 }
 
 /// One direction, all seeds together; none where no seed was played.
-fn way(used: &[Arc<BottleneckUse>], way: usize) -> Option<BottleneckWay> {
+fn way(used: &[Arc<BottleneckUse>], way: usize, asks: &[Ask]) -> Option<BottleneckWay> {
     let first = used.first()?;
     let seconds: f64 = used.iter().map(|one| one.measured.as_secs_f64()).sum();
     let count = first.ways[way].parties.len();
@@ -52,13 +58,96 @@ fn way(used: &[Arc<BottleneckUse>], way: usize) -> Option<BottleneckWay> {
             sender(&parties, seconds)
         })
         .collect();
-    let contending = senders.iter().filter(|sender| sender.contends);
-    let rates: Vec<f64> = contending.map(|sender| sender.kbit_per_s).collect();
+    let rates = rates_of_limited(&senders, asks);
     Some(BottleneckWay {
         jain: jain_index(&rates).map(|index| (index * 1e4).round() / 1e4),
         senders,
         step_s: first.step.as_secs_f64(),
     })
+}
+
+/// What those got whom the link limits: who got less than they asked for, and who
+/// took at least an equal share beside them. Who got all they asked for, and less than
+/// that, could not have been given more.
+fn rates_of_limited(senders: &[BottleneckSender], asks: &[Ask]) -> Vec<f64> {
+    let contending: Vec<(f64, bool)> = senders
+        .iter()
+        .zip(asks)
+        .filter(|(sender, _)| sender.contends)
+        .map(|(sender, ask)| (sender.kbit_per_s, ask.is_beyond(sender.kbit_per_s)))
+        .collect();
+    if contending.iter().all(|(_, is_short)| !is_short) {
+        return Vec::new();
+    }
+    let sum: f64 = contending.iter().map(|(rate, _)| rate).sum();
+    let equal = sum / contending.len() as f64;
+    let limited = contending.into_iter();
+    limited
+        .filter(|&(rate, is_short)| is_short || rate >= equal)
+        .map(|(rate, _)| rate)
+        .collect()
+}
+
+/// What a sender asks of one direction of its link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ask {
+    /// Always more.
+    Endless,
+    /// So many kbit/s.
+    Rate(f64),
+}
+
+impl Ask {
+    /// Of the lanes of a link and of its other traffic.
+    fn of_all(resolved: &Resolved, lanes: Range<usize>, runs: &[SeedRun]) -> Vec<Self> {
+        let lanes = resolved.lanes[lanes].iter();
+        let of_lanes = lanes.map(|lane| Self::of_messages(&lane.workload));
+        let crosses = (0..).zip(&resolved.cross);
+        let of_crosses = crosses.map(|(nth, cross)| {
+            let on = |run: &SeedRun| on_share(cross, run.seed, nth, &resolved.plan);
+            let share = runs.iter().map(on).sum::<f64>() / runs.len().max(1) as f64;
+            Self::of_cross(cross, share)
+        });
+        of_lanes.chain(of_crosses).collect()
+    }
+
+    /// Messages go both ways. Their headers come on top, so that a few may be lost
+    /// before the lane counts as short of something.
+    fn of_messages(workload: &PacedEcho) -> Self {
+        let seconds = workload.interval.duration().as_secs_f64();
+        Self::Rate(workload.size.bytes() as f64 * 8.0 / 1e3 / seconds.max(1e-9))
+    }
+
+    /// Other traffic that is on for a `share` of the time. Pages are not asked for
+    /// before those before them are there. A hundredth is left for packets on their way.
+    fn of_cross(cross: &Cross, share: f64) -> Self {
+        let rate = |bits: u64| Self::Rate(bits as f64 / 1e3 * share * 0.99);
+        match cross.kind {
+            CrossKind::Bulk => Self::Endless,
+            CrossKind::Web => Self::Rate(0.0),
+            CrossKind::Call | CrossKind::Constant => rate(cross.highest()),
+        }
+    }
+
+    /// Whether it is more than `kbit_per_s`.
+    fn is_beyond(self, kbit_per_s: f64) -> bool {
+        match self {
+            Self::Endless => true,
+            Self::Rate(rate) => rate > kbit_per_s,
+        }
+    }
+}
+
+/// The share of the time measured in which other traffic flows.
+fn on_share(cross: &Cross, seed: u64, nth: u64, plan: &Plan) -> f64 {
+    let from = Time::ZERO + plan.offset;
+    let until = from + plan.duration;
+    let on: f64 = cross
+        .stretches(seed, nth)
+        .take_while(|(start, _)| *start < until)
+        .map(|(start, end)| end.min(until).since(start.max(from)).as_secs_f64())
+        .sum();
+    on / plan.duration.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
 /// One party, all seeds together.
@@ -81,5 +170,34 @@ fn sender(parties: &[&PartyUse], seconds: f64) -> BottleneckSender {
         waiting_bytes: first
             .map(|party| party.waiting_bytes.clone())
             .unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn senders(rates: &[f64]) -> Vec<BottleneckSender> {
+        let one = |&kbit_per_s: &f64| BottleneckSender {
+            contends: true,
+            kbit_per_s,
+            ..BottleneckSender::default()
+        };
+        rates.iter().map(one).collect()
+    }
+
+    #[test]
+    fn who_got_all_it_asked_for_does_not_count_unless_it_took_an_equal_share() {
+        let limited = |rates: &[f64], asks: &[Ask]| rates_of_limited(&senders(rates), asks);
+        // A game beside two downloads, and one that a download starves.
+        let beside = [Ask::Rate(80.0), Ask::Endless, Ask::Endless];
+        assert_eq!(limited(&[88.0, 4000.0, 5000.0], &beside), [4000.0, 5000.0]);
+        assert_eq!(limited(&[30.0, 4000.0, 5000.0], &beside).len(), 3);
+        // One that sends everything four times takes from the download.
+        let greedy = [Ask::Rate(2000.0), Ask::Endless];
+        assert_eq!(limited(&[8000.0, 1000.0], &greedy), [8000.0, 1000.0]);
+        // The link limits nobody.
+        let both = [Ask::Rate(80.0), Ask::Rate(80.0)];
+        assert!(limited(&[88.0, 88.0], &both).is_empty());
     }
 }

@@ -54,9 +54,9 @@ const BULK: &str = "queue = \"200 ms\"\n[[cross]]\nkind = \"bulk\"\ndirection = 
 
 /// The named networks, with what 10 s of them find.
 const GOLDEN: &[(&str, &str)] = &[
-    ("home-film", "854659eb5ac7f067"),
-    ("home-film-fq", "bed93fdb3c8f163f"),
-    ("home-upload", "23b8ff12a8db7629"),
+    ("home-film", "af853d2aa3620e49"),
+    ("home-film-fq", "38ec853725946b3d"),
+    ("home-upload", "6c7d8c3c49962475"),
 ];
 
 #[test]
@@ -201,7 +201,8 @@ fn each_lane_has_a_copy_of_the_traffic_and_lanes_that_share_meet_each_other() {
     let down = &shared.bottlenecks[0].down;
     let names: Vec<_> = down.senders.iter().map(|sender| &*sender.name).collect();
     assert_eq!(names, ["udp", "kcp", "bulk"]);
-    assert!(down.jain.is_some_and(|jain| jain < 0.5), "{:?}", down.jain);
+    // Both lanes get all they ask for; only the download could do with more.
+    assert_eq!(down.jain, None);
     assert!(shared.lanes.iter().all(|lane| lane.failure.is_none()));
 }
 

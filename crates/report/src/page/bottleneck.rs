@@ -24,7 +24,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="bottleneck" aria-labelledby="{id}"><h2 id="{id}">The queue, and who filled it</h2>
-<p class="note">Bytes that waited for the bottleneck, one sender's on top of the other's, over the time measured, with the highest at its left; and what each sender got through. Jain's index is 1 where all with data to send got the same, and 1/n where one of n got all. The pictures are the first seed's, the figures all seeds'.</p>"#
+<p class="note">Bytes that waited for the bottleneck, one sender's on top of the other's, over the time measured, with the highest at its left; and what each sender got through. Jain's index is 1 where all whom the link limits got the same, and 1/n where one of n got all; who got all it asked for, and less than an equal share, does not count. The pictures are the first seed's, the figures all seeds'.</p>"#
     );
     for link in links {
         for (name, way) in [("down", &link.down), ("up", &link.up)] {

@@ -16,7 +16,7 @@ pub(crate) fn render(document: &Document, paint: Paint, room: usize, out: &mut S
         let ways = [("down", &link.down), ("up", &link.up)];
         ways.map(|(direction, way)| (link, direction, way))
     });
-    let shared: Vec<_> = ways.filter(|(_, _, way)| way.jain.is_some()).collect();
+    let shared: Vec<_> = ways.filter(|(_, _, way)| contending(way) > 1).collect();
     if shared.is_empty() {
         return;
     }
@@ -38,10 +38,16 @@ pub(crate) fn render(document: &Document, paint: Paint, room: usize, out: &mut S
     grid.render(paint, out);
     let note = "What each sender with data to send got through the bottleneck, headers included; \
                 goodput is what other traffic's receivers got, each byte once. Jain's index is 1 \
-                where all got the same.";
+                where all whom the link limits got the same; who got all it asked for, and less \
+                than an equal share, does not count.";
     for line in wrap(note, room) {
         line_of(out, &paint.apply(Style::Dim, &line));
     }
+}
+
+/// How many had data to send.
+fn contending(way: &BottleneckWay) -> usize {
+    way.senders.iter().filter(|sender| sender.contends).count()
 }
 
 fn way_rows(link: &Bottleneck, direction: &str, way: &BottleneckWay) -> Vec<Row> {

@@ -21,8 +21,10 @@ pub struct Bottleneck {
 pub struct BottleneckWay {
     /// Who sent in this direction: lanes, then other traffic.
     pub senders: Vec<BottleneckSender>,
-    /// Jain's index of the rates of those who had data to send: 1 where all got
-    /// the same, 1/n where one of n got all. Absent where fewer than two had.
+    /// Jain's index of the rates of those whom the link limits: 1 where all got
+    /// the same, 1/n where one of n got all. It limits who got less than they asked
+    /// for, and who took at least an equal share beside them. Absent where those are
+    /// fewer than two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
     /// Seconds between two samples of what was waiting.
