@@ -56,7 +56,7 @@ pub mod wire;
 pub use config::{Config, EcnMode, KeepAlive, MtuProbing};
 pub use connection::{Connection, Counters, Event};
 pub use endpoint::{ConnectError, ConnectionId, Endpoint};
-pub use phases::PhaseSearch;
+pub use phases::{BBR_PHASES, PhaseSearch};
 pub use seq::Seq;
 pub use state::{CloseReason, State};
 pub use time::Instant;

@@ -2,6 +2,9 @@
 
 use crate::congestion::Bbr;
 
+/// In how many phases BBR may begin to probe for bandwidth: 0 to one less.
+pub const BBR_PHASES: u8 = Bbr::PHASES;
+
 /// The most phases of one connection that are looked for.
 const MOST: usize = 64;
 
@@ -66,7 +69,7 @@ impl PhaseSearch {
     /// connections part with [`kept`](Self::kept). False when all were tried.
     pub fn next(&mut self, drawn: usize) -> bool {
         let drawn = drawn.min(MOST);
-        let others = usize::from(Bbr::PHASES) - 1;
+        let others = usize::from(BBR_PHASES) - 1;
         self.asked.clone_from(&self.kept);
         let (back, nth) = (self.tried / others, self.tried % others);
         let Some(index) = drawn.checked_sub(back + 1) else {
@@ -74,7 +77,7 @@ impl PhaseSearch {
         };
         self.tried += 1;
         if let Some(phase) = self.asked.get_mut(index) {
-            *phase = (*phase + 1 + nth as u8) % Bbr::PHASES;
+            *phase = (*phase + 1 + nth as u8) % BBR_PHASES;
         }
         true
     }

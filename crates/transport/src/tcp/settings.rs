@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lagometer_tcp::congestion::Algorithm;
-use lagometer_tcp::{Config, EcnMode};
+use lagometer_tcp::{BBR_PHASES, Config, EcnMode};
 use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -87,8 +87,7 @@ fn has_no_phases(phases: &[Vec<u8>; 2]) -> bool {
     phases.iter().all(Vec::is_empty)
 }
 
-/// The last phase in which BBR may begin, and the most that can be given.
-const LAST_PHASE: u8 = 6;
+/// The most phases of BBR that can be given.
 const MOST_PHASES: usize = 1_000;
 
 impl Settings {
@@ -160,7 +159,7 @@ impl Settings {
             return Err(BadSetting::new("max_message", "expected 8 B to 1 GiB"));
         }
         let mut phases = self.bbr_phases.iter();
-        if phases.any(|it| it.len() > MOST_PHASES || it.iter().any(|it| *it > LAST_PHASE)) {
+        if phases.any(|it| it.len() > MOST_PHASES || it.iter().any(|it| *it >= BBR_PHASES)) {
             return Err(BadSetting::new(
                 "bbr_phases",
                 "expected at most 1,000 numbers from 0 to 6 for the client and for the server",
