@@ -3,6 +3,8 @@
 //! Few lines, found by their text, so that they hold for many versions. Where
 //! a version does without what one of them mends, it is left alone.
 
+mod clock;
+
 use std::fs;
 use std::path::Path;
 
@@ -25,22 +27,12 @@ struct Edit {
 /// Where the seed of the kernel's random numbers starts; any number would do.
 const RANDOM_START: u64 = 0x6c61_676f_6d65_7465;
 
-/// How often the clock may be read at one instant before reading it costs
-/// anything.
-const FREE_READS: u32 = 1000;
-
-/// What a reading of the clock costs beyond that, in nanoseconds: as much as it
-/// costs unedited from the first on.
-const READ_COST_NS: u32 = 256;
+/// Where the vDSO is. A version without one reads the clock by system calls, and is
+/// only slower.
+const MAY_LACK: &str = "arch/x86/um/vdso/";
 
 fn edits(hz: u16) -> Vec<Edit> {
-    [
-        pinned(hz),
-        vec![roomy()],
-        timed().into(),
-        time_stamps().into(),
-    ]
-    .concat()
+    [pinned(hz), vec![roomy()], clock::edits()].concat()
 }
 
 /// What would differ from machine to machine and from run to run.
@@ -96,151 +88,13 @@ fn roomy() -> Edit {
     }
 }
 
-/// What keeps things from happening at the very instant at which they are due,
-/// as in a simulation.
-fn timed() -> [Edit; 7] {
-    [
-        // Computing takes no time, but reading the clock would: 256 ns each, so
-        // that a loop that waits for the clock ends. A packet's way through
-        // hosts and router would take some microseconds by that, which no
-        // simulation has. Only who reads it without end at one instant pays.
-        Edit {
-            file: "arch/um/kernel/time.c",
-            find: "\t\t    !time_travel_ext_waiting)\n\
-                   \t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n"
-                .to_owned(),
-            replace: format!(
-                "\t\t    !time_travel_ext_waiting) {{\n\
-                 \t\t\tstatic unsigned long long read_at;\n\
-                 \t\t\tstatic unsigned int reads;\n\n\
-                 \t\t\tif (read_at != time_travel_time)\n\
-                 \t\t\t\treads = 0;\n\
-                 \t\t\tif (++reads > {FREE_READS})\n\
-                 \t\t\t\ttime_travel_update_time_rel({READ_COST_NS});\n\
-                 \t\t\tread_at = time_travel_time;\n\
-                 \t\t}}\n"
-            ),
-            concerns: Some("time_travel_update_time_rel"),
-        },
-        // A timer fires when it is due, not a nanosecond later.
-        Edit {
-            file: "arch/um/kernel/time.c",
-            find: "\tdelta += 1;\n\n\tif (time_travel_mode".to_owned(),
-            replace: "\tdelta += time_travel_mode == TT_MODE_OFF;\n\n\tif (time_travel_mode"
-                .to_owned(),
-            concerns: Some("delta += 1"),
-        },
-        // Nor may a timer be late so that its processor wakes less often: by
-        // 50 us or, of `poll`, a thousandth of the wait.
-        Edit {
-            file: "init/init_task.c",
-            find: ".timer_slack_ns = 50000,".to_owned(),
-            replace: ".timer_slack_ns = 0,".to_owned(),
-            concerns: Some("timer_slack_ns"),
-        },
-        Edit {
-            file: "fs/select.c",
-            find: "#define MAX_SLACK\t(100 * NSEC_PER_MSEC)".to_owned(),
-            replace: "#define MAX_SLACK\t0".to_owned(),
-            concerns: Some("MAX_SLACK"),
-        },
-        // A system call that fails would take a microsecond, so that a loop that
-        // tries until it does not fail ends. It is a reading of the clock.
-        Edit {
-            file: "arch/um/kernel/skas/syscall.c",
-            find: "\t\t\tum_udelay(1);\n".to_owned(),
-            replace: "\t\t\tktime_get_ns();\n".to_owned(),
-            concerns: Some("um_udelay"),
-        },
-        // The clock goes by nanoseconds, not by steps of 256.
-        Edit {
-            file: "arch/um/include/linux/time-internal.h",
-            find: "#define TIMER_MULTIPLIER 256\n".to_owned(),
-            replace: "#define TIMER_MULTIPLIER 1\n".to_owned(),
-            concerns: Some("TIMER_MULTIPLIER"),
-        },
-        // So do timers, not by 500 at least.
-        Edit {
-            file: "arch/um/include/linux/time-internal.h",
-            find: "#define TIMER_MIN_DELTA  500\n".to_owned(),
-            replace: "#define TIMER_MIN_DELTA  1\n".to_owned(),
-            concerns: Some("TIMER_MIN_DELTA"),
-        },
-    ]
-}
-
-/// What a program finds that reads the processor's time-stamp counter: the guest's
-/// clock in nanoseconds instead of the machine's cycles, and as on a processor never
-/// the same twice. Libraries of transports keep time by it (UDT does), and would see
-/// hours of waiting pass in an instant.
-///
-/// The machine's processor is asked (`PR_SET_TSC`, prctl(2)) to fault on `rdtsc` and
-/// `rdtscp` in the guest's processes, which inherit this from the first; the fault
-/// is answered where page faults are.
-fn time_stamps() -> [Edit; 4] {
-    [
-        Edit {
-            file: "arch/um/os-Linux/skas/process.c",
-            find: "#include <sys/mman.h>\n#include <sys/wait.h>\n".to_owned(),
-            replace: "#include <sys/mman.h>\n#include <sys/prctl.h>\n#include <sys/wait.h>\n"
-                .to_owned(),
-            concerns: Some("#include <sys/mman.h>"),
-        },
-        Edit {
-            file: "arch/um/os-Linux/skas/process.c",
-            find: "\tsignal(SIGTERM, SIG_DFL);\n".to_owned(),
-            replace: "\tprctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);\n\
-                      \tsignal(SIGTERM, SIG_DFL); /* the counter first */\n"
-                .to_owned(),
-            concerns: Some("static int userspace_tramp"),
-        },
-        Edit {
-            file: "arch/um/kernel/trap.c",
-            find: "static void show_segv_info(struct uml_pt_regs *regs)\n{\n".to_owned(),
-            replace: "/* Answers rdtsc (0f 31) and rdtscp (0f 01 f9); trap 13 is theirs. */\n\
-                      static bool time_stamp_read(struct faultinfo *fi, struct uml_pt_regs *regs)\n\
-                      {\n\
-                      \tstatic unsigned long long last;\n\
-                      \tunsigned char code[3] = { 0 };\n\
-                      \tunsigned long unread;\n\
-                      \tint length;\n\n\
-                      \tif (fi->trap_no != 13)\n\
-                      \t\treturn false;\n\
-                      \tunread = copy_from_user(code, (void __user *) UPT_IP(regs), 3);\n\
-                      \tif (unread <= 1 && code[0] == 0x0f && code[1] == 0x31)\n\
-                      \t\tlength = 2;\n\
-                      \telse if (!unread && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9)\n\
-                      \t\tlength = 3;\n\
-                      \telse\n\
-                      \t\treturn false;\n\
-                      \tlast = max_t(unsigned long long, last + 1, ktime_get_ns());\n\
-                      \tregs->gp[HOST_AX] = last & 0xffffffff;\n\
-                      \tregs->gp[HOST_DX] = last >> 32;\n\
-                      \tif (length == 3)\n\
-                      \t\tregs->gp[HOST_CX] = 0;\n\
-                      \tUPT_IP(regs) += length;\n\
-                      \treturn true;\n\
-                      }\n\n\
-                      static void\nshow_segv_info(struct uml_pt_regs *regs)\n{\n"
-                .to_owned(),
-            concerns: Some("show_segv_info"),
-        },
-        Edit {
-            file: "arch/um/kernel/trap.c",
-            find: "\tif (UPT_IS_USER(regs) && !SEGV_IS_FIXABLE(fi)) {\n".to_owned(),
-            replace: "\tif (UPT_IS_USER(regs) && time_stamp_read(fi, regs))\n\
-                      \t\treturn;\n\
-                      \tif (!SEGV_IS_FIXABLE(fi) && UPT_IS_USER(regs)) {\n"
-                .to_owned(),
-            concerns: Some("!SEGV_IS_FIXABLE"),
-        },
-    ]
-}
-
 /// Makes the changes in the source below `tree`.
 pub(crate) fn apply(tree: &Path, hz: u16) -> Result<(), Error> {
     for edit in edits(hz) {
         let path = tree.join(edit.file);
+        if edit.file.starts_with(MAY_LACK) && !path.exists() {
+            continue;
+        }
         let text = fs::read_to_string(&path).doing(format!("reading {}", path.display()))?;
         let edited = edit.applied(&text).ok_or_else(|| Error::Source {
             path: path.clone(),
@@ -284,14 +138,20 @@ mod tests {
     const UTIL: &str = "ssize_t os_getrandom()\n{\n\treturn getrandom(buf, len, flags);\n}\n";
     const PROCESS: &str = "#include <sys/mman.h>\n#include <sys/wait.h>\n\
                            static int userspace_tramp(void *stack)\n\
+                           void userspace(struct uml_pt_regs *regs, unsigned long *aux)\n\
+                           \t\t\tcase SIGSEGV:\n\t\t\t\tif (PTRACE_FULL_FAULTINFO) {\n\
                            \tsignal(SIGTERM, SIG_DFL);\n\
                            ptrace(X, pid, 0, (void *) PTRACE_O_TRACESYSGOOD) < 0\n\
                            ptrace(X, pid, 0, (void *)PTRACE_O_TRACESYSGOOD) < 0\n";
 
-    const TRAP: &str = "static void show_segv_info(struct uml_pt_regs *regs)\n{\n}\n\
-                        \tif (UPT_IS_USER(regs) && !SEGV_IS_FIXABLE(fi)) {\n";
+    const TRAP: &str = "static void show_segv_info(struct uml_pt_regs *regs)\n{\n}\n";
+    const VMA: &str = "int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)\n\
+                       \tif (mmap_write_lock_killable(mm))\n\t\treturn -EINTR;\n\n";
+    const VDSO: &str = "int __vdso_clock_gettime(clockid_t clock, struct __kernel_old_timespec *ts)\n\
+                        {\n\tlong ret;\n";
     const TCP: &str = "#define MAX_TCP_HEADER\tL1_CACHE_ALIGN(128 + MAX_HEADER)\n";
-    const TIME: &str = "\tdelta += 1;\n\n\tif (time_travel_mode != TT_MODE_OFF) {\n\
+    const TIME: &str = "static u64 timer_read(struct clocksource *cs)\n{\n\
+                        \tdelta += 1;\n\n\tif (time_travel_mode != TT_MODE_OFF) {\n\
                         \t\tif (!in_softirq() &&\n\
                         \t\t    !time_travel_ext_waiting)\n\
                         \t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n";
@@ -308,6 +168,9 @@ mod tests {
                 "arch/um/kernel/trap.c" => TRAP,
                 "arch/um/include/linux/time-internal.h" => INTERNAL,
                 "include/net/tcp.h" => TCP,
+                "arch/um/kernel/process.c" => "void interrupt_end(void)\n{\n}\n",
+                "arch/x86/um/vdso/vma.c" => VMA,
+                "arch/x86/um/vdso/um_vdso.c" => VDSO,
                 "init/init_task.c" => "\t.timer_slack_ns = 50000, /* 50 usec */\n",
                 "fs/select.c" => "#define MAX_SLACK\t(100 * NSEC_PER_MSEC)\n",
                 "arch/um/kernel/skas/syscall.c" => "\t\t\tum_udelay(1);\n",
@@ -347,7 +210,8 @@ mod tests {
             apply(tree.path(), 1000).unwrap();
         }
         let time = read(&tree, "arch/um/kernel/time.c");
-        assert_eq!(time.matches("if (++reads > 1000)").count(), 1, "{time}");
+        assert_eq!(time.matches("(++reads > 1000 ||").count(), 1, "{time}");
+        assert_eq!(time.matches("static struct um_clock *um_clock;").count(), 1);
         assert_eq!(
             time.matches("delta += time_travel_mode == TT_MODE_OFF;")
                 .count(),
@@ -372,9 +236,25 @@ mod tests {
         let process = read(&tree, "arch/um/os-Linux/skas/process.c");
         assert_eq!(process.matches("PR_TSC_SIGSEGV").count(), 1, "{process}");
         assert_eq!(process.matches("<sys/prctl.h>").count(), 1, "{process}");
+        assert_eq!(process.matches("if (time_stamp_read(pid,").count(), 1);
         let trap = read(&tree, "arch/um/kernel/trap.c");
-        assert_eq!(trap.matches("static bool time_stamp_read").count(), 1);
-        assert_eq!(trap.matches("&& time_stamp_read(fi, regs)").count(), 1);
+        assert_eq!(trap.matches("regs->gp[HOST_AX] =").count(), 1);
+    }
+
+    #[test]
+    fn the_clock_is_read_from_a_page_where_there_is_a_vdso() {
+        let tree = tree(KCONFIG, UTIL, PROCESS);
+        for _ in 0..2 {
+            apply(tree.path(), 1000).unwrap();
+        }
+        let vma = read(&tree, "arch/x86/um/vdso/vma.c");
+        assert_eq!(vma.matches("\tmap_clock(mm);\n").count(), 1, "{vma}");
+        let vdso = read(&tree, "arch/x86/um/vdso/um_vdso.c");
+        assert_eq!(vdso.matches("if (read_clock(clock, &ns))").count(), 1);
+        let process = read(&tree, "arch/um/kernel/process.c");
+        assert_eq!(process.matches("\tum_clock_publish();\n").count(), 1);
+        fs::remove_dir_all(tree.path().join(MAY_LACK)).unwrap();
+        apply(tree.path(), 1000).unwrap();
     }
 
     #[test]

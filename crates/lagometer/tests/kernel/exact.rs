@@ -55,14 +55,23 @@ for _ in range(3):
     assert_eq!(printed, "15625000\n15625000\n15625000\n");
 }
 
+/// What a program in C prints in a guest.
+fn printed_by(program: &str) -> String {
+    let place = tempfile::tempdir().unwrap();
+    let (source, built) = (place.path().join("program.c"), place.path().join("program"));
+    fs::write(&source, program).unwrap();
+    let compiled = Command::new("cc")
+        .args([&source, Path::new("-o"), &built])
+        .status();
+    assert!(compiled.unwrap().success());
+    printed(&["--plain"], &[built.to_str().unwrap()])
+}
+
 /// UDT keeps time by it.
 #[test]
 fn the_time_stamp_counter_counts_the_guests_nanoseconds_and_never_stands() {
     let Some(_alone) = kernel() else { return };
-    let place = tempfile::tempdir().unwrap();
-    let (source, program) = (place.path().join("stamps.c"), place.path().join("stamps"));
-    fs::write(
-        &source,
+    let found = printed_by(
         "#include <stdio.h>
 #include <time.h>
 #include <x86intrin.h>
@@ -75,14 +84,47 @@ int main(void) {
     printf(\"%d %llu %u\\n\", again > before, (after - before + 500) / 1000, processor);
 }
 ",
-    )
-    .unwrap();
-    let built = Command::new("cc")
-        .args([&source, Path::new("-o"), &program])
-        .status();
-    assert!(built.unwrap().success());
-    let printed = printed(&["--plain"], &[program.to_str().unwrap()]);
-    assert_eq!(printed, "1 15625 0\n");
+    );
+    assert_eq!(found, "1 15625 0\n");
+}
+
+/// One is a page that the program shares with the kernel, the other asks the kernel.
+#[test]
+fn the_clock_without_a_system_call_is_the_clock_with_one_and_lets_waiting_loops_end() {
+    let Some(_alone) = kernel() else { return };
+    let found = printed_by(
+        "#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static long long nanoseconds(struct timespec t) { return t.tv_sec * 1000000000LL + t.tv_nsec; }
+static long long differing(clockid_t id) {
+    struct timespec nap = {0, 1234567}, free, asked;
+    long long differ = 0;
+    for (int each = 0; each < 100; each++) {
+        nanosleep(&nap, NULL);
+        clock_gettime(id, &free);
+        syscall(SYS_clock_gettime, id, &asked);
+        differ += nanoseconds(free) != nanoseconds(asked);
+    }
+    return differ;
+}
+int main(void) {
+    struct timespec start, now;
+    long long monotonic = differing(CLOCK_MONOTONIC), calendar = differing(CLOCK_REALTIME);
+    long long reads = 0, back = 0, before;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (before = nanoseconds(start); before < nanoseconds(start) + 100000; reads++) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        back += nanoseconds(now) < before;
+        before = nanoseconds(now);
+    }
+    printf(\"%lld %lld %lld %d\\n\", monotonic, calendar, back, reads > 100000);
+}
+",
+    );
+    // 100 us are 391 steps of 256 ns, each after a thousand readings that are free.
+    assert_eq!(found, "0 0 0 1\n");
 }
 
 /// Its threads wait by the time-stamp counter.
