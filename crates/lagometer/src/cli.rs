@@ -324,15 +324,16 @@ pub(crate) struct AgreeArguments {
     pub(crate) testbed: Vec<Testbed>,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
-    /// How long to play over real sockets
-    #[arg(long = "for", value_name = "TIME", default_value = "60 s")]
+    /// How long to play each seed
+    #[arg(long = "for", value_name = "TIME", default_value = "20 s")]
     pub(crate) duration: Span,
-    /// The seed of the network conditions and of all that is drawn
+    /// The first seed of the network conditions and of all that is drawn
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Play so many seeds against `kernel`, from the first on
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) seeds: u32,
+    /// Play so many seeds, from the first on; by default 20 against `emu`, the fewest that
+    /// anything is called equal on, and 1 against `kernel`
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: Option<u32>,
     /// Guests that play at once; as many as there are processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

@@ -1,33 +1,34 @@
 //! Whether two testbeds tell the same of the same experiment: virtual time
 //! beside real sockets, lane by lane.
 //!
-//! Both play the same schedule over the same network conditions, yet not the same
+//! Both play the same seeds over the same network conditions, yet not the same
 //! packets: real threads wake late, kernels have buffers of their own, and a
-//! packet that leaves a millisecond later may meet another coin. So they are
-//! held to agree within a tolerance that is stated, widened by what that luck of
-//! the single packet does. How much it does is not reckoned but played: virtual
-//! time plays the same network conditions several times with other coins, and the plays'
-//! spread is the luck. (Reckoning with independent messages would find far less,
-//! since one lost packet delays all that wait behind it.)
+//! packet that leaves a millisecond later may meet another coin. So a figure is
+//! held to be the same within a margin that is stated, and that it is must be
+//! shown: by [`equivalence`](crate::equivalence) over the seeds, which calls
+//! nothing equal that is apart by the margin more than once in twenty times.
+//! What luck does to single packets makes an answer harder to get and never
+//! widens a margin.
 
 use crate::difference::noise_ms;
 use crate::document::{Document, Lane, WITHIN_LIMITS_MS};
+use crate::equivalence::{Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, equivalence};
 use crate::metric::{Metric, Statistic};
 
-/// How far two testbeds may be apart.
+/// The largest differences between two testbeds that do not matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerance {
-    /// Medians, in milliseconds, beside what late wake-ups can do.
+pub struct Margins {
+    /// Of medians, in milliseconds, beside what late wake-ups can do.
     pub median_ms: f64,
-    /// 99th percentiles, in milliseconds: at least this …
+    /// Of 99th percentiles, in milliseconds: this …
     pub p99_ms: f64,
     /// … or this share of the larger one, whichever is more.
     pub p99_share: f64,
-    /// Shares delivered within a limit, as a share between 0 and 1.
+    /// Of shares delivered within a limit, as a share between 0 and 1.
     pub within: f64,
 }
 
-impl Default for Tolerance {
+impl Default for Margins {
     /// Two milliseconds in the middle; at the edge a quarter or 15 ms, since
     /// there a single packet's luck is a whole retransmission; two points of
     /// a hundred delivered within each limit.
@@ -41,13 +42,16 @@ impl Default for Tolerance {
     }
 }
 
+/// The finest difference that round trips are told apart by, in milliseconds.
+const RESOLUTION_MS: f64 = 0.1;
+
 /// How two runs of one experiment agree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agreement {
-    /// What was permitted.
-    pub tolerance: Tolerance,
-    /// How often the first testbed played, with other luck each time.
-    pub plays: usize,
+    /// What does not matter.
+    pub margins: Margins,
+    /// How many seeds both played.
+    pub seeds: usize,
     /// What late wake-ups of the machines can add, in milliseconds.
     pub noise_ms: f64,
     /// Why neither can be held against the other, where that is so: a run
@@ -58,15 +62,16 @@ pub struct Agreement {
 }
 
 /// A figure in both testbeds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Both {
-    /// In the first: the mean of its plays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComparedFigure {
+    /// Which.
+    pub metric: Metric,
+    /// Over all seeds together, in the first testbed. Infinite where lost.
     pub first: f64,
     /// In the second.
     pub second: f64,
-    /// How far chance puts one play from the mean of the first testbed's:
-    /// three standard deviations.
-    pub luck: f64,
+    /// What is known of the mean difference, seed by seed.
+    pub is: Equivalence,
 }
 
 /// How one lane's two runs agree.
@@ -74,243 +79,277 @@ pub struct Both {
 pub struct LaneAgreement {
     /// The lane.
     pub lane: String,
-    /// Median round trips, in milliseconds.
-    pub median_ms: Both,
-    /// 99th percentiles, in milliseconds.
-    pub p99_ms: Both,
-    /// Of the shares delivered within a limit those that come nearest to what
-    /// is permitted, between 0 and 1.
-    pub within: Both,
-    /// The limit they are for, in milliseconds.
-    pub within_limit_ms: u32,
-    /// Bytes on the wire over payload bytes.
-    pub overhead: Both,
-    /// What is beyond the tolerance, each in a few words.
-    pub beyond: Vec<String>,
+    /// Median, 99th percentile, and of the shares delivered within a limit the
+    /// one that is least shown to be equal.
+    pub figures: Vec<ComparedFigure>,
+    /// Bytes on the wire over payload bytes, in the first and in the second.
+    pub overhead: [Option<f64>; 2],
+    /// Why the lane cannot be held to anything: a run that failed.
+    pub failure: Option<String>,
 }
 
-impl Agreement {
-    /// Whether every lane is within the tolerance, there is at least one, and
-    /// both runs are valid.
+impl LaneAgreement {
+    /// What can be said of the lane: equal if every figure is, different if one
+    /// is, or if a run failed.
     #[must_use]
-    pub fn holds(&self) -> bool {
-        let within = self.lanes.iter().all(|lane| lane.beyond.is_empty());
-        self.invalid.is_none() && !self.lanes.is_empty() && within
+    pub fn finding(&self) -> EquivalenceFinding {
+        let any = |finding| {
+            self.figures
+                .iter()
+                .any(|figure| figure.is.finding == finding)
+        };
+        if self.failure.is_some() || any(EquivalenceFinding::Different) {
+            EquivalenceFinding::Different
+        } else if self.figures.is_empty() || any(EquivalenceFinding::Undecided) {
+            EquivalenceFinding::Undecided
+        } else {
+            EquivalenceFinding::Equivalent
+        }
     }
 }
 
-/// Sets a run in the second testbed beside several in the first, which differ
-/// in nothing but the luck of single packets, lane by lane.
+impl Agreement {
+    /// What can be said of both runs: equal if every lane is, and enough seeds
+    /// were played; nothing where there is no lane or a run is not valid.
+    #[must_use]
+    pub fn finding(&self) -> EquivalenceFinding {
+        let any = |finding| self.lanes.iter().any(|lane| lane.finding() == finding);
+        if self.invalid.is_some() || self.lanes.is_empty() {
+            EquivalenceFinding::Undecided
+        } else if any(EquivalenceFinding::Different) {
+            EquivalenceFinding::Different
+        } else if self.seeds < FEWEST_EQUIVALENCE_SEEDS || any(EquivalenceFinding::Undecided) {
+            EquivalenceFinding::Undecided
+        } else {
+            EquivalenceFinding::Equivalent
+        }
+    }
+
+    /// Whether the two are shown to be equal.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.finding() == EquivalenceFinding::Equivalent
+    }
+}
+
+/// Sets a run in the second testbed beside one of the same seeds in the first,
+/// lane by lane.
 #[must_use]
-pub fn agreement(first: &[Document], second: &Document, tolerance: Tolerance) -> Agreement {
-    let noise_ms = first.first().map_or(0.0, noise_ms) + noise_ms(second);
-    let invalid = first
-        .iter()
-        .chain([second])
+pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agreement {
+    let noise_ms = noise_ms(first) + noise_ms(second);
+    let invalid = [first, second]
+        .into_iter()
         .filter_map(|document| document.audit.as_ref())
         .find(|audit| !audit.valid)
         .map(|audit| audit.faults.join("; "));
-    let lanes = first
-        .first()
+    let named = |lane: &Lane| second.lanes.iter().find(|other| other.lane == lane.lane);
+    let lanes: Vec<LaneAgreement> = first
+        .lanes
         .iter()
-        .flat_map(|document| &document.lanes)
-        .filter_map(|lane| {
-            let other = named(second, &lane.lane)?;
-            let plays: Vec<&Lane> = first
-                .iter()
-                .filter_map(|document| named(document, &lane.lane))
-                .collect();
-            Some(of_lane(&plays, other, tolerance, noise_ms))
-        })
+        .filter_map(|lane| Some(of_lane(lane, named(lane)?, margins, noise_ms)))
         .collect();
+    let seeds = lanes
+        .iter()
+        .flat_map(|lane| lane.figures.iter().map(|figure| figure.is.seeds))
+        .min();
     Agreement {
-        tolerance,
-        plays: first.len(),
+        margins,
+        seeds: seeds.unwrap_or(0),
         noise_ms,
         invalid,
         lanes,
     }
 }
 
-fn named<'a>(document: &'a Document, lane: &str) -> Option<&'a Lane> {
-    document.lanes.iter().find(|other| other.lane == lane)
-}
-
-/// `plays` has at least one lane, and all are of one name.
-fn of_lane(plays: &[&Lane], second: &Lane, tolerance: Tolerance, noise_ms: f64) -> LaneAgreement {
-    let both = |of: &dyn Fn(&Lane) -> f64| {
-        let values: Vec<f64> = plays.iter().map(|lane| of(lane)).collect();
-        Both::of(&values, of(second))
-    };
-    let (within_limit_ms, within) = WITHIN_LIMITS_MS
-        .into_iter()
-        .map(|limit| (limit, both(&|lane| share_within(lane, limit))))
-        .max_by(|(_, a), (_, b)| {
-            let stretch = |figure: &Both| figure.apart() / tolerance.within.max(figure.luck);
-            stretch(a).total_cmp(&stretch(b))
+fn of_lane(first: &Lane, second: &Lane, margins: Margins, noise_ms: f64) -> LaneAgreement {
+    let compare = |metric: Metric, margin: f64, resolution: f64| {
+        let pairs = pairs_of(metric, first, second);
+        Some(ComparedFigure {
+            metric,
+            first: metric.of(first)?,
+            second: metric.of(second)?,
+            is: equivalence(&pairs, margin, resolution)?,
         })
-        .unwrap_or_default();
-    let mut lane = LaneAgreement {
-        lane: second.lane.clone(),
-        median_ms: both(&|lane| delay(lane, Statistic::P50)),
-        p99_ms: both(&|lane| delay(lane, Statistic::P99)),
+    };
+    let median = Metric::Rtt(Statistic::P50);
+    let p99 = Metric::Rtt(Statistic::P99);
+    let least_share = 1.0 / messages_of_a_seed(first).max(1.0);
+    // The limit at which least is shown.
+    let within = WITHIN_LIMITS_MS
+        .into_iter()
+        .filter_map(|limit| compare(Metric::Within(limit), margins.within, least_share))
+        .max_by(|a, b| a.is.p_value.total_cmp(&b.is.p_value));
+    let figures = [
+        compare(median, margins.median_ms + noise_ms, RESOLUTION_MS),
+        compare(
+            p99,
+            p99_margin_ms(first, second, margins) + noise_ms,
+            RESOLUTION_MS,
+        ),
         within,
-        within_limit_ms,
-        overhead: both(&|lane| lane.wire.as_ref().map_or(0.0, |wire| wire.overhead)),
-        beyond: Vec::new(),
-    };
-    let first_failure = plays.iter().find_map(|lane| lane.failure.as_ref());
-    for (failure, which) in [
-        (first_failure, "first"),
-        (second.failure.as_ref(), "second"),
-    ] {
-        if let Some(why) = failure {
-            lane.beyond.push(format!("the {which} run failed: {why}"));
-        }
+    ];
+    let failure = [(first, "first"), (second, "second")]
+        .into_iter()
+        .find_map(|(lane, which)| {
+            let why = lane.failure.as_ref()?;
+            Some(format!("the {which} run failed: {why}"))
+        });
+    LaneAgreement {
+        lane: first.lane.clone(),
+        figures: figures.into_iter().flatten().collect(),
+        overhead: [first, second].map(|lane| lane.wire.as_ref().map(|wire| wire.overhead)),
+        failure,
     }
-    let mut hold = |figure: Both, allowed: f64, name: &str| {
-        if figure.apart() > allowed.max(figure.luck) {
-            lane.beyond.push(name.to_owned());
-        }
-    };
-    hold(lane.median_ms, tolerance.median_ms + noise_ms, "median");
-    let larger = lane.p99_ms.first.max(lane.p99_ms.second);
-    // One that is lost in one testbed alone is beyond every tolerance.
-    let share = if larger.is_finite() {
-        tolerance.p99_share * larger
-    } else {
-        0.0
-    };
-    let p99_ms = tolerance.p99_ms.max(share) + noise_ms;
-    hold(lane.p99_ms, p99_ms, "99th percentile");
-    let share = format!("share within {within_limit_ms} ms");
-    hold(within, tolerance.within, &share);
-    lane
 }
 
-/// Infinite where the quantile was lost.
-fn delay(lane: &Lane, statistic: Statistic) -> f64 {
-    Metric::Rtt(statistic).of(lane).unwrap_or(f64::INFINITY)
+/// The figure's values under each seed that both played.
+fn pairs_of(metric: Metric, first: &Lane, second: &Lane) -> Vec<(f64, f64)> {
+    let other = |seed| second.per_seed.iter().find(|other| other.seed == seed);
+    first
+        .per_seed
+        .iter()
+        .filter_map(|seed| Some((metric.of_seed(seed)?, metric.of_seed(other(seed.seed)?)?)))
+        .collect()
 }
 
-fn share_within(lane: &Lane, limit: u32) -> f64 {
-    let found = lane.within.iter().find(|(key, _)| key.0 == limit);
-    found.map_or(0.0, |(_, share)| *share)
+fn messages_of_a_seed(lane: &Lane) -> f64 {
+    let messages = lane.per_seed.first().map(|seed| seed.messages.intended);
+    messages.map_or(0.0, |messages| messages as f64)
 }
 
-impl Both {
-    /// The mean of the first testbed's plays beside the second's one. A single
-    /// play tells nothing of luck.
-    fn of(plays: &[f64], second: f64) -> Self {
-        let count = plays.len() as f64;
-        let mean = plays.iter().sum::<f64>() / count;
-        let squares: f64 = plays.iter().map(|value| (value - mean).powi(2)).sum();
-        let variance = squares / (count - 1.0).max(1.0);
-        Self {
-            first: mean,
-            second,
-            // That of one play, and that of the mean of the others.
-            luck: 3.0 * (variance * (1.0 + 1.0 / count)).sqrt(),
-        }
-    }
-
-    /// How far the two are apart.
-    #[must_use]
-    pub fn apart(self) -> f64 {
-        if self.first.is_infinite() && self.second.is_infinite() {
-            return 0.0;
-        }
-        (self.first - self.second).abs()
-    }
+/// In milliseconds, without what late wake-ups do.
+fn p99_margin_ms(first: &Lane, second: &Lane, margins: Margins) -> f64 {
+    let of = |lane| {
+        Metric::Rtt(Statistic::P99)
+            .of(lane)
+            .filter(|p99| p99.is_finite())
+    };
+    let larger = of(first).into_iter().chain(of(second)).fold(0.0, f64::max);
+    margins.p99_ms.max(margins.p99_share * larger)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Audit;
     use crate::document::sample::sample_document;
+    use crate::document::{Audit, Milliseconds, SeedFigures};
 
-    fn pair() -> (Document, Document) {
-        let mut first = sample_document();
-        first.audit = None;
-        (first.clone(), first)
+    /// Two runs of `seeds` seeds that find the same.
+    fn pair(seeds: u64) -> [Document; 2] {
+        let mut document = sample_document();
+        document.audit = None;
+        for lane in &mut document.lanes {
+            let of_seed = |seed| SeedFigures {
+                seed,
+                messages: lane.messages.clone(),
+                rtt_ms: lane.rtt_ms.clone(),
+                within: lane.within.clone(),
+                lag: None,
+                episodes: 0,
+                worst_episode_ms: 0.0,
+                overhead: None,
+            };
+            lane.per_seed = (1..=seeds).map(of_seed).collect();
+        }
+        [document.clone(), document]
     }
 
-    #[test]
-    fn a_run_agrees_with_itself() {
-        let (first, second) = pair();
-        let agreement = agreement(&[first], &second, Tolerance::default());
-        assert!(agreement.holds(), "{agreement:?}");
-        assert_eq!(agreement.lanes.len(), 2);
+    fn agreed(first: &Document, second: &Document) -> Agreement {
+        agreement(first, second, Margins::default())
     }
 
-    #[test]
-    fn each_figure_is_held_to_its_own_tolerance() {
-        type Damage = fn(&mut Lane);
-        let damages: [(Damage, &str); 5] = [
-            (
-                |lane| lane.rtt_ms.p50 = lane.rtt_ms.p50.map(|p50| p50 + 2.5),
-                "median",
-            ),
-            (
-                |lane| lane.rtt_ms.p99 = lane.rtt_ms.p99.map(|p99| p99 * 4.0),
-                "99th percentile",
-            ),
-            (|lane| lane.rtt_ms.p99 = None, "99th percentile"),
-            (
-                |lane| {
-                    for (_, share) in lane.within.iter_mut().take(1) {
-                        *share += 0.2;
-                    }
-                },
-                "share within 50 ms",
-            ),
-            (
-                |lane| lane.failure = Some("gone".to_owned()),
-                "the second run failed: gone",
-            ),
-        ];
-        for (damage, said) in damages {
-            let (first, mut second) = pair();
-            damage(&mut second.lanes[0]);
-            let agreement = agreement(&[first], &second, Tolerance::default());
-            assert!(!agreement.holds());
-            assert_eq!(agreement.lanes[0].beyond, [said]);
-            assert!(agreement.lanes[1].beyond.is_empty());
+    /// Moves the 99th percentile of a lane's seeds by turns up and down, and all
+    /// of them by as much as `mean_ms`.
+    fn scatter(document: &mut Document, by_ms: f64, mean_ms: f64) {
+        for (seed, sign) in document.lanes[0]
+            .per_seed
+            .iter_mut()
+            .zip([1.0, -1.0].iter().cycle())
+        {
+            seed.rtt_ms.p99 = seed.rtt_ms.p99.map(|p99| p99 + mean_ms + sign * by_ms);
         }
     }
 
     #[test]
-    fn a_run_that_is_not_valid_agrees_with_nothing() {
-        let (first, mut second) = pair();
+    fn twenty_seeds_show_that_a_run_agrees_with_itself_and_fewer_do_not() {
+        let [first, second] = pair(20);
+        let found = agreed(&first, &second);
+        assert!(found.holds(), "{found:?}");
+        assert_eq!((found.lanes.len(), found.seeds), (2, 20));
+        let [first, second] = pair(19);
+        assert_eq!(
+            agreed(&first, &second).finding(),
+            EquivalenceFinding::Undecided
+        );
+    }
+
+    #[test]
+    fn each_figure_is_held_to_its_own_margin() {
+        type Damage = fn(&mut SeedFigures);
+        let damages: [(Damage, Metric); 4] = [
+            (
+                |seed| seed.rtt_ms.p50 = seed.rtt_ms.p50.map(|p50| p50 + 2.5),
+                Metric::Rtt(Statistic::P50),
+            ),
+            (
+                |seed| seed.rtt_ms.p99 = seed.rtt_ms.p99.map(|p99| p99 + 150.0),
+                Metric::Rtt(Statistic::P99),
+            ),
+            (|seed| seed.rtt_ms.p99 = None, Metric::Rtt(Statistic::P99)),
+            (
+                |seed| *seed.within.get_mut(&Milliseconds(500)).unwrap() -= 0.021,
+                Metric::Within(500),
+            ),
+        ];
+        for (damage, metric) in damages {
+            let [first, mut second] = pair(20);
+            second.lanes[0].per_seed.iter_mut().for_each(damage);
+            let found = agreed(&first, &second);
+            assert_eq!(found.finding(), EquivalenceFinding::Different, "{metric:?}");
+            let [touched, sound] = [0, 1].map(|index| &found.lanes[index]);
+            let different: Vec<Metric> = touched
+                .figures
+                .iter()
+                .filter(|figure| figure.is.finding == EquivalenceFinding::Different)
+                .map(|figure| figure.metric)
+                .collect();
+            assert_eq!(different, [metric]);
+            assert_eq!(sound.finding(), EquivalenceFinding::Equivalent);
+        }
+    }
+
+    #[test]
+    fn noise_never_makes_two_runs_equal() {
+        let [first, mut second] = pair(20);
+        scatter(&mut second, 20.0, 0.0);
+        assert!(agreed(&first, &second).holds(), "known to within 8 ms");
+        let [_, mut second] = pair(20);
+        scatter(&mut second, 600.0, 0.0);
+        let found = agreed(&first, &second);
+        assert_eq!(found.finding(), EquivalenceFinding::Undecided);
+        let p99 = found.lanes[0].figures[1];
+        assert!(p99.is.smallest_detectable > p99.is.margin);
+        assert!(p99.is.seeds_needed().unwrap() > 20);
+    }
+
+    #[test]
+    fn what_failed_or_is_not_valid_agrees_with_nothing() {
+        let [first, mut second] = pair(20);
+        second.lanes[0].failure = Some("gone".to_owned());
+        let found = agreed(&first, &second);
+        assert_eq!(found.finding(), EquivalenceFinding::Different);
+        assert_eq!(
+            found.lanes[0].failure.as_deref(),
+            Some("the second run failed: gone")
+        );
+        let [first, mut second] = pair(20);
         second.audit = sample_document().audit.map(|audit| Audit {
             valid: false,
             ..audit
         });
-        let first = [first];
-        assert!(!agreement(&first, &second, Tolerance::default()).holds());
+        assert!(!agreed(&first, &second).holds());
         second.audit = None;
         second.lanes.clear();
-        assert!(!agreement(&first, &second, Tolerance::default()).holds());
-        assert!(!agreement(&[], &second, Tolerance::default()).holds());
-    }
-
-    #[test]
-    fn what_luck_does_is_permitted_and_no_more() {
-        let (first, mut second) = pair();
-        let p99_ms = first.lanes[0].rtt_ms.p99.unwrap();
-        let plays = |factors: [f64; 3]| {
-            factors.map(|factor| {
-                let mut play = first.clone();
-                play.lanes[0].rtt_ms.p99 = Some(p99_ms * factor);
-                play
-            })
-        };
-        second.lanes[0].rtt_ms.p99 = Some(2.0 * p99_ms);
-        let narrow = agreement(&plays([0.95, 1.0, 1.05]), &second, Tolerance::default());
-        assert_eq!(narrow.lanes[0].beyond, ["99th percentile"]);
-        let wide = agreement(&plays([0.6, 1.0, 1.4]), &second, Tolerance::default());
-        assert!(wide.holds(), "{wide:?}");
-        assert_eq!(wide.plays, 3);
+        assert!(!agreed(&first, &second).holds());
     }
 }

@@ -24,6 +24,9 @@ pub const CHANCE: f64 = 0.05;
 /// With fewer seeds than this two testbeds are not to be called equal.
 pub const FEWEST_EQUIVALENCE_SEEDS: usize = 20;
 
+/// More seeds than this nobody is advised to play.
+const MOST_SEEDS: usize = 1_000;
+
 /// Standard errors by which an estimate exceeds its expectation less than once
 /// in five times.
 const FOUR_OF_FIVE: f64 = 0.841_621;
@@ -66,6 +69,22 @@ pub enum EquivalenceFinding {
     Different,
     /// Neither: too few seeds, or too noisy ones.
     Undecided,
+}
+
+impl Equivalence {
+    /// About how many seeds as noisy as these would show the figures to be
+    /// equal in four runs of five, were they truly apart as they were found;
+    /// none where they are apart by the margin, or a thousand are too few.
+    #[must_use]
+    pub fn seeds_needed(&self) -> Option<usize> {
+        let deviation = self.error * (self.seeds as f64).sqrt();
+        let room = self.margin - self.mean.abs();
+        (self.seeds + 1..=MOST_SEEDS).find(|&seeds| {
+            let freedom = u32::try_from(seeds - 1).unwrap_or(u32::MAX);
+            let errors = one_sided_quantile(CHANCE, freedom) + FOUR_OF_FIVE;
+            errors * deviation / (seeds as f64).sqrt() <= room
+        })
+    }
 }
 
 /// Holds a figure of two testbeds against each other: of each seed its value in
@@ -207,6 +226,21 @@ mod tests {
         let wanted = (two_sided_quantile(CHANCE, 19) + FOUR_OF_FIVE) * is.error;
         assert!((is.smallest_detectable - wanted).abs() < 1e-12);
         assert!((is.error - (20.0 / 19.0 / 20.0_f64).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_seeds_that_are_needed_show_equality_in_four_runs_of_five() {
+        // Of a deviation of 1 and a mean of 0.2, all but.
+        let pairs: Vec<(f64, f64)> = (0..20)
+            .map(|n| (0.2 - f64::from(n % 2) * 2.0, -1.0))
+            .collect();
+        let found = equivalence(&pairs, 0.5, 0.0).unwrap();
+        assert_eq!(found.finding, EquivalenceFinding::Undecided);
+        let seeds = found.seeds_needed().unwrap();
+        let shown = rate(seeds, 0.2, 0.5, EquivalenceFinding::Equivalent);
+        assert!((0.75..=0.9).contains(&shown), "{seeds} seeds: {shown}");
+        let apart = equivalence(&pairs, 0.1, 0.0).unwrap();
+        assert_eq!(apart.seeds_needed(), None);
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod timeline;
 mod verdict;
 mod within;
 
-pub use agreement::{Agreement, Both, LaneAgreement, Tolerance, agreement};
+pub use agreement::{Agreement, ComparedFigure, LaneAgreement, Margins, agreement};
 pub use baseline::{BASELINE_ERRING, Shift, ShiftFinding, against_baseline};
 pub use budget::{BadBudget, Budget, evaluate, limits_ms};
 pub use capacity::{Capacity, capacity_verdict};

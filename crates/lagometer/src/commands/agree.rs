@@ -3,12 +3,13 @@
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::{RunContext, RunOptions, assemble, play};
-use lagometer_stats::{Document, Tolerance, agreement};
+use lagometer_lab::{Resolved, RunContext, RunOptions, RunnableLane, assemble, play};
+use lagometer_stats::{FEWEST_EQUIVALENCE_SEEDS, Margins, agreement};
 use lagometer_testbed::Testbed;
+use serde_json::{Map, Value};
 
 use super::named::{Ask, resolved};
 use super::{agree_messages, emulated};
@@ -17,14 +18,6 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, terminal, write};
-
-/// How often virtual time plays the network conditions, each time with other luck of the
-/// single packet: enough to tell a spread.
-const LUCKS: u32 = 9;
-
-/// From one such play's schedule to the next. A packet's coin is that of its
-/// millisecond, so every packet that sets out on the schedule has another.
-const LUCK_STEP: Duration = Duration::from_millis(1);
 
 /// Sets what was asked for beside virtual time, over each network; exit code 1
 /// where something does not agree.
@@ -84,6 +77,26 @@ pub(super) fn ask<'a>(
     }
 }
 
+/// Changes a setting of a lane whose transport has endpoints; whether it has, and takes it.
+pub(super) fn set(lane: &mut RunnableLane, setting: &str, value: Value) -> bool {
+    let overrides = Map::from_iter([(setting.to_owned(), value)]);
+    let endpoint = lane.transport.endpoint();
+    let Some(Ok(spec)) = endpoint.map(|it| it.with_overrides(&overrides)) else {
+        return false;
+    };
+    lane.transport = spec.into();
+    true
+}
+
+/// The seeds that are asked for, `usual` many where no number is, from the
+/// experiment's own on.
+pub(super) fn seeds(arguments: &AgreeArguments, resolved: &Resolved, usual: u32) -> Vec<u64> {
+    let many = u64::from(arguments.seeds.unwrap_or(usual));
+    (0..many)
+        .map(|nth| resolved.plan.seed.wrapping_add(nth))
+        .collect()
+}
+
 /// Plays over one network in virtual time and over real sockets, and says whether
 /// the figures agree.
 fn agree_in_figures(
@@ -94,7 +107,7 @@ fn agree_in_figures(
     let ask = |testbed| resolved(&ask(arguments, network, testbed));
     let (virtual_time, sockets) = (ask(Testbed::Sim)?, ask(Testbed::Emu)?);
     let options = RunOptions {
-        seeds: vec![virtual_time.plan.seed],
+        seeds: seeds(arguments, &virtual_time, FEWEST_EQUIVALENCE_SEEDS as u32),
         threads: 1,
     };
     let context = |testbed: Testbed, began: Instant, audit| RunContext {
@@ -105,20 +118,20 @@ fn agree_in_figures(
         audit,
     };
     note!(
-        "lagometer: playing {} lanes for {} over `{}`, in virtual time and over real sockets",
+        "lagometer: playing {} lanes for {} over `{}`, {} seeds, in virtual time and over real sockets",
         sockets.lanes.len(),
         arguments.duration,
         sockets.network,
+        options.seeds.len(),
     );
-    let lucks = (0..LUCKS).map(|luck| {
-        let mut shifted = virtual_time.clone();
-        shifted.plan.offset = LUCK_STEP * luck;
-        let began = Instant::now();
-        let runs = play(&shifted, &options, &|_| {}, stop);
-        let context = context(Testbed::Sim, began, None);
-        assemble(&shifted, &options.seeds, runs, context)
-    });
-    let sims: Vec<Document> = lucks.collect();
+    let began = Instant::now();
+    let runs = play(&virtual_time, &options, &|_| {}, stop);
+    let sim = assemble(
+        &virtual_time,
+        &options.seeds,
+        runs,
+        context(Testbed::Sim, began, None),
+    );
     let began = Instant::now();
     let emu_options = EmuOptions {
         testbed: Testbed::Emu,
@@ -133,16 +146,16 @@ fn agree_in_figures(
         runs,
         context(Testbed::Emu, began, audit),
     );
-    if emu.partial || sims.iter().any(|sim| sim.partial) {
+    if emu.partial || sim.partial {
         return Err(Failure::Input(
             "stopped before both were played: nothing can be said".to_owned(),
         ));
     }
     if let Some(folder) = &arguments.keep {
-        write(&folder.join("sim.json"), &sims[0].to_json())?;
+        write(&folder.join("sim.json"), &sim.to_json())?;
         write(&folder.join("emu.json"), &emu.to_json())?;
     }
-    let found = agreement(&sims, &emu, Tolerance::default());
+    let found = agreement(&sim, &emu, Margins::default());
     print(&lagometer_report::agreement(&found, terminal()))?;
     Ok(found.holds())
 }

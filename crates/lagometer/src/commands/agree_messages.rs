@@ -11,9 +11,9 @@ use lagometer_stats::{
     ExactFigures, ExactTolerance, MessageAgreement, MessageRecord, message_agreement,
 };
 use lagometer_testbed::Testbed;
-use serde_json::{Map, json};
+use serde_json::json;
 
-use super::agree::ask;
+use super::agree::{ask, seeds, set};
 use super::agree_packets;
 use super::agree_phases;
 use super::agree_table::{First, Row, headings, notes, row};
@@ -27,6 +27,9 @@ use crate::output::print;
 
 /// By how much the round trips of a message may differ.
 const TOLERANCE: Duration = Duration::from_millis(1);
+
+/// Seeds to play where no number is asked for: both are exact.
+const SEEDS: u32 = 1;
 
 /// The share of messages that must agree.
 const NEEDED: f64 = 0.999;
@@ -45,7 +48,7 @@ pub(super) fn agree(
     let mut holds = true;
     print(&headings(
         &kernel.record().version,
-        arguments.seeds,
+        arguments.seeds.unwrap_or(SEEDS),
         &arguments.duration.to_string(),
         TOLERANCE,
     ))?;
@@ -73,9 +76,8 @@ fn over(
     let in_kernel = ask(arguments, network, Testbed::Kernel);
     let sim = with_a_standing_clock(resolved(&ask(arguments, network, Testbed::Sim))?);
     let sockets = resolved(&in_kernel)?;
-    let seeds = (0..u64::from(arguments.seeds)).map(|nth| sim.plan.seed.wrapping_add(nth));
     let options = RunOptions {
-        seeds: seeds.collect(),
+        seeds: seeds(arguments, &sim, SEEDS),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
     let mut virtual_time = play(&sim, &options, &|_| {}, stop);
@@ -116,15 +118,10 @@ fn over(
 /// The lanes of TCP as they are on a kernel whose clock stands still between two packets
 /// that come at the same instant, as a guest's does and no machine's.
 fn with_a_standing_clock(mut sim: Resolved) -> Resolved {
-    let standing = Map::from_iter([("standing_clock".to_owned(), json!(true))]);
     for lane in &mut sim.lanes {
-        let endpoint = lane
-            .transport
-            .endpoint()
-            .filter(|it| it.transport() == "tcp");
-        // Those it cannot be said of are played as they are.
-        if let Some(Ok(spec)) = endpoint.map(|it| it.with_overrides(&standing)) {
-            lane.transport = spec.into();
+        let endpoint = lane.transport.endpoint();
+        if endpoint.is_some_and(|it| it.transport() == "tcp") {
+            set(lane, "standing_clock", json!(true));
         }
     }
     sim

@@ -10,7 +10,9 @@ use std::time::Duration;
 use lagometer_lab::{LaneOutcome, LaneRun, Resolved, RunOptions, SeedRun, play};
 use lagometer_stats::{MessageRecord, message_agreement};
 use lagometer_tcp::PhaseSearch;
-use serde_json::{Map, json};
+use serde_json::json;
+
+use super::agree::set;
 
 /// How far apart messages are that tell a phase from another, the finest first: until
 /// then packets leave at the same microsecond.
@@ -93,9 +95,9 @@ fn played(resolved: &Resolved, lane: usize, seed: u64, asked: &[PhaseSearch; 2])
     let mut resolved = resolved.clone();
     let mut lane = resolved.lanes.swap_remove(lane);
     let phases: [&[u8]; 2] = [asked[0].asked(), asked[1].asked()];
-    let overrides = Map::from_iter([("bbr_phases".to_owned(), json!(phases))]);
-    let spec = lane.transport.endpoint()?.with_overrides(&overrides).ok()?;
-    lane.transport = spec.into();
+    if !set(&mut lane, "bbr_phases", json!(phases)) {
+        return None;
+    }
     resolved.lanes = vec![lane];
     let options = RunOptions {
         seeds: vec![seed],

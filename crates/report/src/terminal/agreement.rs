@@ -1,91 +1,159 @@
 //! Virtual time beside real sockets on a terminal, lane by lane.
 
-use lagometer_stats::{Agreement, Both, LaneAgreement};
+use lagometer_stats::{
+    Agreement, ComparedFigure, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, LaneAgreement, Unit,
+};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::written::{factor, milliseconds, share};
+use crate::written::{NOTHING, factor, milliseconds, share};
 
 /// The agreement as text, every line ending in a newline.
 pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String {
     let mut out = String::new();
     let mut grid = Grid {
         columns: [
-            ("p50", "sim ms"),
-            ("p50", "emu ms"),
-            ("p99", "sim ms"),
-            ("luck", "± ms"),
-            ("p99", "emu ms"),
-            ("within", "sim %"),
-            ("within", "emu %"),
-            ("wire", "sim ×"),
-            ("wire", "emu ×"),
+            ("sim", ""),
+            ("emu", ""),
+            ("emu less sim", "90 % interval"),
+            ("margin", "±"),
+            ("seen from", "80 % power"),
         ]
         .map(|(heading, unit)| Column::numbers(heading, unit))
         .into(),
         rows: Vec::new(),
     };
     grid.columns.insert(0, Column::words("lane"));
-    grid.columns.push(Column::words("agrees"));
-    grid.rows = agreement.lanes.iter().map(row).collect();
+    grid.columns.insert(1, Column::words("figure"));
+    grid.columns.push(Column::words("equal"));
+    grid.rows = agreement.lanes.iter().flat_map(rows).collect();
     grid.render(paint, &mut out);
-    let permitted = agreement.tolerance;
     let mut say = |text: &str, style: Style| {
         for line in wrap(&printable(text), room) {
             line_of(&mut out, &paint.apply(style, &line));
         }
     };
-    say(
-        &format!(
-            "sim: the mean of {} plays of the same network conditions that differ in the luck of single \
-             packets; luck: three standard deviations of them. within: the limit at which the \
-             two come nearest to what is permitted. Permitted: medians {} ms apart, 99th percentiles {} ms or {} %, shares {} points, or \
-             that luck; {} ms for late wake-ups.",
-            agreement.plays,
-            milliseconds(permitted.median_ms),
-            milliseconds(permitted.p99_ms),
-            factor(permitted.p99_share * 100.0),
-            factor(permitted.within * 100.0),
-            milliseconds(agreement.noise_ms),
-        ),
-        Style::Dim,
-    );
-    match (&agreement.invalid, agreement.holds()) {
-        (Some(why), _) => say(
-            &format!("NOT VALID: {why}. Nothing can be said."),
-            Style::Bad,
-        ),
-        (None, true) => say("The two agree in every lane.", Style::Bold),
-        (None, false) => say("The two do not agree.", Style::Bad),
-    }
+    say(&notes(agreement), Style::Dim);
+    let (sentence, style) = sentence(agreement);
+    say(&sentence, style);
     out
 }
 
-fn row(lane: &LaneAgreement) -> Row {
-    let mut cells = vec![Cell::new(printable(&lane.lane), Style::Plain)];
-    let both = |both: Both| [both.first, both.second];
-    let p99_ms = lane.p99_ms;
-    let mut put = |values: &[f64], write: fn(f64) -> String| {
-        cells.extend(
-            values
-                .iter()
-                .map(|&value| Cell::new(write(value), Style::Plain)),
-        );
-    };
-    put(&both(lane.median_ms), milliseconds);
-    put(&[p99_ms.first, p99_ms.luck, p99_ms.second], milliseconds);
-    put(&both(lane.within), share);
-    put(&both(lane.overhead), factor);
-    let limit = format!("(≤ {} ms)", lane.within_limit_ms);
-    let (word, style) = if lane.beyond.is_empty() {
-        (format!("yes {limit}"), Style::Good)
-    } else {
-        (
-            format!("NO {limit}: {}", lane.beyond.join(", ")),
+fn notes(agreement: &Agreement) -> String {
+    let margins = agreement.margins;
+    format!(
+        "Differences are means over {} seeds. Equal: two one-sided tests show the true \
+         difference to be within the margin, with a chance of 5 % to err. Margins: medians {} ms, 99th \
+         percentiles {} ms or {} %, both and {} ms for late wake-ups; shares {} points, at the limit where \
+         least is shown. Seen from: so small a true difference is found in four runs of five.",
+        agreement.seeds,
+        milliseconds(margins.median_ms),
+        milliseconds(margins.p99_ms),
+        factor(margins.p99_share * 100.0),
+        milliseconds(agreement.noise_ms),
+        factor(margins.within * 100.0),
+    )
+}
+
+/// What can be said of all lanes together.
+fn sentence(agreement: &Agreement) -> (String, Style) {
+    if let Some(why) = &agreement.invalid {
+        return (
+            format!("NOT VALID: {why}. Nothing can be said."),
             Style::Bad,
-        )
+        );
+    }
+    match agreement.finding() {
+        EquivalenceFinding::Equivalent => ("The two agree in every lane.".to_owned(), Style::Bold),
+        EquivalenceFinding::Different => ("The two do not agree.".to_owned(), Style::Bad),
+        EquivalenceFinding::Undecided => {
+            let needed = agreement
+                .lanes
+                .iter()
+                .flat_map(|lane| &lane.figures)
+                .filter(|figure| figure.is.finding == EquivalenceFinding::Undecided)
+                .map(|figure| figure.is.seeds_needed())
+                .chain([Some(FEWEST_EQUIVALENCE_SEEDS)])
+                .try_fold(0, |most: usize, needed| Some(most.max(needed?)));
+            let advice = match needed {
+                Some(seeds) => format!("play about {seeds} seeds"),
+                None => "more seeds will hardly help; play longer".to_owned(),
+            };
+            let said = format!("Whether the two agree is not decided by this run: {advice}.");
+            (said, Style::Bad)
+        }
+    }
+}
+
+/// A row for each figure of a lane.
+fn rows(lane: &LaneAgreement) -> Vec<Row> {
+    if let Some(failure) = &lane.failure {
+        let words = format!("{}: {failure}", lane.lane);
+        return vec![Row::Label(printable(&words), Style::Bad)];
+    }
+    let row = |(index, figure): (usize, &ComparedFigure)| {
+        let name = if index == 0 { &lane.lane } else { "" };
+        Row::Cells(cells(name, figure))
     };
-    cells.push(Cell::new(printable(&word), style));
-    Row::Cells(cells)
+    let mut rows: Vec<Row> = lane.figures.iter().enumerate().map(row).collect();
+    if let [Some(sim), Some(emu)] = lane.overhead {
+        let mut cells = [
+            "",
+            "bytes on the wire",
+            &factor(sim),
+            &factor(emu),
+            NOTHING,
+            NOTHING,
+            NOTHING,
+            "",
+        ]
+        .map(|text| Cell::new(text, Style::Plain));
+        cells[1].style = Style::Dim;
+        rows.push(Row::Cells(cells.into()));
+    }
+    rows
+}
+
+fn cells(lane: &str, figure: &ComparedFigure) -> Vec<Cell> {
+    let is = figure.is;
+    let (write, scale, unit): (fn(f64) -> String, f64, &str) = match figure.metric.unit() {
+        // A difference of shares is told in points.
+        Unit::Share => (share, 100.0, "points"),
+        Unit::Milliseconds | Unit::Number => (milliseconds, 1.0, "ms"),
+    };
+    let written = |value: f64| {
+        if value.is_infinite() {
+            "lost".to_owned()
+        } else {
+            write(value)
+        }
+    };
+    let apart = |value: f64| format!("{:+.2}", value * scale);
+    let size = |value: f64| format!("{:.2} {unit}", value * scale);
+    let (word, style) = match is.finding {
+        EquivalenceFinding::Equivalent => ("yes", Style::Good),
+        EquivalenceFinding::Different => ("NO", Style::Bad),
+        EquivalenceFinding::Undecided => ("not decided", Style::Bad),
+    };
+    [
+        (printable(lane), Style::Plain),
+        (figure.metric.in_words(), Style::Plain),
+        (written(figure.first), Style::Plain),
+        (written(figure.second), Style::Plain),
+        (
+            format!(
+                "{} ({} to {})",
+                apart(is.mean),
+                apart(is.low),
+                apart(is.high)
+            ),
+            Style::Plain,
+        ),
+        (size(is.margin), Style::Plain),
+        (size(is.smallest_detectable), Style::Plain),
+        (word.to_owned(), style),
+    ]
+    .map(|(text, style)| Cell::new(text, style))
+    .into()
 }
