@@ -177,6 +177,34 @@ fn a_closed_window_is_probed_and_opens_again() {
 }
 
 #[test]
+fn a_window_that_stays_closed_ends_what_its_application_has_closed() {
+    // The peer lives and answers every probe: it only never reads.
+    for retries in [15, 3] {
+        let config = Config {
+            retries,
+            ..Config::default()
+        };
+        let mut network = warm(&config);
+        let bytes = pattern(3_000_000);
+        let mut written = 0;
+        let filled = network.now + Duration::from_secs(20);
+        while network.now < filled {
+            written += network.write(0, &bytes[written..]);
+            network.run(Duration::from_millis(100));
+        }
+        // One that is still open waits for as long as it is answered.
+        network.run(Duration::from_hours(1));
+        assert_eq!(network.client(|c| c.state()), State::Established);
+        assert_eq!(network.client(|c| c.send_window()), 0);
+        let now = network.now;
+        network.client(|c| c.close(now));
+        network.run(Duration::from_mins(10));
+        let reason = network.client(|c| c.close_reason());
+        assert_eq!(reason, Some(CloseReason::TimedOut), "{retries} retries");
+    }
+}
+
+#[test]
 fn the_receive_window_grows_with_what_is_read() {
     let mut network = warm(&Config::default());
     let before = network.server(|c| c.receive_window());

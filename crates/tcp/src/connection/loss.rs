@@ -301,7 +301,7 @@ impl Connection {
         } else {
             self.config.retries
         };
-        if is_over || self.timers.probes_out >= most {
+        if is_over || self.timers.probes_out >= most || self.is_forsaken() {
             self.give_up();
             return;
         }
@@ -314,11 +314,20 @@ impl Connection {
             return;
         }
         self.timers.probes_out += 1;
-        if self.timers.backoff < self.config.retries {
+        if self.orphaned || self.timers.backoff < self.config.retries {
             self.timers.backoff += 1;
         }
         let timeout = self.probe_timeout();
         self.arm(Waiting::WindowProbe, timeout);
+    }
+
+    /// Whether the application has closed, and the window has stayed closed until the
+    /// probes are as far apart as they may be. A peer that answers each of them would
+    /// keep the connection for ever otherwise: every answer counts as progress (Linux
+    /// 6.1 `tcp_probe_timer`).
+    fn is_forsaken(&self) -> bool {
+        let doubled = 1 << self.timers.backoff.min(40);
+        self.orphaned && self.timers.rto.max(1).saturating_mul(doubled) >= self.rto_max()
     }
 
     /// Sends what the window still takes, or a probe (Linux 6.1
