@@ -5,6 +5,7 @@ mod support;
 
 use std::time::Duration;
 
+use lagometer_tcp::congestion::Algorithm;
 use lagometer_tcp::wire::{Flags, parse_packet};
 use lagometer_tcp::{Config, Connection, Endpoint, Instant, Seq, State};
 use proptest::prelude::*;
@@ -284,8 +285,10 @@ proptest! {
         seed in any::<u64>(),
         sack in any::<bool>(),
         timestamps in any::<bool>(),
+        control in 0..3_usize,
     ) {
-        let config = Config { sack, timestamps, ..Config::default() };
+        let congestion = [Algorithm::Cubic, Algorithm::Reno, Algorithm::Bbr][control];
+        let config = Config { sack, timestamps, congestion, ..Config::default() };
         let mut random = Random(seed);
         let now = Instant::from_millis(5_000);
         let mut a = Endpoint::new("10.0.0.1".parse().unwrap(), config.clone(), seed);

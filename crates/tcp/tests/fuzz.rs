@@ -13,8 +13,9 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use lagometer_tcp::congestion::Algorithm;
 use lagometer_tcp::wire::{Flags, parse_packet};
-use lagometer_tcp::{Config, Connection, EcnMode, Endpoint, Instant, Seq};
+use lagometer_tcp::{Config, Connection, EcnMode, Endpoint, Instant, KeepAlive, Seq};
 use support::forge::wrap;
 use support::{Network, Path, Random, pattern};
 
@@ -174,6 +175,14 @@ fn any_config(random: &mut Random) -> Config {
         } else {
             EcnMode::WhenAsked
         },
+        congestion: [Algorithm::Cubic, Algorithm::Reno, Algorithm::Bbr][random.below(3) as usize],
+        // Longer than any stretch in which nothing arrives of what these paths lose.
+        user_timeout: random.chance(0.3).then_some(Duration::from_mins(10)),
+        keep_alive: random.chance(0.3).then(|| KeepAlive {
+            idle: Duration::from_millis(1_000 + random.below(5_000)),
+            interval: Duration::from_millis(1_000 + random.below(5_000)),
+            probes: 9,
+        }),
         ..Config::default()
     }
 }
