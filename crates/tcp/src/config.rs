@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::congestion::Algorithm;
+use crate::rtt::RTO_MAX_SECONDS;
 
 /// Path-MTU probing by larger and smaller segments (RFC 4821; Linux
 /// `net.ipv4.tcp_mtu_probing`).
@@ -32,13 +33,65 @@ pub enum EcnMode {
 /// Keep-alive probes on an idle connection (RFC 9293, section 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Idle time before the first probe; 2 h in Linux.
+    /// Idle time before the first probe, 1 ms to 32,767 s; 2 h in Linux.
     pub idle: Duration,
-    /// Time between probes; 75 s in Linux.
+    /// Time between probes, 1 ms to 32,767 s; 75 s in Linux.
     pub interval: Duration,
-    /// Probes without an answer after which the connection is given up; 9 in
-    /// Linux.
+    /// Probes without an answer after which the connection is given up, 1 to 127;
+    /// 9 in Linux.
     pub probes: u32,
+}
+
+/// The shortest time that is taken: none at all would not let time pass.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// The longest of keep-alive and of waiting for a FIN (`MAX_TCP_KEEPIDLE`).
+const LONGEST: Duration = Duration::from_secs(32_767);
+/// The longest timeout (`TCP_RTO_MAX`).
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(RTO_MAX_SECONDS);
+/// The longest `TCP_USER_TIMEOUT`: 32 bits of milliseconds.
+const LONGEST_USER_TIMEOUT: Duration = Duration::from_millis(u32::MAX as u64);
+const LARGEST_BUFFER: u32 = 1 << 30;
+const MOST_HEADER_ROOM: u32 = 65_536;
+const MOST_INITIAL_CWND: u32 = 65_535;
+/// As the kernel has them: `tcp_syn_retries` and `TCP_KEEPCNT`, then the others.
+const MOST_SYN_RETRIES: u32 = 127;
+const MOST_RETRIES: u32 = 255;
+
+impl KeepAlive {
+    /// The same within the ranges.
+    pub(crate) fn within_ranges(self) -> Self {
+        Self {
+            idle: self.idle.clamp(SHORTEST, LONGEST),
+            interval: self.interval.clamp(SHORTEST, LONGEST),
+            probes: self.probes.clamp(1, MOST_SYN_RETRIES),
+        }
+    }
+}
+
+impl Config {
+    /// The same within the ranges. That of `hz` is kept by the ticks, that of `mtu` by
+    /// the path's.
+    pub(crate) fn within_ranges(&self) -> Self {
+        let buffers =
+            |(first, last): (u32, u32)| (first.min(LARGEST_BUFFER), last.min(LARGEST_BUFFER));
+        Self {
+            rto_min: self.rto_min.clamp(SHORTEST, LONGEST_TIMEOUT),
+            initial_cwnd: self.initial_cwnd.clamp(1, MOST_INITIAL_CWND),
+            receive_buffer: buffers(self.receive_buffer),
+            send_buffer: buffers(self.send_buffer),
+            header_room: self.header_room.min(MOST_HEADER_ROOM),
+            keep_alive: self.keep_alive.map(KeepAlive::within_ranges),
+            user_timeout: self
+                .user_timeout
+                .filter(|limit| *limit >= SHORTEST)
+                .map(|limit| limit.min(LONGEST_USER_TIMEOUT)),
+            syn_retries: self.syn_retries.min(MOST_SYN_RETRIES),
+            synack_retries: self.synack_retries.min(MOST_RETRIES),
+            retries: self.retries.min(MOST_RETRIES),
+            fin_timeout: self.fin_timeout.min(LONGEST),
+            ..self.clone()
+        }
+    }
 }
 
 impl Default for KeepAlive {
@@ -53,6 +106,9 @@ impl Default for KeepAlive {
 
 /// Settings of a connection. The default is Linux 6.1 as distributions ship
 /// it, with `HZ` at 1000.
+///
+/// A value outside of the range that is said for it counts as the nearest inside:
+/// a connection takes them so when it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -66,7 +122,7 @@ pub struct Config {
     pub timer_wheel: bool,
     /// Congestion control.
     pub congestion: Algorithm,
-    /// MTU of the path's first hop, in bytes; at least 576.
+    /// MTU of the path's first hop, in bytes; 576 to 65,535.
     pub mtu: u32,
     /// Time stamps (`tcp_timestamps`).
     pub timestamps: bool,
@@ -89,13 +145,15 @@ pub struct Config {
     /// F-RTO (`tcp_frto`; RFC 5682).
     pub frto: bool,
     /// Floor under the variance of the round-trip time and so, about, under the
-    /// retransmission timeout (`TCP_RTO_MIN`); 200 ms.
+    /// retransmission timeout (`TCP_RTO_MIN`), 1 ms to 120 s; 200 ms.
     pub rto_min: Duration,
-    /// Initial congestion window in segments (RFC 6928); 10.
+    /// Initial congestion window in segments (RFC 6928), 1 to 65,535; 10.
     pub initial_cwnd: u32,
-    /// First and largest receive buffer in bytes of memory (`tcp_rmem`).
+    /// First and largest receive buffer in bytes of memory (`tcp_rmem`), 1 GiB at
+    /// most.
     pub receive_buffer: (u32, u32),
-    /// Smallest and largest send buffer in bytes of memory (`tcp_wmem`).
+    /// Smallest and largest send buffer in bytes of memory (`tcp_wmem`), 1 GiB at
+    /// most.
     pub send_buffer: (u32, u32),
     /// Whether the receive buffer grows with the bandwidth-delay product
     /// (`tcp_moderate_rcvbuf`); off when the application set `SO_RCVBUF`.
@@ -109,28 +167,29 @@ pub struct Config {
     /// Bytes that the kernel leaves for headers in every buffer it sends from
     /// (`MAX_TCP_HEADER`), by which the send buffer is sized: 320 where the
     /// kernel was built with wireless networks, as distributions do; 192 in a
-    /// small one.
+    /// small one. 65,536 at most.
     pub header_room: u32,
     /// Path-MTU probing.
     pub mtu_probing: MtuProbing,
     /// Keep-alive; none in Linux's default.
     pub keep_alive: Option<KeepAlive>,
-    /// `TCP_USER_TIMEOUT`: how long data may stay unacknowledged.
+    /// `TCP_USER_TIMEOUT`: how long data may stay unacknowledged, up to 2^32 - 1 ms;
+    /// below 1 ms it counts as none, as in Linux.
     pub user_timeout: Option<Duration>,
     /// Highest pacing rate in bytes a second (`SO_MAX_PACING_RATE`).
     pub max_pacing_rate: Option<u64>,
     /// Paces by a timer of the connection also for controls that do not ask for
     /// it (`SO_MAX_PACING_RATE`, or the `fq` queueing discipline).
     pub pacing: bool,
-    /// Retransmissions of a SYN (`tcp_syn_retries`); 6.
+    /// Retransmissions of a SYN (`tcp_syn_retries`), 127 at most; 6.
     pub syn_retries: u32,
-    /// Retransmissions of a SYN-ACK (`tcp_synack_retries`); 5.
+    /// Retransmissions of a SYN-ACK (`tcp_synack_retries`), 255 at most; 5.
     pub synack_retries: u32,
-    /// Retransmissions after which a connection is given up (`tcp_retries2`);
-    /// 15.
+    /// Retransmissions after which a connection is given up (`tcp_retries2`), 255 at
+    /// most; 15.
     pub retries: u32,
     /// How long an orphaned connection waits for the peer's FIN
-    /// (`tcp_fin_timeout`); 60 s. TIME-WAIT always lasts 60 s.
+    /// (`tcp_fin_timeout`), 32,767 s at most; 60 s. TIME-WAIT always lasts 60 s.
     pub fin_timeout: Duration,
     /// Whether what different packets let go at the same microsecond counts in the
     /// order in which it left. A kernel's clock moves between two packets and orders

@@ -267,6 +267,7 @@ impl Connection {
         origin: Origin,
     ) -> Self {
         let mut random = origin.random;
+        let config = config.within_ranges();
         let ticks = Ticks::new(config.hz, config.timer_wheel);
         let drawn = (Seq(random.next_u32()), random.next_u32());
         let iss = origin.earlier.map_or(drawn.0, |earlier| earlier.iss);
@@ -274,7 +275,7 @@ impl Connection {
         let phases = config.bbr_phases.clone();
         let mut flow = Flow::with_phases(536, random.next_u64(), phases);
         flow.hz = ticks.hz();
-        flow.cwnd = config.initial_cwnd.max(1);
+        flow.cwnd = config.initial_cwnd;
         flow.max_pacing_rate = config.max_pacing_rate.unwrap_or(u64::MAX).max(1);
         flow.pacing = config.pacing || config.max_pacing_rate.is_some();
         flow.una = iss;
@@ -311,7 +312,7 @@ impl Connection {
             rec: Recovery::new(iss),
             feedback: Feedback::new(config.hz),
             timers: Timers::new(ticks.hz()),
-            mtu: PathMtu::new(config, local.is_ipv4()),
+            mtu: PathMtu::new(&config, local.is_ipv4()),
             keep_alive: config.keep_alive,
             last_received_ticks: 0,
             ts_offset,
@@ -321,7 +322,7 @@ impl Connection {
             turn: 0,
             events: Events::default(),
             counters: Counters::default(),
-            config: config.clone(),
+            config,
         };
         connection.refresh(now);
         connection

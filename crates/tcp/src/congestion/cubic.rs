@@ -237,7 +237,8 @@ impl CongestionControl for Cubic {
     fn threshold_after_loss(&mut self, flow: &mut Flow) -> u32 {
         self.epoch_start = None;
         self.last_max_cwnd = if flow.cwnd < self.last_max_cwnd {
-            flow.cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE)
+            let kept = u64::from(flow.cwnd) * u64::from(BETA_SCALE + BETA);
+            (kept / u64::from(2 * BETA_SCALE)) as u32
         } else {
             flow.cwnd
         };

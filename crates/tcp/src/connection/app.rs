@@ -238,10 +238,11 @@ impl Connection {
         }
     }
 
-    /// Turns keep-alive probes on or off (`SO_KEEPALIVE`).
+    /// Turns keep-alive probes on or off (`SO_KEEPALIVE`). Values outside of the ranges
+    /// of [`KeepAlive`] count as the nearest inside.
     pub fn set_keep_alive(&mut self, now: Instant, keep_alive: Option<KeepAlive>) {
         self.refresh(now);
-        self.keep_alive = keep_alive;
+        self.keep_alive = keep_alive.map(KeepAlive::within_ranges);
         self.timers.keep_alive = None;
         if self.state.is_synchronized() {
             self.start_keep_alive();

@@ -13,6 +13,9 @@ use crate::state::CloseReason;
 use crate::wire::{Ecn, Flags, Segment, TcpOptions};
 use crate::{Instant, Seq};
 
+/// The most times the timeout of a SYN-ACK doubles: from 1 s to beyond 120 s.
+const SYN_ACK_BACKOFF: u32 = 7;
+
 impl Connection {
     /// Opens a connection: a SYN waits to be polled. Sequence numbers and all
     /// else that is random follow from `seed`.
@@ -236,7 +239,8 @@ impl Connection {
         self.snd.retransmissions += 1;
         self.counters.retransmissions += 1;
         self.send_syn_ack();
-        let timeout = (self.flow.hz << self.timers.backoff).min(self.rto_max());
+        let doubled = self.flow.hz << self.timers.backoff.min(SYN_ACK_BACKOFF);
+        let timeout = doubled.min(self.rto_max());
         self.arm_unpaced(Waiting::Retransmission, timeout);
     }
 
@@ -330,7 +334,7 @@ impl Connection {
             // The handshake was lost more than once (RFC 6298, section 5.7).
             1
         } else {
-            self.config.initial_cwnd.max(1)
+            self.config.initial_cwnd
         };
         // What a lost handshake took is given back (Linux 6.1 `tcp_init_metrics`).
         self.flow.ssthresh = INFINITE_SSTHRESH;
