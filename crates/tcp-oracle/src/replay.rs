@@ -16,8 +16,8 @@ use lagometer_tcp::{Config, Connection, Instant, PhaseSearch, Seq, State};
 
 use crate::trace::{EndSettings, Happened, Line, Packet, Shift, Trace, spoken};
 
-/// By how much a packet's time may differ, in nanoseconds. Every look at the
-/// clock takes 256 ns in a guest, and the kernel takes one with each burst.
+/// By how much a packet's time may differ, in nanoseconds. It was set when every look
+/// at the clock took 256 ns in a guest, and the kernel takes one with each burst.
 pub const TOLERANCE_NS: u64 = 20_000;
 /// The guest's clock moves in such steps, and one is what it takes to read it.
 const CLOCK_STEP_NS: u64 = 256;

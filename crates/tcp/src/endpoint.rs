@@ -62,7 +62,9 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// A host with this address and no connection. All that is random follows
-    /// from `seed`.
+    /// from `seed`: sequence numbers, ports and the offsets of time stamps, which are
+    /// what a forger off the path must guess (RFC 5961). Where peers are real, `seed`
+    /// must be random and secret; one that is known serves simulations alone.
     #[must_use]
     pub const fn new(address: IpAddr, config: Config, seed: u64) -> Self {
         Self {
