@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lagometer_link::cross::Cross;
-use lagometer_link::{Direction, Profile, Regime};
+use lagometer_link::{Direction, Overload, Profile, Regime};
 use lagometer_socket::SocketSpec;
 use lagometer_testbed::Testbed;
 use lagometer_transport::{BadSpec, PresetKind};
@@ -145,6 +145,14 @@ pub enum ResolveError {
         network: String,
         /// Where its data go.
         direction: Direction,
+    },
+    /// Other traffic would fill a queue without a bound.
+    #[error("over the network `{network}`, {overload}")]
+    Overload {
+        /// The network's name or file.
+        network: String,
+        /// What is too much.
+        overload: Overload,
     },
     /// Every lane needs another testbed.
     #[error("no lane of this experiment can run here: {why}")]
@@ -334,6 +342,12 @@ fn cross_of(
             return Err(ResolveError::SameCross { name });
         }
     }
+    profile
+        .check_overload(&cross)
+        .map_err(|overload| ResolveError::Overload {
+            network: network.to_owned(),
+            overload,
+        })?;
     Ok(cross)
 }
 

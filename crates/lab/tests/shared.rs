@@ -348,6 +348,13 @@ fn what_cannot_be_played_is_refused_in_one_line() {
     );
     let says = "the network `t` has no `rate` down: say one there, under `[down]`";
     assert!(error.to_string().contains(says), "{error}");
+    let constant = text.replace("bulk", "constant") + "rate = \"2 Mbit/s\"\n";
+    let constant = Experiment::parse("t.toml", &constant).unwrap();
+    let unbounded = "summary = \"t\"\n[down]\nrate = \"1 Mbit/s\"\n";
+    let unbounded = Profile::from_text("t.toml", unbounded).unwrap();
+    let error = in_testbed(constant, unbounded, Testbed::Sim);
+    let says = "over the network `t`, other traffic (`constant`) sends 2 Mbit/s down";
+    assert!(error.to_string().starts_with(says), "{error}");
     let one = text.replace("[[cross]]", "[cross]");
     let error = Experiment::parse("t.toml", &one).unwrap_err();
     assert!(error.message.contains("two brackets"), "{error}");

@@ -77,6 +77,7 @@ pub use fate::{Arrival, Damage, Fate, Reason};
 pub use in_flight::{InFlight, PacketInFlight};
 pub use link::Link;
 pub use profile::cross;
+pub use profile::overload::Overload;
 pub use profile::written;
 pub use profile::{LoadError, Profile};
 pub use regime::Regime;

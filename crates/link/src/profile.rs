@@ -6,6 +6,7 @@
 //! way to read the traces it names.
 
 pub mod cross;
+pub(crate) mod overload;
 pub(crate) mod plan;
 pub(crate) mod queue;
 mod spells;
@@ -102,11 +103,18 @@ impl Profile {
             plan(Direction::Up, &written.up, "up")?,
             plan(Direction::Down, &written.down, "down")?,
         ];
-        Ok(Self {
+        let profile = Self {
             written,
             plans,
             traces: texts,
-        })
+        };
+        profile
+            .check_overload(profile.cross())
+            .map_err(|overload| {
+                let path = ["cross", &overload.place.to_string(), "rate"];
+                BadInput::at_key(origin, text, &path, overload.to_string())
+            })?;
+        Ok(profile)
     }
 
     /// Reads a profile that names no traces.

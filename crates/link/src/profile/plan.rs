@@ -212,6 +212,12 @@ impl Plan {
         }
     }
 
+    /// What passes in a second in the long run, in bits: the rate, or the mean of what is
+    /// played. `None` where there is no limit, or none for a time.
+    pub(crate) fn mean_rate(&self) -> Option<u64> {
+        mean_rate(self.rate, self.played.as_ref())
+    }
+
     /// The rate before the impairments start: the rate, or the highest that was
     /// recorded, or the mean of the opportunities. `None` is no limit.
     pub(crate) fn calm_rate(&self) -> Option<u64> {
@@ -275,18 +281,22 @@ fn check_against_trace(way: &Way, played: Option<&Played>) -> Result<(), Complai
     Ok(())
 }
 
+/// See [`Plan::mean_rate`].
+fn mean_rate(rate: Option<u64>, played: Option<&Played>) -> Option<u64> {
+    match played {
+        None => rate,
+        Some(Played::Mahimahi(opportunities)) => Some(opportunities.mean_bits_per_second()),
+        Some(Played::Recorded(recording, direction)) => recording.mean_bits_per_second(*direction),
+    }
+}
+
 fn queue_plan(
     direction: Direction,
     queue: Option<&QueueWritten>,
     rate: Option<u64>,
     played: Option<&Played>,
 ) -> Result<QueuePlan, Complaint> {
-    let mean = match played {
-        None => rate,
-        Some(Played::Mahimahi(opportunities)) => Some(opportunities.mean_bits_per_second()),
-        Some(Played::Recorded(recording, direction)) => recording.mean_bits_per_second(*direction),
-    };
-    let mean = mean.and_then(Rate::from_bits_per_second);
+    let mean = mean_rate(rate, played).and_then(Rate::from_bits_per_second);
     let bytes = |bound| match bound {
         QueueBound::Size(size) => Ok(size.bytes()),
         QueueBound::Span(span) => {

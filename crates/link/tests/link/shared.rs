@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lagometer_link::queue::{Flow, Packet};
 use lagometer_link::{Direction, Fate, Link, Passed, Profile, Reason, Regime, SharedLink};
-use lagometer_units::Time;
+use lagometer_units::{BadInput, Time};
 use proptest::prelude::*;
 
 use crate::any_profile::{any_profile, any_traffic};
@@ -368,6 +368,53 @@ fn other_traffic_that_cannot_be_names_its_line() {
     ] {
         let error = Profile::from_text("t.toml", &format!("{first}{second}\n")).unwrap_err();
         assert!(error.message.contains(says), "{error}");
+        assert_eq!(error.line, line, "{error}");
+    }
+}
+
+/// A network of 3 Mbit/s up and 10 Mbit/s down, with `down` said there too, and other
+/// traffic.
+fn with_cross(down: &str, cross: &[&str]) -> Result<Profile, BadInput> {
+    let cross: Vec<_> = cross
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(says, name)| format!("[[cross]]\nname = \"{name}\"\n{says}\n"))
+        .collect();
+    let cross = cross.concat();
+    let text = format!(
+        "summary = \"t\"\n[up]\nrate = \"3 Mbit/s\"\n[down]\nrate = \"10 Mbit/s\"\n{down}\n{cross}"
+    );
+    Profile::from_text("t.toml", &text)
+}
+
+#[test]
+fn traffic_that_never_slows_down_is_refused_before_a_queue_without_a_bound() {
+    let down = "kind = \"constant\"\ndirection = \"down\"\nrate = ";
+    let six = format!("{down}\"6 Mbit/s\"");
+    let five = format!("{down}\"5 Mbit/s\"");
+    let call = "kind = \"call\"\ndirection = \"down\"\nrate = \"6 Mbit/s\"\nleast = \"6 Mbit/s\"";
+    let film = "kind = \"bulk\"\ndirection = \"down\"";
+    let up = "kind = \"constant\"\ndirection = \"up\"\nrate = \"3 Mbit/s\"";
+    for (queue, cross, line) in [
+        ("", &[&six[..], &six][..], 16),
+        ("", &[&six, film, up], 0),
+        ("", &[&five, &five], 0),
+        ("", &[&five, call], 16),
+        ("queue = { discipline = \"drop-tail\" }", &[&six, &six], 16),
+        ("queue = \"100 ms\"", &[&six, &six], 0),
+        ("queue = { discipline = \"codel\" }", &[&six, &six], 0),
+        ("queue = { discipline = \"cake\" }", &[&six, call], 0),
+    ] {
+        let said = with_cross(queue, cross);
+        let Err(error) = said else {
+            assert_eq!(line, 0, "{queue} {cross:?} is taken");
+            continue;
+        };
+        assert!(
+            error.message.contains("say a `queue` under `[down]`"),
+            "{error}"
+        );
+        assert!(error.message.contains("(`a`, `b`) sends 1"), "{error}");
         assert_eq!(error.line, line, "{error}");
     }
 }
