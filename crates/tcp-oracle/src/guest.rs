@@ -33,6 +33,16 @@ impl Batch {
         ]
     }
 
+    /// What its conversations are called, in the order in which they are recorded.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let (first, count) = self.seeds;
+        (first..first + count).map(|seed| self.name(seed))
+    }
+
+    fn name(&self, seed: u64) -> String {
+        format!("{}-{}-{seed}", self.class.name(), self.control)
+    }
+
     /// What [`arguments`](Self::arguments) wrote.
     #[must_use]
     pub fn parse(arguments: &[String]) -> Option<Self> {
@@ -60,7 +70,7 @@ pub fn record(batch: &Batch, path: &Path, played: &mut dyn FnMut(&str)) -> io::R
     let mut file = File::create(path)?;
     let (first, count) = batch.seeds;
     for seed in first..first + count {
-        let name = format!("{}-{}-{seed}", batch.class.name(), batch.control);
+        let name = batch.name(seed);
         let planned = conversation(batch.class, &batch.control, seed);
         let trace = play(&name, &planned, seed, &namespaces, jiffies)
             .map_err(|why| io::Error::new(why.kind(), format!("{name}: {why}")))?;

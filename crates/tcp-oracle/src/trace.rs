@@ -314,6 +314,47 @@ impl Trace {
         Ok(traces)
     }
 
+    /// Reads the traces of the conversations called so, in this order: all of them, and
+    /// each from where both ends speak to where one of them ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse_all`](Self::parse_all), and the first of the conversations that is
+    /// missing or broken off. What is compared with nothing agrees with anything.
+    pub fn parse_whole(
+        text: &str,
+        names: impl IntoIterator<Item = String>,
+    ) -> Result<Vec<Self>, String> {
+        let traces = Self::parse_all(text)?;
+        let mut recorded = traces.iter();
+        for name in names {
+            match recorded.next() {
+                Some(trace) if trace.name == name && trace.is_whole() => (),
+                Some(trace) if trace.name == name => {
+                    return Err(format!("conversation {name} is broken off"));
+                }
+                Some(other) => {
+                    return Err(format!(
+                        "{} where conversation {name} was asked for",
+                        other.name
+                    ));
+                }
+                None => return Err(format!("conversation {name} was not recorded")),
+            }
+        }
+        match recorded.next() {
+            Some(other) => Err(format!("conversation {} was not asked for", other.name)),
+            None => Ok(traces),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let has = |is: &dyn Fn(&Line) -> bool| self.lines.iter().any(is);
+        let speaks = |end| has(&|line| line.end == end && matches!(line.what, Happened::Out(_)));
+        let ends = has(&|line| matches!(line.what, Happened::Finish | Happened::Close));
+        speaks(0) && speaks(1) && ends
+    }
+
     fn begin(rest: &str) -> Option<Self> {
         let mut words = rest.split(' ');
         let name = words.next()?.to_owned();
@@ -413,6 +454,36 @@ mod tests {
         };
         let both = trace.to_text() + &trace.to_text();
         assert_eq!(Trace::parse_all(&both), Ok(vec![trace.clone(), trace]));
+    }
+
+    #[test]
+    fn a_conversation_that_is_missing_or_broken_off_is_named() {
+        let said = "1 0 out 1 0 02 1 0 0 - - 0 - -\n2 1 out 9 2 12 1 0 0 - - 0 - -\n3 0 close\n";
+        let two = format!("conversation a 1 2\n{said}conversation b 1 2\n{said}");
+        let read = |text: &str, names: &[&str]| {
+            Trace::parse_whole(text, names.iter().map(|name| (*name).to_owned()))
+                .map(|traces| traces.len())
+        };
+        assert_eq!(read(&two, &["a", "b"]), Ok(2));
+        let cut = |lines: usize| -> String { two.split_inclusive('\n').take(lines).collect() };
+        for (text, names, says) in [
+            (
+                String::new(),
+                &["a", "b"][..],
+                "conversation a was not recorded",
+            ),
+            (cut(4), &["a", "b"], "conversation b was not recorded"),
+            (cut(5), &["a", "b"], "conversation b is broken off"),
+            (cut(7), &["a", "b"], "conversation b is broken off"),
+            (
+                two.clone(),
+                &["a", "c"],
+                "b where conversation c was asked for",
+            ),
+            (two.clone(), &["a"], "conversation b was not asked for"),
+        ] {
+            assert_eq!(read(&text, names), Err(says.to_owned()), "{text}");
+        }
     }
 
     #[test]

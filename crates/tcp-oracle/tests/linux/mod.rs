@@ -138,7 +138,8 @@ fn hold(kernel: &Kernel, class: Class, control: &str) -> Result<(), Failed> {
             control: control.to_owned(),
             seeds,
         };
-        for trace in Trace::parse_all(&traces(kernel, DRIVE, &batch.arguments())?)? {
+        let recorded = traces(kernel, DRIVE, &batch.arguments())?;
+        for trace in Trace::parse_whole(&recorded, batch.names())? {
             different.extend(compare(&trace).into_iter().next());
         }
         at += seeds.1;
