@@ -30,15 +30,15 @@ fn timed() -> [Edit; 7] {
                    \t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n"
                 .to_owned(),
             replace: format!(
-                "\t\t    !time_travel_ext_waiting) {{\n\
-                 \t\t\tstatic unsigned long long read_at;\n\
-                 \t\t\tstatic unsigned int reads;\n\n\
-                 \t\t\tif (read_at != time_travel_time)\n\
-                 \t\t\t\treads = 0;\n\
-                 \t\t\tif (!um_clock_is_being_set &&\n\
-                 \t\t\t    (++reads > {FREE_READS} || um_clock_is_read_without_end()))\n\
+                "\t\t    !time_travel_ext_waiting && !um_clock_is_being_set) {{\n\
+                 \t\t\tif (um_clock_read_at != time_travel_time)\n\
+                 \t\t\t\tum_clock_asked = 0;\n\
+                 \t\t\tif (um_clock && um_clock_set_at == time_travel_time &&\n\
+                 \t\t\t    READ_ONCE(um_clock->reads) > {FREE_READS})\n\
+                 \t\t\t\tum_clock_asked = {FREE_READS};\n\
+                 \t\t\tif (++um_clock_asked > {FREE_READS})\n\
                  \t\t\t\ttime_travel_update_time_rel({READ_COST_NS});\n\
-                 \t\t\tread_at = time_travel_time;\n\
+                 \t\t\tum_clock_read_at = time_travel_time;\n\
                  \t\t}}\n"
             ),
             concerns: Some("time_travel_update_time_rel"),
@@ -116,11 +116,10 @@ fn published() -> [Edit; 2] {
                  \tunsigned int reads;\n\
                  }};\n\
                  static struct um_clock *um_clock;\n\
-                 static bool um_clock_is_being_set;\n\n\
-                 static bool um_clock_is_read_without_end(void)\n\
-                 {{\n\
-                 \treturn um_clock && READ_ONCE(um_clock->reads) > {FREE_READS};\n\
-                 }}\n\n\
+                 static bool um_clock_is_being_set;\n\
+                 /* How often the kernel was asked at this instant. */\n\
+                 static unsigned long long um_clock_read_at, um_clock_set_at;\n\
+                 static unsigned int um_clock_asked;\n\n\
                  /* The page of the clock, for the first process and all that follow. */\n\
                  struct page *um_clock_page(void);\n\
                  struct page *um_clock_page(void)\n\
@@ -133,15 +132,16 @@ fn published() -> [Edit; 2] {
                  void um_clock_publish(void);\n\
                  void um_clock_publish(void)\n\
                  {{\n\
-                 \tstatic unsigned long long published;\n\n\
                  \tif (!um_clock || time_travel_mode != TT_MODE_INFCPU ||\n\
-                 \t    published == time_travel_time)\n\
+                 \t    um_clock_set_at == time_travel_time)\n\
                  \t\treturn;\n\
-                 \tpublished = time_travel_time;\n\
+                 \tum_clock_set_at = time_travel_time;\n\
                  \tum_clock_is_being_set = true;\n\
                  \tum_clock->monotonic_ns = ktime_get_ns();\n\
                  \tum_clock->realtime_ns = ktime_get_real_ns();\n\
-                 \tum_clock->reads = 0;\n\
+                 \t/* Who goes on after paying goes on paying. */\n\
+                 \tum_clock->reads = um_clock_read_at == time_travel_time &&\n\
+                 \t\tum_clock_asked > {FREE_READS} ? {FREE_READS} + 1 : 0;\n\
                  \tum_clock_is_being_set = false;\n\
                  }}\n\n\
                  static u64\ntimer_read(struct clocksource *cs)\n{{\n"
