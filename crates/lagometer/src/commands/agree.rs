@@ -27,6 +27,7 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         [all] if all == "all" => playable_networks(arguments)?,
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
+    refuse_virtual_time_alone(arguments, &networks)?;
     let is_asked = |testbed| arguments.testbed.contains(&testbed);
     if is_asked(Testbed::Emu) {
         emulated::acquire_permission()?;
@@ -57,6 +58,25 @@ fn playable_networks(arguments: &AgreeArguments) -> Result<Vec<Option<&'static s
         }
     }
     Ok(networks)
+}
+
+/// Refuses what has no counterpart over sockets, before anything is played.
+fn refuse_virtual_time_alone(
+    arguments: &AgreeArguments,
+    networks: &[Option<&str>],
+) -> Result<(), Failure> {
+    for &network in networks {
+        let virtual_time = resolved(&ask(arguments, network, Testbed::Sim))?;
+        if virtual_time.needs_stage() {
+            return Err(Failure::Input(format!(
+                "`{}` over `{}` has other traffic, a queueing discipline or a shared link, which only \
+                 virtual time can play: there is nothing to hold it against; name another network or \
+                 experiment",
+                arguments.experiment, virtual_time.network,
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What is to be played over `network` in a testbed.
