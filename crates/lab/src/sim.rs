@@ -7,7 +7,6 @@
 //! seed gives the same bytes on any machine.
 
 mod cross;
-mod ecn;
 mod host;
 mod lane;
 mod occupancy;

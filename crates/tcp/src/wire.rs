@@ -5,10 +5,12 @@
 
 mod checksum;
 mod ip;
+mod mark;
 mod options;
 mod tcp;
 
 pub use ip::{Ecn, IpHeader, ParseError, icmp_too_big, parse_packet};
 pub(crate) use ip::{build_packet, too_big};
+pub use mark::{is_ecn_capable, mark_congestion};
 pub use options::{MAX_SACK_BLOCKS, SackBlock, SackBlocks, TcpOptions};
 pub use tcp::{Flags, Segment, TCP_HEADER};

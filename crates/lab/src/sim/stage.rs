@@ -10,12 +10,12 @@ use std::sync::Arc;
 use lagometer_link::cross::Cross;
 use lagometer_link::queue::{Flow, Packet};
 use lagometer_link::{Arrivals, Direction, Fate, Passed, SharedLink};
+use lagometer_tcp::wire::{is_ecn_capable, mark_congestion};
 use lagometer_transport::tcp;
 use lagometer_units::Time;
 use slab::Slab;
 
 use super::cross::{CrossTraffic, Load};
-use super::ecn;
 use super::lane::SimLane;
 use super::occupancy::{self, Left, Occupancy};
 use crate::outcome::{BottleneckUse, LaneOutcome};
@@ -225,7 +225,7 @@ impl SimStage {
                     flow: nth as u32,
                 },
                 bytes: (datagram.len() + self.lanes[nth].header_bytes()) as u64,
-                is_ecn_capable: is_ip && ecn::is_capable(&datagram),
+                is_ecn_capable: is_ip && is_ecn_capable(&datagram),
             };
             self.offer(direction, nth, packet, Content::Lane(datagram));
         }
@@ -235,7 +235,7 @@ impl SimStage {
     fn send_cross(&mut self, nth: usize) {
         while let Some(sent) = self.crosses[nth].traffic.poll() {
             let is_ecn_capable = match &sent.load {
-                Load::Ip(packet) => ecn::is_capable(packet),
+                Load::Ip(packet) => is_ecn_capable(packet),
                 Load::Paced { .. } | Load::Report(_) => false,
             };
             let packet = Packet {
@@ -281,7 +281,7 @@ impl SimStage {
                 }
                 Content::Lane(mut datagram) => {
                     if passed.is_marked {
-                        ecn::mark(&mut datagram);
+                        mark_congestion(&mut datagram);
                     }
                     self.lanes[party].settle(passed.direction, passed.fate, datagram);
                 }
@@ -304,7 +304,7 @@ impl SimStage {
     /// fails its checksum and is gone.
     fn send_off(&mut self, cross: usize, passed: &Passed, mut load: Load) {
         if let (true, Load::Ip(packet)) = (passed.is_marked, &mut load) {
-            ecn::mark(packet);
+            mark_congestion(packet);
         }
         let whole = passed.fate.arrivals().filter(|it| it.damage.is_none());
         for arrival in whole {

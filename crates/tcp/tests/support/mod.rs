@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lagometer_tcp::wire::{Flags, Segment, parse_packet};
+use lagometer_tcp::wire::{Flags, Segment, is_ecn_capable, mark_congestion, parse_packet};
 use lagometer_tcp::{Config, Connection, ConnectionId, Endpoint, Instant, Seq};
 
 /// `SplitMix64`.
@@ -184,8 +184,8 @@ impl Network {
     }
 
     fn send(&mut self, from: usize, mut packet: Vec<u8>) {
-        if self.path.mark && packet[0] >> 4 == 6 && packet[1] & 0x30 != 0 {
-            packet[1] |= 0x30;
+        if self.path.mark && is_ecn_capable(&packet) {
+            mark_congestion(&mut packet);
         }
         if let Ok((_, segment)) = parse_packet(&packet) {
             self.trace.push(Seen {
