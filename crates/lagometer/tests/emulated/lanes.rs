@@ -139,28 +139,42 @@ fn a_remote_end_that_falls_silent_for_good_ends_the_run() {
 /// `webrtc` hangs on a packet or two, and 20 seeds of 3 s leave open what 150 would tell.
 const AGREED: [&str; 3] = ["lan", "fiber", "cable"];
 
+/// How often a network is played at most. What the audit of the emulator calls invalid, on a machine
+/// that is busy with something else, says nothing and is played again; a verdict is taken as it comes.
+const MOST_PLAYS: usize = 3;
+
 #[test]
 fn virtual_time_and_real_sockets_are_shown_to_agree_over_three_networks() {
     let Some(_alone) = permitted() else {
         return;
     };
     // One after the other: three routers at once are late for each other.
-    let output = run(&["agree", "--network", &AGREED.join(","), "--for", "2s"]);
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{told}{}", said(&output));
-    for every in [
-        "udp ",
-        "kcp ",
-        "enet ",
-        "quic ",
-        "webrtc ",
-        "means over 20 seeds",
-    ] {
-        assert_eq!(
-            told.matches(every).count(),
-            AGREED.len(),
-            "{every} in {told}"
-        );
+    for network in AGREED {
+        let told = agreement_over(network);
+        for once in [
+            "udp ",
+            "kcp ",
+            "enet ",
+            "quic ",
+            "webrtc ",
+            "means over 20 seeds",
+        ] {
+            assert_eq!(told.matches(once).count(), 1, "{once} in {told}");
+        }
+    }
+}
+
+/// What a play over the network says in which the two agree.
+fn agreement_over(network: &str) -> String {
+    let mut plays = 1;
+    loop {
+        let output = run(&["agree", "--network", network, "--for", "2s"]);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !told.contains("NOT VALID") || plays == MOST_PLAYS {
+            assert!(output.status.success(), "{told}{}", said(&output));
+            return told;
+        }
+        plays += 1;
     }
 }
 
