@@ -335,6 +335,12 @@ impl Connection {
         self.turn += u64::from(self.config.orders_by_turn);
     }
 
+    /// Takes the time over for timers alone. Where the kernel does not look at its clock,
+    /// what it sends bears the time of what happened before.
+    fn refresh_ticks(&mut self, now: Instant) {
+        self.flow.ticks = self.ticks.at(self.flow.now.max(now));
+    }
+
     /// Where it stands.
     #[must_use]
     pub const fn state(&self) -> State {

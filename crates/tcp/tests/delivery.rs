@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use lagometer_tcp::congestion::Algorithm;
-use lagometer_tcp::{CloseReason, Config, MtuProbing, State};
+use lagometer_tcp::{CloseReason, Config, State};
 use proptest::prelude::*;
 use support::{Network, Path, digest, pattern};
 
@@ -134,33 +134,6 @@ fn a_connection_ends_in_order_over_a_path_that_loses() {
             Some(CloseReason::Finished)
         );
     }
-}
-
-#[test]
-fn a_path_that_swallows_large_packets_is_found_out() {
-    let config = Config {
-        mtu_probing: MtuProbing::AfterBlackHole,
-        ..Config::default()
-    };
-    let path = Path {
-        mtu: 1_200,
-        ..Path::default()
-    };
-    let mut network = Network::connected(1, path, &config);
-    let bytes = pattern(100_000);
-    assert!(network.transfer(0, &bytes, Duration::from_mins(2)) == bytes);
-}
-
-#[test]
-fn probing_finds_a_larger_mtu() {
-    let config = Config {
-        mtu_probing: MtuProbing::Always,
-        ..Config::default()
-    };
-    let mut network = Network::connected(1, Path::default(), &config);
-    let bytes = pattern(2_000_000);
-    assert!(network.transfer(0, &bytes, Duration::from_mins(2)) == bytes);
-    assert!(network.client(|c| c.flow().mss) > 1_400);
 }
 
 proptest! {

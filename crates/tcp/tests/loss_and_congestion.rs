@@ -346,26 +346,6 @@ fn a_syn_is_sent_again_after_1_3_and_7_seconds() {
     );
 }
 
-#[test]
-fn a_packet_too_big_makes_segments_smaller_without_a_reduction() {
-    let mut network = warm(&Config::default());
-    let seq = {
-        network.write(0, &pattern(1448 * 8));
-        network.collect();
-        network.data_of(0)[0].seq
-    };
-    let now = network.now;
-    let cwnd = network.client(|c| c.flow().cwnd);
-    network.client(|c| c.on_packet_too_big(now, seq, 1_000));
-    assert_eq!(network.client(|c| c.flow().mss), 948);
-    assert_eq!(network.client(|c| c.flow().cwnd), cwnd);
-    // One for another connection's packet, or below the least MTU, is ignored.
-    network.client(|c| c.on_packet_too_big(now, seq - 1_000_000, 700));
-    assert_eq!(network.client(|c| c.flow().mss), 948);
-    network.run(Duration::from_secs(2));
-    assert!(network.read(1) == pattern(1448 * 8));
-}
-
 /// Packets of fixed seeds; a change here is a change of behaviour and belongs
 /// into the change log.
 #[test]

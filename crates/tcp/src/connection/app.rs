@@ -150,7 +150,7 @@ impl Connection {
     /// Reads bytes in order; returns how many. 0 with
     /// [`is_finished`](Self::is_finished) means the end of the stream.
     pub fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
-        self.refresh(now);
+        self.refresh_ticks(now);
         // The buffer is tuned after each packet that was copied (Linux 6.1
         // `tcp_recvmsg_locked`).
         let mut length = 0;
@@ -163,6 +163,7 @@ impl Connection {
             length += piece.bytes;
             self.rcv.copied += piece.bytes as u32;
             if piece.bytes > 0 {
+                self.refresh(now);
                 self.tune_receive_buffer();
             }
             self.rcv.copied += u32::from(piece.fin);
@@ -208,7 +209,7 @@ impl Connection {
     /// leaves now if everything was read. The kernel forgets it with the next
     /// answer to data, so an application that wants it says it after each read.
     pub fn acknowledge_quickly(&mut self, now: Instant) {
-        self.refresh(now);
+        self.refresh_ticks(now);
         let may_receive = matches!(self.state, State::Established | State::CloseWait);
         if self.feedback.leave_dialogue() && may_receive {
             self.acknowledge_read();

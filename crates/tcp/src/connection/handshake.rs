@@ -128,7 +128,6 @@ impl Connection {
             connection.rcv.scale = 0;
             connection.rcv.window_clamp = connection.rcv.window_clamp.min(65_535);
         }
-        connection.init_mtu_search();
         connection.sync_mss();
         connection.init_peer_mss();
         connection.flow.next = connection.iss + 1;
@@ -282,7 +281,6 @@ impl Connection {
         let _ = self.on_ack(segment, echo);
         self.snd.window = u32::from(segment.window);
         self.snd.max_window = self.snd.max_window.max(self.snd.window);
-        self.init_mtu_search();
         self.sync_mss();
         if self.rcv.timestamps {
             self.rcv.advertised_mss -= 12;
@@ -325,6 +323,7 @@ impl Connection {
         };
         self.events.connected = true;
         self.events.writable = true;
+        self.init_mtu_search();
         let again = if self.passive {
             u64::from(self.timers.retransmits)
         } else {

@@ -114,11 +114,12 @@ impl Connection {
     }
 
     /// An acknowledgement as what remains of a connection sends it: without SACK
-    /// blocks and with its last window (Linux 6.1 `tcp_v4_timewait_ack`).
+    /// blocks and with its last window, of which 16 bits are told even where it is wider
+    /// (Linux 6.1 `tcp_v4_timewait_ack`).
     fn send_late_ack(&mut self) {
         let mut options = self.options();
         options.sack = crate::wire::SackBlocks::default();
-        let window = (self.rcv.last_window >> self.rcv.scale).min(65_535) as u16;
+        let window = (self.rcv.last_window >> self.rcv.scale) as u16;
         self.emit(
             self.flow.next,
             Flags::ACK,

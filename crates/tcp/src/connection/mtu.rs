@@ -16,7 +16,7 @@ const FLOOR_MSS: u32 = 48;
 /// A search ends when its bounds are this close, and begins anew after 600 s.
 const CLOSE: u32 = 8;
 const AGAIN_SECONDS: u64 = 600;
-/// The smallest MTU a router's message is believed (RFC 791, RFC 8200).
+/// The smallest MTU a router's message is believed of (`ip_rt_min_pmtu`, RFC 8200).
 const LEAST_MTU: (u32, u32) = (552, 1_280);
 
 /// The search for the largest packet.
@@ -47,7 +47,7 @@ impl PathMtu {
         Self {
             ip_header: if is_ipv4 { 20 } else { 40 },
             mtu,
-            is_searching: config.mtu_probing == MtuProbing::Always,
+            is_searching: false,
             low: 0,
             high: mtu,
             probe: None,
@@ -80,8 +80,11 @@ impl Connection {
         mss + self.snd.header + self.mtu.ip_header
     }
 
-    /// The search's bounds, when the peer's limit is known.
+    /// Begins the search, if there is to be one: when a connection is opened, and again
+    /// when the peer's limit is known. The segment size follows when it is next set, which
+    /// for the side that was asked to connect is later (Linux 6.1 `tcp_mtup_init`).
     pub(super) fn init_mtu_search(&mut self) {
+        self.mtu.is_searching = self.config.mtu_probing == MtuProbing::Always;
         self.mtu.high = (self.snd.mss_clamp + 20 + self.mtu.ip_header).min(self.mtu.mtu);
         self.mtu.low = self.mss_to_mtu(BASE_MSS);
         self.mtu.since = self.flow.ticks;
@@ -108,49 +111,52 @@ impl Connection {
     /// `tcp_v4_mtu_reduced`, `tcp_simple_retransmit`).
     ///
     /// The message counts only for a packet under way, `seq` being its sequence
-    /// number (RFC 5927, section 4), and not below 552 bytes for IPv4 or 1,280
-    /// for IPv6.
+    /// number (RFC 5927, section 4). For IPv4 it counts as at least 552 bytes; for
+    /// IPv6 one of less than 1,280 does not count at all, nor one that the segments
+    /// sent now keep to.
+    ///
+    /// The time it comes at goes into timers, but what is sent again is stamped with
+    /// the time of what happened before: the kernel does not look at the clock here.
     pub fn on_packet_too_big(&mut self, now: Instant, seq: Seq, mtu: u32) {
-        self.refresh(now);
-        let least = if self.local.is_ipv4() {
-            LEAST_MTU.0
-        } else {
-            LEAST_MTU.1
-        };
-        let mtu = mtu.max(least);
+        self.refresh_ticks(now);
         let is_ours = seq.between(self.flow.una, self.flow.next) && self.flow.packets_out > 0;
-        if !self.state.is_synchronized() || !is_ours || mtu >= self.mtu.mtu {
+        if !self.state.is_synchronized() || !is_ours {
+            return;
+        }
+        let mtu = if self.local.is_ipv4() {
+            mtu.max(LEAST_MTU.0)
+        } else if mtu < LEAST_MTU.1 || self.mtu_to_mss(mtu) >= self.flow.mss {
+            return;
+        } else {
+            mtu
+        };
+        if mtu >= self.mtu.mtu {
             return;
         }
         self.mtu.mtu = mtu;
-        self.mtu.high = self.mtu.high.min(mtu);
-        self.mtu.low = self.mtu.low.min(mtu);
         self.sync_mss();
         self.retransmit_too_large();
     }
 
+    /// Linux 6.1 `tcp_simple_retransmit`.
     fn retransmit_too_large(&mut self) {
         let mss = self.current_mss();
         let mut index = 0;
-        while let Some(sent) = self.snd.sent.get(index) {
-            if sent.payload > mss && !sent.marks.has(Marks::SACKED) {
-                self.split_sent(index, mss);
-                self.mark_lost(index);
-                // The rest is looked at next.
-                if self
-                    .snd
-                    .sent
-                    .get(index + 1)
-                    .is_some_and(|rest| rest.payload <= mss)
-                {
-                    self.mark_lost(index + 1);
+        while let Some(length) = self.snd.sent.segment_length(index) {
+            let count = self.snd.sent.together(index);
+            if length > mss {
+                for at in index..index + count {
+                    self.mark_lost(at);
                 }
             }
-            index += 1;
+            index += count;
         }
         self.rec.hint = None;
         if self.flow.lost_out == 0 {
             return;
+        }
+        if !self.rcv.sack {
+            self.limit_reno_sacked();
         }
         if self.flow.state != CongestionState::Loss {
             self.rec.high = self.flow.next;

@@ -181,16 +181,26 @@ impl Connection {
         if duplicates > 0 {
             let before = self.flow.sacked_out;
             self.flow.sacked_out += duplicates;
-            self.limit_reno_sacks(0);
+            self.check_reno_reordering(0);
             let delivered = self.flow.sacked_out.saturating_sub(before);
             self.flow.delivered += u64::from(delivered);
         }
     }
 
-    fn limit_reno_sacks(&mut self, more: u32) {
+    /// Of what is in flight some must be missing; returns whether more was thought found
+    /// (Linux 6.1 `tcp_limit_reno_sacked`).
+    pub(super) fn limit_reno_sacked(&mut self) -> bool {
         let holes = self.flow.lost_out.max(1).min(self.flow.packets_out);
-        if self.flow.sacked_out + holes > self.flow.packets_out {
-            self.flow.sacked_out = self.flow.packets_out - holes;
+        let most = self.flow.packets_out - holes;
+        let is_more = self.flow.sacked_out > most;
+        self.flow.sacked_out = self.flow.sacked_out.min(most);
+        is_more
+    }
+
+    /// More found than can be: packets were overtaken (Linux 6.1
+    /// `tcp_check_reno_reordering`).
+    fn check_reno_reordering(&mut self, more: u32) {
+        if self.limit_reno_sacked() {
             self.rec.reordering = (self.flow.packets_out + more).min(super::sack::MAX_REORDERING);
             self.rec.reorder_seen += 1;
         }
@@ -202,7 +212,7 @@ impl Connection {
             self.flow.delivered += u64::from(delivered);
             self.flow.sacked_out = self.flow.sacked_out.saturating_sub(acked - 1);
         }
-        self.limit_reno_sacks(acked);
+        self.check_reno_reordering(acked);
     }
 
     pub(super) fn enter_recovery(&mut self, ece: bool) {

@@ -47,16 +47,6 @@ impl Connection {
         }
     }
 
-    /// Cuts a segment in two and keeps the counts right.
-    pub(super) fn split_sent(&mut self, index: usize, payload: u32) {
-        let Some(marks) = self.snd.sent.get(index).map(|sent| sent.marks) else {
-            return;
-        };
-        if self.snd.sent.split(index, payload) {
-            self.count_packet(marks, true);
-        }
-    }
-
     fn count_packet(&mut self, marks: Marks, more: bool) {
         let adjust = |count: &mut u32| {
             *count = if more {

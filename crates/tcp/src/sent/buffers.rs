@@ -187,7 +187,7 @@ impl SentQueue {
 
     /// How long the segments of the buffer that begins at `index` are (Linux 6.1
     /// `tcp_skb_seglen`).
-    fn unit(&self, index: usize) -> Option<u32> {
+    pub(crate) fn segment_length(&self, index: usize) -> Option<u32> {
         let first = self.segments.get(index)?;
         Some(if first.ends_buffer {
             first.payload
@@ -197,7 +197,7 @@ impl SentQueue {
     }
 
     /// The same of the buffer that ends before `index`.
-    fn unit_before(&self, index: usize) -> Option<u32> {
+    fn segment_length_before(&self, index: usize) -> Option<u32> {
         let last = self.segments.get(index.checked_sub(1)?)?;
         let is_alone = index
             .checked_sub(2)
@@ -209,7 +209,8 @@ impl SentQueue {
     /// Whether the buffer that ends before `index` is selectively acknowledged, and
     /// nothing else, and its segments are as long as those of the one that begins there.
     fn may_move_back(&self, index: usize) -> bool {
-        self.has_sacked_before(index) && self.unit(index) == self.unit_before(index)
+        self.has_sacked_before(index)
+            && self.segment_length(index) == self.segment_length_before(index)
     }
 
     /// What becomes of the buffer that begins at `index` when bytes from `start` to
@@ -259,7 +260,7 @@ impl SentQueue {
     /// before; returns the memory that becomes free with theirs, if they were all.
     pub(crate) fn move_back(&mut self, index: usize, count: usize) -> u32 {
         let is_all = count == self.buffer_rest(index);
-        let unit = self.unit_before(index).unwrap_or_default();
+        let unit = self.segment_length_before(index).unwrap_or_default();
         let Some(before) = index
             .checked_sub(1)
             .and_then(|it| self.segments.get_mut(it))
