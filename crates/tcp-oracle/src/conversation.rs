@@ -5,13 +5,16 @@ use std::io;
 use std::net::Shutdown;
 
 use lagometer_tcp::Seq;
-use lagometer_tcp::wire::{Flags, parse_packet};
+use lagometer_tcp::wire::{
+    Ecn, Flags, icmp_too_big, is_ecn_capable, mark_congestion, parse_packet,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::host::{Alarm, Host, Namespace, clock};
 use crate::path::Path;
 use crate::plan::{Act, Conversation, Plan, Reader};
 use crate::random::Random;
+use crate::settings::hosts;
 use crate::trace::{Happened, Line, Packet, Trace, spoken};
 
 /// A conversation is left when it has gone on for so long, in nanoseconds.
@@ -50,7 +53,7 @@ pub(crate) struct Playing {
     lines: Vec<Line>,
     /// Packets on their way, by when they arrive and the order in which they
     /// left; and to which end.
-    on_the_way: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
+    on_the_way: BTreeMap<(u64, u64), (usize, Vec<u8>, Happened)>,
     sent: u64,
     began: u64,
     last_packet: u64,
@@ -58,6 +61,7 @@ pub(crate) struct Playing {
     room: Vec<u8>,
     /// Of the end that connects.
     port: Option<u16>,
+    is_ipv6: bool,
 }
 
 /// Plays a conversation to its end.
@@ -106,6 +110,7 @@ pub(crate) fn play(
         alarm: Alarm::new()?,
         room: vec![0; READ_AT_ONCE + 1],
         port: None,
+        is_ipv6: conversation.ends[0].is_ipv6,
     };
     // What the devices themselves had to say at first is nobody's.
     for index in 0..2 {
@@ -116,6 +121,7 @@ pub(crate) fn play(
         {}
     }
     playing.run()?;
+    let ended = clock();
     for end in &playing.ends {
         // Whatever is left goes without a word.
         let _ = end
@@ -128,6 +134,7 @@ pub(crate) fn play(
         jiffies,
         ends: conversation.ends.clone(),
         lines: playing.lines,
+        ended,
     })
 }
 
@@ -198,12 +205,8 @@ impl Playing {
             if entry.key().0 > clock() {
                 return Ok(());
             }
-            let (end, packet) = entry.remove();
-            let Ok((header, segment)) = parse_packet(&packet) else {
-                return Err(io::Error::other("a packet was damaged on its way"));
-            };
-            let seen = Packet::of(&header, &segment);
-            let at = self.note(end, Happened::In(seen));
+            let (end, packet, what) = entry.remove();
+            let at = self.note(end, what);
             self.ends[end].host.deliver(&packet)?;
             self.drain(end, at)?;
             self.react(end)?;
@@ -228,24 +231,20 @@ impl Playing {
             }
             let first = *self.ends[end].first_seq.get_or_insert(segment.seq);
             let place = u64::from(segment.seq - first).wrapping_sub(1);
-            let payload = (place..).zip(segment.payload);
+            let mut payload = (0..).zip(segment.payload);
             let is_syn = segment.has(Flags::SYN);
             if !is_syn
-                && payload
-                    .into_iter()
-                    .any(|(place, byte)| spoken(end, place) != *byte)
+                && payload.any(|(index, byte)| spoken(end, place.wrapping_add(index)) != *byte)
             {
                 return Err(io::Error::other(
                     "the kernel sent other bytes than were written",
                 ));
             }
-            let what = Happened::Out(Packet::of(&header, &segment));
+            let seen = Packet::of(&header, &segment);
+            let packet = packet.to_vec();
+            let what = Happened::Out(seen);
             self.lines.push(Line { at, end, what });
-            for arrives in self.paths[end].offer(at - self.began, packet.len()) {
-                let key = (self.began + arrives, self.sent);
-                self.on_the_way.insert(key, (1 - end, packet.to_vec()));
-                self.sent += 1;
-            }
+            self.carry(end, at, packet, seen);
             self.last_packet = at;
             has_sent = true;
         }
@@ -254,6 +253,34 @@ impl Playing {
             self.lines.push(Line { at, end, what });
         }
         Ok(())
+    }
+
+    /// Puts a packet on the path to the other end.
+    fn carry(&mut self, end: usize, at: u64, mut packet: Vec<u8>, mut seen: Packet) {
+        let now = at - self.began;
+        let path = &mut self.paths[end];
+        if let Some(mtu) = path.refuse(packet.len()) {
+            if let Some(arrives) = path.tell(now) {
+                let router = hosts(self.is_ipv6)[1 - end];
+                let told = icmp_too_big(router, &packet, mtu).unwrap_or_default();
+                let what = Happened::TooBig(seen.seq, mtu.into());
+                self.put_on_the_way(arrives, end, told, what);
+            }
+            return;
+        }
+        if is_ecn_capable(&packet) && path.marks() {
+            mark_congestion(&mut packet);
+            seen.ecn = Ecn::CongestionExperienced;
+        }
+        for arrives in path.offer(now, packet.len()) {
+            self.put_on_the_way(arrives, 1 - end, packet.clone(), Happened::In(seen));
+        }
+    }
+
+    fn put_on_the_way(&mut self, arrives: u64, end: usize, packet: Vec<u8>, what: Happened) {
+        let key = (self.began + arrives, self.sent);
+        self.on_the_way.insert(key, (end, packet, what));
+        self.sent += 1;
     }
 
     /// The application of an end, after a packet came.
@@ -318,6 +345,11 @@ impl Playing {
         let what = Happened::Read(most as u32, read as u32);
         self.lines.push(Line { at, end, what });
         self.drain(end, at)?;
+        if self.ends[end].plan.quick_ack {
+            let at = self.note(end, Happened::QuickAck);
+            self.ends[end].host.socket().set_tcp_quickack(true)?;
+            self.drain(end, at)?;
+        }
         if self.ends[end].pending > 0 && !self.ends[end].blocked {
             self.write(end)?;
         }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
     timerfd_create, timerfd_settime,
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
+use crate::settings::{EndSettings, PORT, hosts};
 use crate::sys::tcp_info;
-use crate::trace::EndSettings;
 
 /// What every namespace is set to, so that nothing depends on the guest's
 /// memory or on conversations before.
@@ -29,8 +29,8 @@ const SYSCTLS: [(&str, &str); 4] = [
 ];
 /// Packets that may wait to be read.
 const QUEUE: usize = 20_000;
-/// The port on which one end listens.
-const PORT: u16 = 7_000;
+/// Milliseconds until there must be a way to the peer.
+const MOST_TRIES: u32 = 1_000;
 /// TCP's state `ESTABLISHED`, as `TCP_INFO` tells it.
 const ESTABLISHED: u8 = 1;
 
@@ -88,6 +88,13 @@ pub(crate) fn packet<'a>(device: &OwnedFd, room: &'a mut [u8]) -> io::Result<Opt
     }
 }
 
+/// Sets something of the calling thread's network namespace.
+fn set(name: &str, value: &str) -> io::Result<()> {
+    let path = format!("/proc/sys/net/ipv4/{name}");
+    fs::write(&path, value)
+        .map_err(|why| io::Error::new(why.kind(), format!("writing {path}: {why}")))
+}
+
 /// A network namespace.
 pub(crate) struct Namespace(File);
 
@@ -95,9 +102,7 @@ impl Namespace {
     pub(crate) fn new() -> io::Result<Self> {
         unshare(CloneFlags::CLONE_NEWNET)?;
         for (name, value) in SYSCTLS {
-            let path = format!("/proc/sys/net/ipv4/{name}");
-            fs::write(&path, value)
-                .map_err(|why| io::Error::new(why.kind(), format!("writing {path}: {why}")))?;
+            set(name, value)?;
         }
         Ok(Self(File::open("/proc/thread-self/ns/net")?))
     }
@@ -107,9 +112,49 @@ impl Namespace {
     }
 }
 
+/// Waits until the kernel has a way to `peer`: it adds that of an IPv6 address on a thread
+/// of its own.
+fn await_route(local: IpAddr, peer: IpAddr) -> io::Result<()> {
+    let mut tries = 0;
+    loop {
+        let found = UdpSocket::bind((local, 0)).and_then(|socket| socket.connect((peer, PORT)));
+        tries += 1;
+        if found.is_ok() || tries > MOST_TRIES {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn set_options(socket: &Socket, settings: &EndSettings) -> io::Result<()> {
+    socket.set_tcp_congestion(settings.control.as_bytes())?;
+    socket.set_tcp_nodelay(settings.nodelay)?;
+    if let Some(bytes) = settings.send_buffer {
+        socket.set_send_buffer_size(bytes as usize)?;
+    }
+    if let Some(bytes) = settings.receive_buffer {
+        socket.set_recv_buffer_size(bytes as usize)?;
+    }
+    if let Some(bytes) = settings.not_sent_low_water {
+        socket.set_tcp_notsent_lowat(bytes)?;
+    }
+    if let Some(limit) = settings.user_timeout_ms {
+        socket.set_tcp_user_timeout(Some(Duration::from_millis(limit.into())))?;
+    }
+    if let Some([idle, interval, probes]) = settings.keep_alive {
+        let keep_alive = TcpKeepalive::new()
+            .with_time(Duration::from_secs(idle.into()))
+            .with_interval(Duration::from_secs(interval.into()))
+            .with_retries(probes);
+        socket.set_tcp_keepalive(&keep_alive)?;
+    }
+    socket.set_tcp_thin_linear_timeouts(settings.thin_linear_timeouts)
+}
+
 /// A host in a conversation.
 pub(crate) struct Host {
     pub(crate) device: OwnedFd,
+    peer: SocketAddr,
     /// Which listens, or is connected.
     socket: Socket,
     is_listening: bool,
@@ -124,19 +169,17 @@ impl Host {
         settings: &EndSettings,
     ) -> io::Result<Self> {
         namespace.enter()?;
-        let addresses = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
-        let [local, peer] = [addresses[end], addresses[1 - end]].map(IpAddr::V4);
+        for (name, value) in settings.sysctls() {
+            set(name, &value.to_string())?;
+        }
+        let hosts = hosts(settings.is_ipv6);
+        let [local, peer] = [hosts[end], hosts[1 - end]];
         let device = lagometer_emu::open_tun("tun0", local, peer, settings.mtu, QUEUE)?;
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        await_route(local, peer)?;
+        let domain = Domain::for_address(SocketAddr::new(local, PORT));
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
-        socket.set_tcp_congestion(settings.control.as_bytes())?;
-        socket.set_tcp_nodelay(settings.nodelay)?;
-        if let Some(bytes) = settings.send_buffer {
-            socket.set_send_buffer_size(bytes as usize)?;
-        }
-        if let Some(bytes) = settings.receive_buffer {
-            socket.set_recv_buffer_size(bytes as usize)?;
-        }
+        set_options(&socket, settings)?;
         if end == 1 {
             socket.set_reuse_address(true)?;
             socket.bind(&SocketAddr::new(local, PORT).into())?;
@@ -144,6 +187,7 @@ impl Host {
         }
         Ok(Self {
             device,
+            peer: SocketAddr::new(peer, PORT),
             socket,
             is_listening: end == 1,
             is_closed: false,
@@ -152,8 +196,7 @@ impl Host {
 
     /// Connects, which is not done when this returns.
     pub(crate) fn connect(&self) -> io::Result<()> {
-        let peer = SocketAddr::from(([10, 77, 0, 2], PORT));
-        match self.socket.connect(&peer.into()) {
+        match self.socket.connect(&self.peer.into()) {
             Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
             _ => Ok(()),
         }

@@ -9,6 +9,7 @@
 //! # Map
 //!
 //! - `plan`, `path`: conversations and what becomes of packets, by a seed
+//! - `settings`: what is set at an end of one
 //! - `trace`: what was seen of one
 //! - `host`, `conversation`, `guest`, `sys`: playing them between two kernels;
 //!   Linux only
@@ -20,6 +21,7 @@ mod plan;
 mod queue;
 mod random;
 mod replay;
+mod settings;
 mod trace;
 
 #[cfg(target_os = "linux")]

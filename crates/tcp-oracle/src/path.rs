@@ -21,6 +21,11 @@ pub(crate) struct PathSettings {
     pub(crate) duplicate: f64,
     /// When nothing comes through, in nanoseconds since the beginning.
     pub(crate) outages: Vec<(u64, u64)>,
+    /// The share of packets that are marked as having met congestion, of those whose
+    /// sender understands it.
+    pub(crate) mark: f64,
+    /// Larger packets, in bytes, do not come through; and whether their sender is told.
+    pub(crate) mtu: Option<(u16, bool)>,
 }
 
 /// A direction of the path.
@@ -40,6 +45,23 @@ impl Path {
             free_at: 0,
             burst_left: 0,
         }
+    }
+
+    /// The size in bytes that is not too large for the path where a packet of so many is.
+    pub(crate) fn refuse(&self, bytes: usize) -> Option<u16> {
+        let (mtu, _) = self.settings.mtu?;
+        (bytes > usize::from(mtu)).then_some(mtu)
+    }
+
+    /// When the sender of a packet that left `now` and was refused is told so, if it is.
+    pub(crate) fn tell(&self, now: u64) -> Option<u64> {
+        let (_, is_told) = self.settings.mtu?;
+        is_told.then_some(now + self.settings.delay_ns)
+    }
+
+    /// Whether a packet whose sender understands it is marked.
+    pub(crate) fn marks(&mut self) -> bool {
+        self.settings.mark > 0.0 && self.random.chance(self.settings.mark)
     }
 
     /// When a packet of so many bytes arrives that leaves `now`, in nanoseconds

@@ -2,7 +2,7 @@
 
 use crate::path::PathSettings;
 use crate::random::Random;
-use crate::trace::EndSettings;
+use crate::settings::EndSettings;
 
 const MS: u64 = 1_000_000;
 
@@ -21,17 +21,21 @@ pub enum Class {
     Reorder,
     /// All of it.
     Mixed,
+    /// One of the others, and marks, a smaller MTU within the path or an end of all
+    /// packets; sockets and hosts have their options set in many ways.
+    Options,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Clean,
         Self::Rate,
         Self::Loss,
         Self::Burst,
         Self::Reorder,
         Self::Mixed,
+        Self::Options,
     ];
 
     /// Its name.
@@ -44,6 +48,7 @@ impl Class {
             Self::Burst => "burst",
             Self::Reorder => "reorder",
             Self::Mixed => "mixed",
+            Self::Options => "options",
         }
     }
 
@@ -86,6 +91,8 @@ pub(crate) struct Plan {
     pub(crate) reader: Reader,
     /// To so many bytes read it answers with so many.
     pub(crate) reply: Option<(u64, u32)>,
+    /// It sets `TCP_QUICKACK` after each read.
+    pub(crate) quick_ack: bool,
 }
 
 /// One conversation.
@@ -111,12 +118,62 @@ pub(crate) fn conversation(class: Class, control: &str, seed: u64) -> Conversati
             .then(|| random.spread(4_096, 200_000) as u32),
         receive_buffer: (!is_tuned && random.chance(0.5))
             .then(|| random.spread(4_096, 200_000) as u32),
+        ..EndSettings::default()
     });
     let plans = plans(&mut random);
-    Conversation { ends, paths, plans }
+    let mut conversation = Conversation { ends, paths, plans };
+    if class == Class::Options {
+        vary_options(&mut conversation, &mut random);
+    }
+    conversation
+}
+
+/// Sets options of sockets and hosts, and has the path do what some of them are for.
+fn vary_options(conversation: &mut Conversation, random: &mut Random) {
+    let is_ipv6 = random.chance(0.5);
+    for end in &mut conversation.ends {
+        end.is_ipv6 = is_ipv6;
+        end.vary(random);
+    }
+    for plan in &mut conversation.plans {
+        plan.quick_ack = random.chance(0.25);
+        // Long enough for keep-alive.
+        if let Some((at, _)) = plan.acts.last_mut()
+            && random.chance(0.5)
+        {
+            *at += random.spread(1_000, 30_000) * MS;
+        }
+    }
+    for path in &mut conversation.paths {
+        if random.chance(0.5) {
+            path.mark = random.spread(5, 300) as f64 / 1_000.0;
+        }
+        if random.chance(0.25) {
+            let smaller: &[u16] = if is_ipv6 {
+                &[1280, 1400]
+            } else {
+                &[576, 1000, 1280, 1400]
+            };
+            path.mtu = Some((random.pick(smaller), random.chance(0.7)));
+        }
+        if random.chance(0.1) {
+            path.outages
+                .push((random.spread(10, 20_000) * MS, u64::MAX));
+        }
+    }
 }
 
 fn path(class: Class, delay_ns: u64, random: &mut Random) -> PathSettings {
+    let class = match class {
+        Class::Options => random.pick(&[
+            Class::Clean,
+            Class::Rate,
+            Class::Loss,
+            Class::Burst,
+            Class::Reorder,
+        ]),
+        other => other,
+    };
     let mut path = PathSettings {
         delay_ns: delay_ns + random.between(0, delay_ns / 4),
         burst: 1,
@@ -160,6 +217,7 @@ fn plans(random: &mut Random) -> [Plan; 2] {
         acts: Vec::new(),
         reader: reader(random),
         reply: None,
+        quick_ack: false,
     });
     let talks = random.between(0, 4);
     let request = random.spread(1, 3_000) as u32;

@@ -10,19 +10,19 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lagometer_tcp::congestion::{Algorithm, Flow};
-use lagometer_tcp::wire::{Ecn, Flags, IpHeader, Segment, parse_packet};
-use lagometer_tcp::{Config, Connection, Instant, PhaseSearch, Seq, State};
+use lagometer_tcp::congestion::Flow;
+use lagometer_tcp::wire::{Flags, IpHeader, Segment, parse_packet};
+use lagometer_tcp::{Connection, Instant, PhaseSearch, Seq, State};
 
-use crate::trace::{EndSettings, Happened, Line, Packet, Shift, Trace, spoken};
+use crate::settings::{PORT, hosts};
+use crate::trace::{Happened, Line, Packet, Shift, Trace, spoken};
 
-/// By how much a packet's time may differ, in nanoseconds. It was set when every look
-/// at the clock took 256 ns in a guest, and the kernel takes one with each burst.
+/// By how much a packet's time may differ, in nanoseconds.
 pub const TOLERANCE_NS: u64 = 20_000;
-/// The guest's clock moves in such steps, and one is what it takes to read it.
-const CLOCK_STEP_NS: u64 = 256;
 /// What is random beside BBR's phases is moved to where the kernel has it.
 const SEED: u64 = 1;
+/// Of the end that connects; the kernel's is another.
+const CLIENT_PORT: u16 = 40_000;
 /// Lines before a difference that are shown.
 const SHOWN: usize = 14;
 
@@ -76,32 +76,6 @@ fn played(trace: &Trace, end: usize, phases: &[u8]) -> Played {
     }
 }
 
-fn config(settings: &EndSettings, phases: &[u8]) -> Config {
-    let mut config = Config {
-        bbr_phases: phases.to_vec(),
-        congestion: match settings.control.as_str() {
-            "bbr" => Algorithm::Bbr,
-            "reno" => Algorithm::Reno,
-            _ => Algorithm::Cubic,
-        },
-        mtu: settings.mtu as u32,
-        nodelay: settings.nodelay,
-        // Its clock stands still between packets that come together.
-        orders_by_turn: false,
-        ..Config::default()
-    };
-    // The kernel doubles what is asked for, and has least values.
-    if let Some(bytes) = settings.send_buffer {
-        config.send_buffer.0 = (2 * bytes).max(4_608);
-        config.tune_send_buffer = false;
-    }
-    if let Some(bytes) = settings.receive_buffer {
-        config.receive_buffer.0 = (2 * bytes).max(2_304);
-        config.tune_receive_buffer = false;
-    }
-    config
-}
-
 struct Replay<'a> {
     trace: &'a Trace,
     end: usize,
@@ -113,6 +87,8 @@ struct Replay<'a> {
     sent: std::collections::VecDeque<(u64, Packet)>,
     first_seq: Seq,
     written: u64,
+    /// When something last happened, in nanoseconds of the guest's clock.
+    now: u64,
     /// The line reached.
     reached: usize,
     offset: u64,
@@ -132,6 +108,7 @@ impl<'a> Replay<'a> {
             sent: std::collections::VecDeque::new(),
             first_seq: Seq(0),
             written: 0,
+            now: 0,
             reached: 0,
             offset,
         }
@@ -157,13 +134,14 @@ impl<'a> Replay<'a> {
                 }
                 Happened::Out(packet) => self.expect(line.at, packet)?,
                 _ => {
-                    self.pass(line.at.saturating_sub(CLOCK_STEP_NS))?;
+                    self.pass(line.at)?;
                     self.check_nothing_left()?;
                     self.happen(line)?;
                     self.collect(line.at)?;
                 }
             }
         }
+        self.pass(trace.ended.saturating_sub(TOLERANCE_NS))?;
         self.check_nothing_left()
     }
 
@@ -178,12 +156,13 @@ impl<'a> Replay<'a> {
 
     /// Time passes: timers fire.
     fn pass(&mut self, until: u64) -> Result<(), Difference> {
-        while let Some(deadline) = self.connection.as_ref().and_then(Connection::next_deadline)
-            && deadline <= self.instant(until)
-        {
+        while let Some(deadline) = self.connection.as_ref().and_then(Connection::next_deadline) {
             let at = deadline.as_nanos() - self.offset;
-            // The clock stands at a step.
-            let at = at.next_multiple_of(CLOCK_STEP_NS);
+            if at > until || (at <= self.now && until <= self.now) {
+                // What is set to the past fires when the guest's clock moves on.
+                break;
+            }
+            let at = at.max(self.now);
             let now = self.instant(at);
             if let Some(connection) = &mut self.connection {
                 connection.handle_deadline(now);
@@ -194,15 +173,15 @@ impl<'a> Replay<'a> {
     }
 
     fn happen(&mut self, line: &Line) -> Result<(), Difference> {
-        // The kernel looks at the clock once more.
-        let now = self.instant(line.at + CLOCK_STEP_NS);
+        self.now = line.at;
+        let now = self.instant(line.at);
         if let Happened::In(packet) = &line.what {
             self.receive(now, packet);
             return Ok(());
         }
         if line.what == Happened::Connect {
-            let [local, remote] = addresses(self.end);
-            let config = config(&self.trace.ends[self.end], self.phases);
+            let [local, remote] = self.addresses();
+            let config = self.trace.ends[self.end].config(self.phases);
             let connection = Connection::connect(&config, local, remote, SEED, now);
             self.connection = Some(connection);
             return Ok(());
@@ -232,6 +211,11 @@ impl<'a> Replay<'a> {
             }
             Happened::Nodelay(is_on) => connection.set_nodelay(now, is_on),
             Happened::Cork(is_on) => connection.set_cork(now, is_on),
+            Happened::QuickAck => connection.acknowledge_quickly(now),
+            Happened::TooBig(seq, mtu) => {
+                let shift = self.shift.unwrap_or_default().seq;
+                connection.on_packet_too_big(now, seq + shift, mtu);
+            }
             Happened::Finish => connection.finish(now),
             Happened::Close => connection.close(now),
             _ => {}
@@ -240,15 +224,11 @@ impl<'a> Replay<'a> {
     }
 
     fn receive(&mut self, now: Instant, packet: &Packet) {
-        let [local, remote] = addresses(self.end);
+        let [local, remote] = self.addresses();
         let header = IpHeader {
             source: remote.ip(),
             destination: local.ip(),
-            ecn: if packet.marked {
-                Ecn::Capable0
-            } else {
-                Ecn::NotCapable
-            },
+            ecn: packet.ecn,
         };
         let packet = packet.moved(Shift::default(), self.shift.unwrap_or_default());
         let peer = 1 - self.end;
@@ -273,7 +253,7 @@ impl<'a> Replay<'a> {
         if let Some(connection) = &mut self.connection {
             connection.receive(now, &header, &segment);
         } else {
-            let config = config(&self.trace.ends[self.end], self.phases);
+            let config = self.trace.ends[self.end].config(self.phases);
             self.connection = Connection::accept(&config, local, remote, &segment, SEED, now);
         }
     }
@@ -306,6 +286,16 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         Err(self.difference("other content", &format!("{segment:?}")))
+    }
+
+    /// Of this end and of the other.
+    fn addresses(&self) -> [SocketAddr; 2] {
+        let [first, second] = hosts(self.trace.ends[self.end].is_ipv6);
+        let both = [
+            SocketAddr::new(first, CLIENT_PORT),
+            SocketAddr::new(second, PORT),
+        ];
+        [both[self.end], both[1 - self.end]]
     }
 
     /// The kernel's initial sequence number.
@@ -467,12 +457,4 @@ fn first_field(ours: &Packet, theirs: &Packet) -> &'static str {
     } else {
         "other options"
     }
-}
-
-fn addresses(end: usize) -> [SocketAddr; 2] {
-    let both = [
-        SocketAddr::from(([10, 77, 0, 1], 40_000)),
-        SocketAddr::from(([10, 77, 0, 2], 7_000)),
-    ];
-    [both[end], both[1 - end]]
 }

@@ -7,17 +7,7 @@ use std::str::FromStr;
 use lagometer_tcp::Seq;
 use lagometer_tcp::wire::{Ecn, Flags, IpHeader, SackBlock, SackBlocks, Segment, TcpOptions};
 
-/// What was set at one end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EndSettings {
-    /// `TCP_CONGESTION`.
-    pub(crate) control: String,
-    pub(crate) mtu: usize,
-    pub(crate) nodelay: bool,
-    /// `SO_SNDBUF` and `SO_RCVBUF`, if they were set.
-    pub(crate) send_buffer: Option<u32>,
-    pub(crate) receive_buffer: Option<u32>,
-}
+use crate::settings::EndSettings;
 
 /// A packet, without its payload, whose bytes were looked at when it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +17,7 @@ pub(crate) struct Packet {
     pub(crate) flags: Flags,
     pub(crate) window: u16,
     pub(crate) length: u32,
-    pub(crate) marked: bool,
+    pub(crate) ecn: Ecn,
     pub(crate) options: TcpOptions,
 }
 
@@ -39,7 +29,7 @@ impl Packet {
             flags: segment.flags,
             window: segment.window,
             length: segment.payload.len() as u32,
-            marked: header.ecn != Ecn::NotCapable,
+            ecn: header.ecn,
             options: segment.options,
         }
     }
@@ -103,6 +93,11 @@ pub(crate) enum Happened {
     Nodelay(bool),
     /// It set `TCP_CORK`.
     Cork(bool),
+    /// It set `TCP_QUICKACK`.
+    QuickAck,
+    /// A router told it that the packet with this sequence number is larger than so many
+    /// bytes.
+    TooBig(Seq, u32),
     /// It ended its stream.
     Finish,
     /// It closed.
@@ -132,6 +127,9 @@ pub struct Trace {
     pub(crate) jiffies: (u64, u64),
     pub(crate) ends: [EndSettings; 2],
     pub(crate) lines: Vec<Line>,
+    /// Until when it was watched, in nanoseconds on the guest's monotonic clock; 0 in one
+    /// that is broken off.
+    pub(crate) ended: u64,
 }
 
 fn or_dash(value: Option<u32>) -> String {
@@ -146,6 +144,22 @@ fn dashed<T: FromStr>(word: &str) -> Result<Option<T>, T::Err> {
     word.parse().map(Some)
 }
 
+const ECN: [Ecn; 4] = [
+    Ecn::NotCapable,
+    Ecn::Capable1,
+    Ecn::Capable0,
+    Ecn::CongestionExperienced,
+];
+
+/// The two bits of the header.
+fn ecn_bits(ecn: Ecn) -> usize {
+    ECN.iter().position(|it| *it == ecn).unwrap_or_default()
+}
+
+fn ecn_of(bits: &str) -> Option<Ecn> {
+    ECN.get(bits.parse::<usize>().ok()?).copied()
+}
+
 fn put_packet(out: &mut String, packet: &Packet) {
     let options = &packet.options;
     let _ = write!(
@@ -156,7 +170,7 @@ fn put_packet(out: &mut String, packet: &Packet) {
         packet.flags.0,
         packet.window,
         packet.length,
-        u8::from(packet.marked),
+        ecn_bits(packet.ecn),
         or_dash(options.mss.map(u32::from)),
         or_dash(options.window_scale.map(u32::from)),
         u8::from(options.sack_permitted),
@@ -179,7 +193,7 @@ fn packet<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Packet> {
     let flags = Flags(u8::from_str_radix(next()?, 16).ok()?);
     let window = next()?.parse().ok()?;
     let length = next()?.parse().ok()?;
-    let marked = next()? == "1";
+    let ecn = ecn_of(next()?)?;
     let mut options = TcpOptions {
         mss: dashed(next()?).ok()?,
         window_scale: dashed(next()?).ok()?,
@@ -200,7 +214,7 @@ fn packet<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Packet> {
         flags,
         window,
         length,
-        marked,
+        ecn,
         options,
     })
 }
@@ -224,6 +238,8 @@ impl Line {
             Happened::Read(of, taken) => write!(out, "read {of} {taken}"),
             Happened::Nodelay(is_on) => write!(out, "nodelay {}", u8::from(*is_on)),
             Happened::Cork(is_on) => write!(out, "cork {}", u8::from(*is_on)),
+            Happened::QuickAck => write!(out, "quickack"),
+            Happened::TooBig(seq, mtu) => write!(out, "toobig {} {mtu}", seq.0),
             Happened::Finish => write!(out, "finish"),
             Happened::Close => write!(out, "close"),
             Happened::Full => write!(out, "full"),
@@ -246,6 +262,8 @@ impl Line {
             "read" => Happened::Read(number()?, number()?),
             "nodelay" => Happened::Nodelay(number()? == 1),
             "cork" => Happened::Cork(number()? == 1),
+            "quickack" => Happened::QuickAck,
+            "toobig" => Happened::TooBig(Seq(number()?), number()?),
             "finish" => Happened::Finish,
             "close" => Happened::Close,
             "full" => Happened::Full,
@@ -279,19 +297,13 @@ impl Trace {
             self.name, self.jiffies.0, self.jiffies.1
         );
         for end in &self.ends {
-            let _ = writeln!(
-                out,
-                "end {} {} {} {} {}",
-                end.control,
-                end.mtu,
-                u8::from(end.nodelay),
-                or_dash(end.send_buffer),
-                or_dash(end.receive_buffer)
-            );
+            let settings = serde_json::to_string(end).unwrap_or_default();
+            let _ = writeln!(out, "end {settings}");
         }
         for line in &self.lines {
             line.put(&mut out);
         }
+        let _ = writeln!(out, "ended {}", self.ended);
         out
     }
 
@@ -315,7 +327,7 @@ impl Trace {
     }
 
     /// Reads the traces of the conversations called so, in this order: all of them, and
-    /// each from where both ends speak to where one of them ends.
+    /// each from the first packet to the end of it.
     ///
     /// # Errors
     ///
@@ -349,10 +361,8 @@ impl Trace {
     }
 
     fn is_whole(&self) -> bool {
-        let has = |is: &dyn Fn(&Line) -> bool| self.lines.iter().any(is);
-        let speaks = |end| has(&|line| line.end == end && matches!(line.what, Happened::Out(_)));
-        let ends = has(&|line| matches!(line.what, Happened::Finish | Happened::Close));
-        speaks(0) && speaks(1) && ends
+        let has_spoken = |line: &Line| matches!(line.what, Happened::Out(_));
+        self.lines.iter().any(has_spoken) && self.ended > 0
     }
 
     fn begin(rest: &str) -> Option<Self> {
@@ -360,32 +370,27 @@ impl Trace {
         let name = words.next()?.to_owned();
         let jiffies = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let unset = EndSettings {
-            control: String::new(),
             mtu: 0,
-            nodelay: false,
-            send_buffer: None,
-            receive_buffer: None,
+            ..EndSettings::default()
         };
         Some(Self {
             name,
             jiffies,
             ends: [unset.clone(), unset],
             lines: Vec::new(),
+            ended: 0,
         })
     }
 
     fn take(&mut self, line: &str) -> Option<()> {
-        let Some(rest) = line.strip_prefix("end ") else {
+        if let Some(settings) = line.strip_prefix("end ") {
+            let end = self.ends.iter_mut().find(|end| end.mtu == 0)?;
+            *end = serde_json::from_str(settings).ok()?;
+        } else if let Some(at) = line.strip_prefix("ended ") {
+            self.ended = at.parse().ok()?;
+        } else {
             self.lines.push(Line::parse(line)?);
-            return Some(());
-        };
-        let mut words = rest.split(' ');
-        let end = self.ends.iter_mut().find(|end| end.mtu == 0)?;
-        words.next()?.clone_into(&mut end.control);
-        end.mtu = words.next()?.parse().ok()?;
-        end.nodelay = words.next()? == "1";
-        end.send_buffer = dashed(words.next()?).ok()?;
-        end.receive_buffer = dashed(words.next()?).ok()?;
+        }
         Some(())
     }
 }
@@ -408,7 +413,7 @@ mod tests {
             flags: Flags::ACK.with(Flags::PSH),
             window: 502,
             length: 1448,
-            marked: false,
+            ecn: Ecn::CongestionExperienced,
             options: TcpOptions {
                 timestamps: Some((5, 6)),
                 ..TcpOptions::default()
@@ -420,10 +425,10 @@ mod tests {
         });
         let end = EndSettings {
             control: "cubic".to_owned(),
-            mtu: 1500,
             nodelay: true,
-            send_buffer: None,
             receive_buffer: Some(70_000),
+            keep_alive: Some([1, 2, 3]),
+            ..EndSettings::default()
         };
         let lines = [
             Happened::Connect,
@@ -433,6 +438,8 @@ mod tests {
             Happened::Read(10, 5),
             Happened::Nodelay(true),
             Happened::Cork(false),
+            Happened::QuickAck,
+            Happened::TooBig(Seq(u32::MAX), 1280),
             Happened::Finish,
             Happened::Close,
             Happened::Full,
@@ -451,6 +458,7 @@ mod tests {
                     what,
                 })
                 .collect(),
+            ended: 99,
         };
         let both = trace.to_text() + &trace.to_text();
         assert_eq!(Trace::parse_all(&both), Ok(vec![trace.clone(), trace]));
@@ -458,7 +466,8 @@ mod tests {
 
     #[test]
     fn a_conversation_that_is_missing_or_broken_off_is_named() {
-        let said = "1 0 out 1 0 02 1 0 0 - - 0 - -\n2 1 out 9 2 12 1 0 0 - - 0 - -\n3 0 close\n";
+        let said =
+            "1 0 out 1 0 02 1 0 0 - - 0 - -\n2 1 out 9 2 12 1 0 0 - - 0 - -\n3 0 close\nended 4\n";
         let two = format!("conversation a 1 2\n{said}conversation b 1 2\n{said}");
         let read = |text: &str, names: &[&str]| {
             Trace::parse_whole(text, names.iter().map(|name| (*name).to_owned()))
@@ -472,9 +481,10 @@ mod tests {
                 &["a", "b"][..],
                 "conversation a was not recorded",
             ),
-            (cut(4), &["a", "b"], "conversation b was not recorded"),
-            (cut(5), &["a", "b"], "conversation b is broken off"),
-            (cut(7), &["a", "b"], "conversation b is broken off"),
+            (cut(4), &["a", "b"], "conversation a is broken off"),
+            (cut(5), &["a", "b"], "conversation b was not recorded"),
+            (cut(6), &["a", "b"], "conversation b is broken off"),
+            (cut(9), &["a", "b"], "conversation b is broken off"),
             (
                 two.clone(),
                 &["a", "c"],
