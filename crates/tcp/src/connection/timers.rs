@@ -120,8 +120,8 @@ impl Connection {
         }
         if self.timers.pacing.is_some_and(|fires| fires <= now) {
             self.timers.pacing = None;
-            self.on_soft_interrupt(before);
             self.on_pacing_timer();
+            self.on_soft_interrupt(now);
         }
         if let Some((waiting, timer)) = self.timers.waiting
             && due(timer)
