@@ -54,7 +54,7 @@ impl Connection {
         };
         for (block, duplicate) in &blocks {
             if *duplicate {
-                self.mark_block(*block, true, context);
+                self.mark_block(block.start, *block, true, context);
             } else {
                 self.mark_outside(*block, &cached, context);
             }
@@ -67,23 +67,34 @@ impl Connection {
         }
     }
 
-    /// Marks a block without what the last acknowledgement's blocks covered.
+    /// Marks a block without what the last acknowledgement's blocks covered. Behind the
+    /// end of all that has arrived nothing is left out: what was joined meanwhile and lay in
+    /// a block only in part may lie in this one.
     fn mark_outside(&mut self, block: SackBlock, cached: &[SackBlock], context: &mut AckContext) {
-        let mut start = block.start;
+        let mut from = block.start;
         for known in cached {
-            if !known.end.after(start) || !known.start.before(block.end) {
+            if !known.end.after(block.start) {
                 continue;
             }
-            if known.start.after(start) {
-                let end = known.start;
-                self.mark_block(SackBlock { start, end }, false, context);
+            if !block.end.after(known.start) {
+                break;
             }
-            start = start.latest(known.end);
+            if block.start.before(known.start) {
+                let before = SackBlock {
+                    end: known.start,
+                    ..block
+                };
+                self.mark_block(from, before, false, context);
+            }
+            if !block.end.after(known.end) {
+                return;
+            }
+            from = known.end;
+            if known.end == self.fack() {
+                break;
+            }
         }
-        if start.before(block.end) {
-            let end = block.end;
-            self.mark_block(SackBlock { start, end }, false, context);
-        }
+        self.mark_block(from, block, false, context);
     }
 
     /// Whether a block lies in what was sent and not acknowledged, or is a
@@ -169,13 +180,19 @@ impl Connection {
         count
     }
 
-    /// Marks what of a block lies in whole segments, buffer by buffer (Linux 6.1
-    /// `tcp_sacktag_walk`).
-    fn mark_block(&mut self, block: SackBlock, duplicate: bool, context: &mut AckContext) {
-        let mut index = self.snd.sent.find(block.start);
+    /// Marks what of a block lies in whole segments, buffer by buffer, beginning with that
+    /// in which `from` lies (Linux 6.1 `tcp_sacktag_walk`).
+    fn mark_block(
+        &mut self,
+        from: Seq,
+        block: SackBlock,
+        duplicate: bool,
+        context: &mut AckContext,
+    ) {
+        let mut index = self.snd.sent.find(from);
         if index == 0
             && let Some(first) = self.snd.sent.first()
-            && first.seq.after(block.start)
+            && first.seq.after(from)
         {
             return;
         }
