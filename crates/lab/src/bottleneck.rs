@@ -118,12 +118,13 @@ impl Ask {
         Self::Rate(workload.size.bytes() as f64 * 8.0 / 1e3 / seconds.max(1e-9))
     }
 
-    /// Other traffic that is on for a `share` of the time. Pages are not asked for
-    /// before those before them are there. A hundredth is left for packets on their way.
+    /// Other traffic that is on for a `share` of the time: where that is none, of nothing.
+    /// Pages are not asked for before those before them are there. A hundredth is left for packets on their way.
     fn of_cross(cross: &Cross, share: f64) -> Self {
         let rate = |bits: u64| Self::Rate(bits as f64 / 1e3 * share * 0.99);
         match cross.kind {
-            CrossKind::Bulk => Self::Endless,
+            CrossKind::Bulk if share > 0.0 => Self::Endless,
+            CrossKind::Bulk => Self::Rate(0.0),
             CrossKind::Web => Self::Rate(0.0),
             CrossKind::Call | CrossKind::Constant => rate(cross.highest()),
         }
