@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use lagometer_tcp::{Config, Connection, Event};
+use lagometer_tcp::{Config, Connection, Event, KeepAlive};
 use support::{Network, path, pattern, warm};
 
 /// Acknowledgements without data that the server sent while the client wrote
@@ -48,6 +48,32 @@ fn asking_for_quick_acknowledgements_with_nothing_owed_sends_nothing() {
     network.server(|c| c.acknowledge_quickly(now));
     network.run(Duration::from_millis(1));
     assert!(network.trace.is_empty());
+}
+
+#[test]
+fn who_is_sent_data_does_not_ask_whether_the_sender_lives() {
+    let keep_alive = KeepAlive {
+        idle: Duration::from_secs(2),
+        ..KeepAlive::default()
+    };
+    let mut network = warm(&Config {
+        keep_alive: Some(keep_alive),
+        ..Config::default()
+    });
+    for _ in 0..20 {
+        network.write(0, b"again and again");
+        network.run(Duration::from_millis(500));
+        network.read(1);
+    }
+    let probes = |network: &Network| {
+        let from_server = network.trace.iter().filter(|seen| seen.from == 1);
+        let seqs: Vec<_> = from_server.map(|seen| seen.seq).collect();
+        seqs.iter().filter(|seq| **seq != seqs[0]).count()
+    };
+    assert_eq!(probes(&network), 0);
+    // Once nothing comes any more it does.
+    network.run(Duration::from_secs(3));
+    assert_eq!(probes(&network), 1);
 }
 
 #[test]

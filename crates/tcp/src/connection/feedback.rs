@@ -103,6 +103,11 @@ impl Feedback {
         self.timer
     }
 
+    /// The tick at which data last came.
+    pub(super) const fn last_data(&self) -> u64 {
+        self.last_data
+    }
+
     /// Whether the slack of a compressed acknowledgement has begun.
     pub(super) fn may_fire(&self, now: Instant) -> bool {
         self.compressed_timer.is_some_and(|from| from <= now)

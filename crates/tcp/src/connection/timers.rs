@@ -286,7 +286,7 @@ impl Connection {
         }
     }
 
-    /// Linux 6.1 `tcp_keepalive_timer`.
+    /// Linux 6.1 `tcp_keepalive_timer`, `keepalive_time_elapsed`.
     fn on_keep_alive(&mut self) {
         let Some(keep_alive) = self.keep_alive else {
             return;
@@ -297,7 +297,9 @@ impl Connection {
         let idle = self.ticks.of_duration(keep_alive.idle);
         let mut next = idle;
         if self.flow.packets_out == 0 && self.snd.unsent.is_empty() {
-            let elapsed = self.flow.ticks.saturating_sub(self.last_received_ticks);
+            // Data that acknowledges nothing new is a sign of life, too.
+            let last = self.last_received_ticks.max(self.feedback.last_data());
+            let elapsed = self.flow.ticks.saturating_sub(last);
             if elapsed >= idle {
                 let has_expired = match self.config.user_timeout {
                     Some(limit) => {
