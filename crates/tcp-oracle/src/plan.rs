@@ -105,7 +105,7 @@ pub(crate) struct Conversation {
 
 /// The conversation of a class and seed under a congestion control.
 pub(crate) fn conversation(class: Class, control: &str, seed: u64) -> Conversation {
-    let mut random = Random::new(seed, 1 + class as u64);
+    let mut random = Random::new(seed, 1 + class as u64 + 16 * of_its_own(class, control));
     let delay_ns = random.spread(200_000, 120 * MS);
     let paths = [0, 1].map(|_| path(class, delay_ns, &mut random));
     let mtu = random.pick(&[1500, 1500, 1500, 1400, 1280, 9000]);
@@ -124,8 +124,63 @@ pub(crate) fn conversation(class: Class, control: &str, seed: u64) -> Conversati
     let mut conversation = Conversation { ends, paths, plans };
     if class == Class::Options {
         vary_options(&mut conversation, &mut random);
+        aim(&mut conversation, seed, &mut random);
     }
     conversation
+}
+
+/// The other kinds say the same under each control. Options are many, and what they do
+/// hangs little on the control: each has conversations of its own.
+fn of_its_own(class: Class, control: &str) -> u64 {
+    match (class, control) {
+        (Class::Options, "reno") => 1,
+        (Class::Options, "bbr") => 2,
+        _ => 0,
+    }
+}
+
+/// Most options matter on few paths: four of five conversations have one together with
+/// a path on which it does.
+fn aim(conversation: &mut Conversation, seed: u64, random: &mut Random) {
+    let ends_at = random.spread(300, 4_000) * MS;
+    let silence = (ends_at, u64::MAX);
+    let [first, second] = &mut conversation.ends;
+    match seed % 5 {
+        0 => {
+            first.user_timeout_ms = Some(random.spread(200, 5_000) as u32);
+            second.user_timeout_ms = Some(random.spread(200, 5_000) as u32);
+            conversation.paths[0].outages.push(silence);
+        }
+        1 => {
+            let keep_alive = [
+                random.between(1, 4),
+                random.between(1, 2),
+                random.between(1, 4),
+            ];
+            let keep_alive = Some(keep_alive.map(|it| it as u32));
+            (first.keep_alive, second.keep_alive) = (keep_alive, keep_alive);
+            conversation.paths[1].outages.push(silence);
+            for plan in &mut conversation.plans {
+                if let Some((at, _)) = plan.acts.last_mut() {
+                    *at += 40_000 * MS;
+                }
+            }
+        }
+        2 => {
+            (first.mtu, second.mtu) = (1500, 1500);
+            let told = if first.is_ipv6 { 1280 } else { 900 };
+            for path in &mut conversation.paths {
+                path.mtu = Some((told, true));
+            }
+        }
+        3 => {
+            first.thin_linear_timeouts = true;
+            second.thin_linear_timeouts = true;
+            let back = (ends_at, ends_at + random.spread(2_000, 20_000) * MS);
+            conversation.paths[0].outages.push(back);
+        }
+        _ => {}
+    }
 }
 
 /// Sets options of sockets and hosts, and has the path do what some of them are for.

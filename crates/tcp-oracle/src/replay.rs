@@ -87,6 +87,7 @@ struct Replay<'a> {
     sent: std::collections::VecDeque<(u64, Packet)>,
     first_seq: Seq,
     written: u64,
+    read: u64,
     /// When something last happened, in nanoseconds of the guest's clock.
     now: u64,
     /// The line reached.
@@ -108,6 +109,7 @@ impl<'a> Replay<'a> {
             sent: std::collections::VecDeque::new(),
             first_seq: Seq(0),
             written: 0,
+            read: 0,
             now: 0,
             reached: 0,
             offset,
@@ -208,6 +210,11 @@ impl<'a> Replay<'a> {
                     let text = format!("of {of} bytes {read} were read, in the kernel {taken}");
                     return Err(self.difference("a read gave less or more", &text));
                 }
+                let mut given = (self.read..).zip(&bytes[..read as usize]);
+                if given.any(|(place, byte)| spoken(1 - self.end, place) != *byte) {
+                    return Err(self.difference("a read gave other bytes", ""));
+                }
+                self.read += u64::from(read);
             }
             Happened::Nodelay(is_on) => connection.set_nodelay(now, is_on),
             Happened::Cork(is_on) => connection.set_cork(now, is_on),
@@ -250,6 +257,11 @@ impl<'a> Replay<'a> {
             options: packet.options,
             payload: &payload,
         };
+        if self.is_over() && syn == 1 && !packet.flags.contains(Flags::ACK) {
+            // Its host begins another.
+            self.connection = None;
+            self.shift = None;
+        }
         if let Some(connection) = &mut self.connection {
             connection.receive(now, &header, &segment);
         } else {
@@ -317,13 +329,9 @@ impl<'a> Replay<'a> {
         if self.sent.is_empty() {
             self.share_interrupt(at)?;
         }
-        let is_over = self
-            .connection
-            .as_ref()
-            .is_none_or(|connection| connection.state() == State::Closed);
         let Some((sent_at, ours)) = self.sent.pop_front() else {
-            // A connection that is over is its host's, which answers by itself.
-            if is_over && theirs.flags.contains(Flags::RST) {
+            // A connection that is over is its host's, which answers by itself what comes.
+            if self.is_over() && theirs.flags.contains(Flags::RST) && self.has_just_received(at) {
                 return Ok(());
             }
             return Err(self.difference("a missing packet", "sent nothing"));
@@ -353,6 +361,19 @@ impl<'a> Replay<'a> {
             what,
         };
         Err(self.difference(kind, &line.to_string()))
+    }
+
+    fn is_over(&self) -> bool {
+        let connection = self.connection.as_ref();
+        connection.is_none_or(|connection| connection.state() == State::Closed)
+    }
+
+    /// Whether a packet came at this instant.
+    fn has_just_received(&self, at: u64) -> bool {
+        let before = self.trace.lines[..self.reached].iter().rev();
+        before
+            .take_while(|line| line.at == at)
+            .any(|line| line.end == self.end && matches!(line.what, Happened::In(_)))
     }
 
     /// Timers with slack fire with any other of their kernel, the other end's among

@@ -70,19 +70,22 @@ fn fixed(class: Class) -> u64 {
     if class == Class::Options { 60 } else { 20 }
 }
 
-/// How many of the fixed conversations are identical at the least: one fewer than
-/// were when it was written. What the others come from is in `docs/tcp.md`.
-fn least(class: Class, control: &str) -> u64 {
-    let [cubic, reno, bbr] = match class {
-        Class::Clean | Class::Rate | Class::Loss | Class::Burst | Class::Mixed => [19, 19, 19],
-        Class::Reorder => [19, 19, 17],
-        Class::Options => [59, 58, 56],
-    };
-    match control {
-        "cubic" => cubic,
-        "reno" => reno,
-        _ => bbr,
+/// Which of the fixed conversations are known not to be identical, by their seeds. What
+/// they come from is in `docs/tcp.md`.
+fn known(class: Class, control: &str) -> &'static [u64] {
+    match (class, control) {
+        (Class::Reorder, "bbr") => &[3, 15],
+        (Class::Options, "cubic") => &[3],
+        (Class::Options, "reno") => &[4],
+        (Class::Options, "bbr") => &[19, 28],
+        _ => &[],
     }
+}
+
+/// How many others may not be. Which phases BBR draws is the kernel's chance, and another
+/// build of this program may have another.
+fn spare(control: &str) -> usize {
+    usize::from(control == "bbr")
 }
 
 /// In a guest: plays the conversations.
@@ -134,8 +137,8 @@ fn asked_seeds() -> Result<Option<(u64, u64)>, Failed> {
 fn hold(kernel: &Kernel, class: Class, control: &str) -> Result<(), Failed> {
     let asked = asked_seeds()?;
     let (first, count) = asked.unwrap_or((1, fixed(class)));
-    let least = asked.is_none().then(|| least(class, control));
     let mut different = Vec::new();
+    let mut unknown = Vec::new();
     let mut at = first;
     while at < first + count {
         let seeds = (at, AT_ONCE.min(first + count - at));
@@ -145,17 +148,23 @@ fn hold(kernel: &Kernel, class: Class, control: &str) -> Result<(), Failed> {
             seeds,
         };
         let recorded = traces(kernel, DRIVE, &batch.arguments())?;
-        for trace in Trace::parse_whole(&recorded, batch.names())? {
-            different.extend(compare(&trace).into_iter().next());
+        for (seed, trace) in (at..).zip(Trace::parse_whole(&recorded, batch.names())?) {
+            let Some(found) = compare(&trace).into_iter().next() else {
+                continue;
+            };
+            different.push(found);
+            if !known(class, control).contains(&seed) {
+                unknown.push(seed);
+            }
         }
         at += seeds.1;
     }
     let same = count - different.len() as u64;
     println!("{}", report(class, control, same, count, &different));
-    match least {
-        Some(least) if same < least => Err(format!("{same} of {count} are identical").into()),
-        _ => Ok(()),
+    if asked.is_none() && unknown.len() > spare(control) {
+        return Err(format!("not identical are the conversations of {unknown:?}").into());
     }
+    Ok(())
 }
 
 fn report(class: Class, control: &str, same: u64, count: u64, all: &[Difference]) -> String {
