@@ -150,6 +150,11 @@ pub struct TransportProperties {
     /// words. Empty where it is not known.
     #[serde(default)]
     pub fixed: String,
+    /// What of its packets is another whenever the same seed is played again in virtual
+    /// time, in a few words; their sizes and times, and so what is found, are the same.
+    /// Absent where every byte is the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub varies: String,
 }
 
 /// Messages and what became of them.

@@ -42,6 +42,7 @@ pub(crate) fn sample_document() -> Document {
             mtu_bytes: 1400,
             header_bytes: 52,
             acks: "at the next flush".to_owned(),
+            varies: String::new(),
             late_answer: "an acknowledgement alone".to_owned(),
             congestion_control: "none".to_owned(),
             peer_timeout: "30 s".to_owned(),

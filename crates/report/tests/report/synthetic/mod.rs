@@ -400,6 +400,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
             "none"
         }
         .to_owned(),
+        varies: String::new(),
         late_answer: "nothing".to_owned(),
         congestion_control: if rule.window < 1000 {
             "window grows with acks"
