@@ -17,7 +17,7 @@ fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
     let document = play(&["--network", "home-wifi", "--for", "2s", "--lanes", &lanes]);
     assert_eq!(document["testbed"], "emu");
     let audit = &document["audit"];
-    for figure in ["release_error_us", "wake_late_us"] {
+    for figure in ["release_error_us", "wake_late_us", "outside_error_us"] {
         assert!(audit[figure]["count"].as_u64().unwrap() > 100, "{figure}");
     }
     assert_eq!(audit["lanes"].as_array().unwrap().len(), names.len());
