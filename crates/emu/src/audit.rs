@@ -108,6 +108,9 @@ pub struct WayAudit {
     pub lost_in_router: u64,
     /// Packets the receiving host would not take, though undamaged.
     pub lost_after: u64,
+    /// CPU time that the kernel used for handing packets over to the receiving host:
+    /// its protocols' work up to the socket, and what they sent in answer at once.
+    pub kernel_used: Duration,
     /// From when a packet was due to when the host had taken it, in microseconds.
     pub release_error_us: Spread,
     /// The error by the kernel's stamps, see [`Audit::outside_error_us`].

@@ -19,6 +19,7 @@ pub(crate) fn findings(document: &Document) -> Value {
         if let Some(lane) = lane.as_object_mut() {
             for volatile in [
                 "cpu_ns_per_message",
+                "kernel_cpu_ns_per_message",
                 "library_cpu_ns_per_message",
                 "system_calls_per_message",
                 "socket_path",

@@ -25,7 +25,7 @@ use crate::live::{Backend, Manner, OpenLane, ServerNotes, play_seed};
 use crate::outcome::WireCounts;
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::runner::SeedRun;
+use crate::runner::{LaneRun, SeedRun};
 
 /// How an emulated run is carried out.
 #[derive(Clone, Debug)]
@@ -139,7 +139,12 @@ fn play_one(
     let mut played = play_seed(resolved, seed, &mut backend, &manner, progress, stop)?;
     let schedules = std::mem::take(&mut played.schedules);
     let between = backend.path.collect()?;
-    let lanes = played.into_runs(&resolved.plan, |lane, _, _| wire(&between.lanes[lane]));
+    let mut lanes = played.into_runs(&resolved.plan, |lane, _, _| wire(&between.lanes[lane]));
+    if options.testbed != Testbed::Kernel {
+        for (run, audit) in lanes.iter_mut().zip(&between.lanes) {
+            charge(run, audit);
+        }
+    }
     Ok((SeedRun { seed, lanes }, between, schedules))
 }
 
@@ -188,6 +193,15 @@ impl Backend for EmulatedBackend<'_> {
 
     fn collect(&mut self, _: usize) -> ServerNotes {
         ServerNotes::default()
+    }
+}
+
+/// Charges a lane with what the kernel did for it on the router's thread.
+fn charge(run: &mut LaneRun, audit: &LaneAudit) {
+    if let LaneRun::Played(outcome) | LaneRun::Cut(outcome, _) = run
+        && let Some(cost) = &mut outcome.cost
+    {
+        cost.kernel_cpu = Some(audit.up.kernel_used + audit.down.kernel_used);
     }
 }
 

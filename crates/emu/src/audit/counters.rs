@@ -47,6 +47,7 @@ pub(crate) struct DirectionCounters {
     pub(crate) lost_at_port: u64,
     pub(crate) strangers: u64,
     pub(crate) malformed: u64,
+    kernel_used: Duration,
     release_error: Durations,
     asked_delay: Durations,
     realised_delay: Durations,
@@ -89,13 +90,21 @@ impl AuditCounters {
     }
 
     /// A packet that was due `at` has been taken by the host at `now`, or has
-    /// not been.
-    pub(crate) fn released(&mut self, held: &Held, at: Time, now: Time, was_taken: bool) {
+    /// not been; the kernel used so much of the router's time for it.
+    pub(crate) fn released(
+        &mut self,
+        held: &Held,
+        at: Time,
+        now: Time,
+        was_taken: bool,
+        kernel_used: Duration,
+    ) {
         if held.generation != self.generation {
             return;
         }
-        self.lanes[usize::from(held.lane)][held.direction.index()]
-            .released(held, at, now, was_taken);
+        let way = &mut self.lanes[usize::from(held.lane)][held.direction.index()];
+        way.released(held, at, now, was_taken);
+        way.kernel_used += kernel_used;
     }
 
     /// The router woke so much later than it meant to.
@@ -212,6 +221,7 @@ impl DirectionCounters {
             lost_at_port: 0,
             strangers: 0,
             malformed: 0,
+            kernel_used: Duration::ZERO,
             release_error: fine(),
             asked_delay: Self::delays(),
             realised_delay: Self::delays(),
@@ -311,6 +321,7 @@ impl DirectionCounters {
             lost_before,
             lost_in_router: self.lost_in_router,
             lost_after: self.lost_after,
+            kernel_used: self.kernel_used,
             release_error_us: self.release_error.in_micros(),
             outside_error_us: outside.map(|seen| seen.error.in_micros()),
             unseen: outside.map_or(0, |seen| seen.unseen),
@@ -363,7 +374,7 @@ mod tests {
         let mut new = AuditCounters::new(1, Time::ZERO);
         new.begin(now, &old);
         for counters in [&mut new, &mut old] {
-            counters.released(&held, now, now, true);
+            counters.released(&held, now, now, true, Duration::ZERO);
         }
         assert_eq!([&new, &old].map(|one| one.lanes[0][0].delivered), [0, 1]);
         assert_eq!(old.lanes[0][0].on_their_way, 0);

@@ -123,15 +123,18 @@ impl Engine {
                 Direction::Up => &self.ports[usize::from(held.lane)][1],
                 Direction::Down => &self.ports[usize::from(held.lane)][0],
             };
+            let used_before = used();
             let was_taken = match port.hand_over(self.hold.bytes(&held)) {
                 Ok(()) => true,
                 Err(error) if is_about_the_packet(&error) => false,
                 Err(error) => return Err(error),
             };
+            let kernel_used = used().saturating_sub(used_before);
             let before = now;
             now = self.clock.now();
             self.note_absence(before, now);
-            self.audit_counters.released(&held, at, now, was_taken);
+            self.audit_counters
+                .released(&held, at, now, was_taken, kernel_used);
             if was_taken {
                 self.observe_release(&held, at);
             }
@@ -309,9 +312,7 @@ impl Engine {
 
     /// How much of a core's time the thread has used since the counters began.
     fn used(&self) -> Duration {
-        let used = clock_gettime(ClockId::ThreadCPUTime);
-        let used = Duration::new(used.tv_sec as u64, used.tv_nsec as u32);
-        used.saturating_sub(self.used_before)
+        used().saturating_sub(self.used_before)
     }
 
     fn note_absence(&mut self, from: Time, to: Time) {
@@ -320,6 +321,12 @@ impl Engine {
             self.audit_counters.was_away(lasted);
         }
     }
+}
+
+/// How much of a core's time the calling thread has used.
+fn used() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
 /// The number of a lane's direction, as the clock outside has it.

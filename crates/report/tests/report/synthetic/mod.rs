@@ -421,5 +421,6 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
         dropped: BTreeMap::from([("loss".to_owned(), 311), ("outage".to_owned(), 48)]),
     });
     lane.cpu_ns_per_message = Some(2_450.0);
+    lane.kernel_cpu_ns_per_message = Some(610.0);
     lane
 }
