@@ -284,7 +284,7 @@ mod tests {
                     way.outside_error_us = Some(Spread {
                         p50: 301.0,
                         ..all(60.0)
-                    })
+                    });
                 },
                 "median error by the kernel's stamps",
             ),
@@ -293,7 +293,7 @@ mod tests {
                     way.outside_error_us = Some(Spread {
                         p99: 2001.0,
                         ..all(60.0)
-                    })
+                    });
                 },
                 "99th percentile of the error by the kernel's stamps",
             ),
@@ -302,7 +302,7 @@ mod tests {
                     way.outside_error_us = Some(Spread {
                         max: 10_001.0,
                         ..all(60.0)
-                    })
+                    });
                 },
                 "under way too long",
             ),

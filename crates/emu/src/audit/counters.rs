@@ -157,7 +157,9 @@ impl AuditCounters {
             release_error_us: release_error.in_micros(),
             outside_error_us: outside.map(|ways| {
                 let mut all = Outside::new().error;
-                ways.iter().for_each(|way| all.add(&way.error));
+                for way in ways {
+                    all.add(&way.error);
+                }
                 all.in_micros()
             }),
             wake_late_us: self.wake_late.in_micros(),

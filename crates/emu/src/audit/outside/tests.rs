@@ -27,7 +27,9 @@ fn found(
     events: &[RouterEvent],
 ) -> Outside {
     let mut clock = OutsideClock::new(1);
-    events.iter().for_each(|&event| clock.note(event));
+    for &event in events {
+        clock.note(event);
+    }
     for &(fingerprint, at) in sent {
         clock.sent(0, fingerprint, at * MS);
     }
