@@ -3,11 +3,14 @@
 //! The link says of each packet when it is to arrive, or that it is not to.
 //! The router is a thread among others on a machine with interests of its
 //! own, so what it does differs. By how much is part of every result, and a
-//! run in which it is more than its [`Band`] permits is not valid.
+//! run in which it is more than its [`Band`] permits is not valid. Each
+//! direction of each lane is judged by itself, by the router's own clock and by
+//! one that it has no part in.
 
 mod band;
 mod counters;
 mod flow;
+mod outside;
 mod spread;
 
 use std::collections::BTreeMap;
@@ -17,6 +20,7 @@ use serde::Serialize;
 
 pub use band::Band;
 pub(crate) use counters::{AuditCounters, Circumstances, DirectionCounters};
+pub(crate) use outside::{Fingerprint, RouterEvent, Tapping, Watch, fingerprint};
 pub use spread::Spread;
 
 /// What the emulated network did, against what it was asked to do.
@@ -41,6 +45,11 @@ pub struct Audit {
     /// From when a packet was due to when the host had taken it, in
     /// microseconds.
     pub release_error_us: Spread,
+    /// From where the kernel stamped packets as sent to where it stamped them as
+    /// arrived, how far from what the links asked for, in microseconds: all ways
+    /// together. Nothing where the system does not let hosts be tapped, and on a clock
+    /// that stands still while anybody computes.
+    pub outside_error_us: Option<Spread>,
     /// How late the router woke from sleep, in microseconds; also about how
     /// late it noticed a packet that came while it slept.
     pub wake_late_us: Spread,
@@ -99,6 +108,15 @@ pub struct WayAudit {
     pub lost_in_router: u64,
     /// Packets the receiving host would not take, though undamaged.
     pub lost_after: u64,
+    /// CPU time that the kernel used for handing packets over to the receiving host:
+    /// its protocols' work up to the socket, and what they sent in answer at once.
+    pub kernel_used: Duration,
+    /// From when a packet was due to when the host had taken it, in microseconds.
+    pub release_error_us: Spread,
+    /// The error by the kernel's stamps, see [`Audit::outside_error_us`].
+    pub outside_error_us: Option<Spread>,
+    /// Packets that could not be followed by the kernel's stamps.
+    pub unseen: u64,
     /// What the link asked for.
     pub asked: Figures,
     /// What was done.

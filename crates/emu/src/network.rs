@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use lagometer_link::Link;
 use lagometer_units::{Clock, Time};
 
 use crate::address::{LaneAddresses, MAX_LANES};
-use crate::audit::{Audit, AuditCounters, Band, Circumstances};
+use crate::audit::{Audit, AuditCounters, Band, Circumstances, RouterEvent, Watch};
 use crate::capture::{Log, LogSummary};
 use crate::error::Error;
 use crate::host::{Host, Side};
@@ -72,6 +74,8 @@ pub struct Network {
     // Dropped in this order: the router before the hosts whose devices it
     // holds.
     router: Router,
+    /// The clock outside the router, where the system has one.
+    watch: Option<Watch>,
     /// One, or one for each lane.
     local: Vec<Host>,
     remote: Host,
@@ -97,6 +101,10 @@ pub struct Outcome {
 
 /// The least MTU that IPv6 permits.
 const LEAST_MTU: usize = 1280;
+/// Packets that all taps together have room for until they are read.
+const TAPPED_PACKETS: usize = 32_768;
+/// The fewest that one has.
+const LEAST_TAPPED_PACKETS: usize = 1024;
 /// The most that an IP packet's length can say.
 const MOST_MTU: usize = 65_535;
 
@@ -203,8 +211,15 @@ impl Network {
             lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
         let log = settings.start_log(clock, &names)?;
         let counted_before = vec![Default::default(); names.len()];
+        // A clock that stands still while anybody computes has nothing to tell.
+        let is_watched = settings.waiting != Waiting::Sleep;
+        let (watch, observer) = is_watched
+            .then(|| watch(&local, &remote, names.len()))
+            .flatten()
+            .unzip();
         Ok(Self {
-            router: Router::start(settings.manner(), clock, ports, links, log)?,
+            router: Router::start(settings.manner(), clock, ports, links, log, observer)?,
+            watch,
             local,
             remote,
             _middle: middle,
@@ -257,12 +272,22 @@ impl Network {
             .collect();
         finish(
             self.router,
-            self.waiting,
-            self.band,
+            self.watch,
+            (self.waiting, self.band),
             self.device,
             ended,
             lanes,
         )
+    }
+
+    /// Holds the router up for `how_long`, as a machine does that gives the processor
+    /// to somebody else: for tests of what the audit notices.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if the router has ended.
+    pub fn hold_up(&self, how_long: Duration) -> Result<(), Error> {
+        self.router.hold_up(how_long)
     }
 
     /// The host on this side: the players'; the first lane's where each lane has
@@ -314,11 +339,30 @@ fn host_of(local: &[Host], lane: u8) -> &Host {
     local.get(usize::from(lane)).unwrap_or(&local[0])
 }
 
-/// Stops `router` and has the audit made of its counters.
+/// Taps the hosts of `lanes` lanes; nothing where the system does not let it.
+fn watch(local: &[Host], remote: &Host, lanes: usize) -> Option<(Watch, Sender<RouterEvent>)> {
+    let frames = (TAPPED_PACKETS / (local.len() + 1)).max(LEAST_TAPPED_PACKETS);
+    let every = 0..u8::try_from(lanes).unwrap_or(u8::MAX);
+    let own = |number: u8| {
+        if local.len() == 1 {
+            every.clone()
+        } else {
+            number..number + 1
+        }
+    };
+    let mut taps = Vec::new();
+    for (number, host) in (0..).zip(local) {
+        taps.push(host.tap(Side::Local, own(number), frames).ok()?);
+    }
+    taps.push(remote.tap(Side::Remote, every.clone(), frames).ok()?);
+    Watch::start(taps, lanes).ok()
+}
+
+/// Stops `router` and has the audit made of its counters, and of what `watch` saw.
 pub(crate) fn finish(
     router: Router,
-    waiting: Waiting,
-    band: Band,
+    watch: Option<Watch>,
+    (waiting, band): (Waiting, Band),
     device: &'static str,
     ended: Time,
     lanes: Vec<(String, [DeviceCounters; 2])>,
@@ -331,12 +375,14 @@ pub(crate) fn finish(
         lanes,
     };
     let finished = router.stop()?;
+    // It is over when the router is.
+    let outside = watch.and_then(Watch::finish);
     let audit_counters = finished.outcome.map_err(|source| Error::System {
         doing: "routing packets".to_owned(),
         source,
     })?;
     Ok(Outcome {
-        audit: audit_counters.audit(&circumstances, band),
+        audit: audit_counters.audit(&circumstances, outside.as_deref(), band),
         log: finished.log,
     })
 }

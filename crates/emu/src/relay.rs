@@ -89,7 +89,7 @@ impl Relay {
             lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
         let log = settings.start_log(clock, &names)?;
         Ok(Self {
-            router: Router::start(settings.manner(), clock, ports, links, log)?,
+            router: Router::start(settings.manner(), clock, ports, links, log, None)?,
             clock,
             band: settings.band,
             waiting: settings.waiting,
@@ -132,7 +132,14 @@ impl Relay {
             .into_iter()
             .map(|name| (name, [DeviceCounters::default(); 2]))
             .collect();
-        finish(self.router, self.waiting, self.band, DEVICE, ended, lanes)
+        finish(
+            self.router,
+            None,
+            (self.waiting, self.band),
+            DEVICE,
+            ended,
+            lanes,
+        )
     }
 }
 

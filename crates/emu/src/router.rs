@@ -20,7 +20,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::CpuSet;
 
 use crate::address::LaneAddresses;
-use crate::audit::AuditCounters;
+use crate::audit::{AuditCounters, RouterEvent};
 use crate::capture::{Log, LogSummary};
 use crate::error::{Doing, Error};
 use crate::port::Port;
@@ -63,13 +63,15 @@ const EXCESS_BYTES: usize = 64;
 
 impl Router {
     /// Starts routing between `ports`, for each lane the client host's and the
-    /// server host's, by `links`, one for each lane.
+    /// server host's, by `links`, one for each lane. What it does to packets is
+    /// reported to `observer`.
     pub(crate) fn start(
         manner: Manner,
         clock: Clock,
         ports: Vec<[Port; 2]>,
         links: Vec<Link>,
         log: Option<Log>,
+        observer: Option<Sender<RouterEvent>>,
     ) -> Result<Self, Error> {
         const DOING: &str = "starting the router";
         let waker =
@@ -90,6 +92,8 @@ impl Router {
             commands: received,
             waker: Arc::clone(&waker),
             used_before: Duration::ZERO,
+            observer,
+            taken: 0,
         };
         let (settled, has_settled) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -125,6 +129,11 @@ impl Router {
             old_books,
         })?;
         answer.recv().map_err(|_| Error::ThreadGone("router"))
+    }
+
+    /// Has it do nothing for `how_long`, as if it were off the processor.
+    pub(crate) fn hold_up(&self, how_long: Duration) -> Result<(), Error> {
+        self.command(Command::HoldUp(how_long))
     }
 
     /// Ends the routing; what was on its way is lost.

@@ -264,7 +264,13 @@ fn assemble_lane(
         properties: Some(promises(&lane.transport)),
         failure: runs.iter().find_map(|(_, run)| run.failure()),
         wire: Some(wire(&outcomes, payload_bytes)).filter(|wire| wire.packets > 0),
-        cpu_ns_per_message: per_message(&cost.cpu, messages),
+        cpu_ns_per_message: per_message(
+            &(cost.cpu + cost.kernel_cpu.unwrap_or_default()),
+            messages,
+        ),
+        kernel_cpu_ns_per_message: cost
+            .kernel_cpu
+            .and_then(|kernel| per_message(&kernel, messages)),
         library_cpu_ns_per_message: per_message(&cost.library_cpu, messages)
             .filter(|_| !cost.library_cpu.is_zero()),
         system_calls_per_message: (cost.system_calls > 0 && messages > 0)

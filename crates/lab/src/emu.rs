@@ -25,7 +25,7 @@ use crate::live::{Backend, Manner, OpenLane, ServerNotes, play_seed};
 use crate::outcome::WireCounts;
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::runner::SeedRun;
+use crate::runner::{LaneRun, SeedRun};
 
 /// How an emulated run is carried out.
 #[derive(Clone, Debug)]
@@ -39,6 +39,9 @@ pub struct EmuOptions {
     pub ipv6: bool,
     /// Where to write the packets of the first seed and their fates.
     pub pcap: Option<PathBuf>,
+    /// How often a seed is played, at most, until the emulator is within its band. What
+    /// lanes do has no part in it.
+    pub tries: u32,
 }
 
 /// What an emulated run found.
@@ -51,6 +54,8 @@ pub struct EmulatedRun {
     pub audit: Option<Audit>,
     /// What became of the log of packets, if one was asked for.
     pub log: Option<LogSummary>,
+    /// How often a seed was played again because the emulator was outside its band.
+    pub again: u32,
     /// When each lane's schedule started, of the first seed, on the calendar that
     /// the log goes by; none of a lane whose schedule never did.
     pub schedules: Vec<Option<SystemTime>>,
@@ -82,6 +87,7 @@ pub fn play_emulated(
         seeds: Vec::new(),
         audit: None,
         log: None,
+        again: 0,
         schedules: Vec::new(),
     };
     for &seed in &options.seeds {
@@ -89,7 +95,16 @@ pub fn play_emulated(
             break;
         }
         let log = options.pcap.clone().filter(|_| found.seeds.is_empty());
-        let (run, between, schedules) = play_one(resolved, options, log, seed, progress, stop)?;
+        let mut tries = 1;
+        let (run, between, schedules) = loop {
+            let played = play_one(resolved, options, log.clone(), seed, progress, stop)?;
+            let is_valid = played.1.audit.valid;
+            if is_valid || tries >= options.tries || stop.load(Ordering::Relaxed) {
+                break played;
+            }
+            tries += 1;
+            found.again += 1;
+        };
         if found.seeds.is_empty() {
             found.schedules = schedules;
         }
@@ -124,7 +139,12 @@ fn play_one(
     let mut played = play_seed(resolved, seed, &mut backend, &manner, progress, stop)?;
     let schedules = std::mem::take(&mut played.schedules);
     let between = backend.path.collect()?;
-    let lanes = played.into_runs(&resolved.plan, |lane, _, _| wire(&between.lanes[lane]));
+    let mut lanes = played.into_runs(&resolved.plan, |lane, _, _| wire(&between.lanes[lane]));
+    if options.testbed != Testbed::Kernel {
+        for (run, audit) in lanes.iter_mut().zip(&between.lanes) {
+            charge(run, audit);
+        }
+    }
     Ok((SeedRun { seed, lanes }, between, schedules))
 }
 
@@ -173,6 +193,15 @@ impl Backend for EmulatedBackend<'_> {
 
     fn collect(&mut self, _: usize) -> ServerNotes {
         ServerNotes::default()
+    }
+}
+
+/// Charges a lane with what the kernel did for it on the router's thread.
+fn charge(run: &mut LaneRun, audit: &LaneAudit) {
+    if let LaneRun::Played(outcome) | LaneRun::Cut(outcome, _) = run
+        && let Some(cost) = &mut outcome.cost
+    {
+        cost.kernel_cpu = Some(audit.up.kernel_used + audit.down.kernel_used);
     }
 }
 

@@ -102,8 +102,11 @@ pub struct WireCounts {
 /// What a lane's two sides cost this machine while measuring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// CPU time of the two threads that played it.
+    /// CPU time of the two threads that played it, system calls included.
     pub cpu: Duration,
+    /// CPU time of the kernel's for it beside its threads, delivering its packets; none
+    /// where the testbed cannot tell it from others'.
+    pub kernel_cpu: Option<Duration>,
     /// CPU time of threads its library ran of its own.
     pub library_cpu: Duration,
     /// System calls that moved data or looked for it, both sides; 0 where
@@ -116,6 +119,9 @@ pub struct Cost {
 impl std::ops::AddAssign<&Self> for Cost {
     fn add_assign(&mut self, other: &Self) {
         self.cpu += other.cpu;
+        if let Some(more) = other.kernel_cpu {
+            *self.kernel_cpu.get_or_insert_default() += more;
+        }
         self.library_cpu += other.library_cpu;
         self.system_calls += other.system_calls;
         self.path.clone_from(&other.path);

@@ -7,6 +7,7 @@
 mod support;
 
 use lagometer_lab::{Experiment, catalogue, digest, resolve};
+use lagometer_link::Profile;
 use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 
@@ -36,6 +37,29 @@ fn threads_change_nothing() {
     assert_eq!(findings("pvp-500", 7, 1), findings("pvp-500", 7, 5));
     assert_ne!(findings("pvp-500", 7, 2), findings("pvp-500", 8, 2));
 }
+
+/// Damage reaches contents, and those of WebRTC are never the same: were any of them
+/// looked at but for equality, figures would show it. Play so much that a byte that
+/// decides anything is hit.
+#[test]
+fn lanes_whose_bytes_vary_say_so_and_find_the_same() {
+    let profile = Profile::parse("damaging", DAMAGING, &mut |_| Ok(String::new())).unwrap();
+    let text = catalogue::text("pvp-500").unwrap();
+    let mut experiment = Experiment::parse("pvp-500", text).unwrap();
+    experiment.duration = Span::from_millis(30_000);
+    let resolved = resolve(experiment, "damaging".to_owned(), profile, Testbed::Sim).unwrap();
+    let [first, again] = [1, 2].map(|threads| support::document(&resolved, &[1, 2], threads));
+    assert_eq!(digest(&first), digest(&again));
+    for lane in &first.lanes {
+        let varies = &lane.properties.as_ref().unwrap().varies;
+        let is_webrtc = lane.transport == "webrtc-str0m";
+        assert_eq!(!varies.is_empty(), is_webrtc, "{}: {varies}", lane.lane);
+    }
+}
+
+const DAMAGING: &str = "summary = \"damages, repeats and loses\"\n\
+    [both]\ndelay = \"20 ms\"\nloss = \"3 %\"\ncorruption = \"10 %\"\n\
+    duplication = { share = \"5 %\", apart = \"1 ms\" }\n";
 
 /// The digest of 20 s of a built-in experiment.
 fn findings(name: &str, seed: u64, threads: usize) -> String {

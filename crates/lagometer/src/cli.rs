@@ -322,6 +322,15 @@ pub(crate) struct AgreeArguments {
         default_value = "emu"
     )]
     pub(crate) testbed: Vec<Testbed>,
+    /// What `emu` is held against: `sim`, or the same program and sockets in `kernel`,
+    /// where nothing is late, which audits the emulator's audit
+    #[arg(
+        long,
+        value_name = "TESTBED",
+        value_parser = testbeds([Testbed::Sim, Testbed::Kernel]),
+        default_value = "sim"
+    )]
+    pub(crate) against: Testbed,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
     /// How long to play each seed

@@ -163,7 +163,7 @@ impl Figure {
             Self::HeadOfLine => {
                 "Share of all delay above the median that complete messages spent waiting for an earlier one."
             }
-            Self::Cpu => "CPU time for each message, both ends; depends on the machine.",
+            Self::Cpu => "CPU time for each message, both ends, with the kernel's share where it is known, else the user time and system calls of the lane's own threads; depends on the machine.",
         }
         .to_owned()
     }

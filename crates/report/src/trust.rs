@@ -28,8 +28,17 @@ pub(crate) fn emulator(audit: &Audit) -> String {
         1 => "1 packet lost by accident".to_owned(),
         more => format!("{more} packets lost by accident"),
     };
+    let outside = audit.outside_error_us.map_or_else(String::new, |seen| {
+        format!(
+            "; by the kernel's stamps, from sent to arrived, {} µs off (p50), {} µs (p99), {} µs \
+             at worst",
+            factor(seen.p50),
+            factor(seen.p99),
+            factor(seen.max),
+        )
+    });
     format!(
-        "{}: packets released {} µs late (p50), {} µs (p99), {} µs at worst; mean delay {} ms \
+        "{}: packets released {} µs late (p50), {} µs (p99), {} µs at worst{outside}; mean delay {} ms \
          of {} ms asked, loss {} % of {} %, {lost}; the router slept and {} at {} precedence on {} \
          % of a core, over {}",
         if audit.valid {

@@ -11,7 +11,7 @@
 //! widens a margin.
 
 use crate::difference::noise_ms;
-use crate::document::{Document, Lane, WITHIN_LIMITS_MS};
+use crate::document::{Document, Lane, WITHIN_LIMITS_MS, WayAudit};
 use crate::equivalence::{Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, equivalence};
 use crate::metric::{Metric, Statistic};
 
@@ -48,6 +48,8 @@ const RESOLUTION_MS: f64 = 0.1;
 /// How two runs of one experiment agree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agreement {
+    /// The testbeds' names, as in `sim` and `emu`.
+    pub testbeds: [String; 2],
     /// What does not matter.
     pub margins: Margins,
     /// How many seeds both played.
@@ -79,6 +81,9 @@ pub struct ComparedFigure {
 pub struct LaneAgreement {
     /// The lane.
     pub lane: String,
+    /// By how much packets there and back came later than the link asked for, in the
+    /// mean, as each run's own audit has it, in milliseconds.
+    pub audited_ms: [Option<f64>; 2],
     /// Median, 99th percentile, and of the shares delivered within a limit the
     /// one that is least shown to be equal.
     pub figures: Vec<ComparedFigure>,
@@ -146,13 +151,21 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
     let lanes: Vec<LaneAgreement> = first
         .lanes
         .iter()
-        .filter_map(|lane| Some(of_lane(lane, named(lane)?, margins, noise_ms)))
+        .filter_map(|lane| {
+            let audited_ms = [first, second].map(|document| audited_ms(document, &lane.lane));
+            Some(LaneAgreement {
+                audited_ms,
+                ..of_lane(lane, named(lane)?, margins, noise_ms)
+            })
+        })
         .collect();
     let seeds = lanes
         .iter()
         .flat_map(|lane| lane.figures.iter().map(|figure| figure.is.seeds))
         .min();
+    let name = |document: &Document| document.testbed.clone().unwrap_or_default();
     Agreement {
+        testbeds: [name(first), name(second)],
         margins,
         seeds: seeds.unwrap_or(0),
         noise_ms,
@@ -196,10 +209,23 @@ fn of_lane(first: &Lane, second: &Lane, margins: Margins, noise_ms: f64) -> Lane
         });
     LaneAgreement {
         lane: first.lane.clone(),
+        audited_ms: [None; 2],
         figures: figures.into_iter().flatten().collect(),
         overhead: [first, second].map(|lane| lane.wire.as_ref().map(|wire| wire.overhead)),
         failure,
     }
+}
+
+/// By how much a run's own audit has the packets of a lane late, there and back: by the
+/// kernel's stamps where there are any, else by the router's clock.
+fn audited_ms(document: &Document, lane: &str) -> Option<f64> {
+    let audit = document.audit.as_ref()?;
+    let lane = audit.lanes.iter().find(|audited| audited.lane == lane)?;
+    let late_ms = |way: &WayAudit| match way.outside_error_us {
+        Some(seen) => seen.mean / 1e3,
+        None => way.realised.delay_ms.mean - way.asked.delay_ms.mean,
+    };
+    Some(late_ms(&lane.up) + late_ms(&lane.down))
 }
 
 /// The figure's values under each seed that both played.

@@ -171,6 +171,7 @@ impl LaneFigures {
             episodes_500ms: self.episodes_500ms,
             wire: None,
             cpu_ns_per_message: None,
+            kernel_cpu_ns_per_message: None,
             library_cpu_ns_per_message: None,
             system_calls_per_message: None,
             socket_path: None,

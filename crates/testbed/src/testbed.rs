@@ -105,6 +105,7 @@ pub fn promises(transport: &SocketSpec) -> document::TransportProperties {
         congestion_control: properties.congestion_control,
         peer_timeout: properties.peer_timeout.to_string(),
         fixed: properties.fixed,
+        varies: properties.varies,
     }
 }
 

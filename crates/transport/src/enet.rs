@@ -345,6 +345,7 @@ impl Transport for Settings {
             } else {
                 "pings only".to_owned()
             },
+            varies: String::new(),
             late_answer: "nothing: acknowledgements leave before the answer".to_owned(),
             congestion_control: if reliable {
                 format!("window {up} B up, {down} B down; {throttle}")

@@ -30,6 +30,7 @@ pub(crate) fn properties(
         mtu_bytes: max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
         header_bytes: header_bytes as u32 + Carrier::Udp.header_bytes(),
         acks: "none".to_owned(),
+        varies: String::new(),
         late_answer: "nothing: no acknowledgements".to_owned(),
         congestion_control,
         peer_timeout: PeerTimeout::NoConnection,

@@ -100,6 +100,10 @@ pub struct TransportProperties {
     /// What of it cannot be set, and so not be made equal to others, in a few
     /// words: timers and habits of the library.
     pub fixed: String,
+    /// What of its packets is another whenever the same seed is played again in virtual
+    /// time, in a few words. Empty where every byte is the same; nothing of it may reach
+    /// the size or the time of a packet.
+    pub varies: String,
 }
 
 #[cfg(test)]

@@ -226,6 +226,7 @@ impl Transport for Settings {
             mtu_bytes: 1400 + below_bytes,
             header_bytes: packet_bytes + below_bytes,
             acks: format!("every {}, in a datagram of their own", self.tick),
+            varies: String::new(),
             late_answer: "nothing: acknowledgements never share a datagram".to_owned(),
             congestion_control: if reliable {
                 format!("none; resends every {}", self.resend_time)

@@ -23,15 +23,17 @@ pub trait Driven {
 /// again until the game has nothing more to do, since room may have come up for
 /// what was refused.
 ///
-/// `now` is asked before each round. Returns when the last one was.
+/// `now` is asked before each round, and again when all that has come is taken in:
+/// what a library does to a message before the game has it, decrypting and putting in
+/// order, counts as part of the message's way. Returns when the game acted last.
 pub fn turn<D: Driven + ?Sized>(
     side: &mut D,
     mut now: impl FnMut() -> Time,
     mut act: impl FnMut(&mut D, Time) -> bool,
 ) -> Time {
     loop {
+        side.take_in(now());
         let at = now();
-        side.take_in(at);
         let was_busy = act(side, at);
         side.put_out(at);
         if !was_busy {
@@ -67,10 +69,11 @@ mod tests {
         };
         let last = turn(&mut side, now, |side, at| {
             side.0.push(format!("act {}", at.as_nanos()));
-            at < Time::from_nanos(2)
+            at < Time::from_nanos(4)
         });
-        assert_eq!(last, Time::from_nanos(2));
-        let order = ["in 1", "act 1", "out 1", "in 2", "act 2", "out 2"];
+        assert_eq!(last, Time::from_nanos(4));
+        // What taking in costs has passed when the game acts.
+        let order = ["in 1", "act 2", "out 2", "in 3", "act 4", "out 4"];
         assert_eq!(side.0, order);
     }
 }

@@ -2,14 +2,16 @@
 //! addresses, without SDP.
 //!
 //! What repeats and what does not: key shares, ICE credentials and the timers
-//! of the handshake follow from the seed. Three things the libraries draw
-//! from the operating system and cannot be told otherwise: SCTP's initial
-//! numbers, the transaction numbers of STUN, and DTLS 1.2 puts the real time
-//! into its greeting. All of them have a fixed size and are never looked at
-//! but for equality or order. The one size that chance would vary, that of an
-//! ECDSA signature, is held fixed. So the bytes differ from run to run, but
-//! not when which packet of which size is sent, and nothing else reaches a
-//! result; a test plays a seed again and again to hold it to that.
+//! of the handshake follow from the seed. Four things the libraries take
+//! from the operating system and cannot be told otherwise: SCTP's tags and
+//! initial numbers, the transaction numbers of STUN, the numbers in an ECDSA
+//! signature, and the real time that DTLS 1.2 puts into its greeting. All of
+//! them have a fixed size and are never looked at but for equality or order.
+//! The one size that chance would vary, that of the signature, is held fixed.
+//! So the bytes differ from run to run, but not when which packet of which
+//! size is sent, and nothing else reaches a result; a test plays a seed again
+//! and again to hold it to that. The transport's properties, and with them
+//! every document, say so (`varies`).
 //!
 //! Of SCTP as the library has it: the retransmission timer is 3 s at first, never
 //! shorter than 1 s and never longer than 60 s (RFC 9260, section 16), where the

@@ -6,6 +6,7 @@ use lagometer_link::{Fate, Reason};
 use lagometer_units::Time;
 
 use super::flow::Flow;
+use super::outside::Outside;
 use super::spread::Durations;
 use super::{Audit, Band, Figures, LaneAudit, WayAudit};
 use crate::netlink::DeviceCounters;
@@ -21,7 +22,6 @@ pub(crate) struct AuditCounters {
     /// at the very instant at which these began.
     pub(crate) generation: u32,
     pub(crate) lanes: Vec<[DirectionCounters; 2]>,
-    release_error: Durations,
     wake_late: Durations,
     longest_absence: Duration,
     /// How much of a core's time the router's thread used.
@@ -47,6 +47,8 @@ pub(crate) struct DirectionCounters {
     pub(crate) lost_at_port: u64,
     pub(crate) strangers: u64,
     pub(crate) malformed: u64,
+    kernel_used: Duration,
+    release_error: Durations,
     asked_delay: Durations,
     realised_delay: Durations,
     asked_flow: Flow,
@@ -68,14 +70,12 @@ pub(crate) struct Circumstances {
 impl AuditCounters {
     /// Empty counters of `lanes` lanes that begin now.
     pub(crate) fn new(lanes: usize, began: Time) -> Self {
-        let fine = || Durations::new(Duration::from_nanos(100));
         Self {
             began,
             generation: 0,
             lanes: (0..lanes)
                 .map(|_| [DirectionCounters::new(), DirectionCounters::new()])
                 .collect(),
-            release_error: fine(),
             wake_late: fine(),
             longest_absence: Duration::ZERO,
             router_used: Duration::ZERO,
@@ -90,14 +90,21 @@ impl AuditCounters {
     }
 
     /// A packet that was due `at` has been taken by the host at `now`, or has
-    /// not been.
-    pub(crate) fn released(&mut self, held: &Held, at: Time, now: Time, was_taken: bool) {
+    /// not been; the kernel used so much of the router's time for it.
+    pub(crate) fn released(
+        &mut self,
+        held: &Held,
+        at: Time,
+        now: Time,
+        was_taken: bool,
+        kernel_used: Duration,
+    ) {
         if held.generation != self.generation {
             return;
         }
-        self.release_error.record(now.since(at));
-        self.lanes[usize::from(held.lane)][held.direction.index()]
-            .released(held, at, now, was_taken);
+        let way = &mut self.lanes[usize::from(held.lane)][held.direction.index()];
+        way.released(held, at, now, was_taken);
+        way.kernel_used += kernel_used;
     }
 
     /// The router woke so much later than it meant to.
@@ -111,19 +118,32 @@ impl AuditCounters {
         self.longest_absence = self.longest_absence.max(absence);
     }
 
-    /// What the counters say, held against `band`.
-    pub(crate) fn audit(&self, circumstances: &Circumstances, band: Band) -> Audit {
+    /// What the counters say, and the clock `outside` of each way, held against `band`.
+    pub(crate) fn audit(
+        &self,
+        circumstances: &Circumstances,
+        outside: Option<&[Outside]>,
+        band: Band,
+    ) -> Audit {
         let seconds = circumstances.ended.since(self.began).as_secs_f64();
+        let mut seen = outside.unwrap_or_default().chunks_exact(2);
         let lanes: Vec<LaneAudit> = self
             .lanes
             .iter()
             .zip(&circumstances.lanes)
-            .map(|([up, down], (lane, [local, remote]))| LaneAudit {
-                lane: lane.clone(),
-                up: up.audit(*local),
-                down: down.audit(*remote),
+            .map(|([up, down], (lane, [local, remote]))| {
+                let seen = seen.next();
+                LaneAudit {
+                    lane: lane.clone(),
+                    up: up.audit(*local, seen.map(|seen| &seen[0])),
+                    down: down.audit(*remote, seen.map(|seen| &seen[1])),
+                }
             })
             .collect();
+        let mut release_error = fine();
+        for way in self.lanes.iter().flatten() {
+            release_error.add(&way.release_error);
+        }
         let (asked, realised) = self.together(&lanes);
         let mut audit = Audit {
             valid: true,
@@ -134,7 +154,14 @@ impl AuditCounters {
             waiting: circumstances.waiting.to_owned(),
             precedence: circumstances.precedence.to_owned(),
             router_cpu_pct: percent(self.router_used.as_secs_f64(), seconds),
-            release_error_us: self.release_error.in_micros(),
+            release_error_us: release_error.in_micros(),
+            outside_error_us: outside.map(|ways| {
+                let mut all = Outside::new().error;
+                for way in ways {
+                    all.add(&way.error);
+                }
+                all.in_micros()
+            }),
             wake_late_us: self.wake_late.in_micros(),
             longest_absence_us: self.longest_absence.as_secs_f64() * 1e6,
             asked,
@@ -196,6 +223,8 @@ impl DirectionCounters {
             lost_at_port: 0,
             strangers: 0,
             malformed: 0,
+            kernel_used: Duration::ZERO,
+            release_error: fine(),
             asked_delay: Self::delays(),
             realised_delay: Self::delays(),
             asked_flow: Flow::default(),
@@ -237,6 +266,7 @@ impl DirectionCounters {
     }
 
     fn released(&mut self, held: &Held, at: Time, now: Time, was_taken: bool) {
+        self.release_error.record(now.since(at));
         if !held.is_copy {
             self.on_their_way -= 1;
         }
@@ -256,7 +286,7 @@ impl DirectionCounters {
         self.realised_flow.pass(now, held.length);
     }
 
-    fn audit(&self, host: DeviceCounters) -> WayAudit {
+    fn audit(&self, host: DeviceCounters, outside: Option<&Outside>) -> WayAudit {
         let dropped_by_link = self.dropped.iter().sum::<u64>() + self.refused;
         let lost_before = host.lost_out + self.lost_at_port;
         let by_accident = lost_before + self.lost_in_router + self.lost_after;
@@ -293,10 +323,19 @@ impl DirectionCounters {
             lost_before,
             lost_in_router: self.lost_in_router,
             lost_after: self.lost_after,
+            kernel_used: self.kernel_used,
+            release_error_us: self.release_error.in_micros(),
+            outside_error_us: outside.map(|seen| seen.error.in_micros()),
+            unseen: outside.map_or(0, |seen| seen.unseen),
             asked,
             realised,
         }
     }
+}
+
+/// Lateness, from a ten-millionth of a second on.
+fn fine() -> Durations {
+    Durations::new(Duration::from_nanos(100))
 }
 
 fn percent(part: f64, whole: f64) -> f64 {
@@ -324,6 +363,7 @@ mod tests {
             direction: Direction::Up,
             arrived: now,
             generation: old.generation,
+            number: 1,
             is_copy: false,
             is_damaged: false,
         };
@@ -335,8 +375,9 @@ mod tests {
         old.lanes[0][0].offered(64, &fate);
         let mut new = AuditCounters::new(1, Time::ZERO);
         new.begin(now, &old);
-        new.released(&held, now, now, true);
-        old.released(&held, now, now, true);
+        for counters in [&mut new, &mut old] {
+            counters.released(&held, now, now, true, Duration::ZERO);
+        }
         assert_eq!([&new, &old].map(|one| one.lanes[0][0].delivered), [0, 1]);
         assert_eq!(old.lanes[0][0].on_their_way, 0);
     }

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,9 +12,11 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::Host;
 use crate::address::LaneAddresses;
+use crate::audit::Tapping;
 use crate::error::{Doing, Error};
 use crate::netlink::{DeviceCounters, DeviceSettings, Netlink};
 use crate::port::Frames;
+use crate::sys::tap::Tap;
 use crate::sys::{ethtool, packet, tun};
 
 /// Which of the two hosts.
@@ -113,6 +116,26 @@ impl Host {
             Ok(())
         })?
         .doing(format!("waiting for the device {}", device_name(lane)))
+    }
+
+    /// Taps this host, which is `side`'s, for the devices of `lanes`, with room for
+    /// `frames` packets that have not been read.
+    pub(crate) fn tap(
+        &self,
+        side: Side,
+        lanes: Range<u8>,
+        frames: usize,
+    ) -> Result<Tapping, Error> {
+        self.run(move || {
+            let mut netlink = Netlink::open()?;
+            let lanes = lanes.map(|lane| Ok((netlink.index(&device_name(lane))?, lane)));
+            Ok::<_, io::Error>(Tapping {
+                lanes: lanes.collect::<io::Result<_>>()?,
+                tap: Tap::open(frames)?,
+                side,
+            })
+        })?
+        .doing("tapping a host")
     }
 
     /// What lane number `lane`'s device in this host counted.

@@ -15,9 +15,10 @@ use super::hold::{Held, Hold, Slot};
 use super::lane::{Lane, Outcome};
 use super::too_big;
 use super::wait::{Waiter, Waiting};
-use crate::audit::AuditCounters;
+use crate::audit::{AuditCounters, Fingerprint, RouterEvent, fingerprint};
 use crate::capture::Log;
 use crate::port::Port;
+use crate::sys::tap::HEAD_BYTES;
 
 /// What the loop is told to do.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(super) enum Command {
         audit_counters: Box<AuditCounters>,
         old_books: Sender<Box<AuditCounters>>,
     },
+    /// Do nothing for so long.
+    HoldUp(Duration),
     /// Come to an end.
     Stop,
 }
@@ -49,6 +52,10 @@ pub(super) struct Engine {
     pub(super) waker: Arc<OwnedFd>,
     /// What the thread had used of a core when the counters began.
     pub(super) used_before: Duration,
+    /// Who follows packets by another clock, if anybody does.
+    pub(super) observer: Option<Sender<RouterEvent>>,
+    /// How many packets have been taken.
+    pub(super) taken: u64,
 }
 
 /// The number by which the waker is known to the waiter; ports are numbered
@@ -116,15 +123,21 @@ impl Engine {
                 Direction::Up => &self.ports[usize::from(held.lane)][1],
                 Direction::Down => &self.ports[usize::from(held.lane)][0],
             };
+            let used_before = used();
             let was_taken = match port.hand_over(self.hold.bytes(&held)) {
                 Ok(()) => true,
                 Err(error) if is_about_the_packet(&error) => false,
                 Err(error) => return Err(error),
             };
+            let kernel_used = used().saturating_sub(used_before);
             let before = now;
             now = self.clock.now();
             self.note_absence(before, now);
-            self.audit_counters.released(&held, at, now, was_taken);
+            self.audit_counters
+                .released(&held, at, now, was_taken, kernel_used);
+            if was_taken {
+                self.observe_release(&held, at);
+            }
             self.hold.give_back(held.slot);
         }
         Ok(now)
@@ -156,6 +169,17 @@ impl Engine {
         let book = &mut self.audit_counters.lanes[lane][direction.index()];
         let packet = &mut self.hold.buffer(&slot)[..length];
         let outcome = self.lanes[lane].consider(direction, now, packet, self.mtu, book);
+        self.taken += 1;
+        let number = self.taken;
+        if let Some(observer) = &self.observer {
+            let will_be_released = matches!(outcome, Outcome::Fated(Fate::Delivered { .. }));
+            // Whoever follows may be gone.
+            let _ = observer.send(RouterEvent::Took {
+                way: way(lane, direction),
+                fingerprint: seen(packet),
+                number: will_be_released.then_some(number),
+            });
+        }
         let Outcome::Fated(fate) = outcome else {
             self.hold.give_back(slot);
             return;
@@ -171,6 +195,7 @@ impl Engine {
             direction,
             arrived: now,
             generation,
+            number,
             is_copy,
             is_damaged: arrival.damage.is_some(),
         };
@@ -195,6 +220,20 @@ impl Engine {
                 self.hold.give_back(slot);
             }
         }
+    }
+
+    /// Says that a packet which was due `at` has been handed over.
+    fn observe_release(&self, held: &Held, at: Time) {
+        let Some(observer) = &self.observer else {
+            return;
+        };
+        let _ = observer.send(RouterEvent::Released {
+            way: way(usize::from(held.lane), held.direction),
+            fingerprint: seen(self.hold.bytes(held)),
+            number: (!held.is_copy).then_some(held.number),
+            asked: at.since(held.arrived),
+            generation: held.generation,
+        });
     }
 
     fn damage(&mut self, slot: &Slot, length: usize, arrival: Arrival) {
@@ -233,6 +272,7 @@ impl Engine {
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 Command::Stop => return Ok(true),
+                Command::HoldUp(how_long) => std::thread::sleep(how_long),
                 Command::Begin {
                     links,
                     mut audit_counters,
@@ -246,6 +286,10 @@ impl Engine {
                     }
                     self.close_books();
                     self.used_before += self.audit_counters.router_used;
+                    if let Some(observer) = &self.observer {
+                        let generation = audit_counters.generation;
+                        let _ = observer.send(RouterEvent::Began { generation });
+                    }
                     let old = std::mem::replace(&mut self.audit_counters, audit_counters);
                     // Whoever gave the command may have lost interest.
                     let _ = old_books.send(old);
@@ -268,9 +312,7 @@ impl Engine {
 
     /// How much of a core's time the thread has used since the counters began.
     fn used(&self) -> Duration {
-        let used = clock_gettime(ClockId::ThreadCPUTime);
-        let used = Duration::new(used.tv_sec as u64, used.tv_nsec as u32);
-        used.saturating_sub(self.used_before)
+        used().saturating_sub(self.used_before)
     }
 
     fn note_absence(&mut self, from: Time, to: Time) {
@@ -279,6 +321,22 @@ impl Engine {
             self.audit_counters.was_away(lasted);
         }
     }
+}
+
+/// How much of a core's time the calling thread has used.
+fn used() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
+/// The number of a lane's direction, as the clock outside has it.
+const fn way(lane: usize, direction: Direction) -> usize {
+    lane * 2 + direction.index()
+}
+
+/// What the clock outside knows a packet by.
+fn seen(packet: &[u8]) -> Fingerprint {
+    fingerprint(&packet[..packet.len().min(HEAD_BYTES)], packet.len())
 }
 
 /// Whether a host refused a packet for what it is (damaged beyond a version)

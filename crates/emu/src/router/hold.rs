@@ -40,6 +40,8 @@ pub(crate) struct Held {
     pub(crate) arrived: Time,
     /// The generation of the counters that it is in.
     pub(crate) generation: u32,
+    /// By which the clock outside knows it.
+    pub(crate) number: u64,
     /// Whether it is a copy the path made.
     pub(crate) is_copy: bool,
     /// Whether the path damaged it.
@@ -147,6 +149,7 @@ mod tests {
             direction: Direction::Up,
             arrived: Time::ZERO,
             generation: 0,
+            number: 0,
             is_copy: false,
             is_damaged: false,
         }

@@ -60,22 +60,24 @@ pub(crate) fn lost(socket: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::from(figures.tp_drops))
 }
 
-fn set(socket: BorrowedFd<'_>, option: c_int, value: c_int) -> io::Result<()> {
-    // SAFETY: the pointer is to an integer of the length given, which the
-    // call only reads.
+/// Sets an option of the protocol's.
+pub(super) fn set<T: Copy>(socket: BorrowedFd<'_>, option: c_int, value: T) -> io::Result<()> {
+    // SAFETY: the pointer is to a value of the length given, which the call only
+    // reads.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             libc::SOL_PACKET,
             option,
             (&raw const value).cast(),
-            size_of::<c_int>() as socklen_t,
+            size_of::<T>() as socklen_t,
         )
     };
     succeeded(outcome)
 }
 
-fn bind(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
+/// Has the socket receive every protocol of the device with an index, 0 for all.
+pub(super) fn bind(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
     let address = sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
         sll_protocol: ALL_PROTOCOLS,

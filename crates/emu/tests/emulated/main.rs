@@ -12,6 +12,8 @@ mod helper;
 #[cfg(target_os = "linux")]
 mod shaped;
 #[cfg(target_os = "linux")]
+mod starved;
+#[cfg(target_os = "linux")]
 mod traffic;
 
 #[cfg(target_os = "linux")]
@@ -30,6 +32,7 @@ fn main() {
             .into_iter()
             .chain(figures::tests())
             .chain(shaped::tests())
+            .chain(starved::tests())
             .collect(),
         Err(refusal) if std::env::var_os("LAGOMETER_REQUIRE_NAMESPACES").is_some() => {
             eprintln!("LAGOMETER_REQUIRE_NAMESPACES is set, but {refusal}");

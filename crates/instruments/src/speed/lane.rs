@@ -170,6 +170,7 @@ impl LanePlan {
                     mtu_bytes: 0,
                     header_bytes: TCP_HEADER_BYTES,
                     acks: "the kernel's".to_owned(),
+                    varies: String::new(),
                     late_answer: "the kernel's".to_owned(),
                     congestion_control: congestion
                         .clone()

@@ -271,6 +271,7 @@ fn lane_run(
         end: client.end,
         cost: Some(Cost {
             cpu: client.cpu + server.cpu,
+            kernel_cpu: None,
             library_cpu: client.counters.library_cpu + server.counters.library_cpu,
             system_calls: client.counters.system_calls + server.counters.system_calls,
             path: client.path,

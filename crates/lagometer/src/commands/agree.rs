@@ -6,18 +6,24 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::{Resolved, RunContext, RunOptions, RunnableLane, assemble, play};
-use lagometer_stats::{FEWEST_EQUIVALENCE_SEEDS, Margins, agreement};
+use lagometer_lab::{Resolved, RunContext, RunOptions, RunnableLane, SeedRun, assemble, play};
+use lagometer_stats::{Audit, FEWEST_EQUIVALENCE_SEEDS, Margins, agreement};
 use lagometer_testbed::Testbed;
 use serde_json::{Map, Value};
 
+use super::in_guests::{self, Errand};
 use super::named::{Ask, resolved};
-use super::{agree_messages, emulated};
+use super::run::processors;
+use super::{agree_messages, emulated, in_guest};
 use crate::cli::AgreeArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, terminal, write};
+
+/// How often a seed is played over sockets until the emulator is within its band. It is
+/// played again for what the emulator did, whatever lanes did.
+const TRIES: u32 = 4;
 
 /// Sets what was asked for beside virtual time, over each network; exit code 1
 /// where something does not agree.
@@ -124,11 +130,16 @@ fn agree_in_figures(
     network: Option<&str>,
     stop: &AtomicBool,
 ) -> Result<bool, Failure> {
-    let ask = |testbed| resolved(&ask(arguments, network, testbed));
-    let (virtual_time, sockets) = (ask(Testbed::Sim)?, ask(Testbed::Emu)?);
+    let against = arguments.against;
+    let ask = |testbed| ask(arguments, network, testbed);
+    let (virtual_time, sockets) = (resolved(&ask(against))?, resolved(&ask(Testbed::Emu))?);
     let options = RunOptions {
         seeds: seeds(arguments, &virtual_time, FEWEST_EQUIVALENCE_SEEDS as u32),
-        threads: 1,
+        threads: if against == Testbed::Kernel {
+            arguments.threads.map_or_else(processors, usize::from)
+        } else {
+            1
+        },
     };
     let context = |testbed: Testbed, began: Instant, audit| RunContext {
         started: SystemTime::now(),
@@ -138,19 +149,24 @@ fn agree_in_figures(
         audit,
     };
     note!(
-        "lagometer: playing {} lanes for {} over `{}`, {} seeds, in virtual time and over real sockets",
+        "lagometer: playing {} lanes for {} over `{}`, {} seeds, in `{}`, in virtual time, and \
+         over real sockets",
         sockets.lanes.len(),
         arguments.duration,
         sockets.network,
         options.seeds.len(),
+        against.name(),
     );
     let began = Instant::now();
-    let runs = play(&virtual_time, &options, &|_| {}, stop);
-    let sim = assemble(
+    let (runs, audit) = match against {
+        Testbed::Kernel => in_kernel(arguments, &ask(against), &options, stop)?,
+        _ => (play(&virtual_time, &options, &|_| {}, stop), None),
+    };
+    let first = assemble(
         &virtual_time,
         &options.seeds,
         runs,
-        context(Testbed::Sim, began, None),
+        context(against, began, audit),
     );
     let began = Instant::now();
     let emu_options = EmuOptions {
@@ -158,6 +174,7 @@ fn agree_in_figures(
         seeds: options.seeds.clone(),
         ipv6: false,
         pcap: None,
+        tries: TRIES,
     };
     let (runs, audit) = emulated::play(&sockets, &emu_options, &|_| {}, stop)?;
     let emu = assemble(
@@ -166,16 +183,38 @@ fn agree_in_figures(
         runs,
         context(Testbed::Emu, began, audit),
     );
-    if emu.partial || sim.partial {
+    if emu.partial || first.partial {
         return Err(Failure::Input(
             "stopped before both were played: nothing can be said".to_owned(),
         ));
     }
     if let Some(folder) = &arguments.keep {
-        write(&folder.join("sim.json"), &sim.to_json())?;
+        write(
+            &folder.join(format!("{}.json", against.name())),
+            &first.to_json(),
+        )?;
         write(&folder.join("emu.json"), &emu.to_json())?;
     }
-    let found = agreement(&sim, &emu, Margins::default());
+    let found = agreement(&first, &emu, Margins::default());
     print(&lagometer_report::agreement(&found, terminal()))?;
     Ok(found.holds())
+}
+
+/// Plays on a real kernel in virtual time.
+fn in_kernel(
+    arguments: &AgreeArguments,
+    ask: &Ask<'_>,
+    options: &RunOptions,
+    stop: &AtomicBool,
+) -> Result<(Vec<SeedRun>, Option<Audit>), Failure> {
+    let kernel = in_guest::kernel(&arguments.guest)?;
+    let errand = Errand {
+        ask,
+        ipv6: false,
+        is_logged: false,
+        real_limit: arguments.guest.real_limit.duration(),
+    };
+    let (seeds, at_once) = (&options.seeds, options.threads);
+    let found = in_guests::play(&errand, &kernel, seeds, at_once, &|_| {}, stop)?;
+    Ok((found.seeds, found.audit))
 }

@@ -32,6 +32,12 @@ pub(super) fn play(
     if let Some(log) = &found.log {
         super::shape::tell_log(log);
     }
+    if found.again > 0 {
+        note!(
+            "lagometer: the emulator was outside its band, and seeds were played again: {} times",
+            found.again
+        );
+    }
     Ok((found.seeds, found.audit))
 }
 

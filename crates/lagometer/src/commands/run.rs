@@ -87,6 +87,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
                 seeds: options.seeds.clone(),
                 ipv6: arguments.ipv6,
                 pcap: arguments.pcap.clone(),
+                tries: 1,
             };
             emulated::play(&resolved, &options, &told, stop)?
         }

@@ -17,7 +17,7 @@ fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
     let document = play(&["--network", "home-wifi", "--for", "2s", "--lanes", &lanes]);
     assert_eq!(document["testbed"], "emu");
     let audit = &document["audit"];
-    for figure in ["release_error_us", "wake_late_us"] {
+    for figure in ["release_error_us", "wake_late_us", "outside_error_us"] {
         assert!(audit[figure]["count"].as_u64().unwrap() > 100, "{figure}");
     }
     assert_eq!(audit["lanes"].as_array().unwrap().len(), names.len());
@@ -32,7 +32,9 @@ fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
         // The path there and back takes some 10 ms.
         assert!(lane["rtt_ms"]["min"].as_f64().unwrap() > 5.0, "{name}");
         assert!(lane["up_ms"]["p50"].as_f64().unwrap() > 2.0, "{name}");
-        assert!(lane["cpu_ns_per_message"].as_f64().unwrap() > 0.0, "{name}");
+        let cpu = lane["cpu_ns_per_message"].as_f64().unwrap();
+        let kernel = lane["kernel_cpu_ns_per_message"].as_f64().unwrap();
+        assert!(0.0 < kernel && kernel < cpu, "{name}: {kernel} of {cpu}");
         assert!(
             lane["system_calls_per_message"].as_f64().unwrap() > 1.0,
             "{name}"

@@ -3,6 +3,7 @@
 //! Each rule names the file and line that breaks it and why the rule exists.
 
 mod attacks;
+mod fractions;
 mod tree;
 mod words;
 

@@ -156,8 +156,18 @@ fn messages(lane: &Lane) -> Vec<(String, String)> {
     .map(|(name, count)| (name.to_owned(), written::count(count)))
     .collect();
     if let Some(cpu) = lane.cpu_ns_per_message {
+        let what = match lane.kernel_cpu_ns_per_message {
+            Some(_) => "CPU per message",
+            None => "user time and system calls per message",
+        };
         lines.push((
-            "CPU per message".to_owned(),
+            what.to_owned(),
+            format!("{} µs", written::factor(cpu / 1e3)),
+        ));
+    }
+    if let Some(cpu) = lane.kernel_cpu_ns_per_message {
+        lines.push((
+            "of it the kernel's, delivering".to_owned(),
             format!("{} µs", written::factor(cpu / 1e3)),
         ));
     }

@@ -1,6 +1,8 @@
 //! The table of transport properties: what each promises and what it pays for that,
 //! so that a reader sees which lanes may be compared with which.
 
+use lagometer_stats::TransportProperties;
+
 use super::markup::esc;
 use super::view::View;
 use crate::ranking;
@@ -44,11 +46,23 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
             esc(&properties.late_answer),
             esc(&properties.congestion_control),
             esc(&properties.peer_timeout),
-            esc(&properties.fixed),
+            fixed(properties),
             esc(&lane.library)
         );
     }
     *out += "</tbody></table></div></section>\n";
+}
+
+/// What of a transport cannot be set, and what of its packets is another each time.
+fn fixed(properties: &TransportProperties) -> String {
+    let fixed = esc(&properties.fixed);
+    if properties.varies.is_empty() {
+        return fixed.to_string();
+    }
+    format!(
+        "{fixed}; not the same bytes when a seed is played again, yet the same sizes and times: {}",
+        esc(&properties.varies)
+    )
 }
 
 /// A cell that says whether something is promised.

@@ -6,7 +6,7 @@ use lagometer_stats::{Audit, WayAudit};
 use super::markup::esc;
 use super::view::View;
 use crate::trust;
-use crate::written::{factor, milliseconds};
+use crate::written::{NOTHING, factor, milliseconds};
 
 /// Appends the section; nothing for a run that no emulator carried.
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
@@ -34,7 +34,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
 fn lanes(id: &str, audit: &Audit, out: &mut String) {
     append!(
         out,
-        r#"<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">way</th><th scope="col" class="n">packets</th><th scope="col" class="n">mean delay asked <small>ms</small></th><th scope="col" class="n">done <small>ms</small></th><th scope="col" class="n">loss asked <small>%</small></th><th scope="col" class="n">done <small>%</small></th><th scope="col" class="n">rate <small>Mbit/s</small></th><th scope="col" class="n">lost by accident</th></tr></thead><tbody>"#
+        r#"<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">way</th><th scope="col" class="n">packets</th><th scope="col" class="n">mean delay asked <small>ms</small></th><th scope="col" class="n">done <small>ms</small></th><th scope="col" class="n">loss asked <small>%</small></th><th scope="col" class="n">done <small>%</small></th><th scope="col" class="n">rate <small>Mbit/s</small></th><th scope="col" class="n">lost by accident</th><th scope="col" class="n" title="From where the kernel stamped packets as sent to where it stamped them as arrived, how far from what was asked: median, 99th percentile">off by the kernel's stamps <small>µs</small></th></tr></thead><tbody>"#
     );
     for lane in &audit.lanes {
         for (name, way) in [("up", &lane.up), ("down", &lane.down)] {
@@ -45,9 +45,13 @@ fn lanes(id: &str, audit: &Audit, out: &mut String) {
 }
 
 fn row(lane: &str, name: &str, way: &WayAudit, out: &mut String) {
+    let stamps = way.outside_error_us.map_or_else(
+        || NOTHING.to_owned(),
+        |seen| format!("{}, {}", factor(seen.p50), factor(seen.p99)),
+    );
     append!(
         out,
-        r#"<tr><th scope="row">{}</th><td>{name}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td></tr>"#,
+        r#"<tr><th scope="row">{}</th><td>{name}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{stamps}</td></tr>"#,
         esc(lane),
         way.packets,
         milliseconds(way.asked.delay_ms.mean),

@@ -12,11 +12,13 @@ use crate::written::{NOTHING, factor, milliseconds, share};
 /// The agreement as text, every line ending in a newline.
 pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String {
     let mut out = String::new();
+    let [first, second] = agreement.testbeds.each_ref().map(|name| printable(name));
+    let less = format!("{second} less {first}");
     let mut grid = Grid {
         columns: [
-            ("sim", ""),
-            ("emu", ""),
-            ("emu less sim", "90 % interval"),
+            (&*first, ""),
+            (&*second, ""),
+            (&*less, "90 % interval"),
             ("margin", "±"),
             ("seen from", "80 % power"),
         ]
@@ -46,7 +48,9 @@ fn notes(agreement: &Agreement) -> String {
         "Differences are means over {} seeds. Equal: two one-sided tests show the true \
          difference to be within the margin, with a chance of 5 % to err. Margins: medians {} ms, 99th \
          percentiles {} ms or {} %, both and {} ms for late wake-ups; shares {} points, at the limit where \
-         least is shown. Seen from: so small a true difference is found in four runs of five.",
+         least is shown. Seen from: so small a true difference is found in four runs of five. Late, by \
+         the audit: what the emulator itself says that packets took too long there and back, in the \
+         mean of its first seed; what the medians differ by beyond it, it does not see.",
         agreement.seeds,
         milliseconds(margins.median_ms),
         milliseconds(margins.p99_ms),
@@ -104,6 +108,23 @@ fn rows(lane: &LaneAgreement) -> Vec<Row> {
             &factor(sim),
             &factor(emu),
             NOTHING,
+            NOTHING,
+            NOTHING,
+            "",
+        ]
+        .map(|text| Cell::new(text, Style::Plain));
+        cells[1].style = Style::Dim;
+        rows.push(Row::Cells(cells.into()));
+    }
+    if let [first, Some(second)] = lane.audited_ms {
+        // Virtual time has no emulator that could be late.
+        let first = first.unwrap_or(0.0);
+        let mut cells = [
+            "",
+            "late, by the audit",
+            &milliseconds(first),
+            &milliseconds(second),
+            &format!("{:+.2}", second - first),
             NOTHING,
             NOTHING,
             "",

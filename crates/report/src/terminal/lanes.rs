@@ -111,12 +111,28 @@ fn columns_that_fit(
     figures
 }
 
+/// The heading of a figure's column. CPU time is told from that of a lane's threads
+/// alone, which is all that is known where the kernel's share cannot be told.
+fn heading(figure: Figure, groups: &[Group<'_>]) -> String {
+    if figure == Figure::Cpu && is_user_time(groups) {
+        "user time".to_owned()
+    } else {
+        figure.heading()
+    }
+}
+
+/// Whether CPU times of any lane are without what the kernel does beside its threads.
+fn is_user_time(groups: &[Group<'_>]) -> bool {
+    let mut lanes = groups.iter().flat_map(|group| &group.lanes);
+    lanes.any(|lane| lane.cpu_ns_per_message.is_some() && lane.kernel_cpu_ns_per_message.is_none())
+}
+
 fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
     let mut columns = vec![Column::words("lane")];
     columns.extend(
         figures
             .iter()
-            .map(|figure| Column::numbers(figure.heading(), figure.unit_label())),
+            .map(|&figure| Column::numbers(heading(figure, groups), figure.unit_label())),
     );
     let mut rows = Vec::new();
     for group in groups {

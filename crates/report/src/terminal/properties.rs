@@ -1,7 +1,7 @@
 //! The table of transport properties: what each promises and what that costs, so that
 //! no lane is silently advantaged.
 
-use lagometer_stats::{Document, TransportProperties};
+use lagometer_stats::{Document, Lane, TransportProperties};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -64,9 +64,30 @@ pub(crate) fn render(
         "R reliable · O ordered · E encrypted · head: wire bytes beyond one payload".to_owned(),
     ];
     notes.extend(peer_timeouts(document, limit_ms));
+    notes.extend(varying(document).map(|lanes| {
+        format!("not the same bytes when a seed is played again, yet the same figures: {lanes}")
+    }));
     for line in notes.iter().flat_map(|note| wrap(&printable(note), room)) {
         line_of(out, &paint.apply(Style::Dim, &line));
     }
+}
+
+/// The lanes whose packets do not repeat to the byte in virtual time, in order; nothing
+/// where all do.
+fn varying(document: &Document) -> Option<String> {
+    // Nothing repeats over real sockets, whatever the lane.
+    document.testbed.as_deref().filter(|it| *it == "sim")?;
+    let varies = |lane: &&Lane| {
+        let properties = lane.properties.as_ref();
+        properties.is_some_and(|it| !it.varies.is_empty())
+    };
+    let lanes: Vec<&str> = document
+        .lanes
+        .iter()
+        .filter(varies)
+        .map(|lane| &*lane.lane)
+        .collect();
+    (!lanes.is_empty()).then(|| lanes.join(", "))
 }
 
 /// After how long a silence lanes give their peer up: what most do, and who does

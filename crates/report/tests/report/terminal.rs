@@ -71,6 +71,41 @@ fn colour_adds_nothing_but_escapes() {
 }
 
 #[test]
+fn cpu_without_the_kernels_share_is_called_user_time() {
+    let wide = Terminal {
+        width: 200,
+        colour: false,
+    };
+    let mut document = document(&LANES[2..4], 30, &[1]);
+    let text = table(&document, wide);
+    assert!(
+        text.contains(" cpu ") && !text.contains("user time"),
+        "{text}"
+    );
+    document.lanes[1].kernel_cpu_ns_per_message = None;
+    let text = table(&document, wide);
+    assert!(
+        !text.contains(" cpu ") && text.contains("user time"),
+        "{text}"
+    );
+}
+
+#[test]
+fn lanes_whose_bytes_vary_are_named_where_others_repeat() {
+    let mut document = document(&LANES[2..4], 30, &[1]);
+    let name = document.lanes[1].lane.clone();
+    let varies = &mut document.lanes[1].properties.as_mut().unwrap().varies;
+    *varies = "its first numbers".to_owned();
+    let said = format!("the same figures: {name}");
+    document.testbed = Some("sim".to_owned());
+    let in_a_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(in_a_line(table(&document, PLAIN)).contains(&said));
+    // Nothing repeats in real time.
+    document.testbed = Some("emu".to_owned());
+    assert!(!in_a_line(table(&document, PLAIN)).contains(&said));
+}
+
+#[test]
 fn a_lane_of_an_imported_log_needs_neither_wire_nor_properties() {
     let mut document = document(&LANES[2..4], 30, &[1]);
     document.command = "import".to_owned();
@@ -81,6 +116,7 @@ fn a_lane_of_an_imported_log_needs_neither_wire_nor_properties() {
         lane.wire = None;
         lane.lag = None;
         lane.cpu_ns_per_message = None;
+        lane.kernel_cpu_ns_per_message = None;
         lane.head_of_line = None;
         for episode in &mut lane.episodes {
             episode.recovery_ms = None;

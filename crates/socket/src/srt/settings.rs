@@ -86,6 +86,7 @@ impl SocketTransport for Settings {
             // IPv4 20, UDP 8, SRT 16.
             header_bytes: 44,
             acks: "every 10 ms".to_owned(),
+            varies: String::new(),
             late_answer: "nothing: acknowledgements never share a packet".to_owned(),
             congestion_control: "none for live traffic".to_owned(),
             peer_timeout: PeerTimeout::After(self.peer_idle.0),

@@ -245,6 +245,7 @@ impl SocketTransport for Settings {
             // IPv4 20, UDP 8, UDT 16.
             header_bytes: 44 + if self.stream { LENGTH_BYTES as u32 } else { 0 },
             acks: "at once after a short packet, every 10 ms otherwise".to_owned(),
+            varies: String::new(),
             late_answer: "nothing: acknowledgements never share a packet".to_owned(),
             congestion_control: match self.rate_control {
                 RateControl::Library => "UDT 4.11's rate control".to_owned(),

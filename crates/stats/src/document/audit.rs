@@ -24,6 +24,12 @@ pub struct Audit {
     /// From when a packet was due to when the host had taken it,
     /// microseconds.
     pub release_error_us: AuditSpread,
+    /// From where the kernel stamped packets as sent, in the sending host, to where it
+    /// stamped them as arrived, in the other: how far that was from what the links asked
+    /// for, microseconds. Absent where the system does not let hosts be tapped, on a
+    /// clock that stands still while anybody computes, and in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside_error_us: Option<AuditSpread>,
     /// How late the router woke from sleep, microseconds.
     pub wake_late_us: AuditSpread,
     /// The longest time the router was away while it should have been at
@@ -58,6 +64,16 @@ pub struct WayAudit {
     /// Packets lost by the emulator or a host's queue rather than by the
     /// link.
     pub lost_by_accident: u64,
+    /// From when a packet was due to when the host had taken it, microseconds. Absent in
+    /// older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_error_us: Option<AuditSpread>,
+    /// The error by the kernel's stamps, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside_error_us: Option<AuditSpread>,
+    /// Packets that could not be followed by the kernel's stamps.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unseen: u64,
     /// What the link asked for.
     pub asked: AuditFigures,
     /// What was done.
@@ -92,4 +108,10 @@ pub struct AuditSpread {
     pub p99: f64,
     /// Largest.
     pub max: f64,
+}
+
+/// Whether there is none.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde has it")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

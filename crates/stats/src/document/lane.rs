@@ -71,9 +71,15 @@ pub struct Lane {
     /// What the lane put on the wire, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// CPU time for each message, both ends; depends on the machine.
+    /// CPU time for each message, both ends; depends on the machine. With the kernel's
+    /// share where `kernel_cpu_ns_per_message` says how much that is; else the user time
+    /// and the system calls of the lane's own threads alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_message: Option<f64>,
+    /// Of it, what the kernel used beside the lane's threads for delivering its packets:
+    /// protocols up to the socket, and what they sent in answer at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_cpu_ns_per_message: Option<f64>,
     /// CPU time for each message of threads that the library runs of its own,
     /// not counted in the former.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,6 +156,11 @@ pub struct TransportProperties {
     /// words. Empty where it is not known.
     #[serde(default)]
     pub fixed: String,
+    /// What of its packets is another whenever the same seed is played again in virtual
+    /// time, in a few words; their sizes and times, and so what is found, are the same.
+    /// Absent where every byte is the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub varies: String,
 }
 
 /// Messages and what became of them.

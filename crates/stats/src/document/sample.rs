@@ -42,6 +42,7 @@ pub(crate) fn sample_document() -> Document {
             mtu_bytes: 1400,
             header_bytes: 52,
             acks: "at the next flush".to_owned(),
+            varies: String::new(),
             late_answer: "an acknowledgement alone".to_owned(),
             congestion_control: "none".to_owned(),
             peer_timeout: "30 s".to_owned(),
@@ -239,6 +240,9 @@ fn sample_audit() -> Audit {
     let way = WayAudit {
         packets: 600,
         lost_by_accident: 1,
+        release_error_us: Some(spread),
+        outside_error_us: Some(spread),
+        unseen: 2,
         asked: figures,
         realised: figures,
     };
@@ -250,6 +254,7 @@ fn sample_audit() -> Audit {
         precedence: "real-time".to_owned(),
         router_cpu_pct: 20.5,
         release_error_us: spread,
+        outside_error_us: Some(spread),
         wake_late_us: spread,
         longest_absence_us: 700.0,
         asked: figures,

@@ -13,6 +13,7 @@ pub(super) fn of(audit: &Audit) -> document::Audit {
         precedence: audit.precedence.clone(),
         router_cpu_pct: rounded(audit.router_cpu_pct),
         release_error_us: spread(audit.release_error_us),
+        outside_error_us: audit.outside_error_us.map(spread),
         wake_late_us: spread(audit.wake_late_us),
         longest_absence_us: rounded(audit.longest_absence_us),
         asked: figures(audit.asked),
@@ -40,6 +41,9 @@ fn way(audit: &WayAudit) -> document::WayAudit {
     document::WayAudit {
         packets: audit.packets,
         lost_by_accident: audit.lost_by_accident(),
+        release_error_us: Some(spread(audit.release_error_us)),
+        outside_error_us: audit.outside_error_us.map(spread),
+        unseen: audit.unseen,
         asked: figures(audit.asked),
         realised: figures(audit.realised),
     }

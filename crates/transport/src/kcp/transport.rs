@@ -97,6 +97,7 @@ impl Transport for Settings {
             mtu_bytes: self.mtu.bytes() as u32 + carried,
             header_bytes: (HEADER_BYTES + self.fec_bytes() + framing_bytes) as u32 + carried,
             acks: self.acknowledgements(),
+            varies: String::new(),
             late_answer: self.late_answer(carried),
             congestion_control: self.congestion_control(),
             peer_timeout: self

@@ -279,6 +279,7 @@ impl Transport for Settings {
             mtu_bytes: u32::from(self.largest_payload()) + Carrier::Udp.header_bytes(),
             header_bytes: Carrier::Udp.header_bytes() + packet + frame,
             acks,
+            varies: String::new(),
             late_answer: self.late_answer(packet),
             congestion_control: match self.congestion_control {
                 CongestionControl::Cubic => "cubic, paced",

@@ -197,6 +197,7 @@ impl Settings {
             } else {
                 "every second segment, or after up to 40 ms".to_owned()
             },
+            varies: String::new(),
             late_answer: if self.quick_ack {
                 format!("a segment of {HEADER_BYTES} B for the acknowledgement")
             } else {

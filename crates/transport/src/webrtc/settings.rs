@@ -123,6 +123,9 @@ impl Transport for Settings {
                     browsers have 500 ms, 400 ms and 60 s (dcSCTP); SACK every 2nd packet or \
                     after 200 ms"
                 .to_owned(),
+            varies: "SCTP's tags and first numbers, STUN's transaction numbers, signatures, and \
+                     the time in DTLS's greeting"
+                .to_owned(),
         }
     }
 

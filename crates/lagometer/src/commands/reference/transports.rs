@@ -39,6 +39,11 @@ pub(super) fn page() -> String {
     text
 }
 
+/// What of the packets differs from run to run, or that nothing does.
+const fn varies(what: &str) -> &str {
+    if what.is_empty() { "nothing" } else { what }
+}
+
 fn describe(
     text: &mut String,
     (name, about, library): (&str, &str, &str),
@@ -66,6 +71,10 @@ fn describe(
             cell(&properties.peer_timeout.to_string()),
         ),
         ("cannot be set", cell(&properties.fixed)),
+        (
+            "not the same bytes when a seed is played again",
+            cell(varies(&properties.varies)),
+        ),
     ] {
         let _ = writeln!(text, "| {what} | {is} |");
     }

@@ -400,6 +400,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
             "none"
         }
         .to_owned(),
+        varies: String::new(),
         late_answer: "nothing".to_owned(),
         congestion_control: if rule.window < 1000 {
             "window grows with acks"
@@ -420,5 +421,6 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
         dropped: BTreeMap::from([("loss".to_owned(), 311), ("outage".to_owned(), 48)]),
     });
     lane.cpu_ns_per_message = Some(2_450.0);
+    lane.kernel_cpu_ns_per_message = Some(610.0);
     lane
 }
