@@ -124,8 +124,7 @@ impl Ask {
         let rate = |bits: u64| Self::Rate(bits as f64 / 1e3 * share * 0.99);
         match cross.kind {
             CrossKind::Bulk if share > 0.0 => Self::Endless,
-            CrossKind::Bulk => Self::Rate(0.0),
-            CrossKind::Web => Self::Rate(0.0),
+            CrossKind::Bulk | CrossKind::Web => Self::Rate(0.0),
             CrossKind::Call | CrossKind::Constant => rate(cross.highest()),
         }
     }
