@@ -29,8 +29,9 @@ const SYSCTLS: [(&str, &str); 4] = [
 ];
 /// Packets that may wait to be read.
 const QUEUE: usize = 20_000;
-/// Milliseconds until there must be a way to the peer.
+/// How often a way to the peer is looked for, and how long is waited in between.
 const MOST_TRIES: u32 = 1_000;
+const NS_BETWEEN_TRIES: u64 = 1_000_000;
 /// TCP's state `ESTABLISHED`, as `TCP_INFO` tells it.
 const ESTABLISHED: u8 = 1;
 
@@ -115,6 +116,7 @@ impl Namespace {
 /// Waits until the kernel has a way to `peer`: it adds that of an IPv6 address on a thread
 /// of its own.
 fn await_route(local: IpAddr, peer: IpAddr) -> io::Result<()> {
+    let alarm = Alarm::new()?;
     let mut tries = 0;
     loop {
         let found = UdpSocket::bind((local, 0)).and_then(|socket| socket.connect((peer, PORT)));
@@ -122,7 +124,8 @@ fn await_route(local: IpAddr, peer: IpAddr) -> io::Result<()> {
         if found.is_ok() || tries > MOST_TRIES {
             return found;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        alarm.set(clock() + NS_BETWEEN_TRIES)?;
+        poll(&mut [PollFd::new(alarm.fd(), PollFlags::IN)], None)?;
     }
 }
 
