@@ -102,38 +102,30 @@ fn rows(lane: &LaneAgreement) -> Vec<Row> {
     };
     let mut rows: Vec<Row> = lane.figures.iter().enumerate().map(row).collect();
     if let [Some(sim), Some(emu)] = lane.overhead {
-        let mut cells = [
-            "",
+        rows.push(untested(
             "bytes on the wire",
-            &factor(sim),
-            &factor(emu),
-            NOTHING,
-            NOTHING,
-            NOTHING,
-            "",
-        ]
-        .map(|text| Cell::new(text, Style::Plain));
-        cells[1].style = Style::Dim;
-        rows.push(Row::Cells(cells.into()));
+            [&factor(sim), &factor(emu), NOTHING],
+        ));
     }
     if let [first, Some(second)] = lane.audited_ms {
         // Virtual time has no emulator that could be late.
         let first = first.unwrap_or(0.0);
-        let mut cells = [
-            "",
+        let less = format!("{:+.2}", second - first);
+        rows.push(untested(
             "late, by the audit",
-            &milliseconds(first),
-            &milliseconds(second),
-            &format!("{:+.2}", second - first),
-            NOTHING,
-            NOTHING,
-            "",
-        ]
-        .map(|text| Cell::new(text, Style::Plain));
-        cells[1].style = Style::Dim;
-        rows.push(Row::Cells(cells.into()));
+            [&milliseconds(first), &milliseconds(second), &less],
+        ));
     }
     rows
+}
+
+/// A figure that is shown and not tested for being equal: of the two testbeds, and by how
+/// much they differ.
+fn untested(name: &str, [first, second, less]: [&str; 3]) -> Row {
+    let mut cells = ["", name, first, second, less, NOTHING, NOTHING, ""]
+        .map(|text| Cell::new(text, Style::Plain));
+    cells[1].style = Style::Dim;
+    Row::Cells(cells.into())
 }
 
 fn cells(lane: &str, figure: &ComparedFigure) -> Vec<Cell> {
