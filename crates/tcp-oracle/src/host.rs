@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use lagometer_emu::Ticks;
@@ -154,10 +156,44 @@ fn set_options(socket: &Socket, settings: &EndSettings) -> io::Result<()> {
     socket.set_tcp_thin_linear_timeouts(settings.thin_linear_timeouts)
 }
 
+/// The thread that writes for one end. The kernel copies what a thread writes into pages of
+/// the thread's: were both ends written to by one, every write would begin another fragment,
+/// and a buffer takes 17 of them (`MAX_SKB_FRAGS`).
+struct Writer {
+    writes: Sender<(Socket, Vec<u8>)>,
+    taken: Receiver<io::Result<usize>>,
+}
+
+impl Writer {
+    fn new() -> Self {
+        let (writes, asked) = channel::<(Socket, Vec<u8>)>();
+        let (say, taken) = channel();
+        thread::spawn(move || {
+            for (mut socket, bytes) in asked {
+                let result = socket.write(&bytes);
+                // Closed before anybody may close the other.
+                drop(socket);
+                if say.send(result).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { writes, taken }
+    }
+
+    fn write(&self, socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
+        let gone = || io::Error::other("the thread that writes is gone");
+        let asked = (socket.try_clone()?, bytes.to_vec());
+        self.writes.send(asked).map_err(|_| gone())?;
+        self.taken.recv().map_err(|_| gone())?
+    }
+}
+
 /// A host in a conversation.
 pub(crate) struct Host {
     pub(crate) device: OwnedFd,
     peer: SocketAddr,
+    writer: Writer,
     /// Which listens, or is connected.
     socket: Socket,
     is_listening: bool,
@@ -191,6 +227,7 @@ impl Host {
         Ok(Self {
             device,
             peer: SocketAddr::new(peer, PORT),
+            writer: Writer::new(),
             socket,
             is_listening: end == 1,
             is_closed: false,
@@ -240,7 +277,7 @@ impl Host {
 
     /// Writes as much as finds room.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.socket.write(bytes) {
+        match self.writer.write(&self.socket, bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             other => other,
         }

@@ -18,7 +18,7 @@ use crate::settings::{PORT, hosts};
 use crate::trace::{Happened, Line, Packet, Shift, Trace, spoken};
 
 /// By how much a packet's time may differ, in nanoseconds.
-pub const TOLERANCE_NS: u64 = 20_000;
+pub const TOLERANCE_NS: u64 = 1_000;
 /// What is random beside BBR's phases is moved to where the kernel has it.
 const SEED: u64 = 1;
 /// Of the end that connects; the kernel's is another.
@@ -158,20 +158,33 @@ impl<'a> Replay<'a> {
 
     /// Time passes: timers fire.
     fn pass(&mut self, until: u64) -> Result<(), Difference> {
-        while let Some(deadline) = self.connection.as_ref().and_then(Connection::next_deadline) {
-            let at = deadline.as_nanos() - self.offset;
-            if at > until || (at <= self.now && until <= self.now) {
-                // What is set to the past fires when the guest's clock moves on.
-                break;
-            }
-            let at = at.max(self.now);
-            let now = self.instant(at);
-            if let Some(connection) = &mut self.connection {
-                connection.handle_deadline(now);
-            }
-            self.collect(at)?;
-        }
+        while self.fire(until)? {}
         Ok(())
+    }
+
+    /// Time passes until something is sent.
+    fn pass_until_sent(&mut self, until: u64) -> Result<(), Difference> {
+        while self.sent.is_empty() && self.fire(until)? {}
+        Ok(())
+    }
+
+    /// The next timer fires, if it is due by `until`; whether it was.
+    fn fire(&mut self, until: u64) -> Result<bool, Difference> {
+        let Some(connection) = &mut self.connection else {
+            return Ok(false);
+        };
+        let Some(deadline) = connection.next_deadline() else {
+            return Ok(false);
+        };
+        let at = deadline.as_nanos() - self.offset;
+        if at > until || (at <= self.now && until <= self.now) {
+            // What is set to the past fires when the guest's clock moves on.
+            return Ok(false);
+        }
+        let at = at.max(self.now);
+        connection.handle_deadline(Instant::from_nanos(at + self.offset));
+        self.collect(at)?;
+        Ok(true)
     }
 
     fn happen(&mut self, line: &Line) -> Result<(), Difference> {
@@ -323,9 +336,7 @@ impl<'a> Replay<'a> {
 
     /// The kernel sent this.
     fn expect(&mut self, at: u64, theirs: &Packet) -> Result<(), Difference> {
-        if self.sent.is_empty() {
-            self.pass(at + TOLERANCE_NS)?;
-        }
+        self.pass_until_sent(at + TOLERANCE_NS)?;
         if self.sent.is_empty() {
             self.share_interrupt(at)?;
         }
