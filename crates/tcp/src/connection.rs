@@ -21,6 +21,7 @@ mod rack;
 mod recovery;
 mod retransmit;
 mod sack;
+mod sack_walk;
 mod timers;
 mod transmit;
 mod undo;

@@ -67,6 +67,9 @@ pub(crate) struct Sent {
     /// The last of those that left in one buffer: what is lost of a buffer is
     /// sent again in one burst.
     pub(crate) ends_buffer: bool,
+    /// Its bytes lie beside their header, as a probe's for the path's MTU do, and not in
+    /// pages: they are never moved to another buffer (Linux 6.1 `skb_shift`).
+    pub(crate) is_linear: bool,
     /// How long the segments of its buffer are, if there are several (Linux's
     /// `tcp_gso_size`).
     pub(crate) unit: u32,

@@ -22,10 +22,11 @@ impl Connection {
             return 0;
         }
         self.check_app_limited();
+        // Once for all of it, although what leaves on the way may carry fewer options.
+        let mss = self.current_mss();
+        let most = self.size_goal(mss);
         let mut written = 0;
         while written < bytes.len() {
-            let mss = self.current_mss();
-            let most = self.size_goal(mss);
             let room = self.snd.unsent.last_mut().map_or(0, |piece| {
                 if piece.fin {
                     0
@@ -56,11 +57,11 @@ impl Connection {
             self.snd.write += length as u32;
             written += length;
             if written < bytes.len() && self.is_full_piece(most) {
-                self.push_full_piece();
+                self.push_full_piece(mss);
             }
         }
         if written > 0 {
-            self.push_written(written < bytes.len());
+            self.push_written(written < bytes.len(), mss);
         }
         written
     }
@@ -119,16 +120,16 @@ impl Connection {
 
     /// In the middle of a long write: half a window calls for a push (Linux 6.1
     /// `forced_push`), and the first piece may leave.
-    fn push_full_piece(&mut self) {
+    fn push_full_piece(&mut self, mss: u32) {
         if !self.state.is_synchronized() {
             return;
         }
         let half = self.snd.pushed + (self.snd.max_window >> 1);
         if self.snd.write.after(half) {
             self.mark_push();
-            self.push_pending(Push::All);
+            self.push_segments(Push::All, mss);
         } else if self.snd.unsent.count() == 1 {
-            self.transmit(Push::One);
+            self.transmit(Push::One, mss);
         }
     }
 
@@ -139,11 +140,11 @@ impl Connection {
         self.snd.pushed = self.snd.write;
     }
 
-    fn push_written(&mut self, is_full: bool) {
+    fn push_written(&mut self, is_full: bool, mss: u32) {
         self.mark_push();
         if self.state.is_synchronized() {
             let push = if is_full { Push::All } else { Push::AsSet };
-            self.push_pending(push);
+            self.push_segments(push, mss);
         }
     }
 
@@ -219,10 +220,19 @@ impl Connection {
     /// Turns Nagle's algorithm off or on (`TCP_NODELAY`); off sends what it held
     /// back.
     pub fn set_nodelay(&mut self, now: Instant, nodelay: bool) {
-        self.refresh(now);
+        self.refresh_ticks(now);
         self.snd.nodelay = nodelay;
         self.snd.released |= nodelay;
-        if nodelay && self.state.is_synchronized() {
+        if nodelay {
+            self.push_released(now);
+        }
+    }
+
+    /// Sends what an option held back. Where nothing waits, the kernel does not look at its
+    /// clock (Linux 6.1 `tcp_push_pending_frames`).
+    fn push_released(&mut self, now: Instant) {
+        if self.state.is_synchronized() && !self.snd.unsent.is_empty() {
+            self.refresh(now);
             self.push_pending(Push::AsSet);
         }
     }
@@ -231,18 +241,18 @@ impl Connection {
     /// nothing in flight leaves after a retransmission timeout all the same, by
     /// the timer of window probes.
     pub fn set_cork(&mut self, now: Instant, corked: bool) {
-        self.refresh(now);
+        self.refresh_ticks(now);
         self.snd.corked = corked;
         self.snd.released |= !corked && self.snd.nodelay;
-        if !corked && self.state.is_synchronized() {
-            self.push_pending(Push::AsSet);
+        if !corked {
+            self.push_released(now);
         }
     }
 
     /// Turns keep-alive probes on or off (`SO_KEEPALIVE`). Values outside of the ranges
     /// of [`KeepAlive`] count as the nearest inside.
     pub fn set_keep_alive(&mut self, now: Instant, keep_alive: Option<KeepAlive>) {
-        self.refresh(now);
+        self.refresh_ticks(now);
         self.keep_alive = keep_alive.map(KeepAlive::within_ranges);
         self.timers.keep_alive = None;
         if self.state.is_synchronized() {

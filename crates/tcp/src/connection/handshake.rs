@@ -73,6 +73,7 @@ impl Connection {
             fin: false,
             push: false,
             ends_buffer: true,
+            is_linear: false,
             unit: 0,
             marks: Marks::default(),
             is_timed: true,
@@ -278,9 +279,9 @@ impl Connection {
             self.rcv.scale = 0;
             self.rcv.window_clamp = self.rcv.window_clamp.min(65_535);
         }
+        // The first window: with it comes the segment size that the pacing rate is taken of.
+        (self.snd.window, self.snd.max_window) = (0, 0);
         let _ = self.on_ack(segment, echo);
-        self.snd.window = u32::from(segment.window);
-        self.snd.max_window = self.snd.max_window.max(self.snd.window);
         self.sync_mss();
         if self.rcv.timestamps {
             self.rcv.advertised_mss -= 12;
@@ -346,9 +347,6 @@ impl Connection {
         self.last_received_ticks = self.flow.ticks;
         self.init_buffers();
         self.control.init(&mut self.flow);
-        if !self.control.controls_all() {
-            self.flow.update_pacing_rate();
-        }
         self.start_keep_alive();
     }
 
@@ -402,6 +400,10 @@ impl Connection {
         self.init_peer_mss();
         self.predict();
         self.establish();
+        // Who opened has the rate that the SYN-ACK's acknowledgement left.
+        if !self.control.controls_all() {
+            self.flow.update_pacing_rate();
+        }
         true
     }
 

@@ -75,7 +75,7 @@ impl Connection {
             let end = self.flow.next + piece.length.min(mss);
             if !end.after(self.window_end()) {
                 let before = self.flow.packets_out;
-                self.transmit(Push::Probe);
+                self.transmit(Push::Probe, mss);
                 return self.flow.packets_out > before;
             }
         }

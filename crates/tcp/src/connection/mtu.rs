@@ -234,8 +234,8 @@ impl Connection {
         let mut push = false;
         while payload < size
             && let Some(piece) = self.snd.unsent.first()
-            && !piece.fin
         {
+            // A FIN is behind more than the probe takes.
             let length = piece.length;
             let Some(taken) = self.snd.unsent.take(size - payload) else {
                 break;
@@ -268,6 +268,7 @@ impl Connection {
             fin: false,
             push,
             ends_buffer: true,
+            is_linear: true,
             unit: payload,
             marks: Marks::default(),
             is_timed: true,

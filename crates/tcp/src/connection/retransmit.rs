@@ -47,6 +47,7 @@ impl Connection {
         }
     }
 
+    /// A segment more or less (Linux 6.1 `tcp_adjust_pcount`).
     fn count_packet(&mut self, marks: Marks, more: bool) {
         let adjust = |count: &mut u32| {
             *count = if more {
@@ -64,6 +65,10 @@ impl Connection {
         }
         if marks.has(Marks::LOST) {
             adjust(&mut self.flow.lost_out);
+        }
+        if !more && !self.rcv.sack {
+            // Duplicates are counted as packets that arrived, whichever they were.
+            adjust(&mut self.flow.sacked_out);
         }
     }
 
@@ -198,7 +203,7 @@ impl Connection {
 
     /// Takes from a segment what of it was acknowledged meanwhile: small ones that
     /// were joined to it may have been (Linux 6.1 `tcp_trim_head`).
-    fn trim_acknowledged(&mut self, index: usize) {
+    pub(super) fn trim_acknowledged(&mut self, index: usize) {
         let una = self.flow.una;
         if let Some(sent) = self.snd.sent.get_mut(index)
             && sent.seq.before(una)
@@ -221,6 +226,7 @@ impl Connection {
             if !can_join(first)
                 || !can_join(next)
                 || first.fin
+                || next.is_linear
                 || !next.ends_buffer
                 || first.payload + next.payload > most
                 || next.end.after(self.window_end())

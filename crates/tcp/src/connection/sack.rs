@@ -5,7 +5,7 @@ use super::Connection;
 use super::ack::AckContext;
 use crate::Seq;
 use crate::congestion::CongestionState;
-use crate::sent::{Departure, Marks, Sent, Shift};
+use crate::sent::{Departure, Marks, Sent};
 use crate::wire::{SackBlock, Segment};
 
 /// The most packets of reordering believed (`tcp_max_reordering`).
@@ -52,49 +52,13 @@ impl Connection {
         } else {
             Vec::new()
         };
-        for (block, duplicate) in &blocks {
-            if *duplicate {
-                self.mark_block(block.start, *block, true, context);
-            } else {
-                self.mark_outside(*block, &cached, context);
-            }
-        }
+        self.mark_blocks(&blocks, &cached, context);
         self.rec.sack_cache = blocks.into_iter().map(|(block, _)| block).collect();
         if let Some(reordered) = context.reordered
             && (self.flow.state != CongestionState::Loss || self.rec.undo_marker.is_some())
         {
             self.on_reordering(reordered);
         }
-    }
-
-    /// Marks a block without what the last acknowledgement's blocks covered. Behind the
-    /// end of all that has arrived nothing is left out: what was joined meanwhile and lay in
-    /// a block only in part may lie in this one.
-    fn mark_outside(&mut self, block: SackBlock, cached: &[SackBlock], context: &mut AckContext) {
-        let mut from = block.start;
-        for known in cached {
-            if !known.end.after(block.start) {
-                continue;
-            }
-            if !block.end.after(known.start) {
-                break;
-            }
-            if block.start.before(known.start) {
-                let before = SackBlock {
-                    end: known.start,
-                    ..block
-                };
-                self.mark_block(from, before, false, context);
-            }
-            if !block.end.after(known.end) {
-                return;
-            }
-            from = known.end;
-            if known.end == self.fack() {
-                break;
-            }
-        }
-        self.mark_block(from, block, false, context);
     }
 
     /// Whether a block lies in what was sent and not acknowledged, or is a
@@ -180,81 +144,8 @@ impl Connection {
         count
     }
 
-    /// Marks what of a block lies in whole segments, buffer by buffer, beginning with that
-    /// in which `from` lies (Linux 6.1 `tcp_sacktag_walk`).
-    fn mark_block(
-        &mut self,
-        from: Seq,
-        block: SackBlock,
-        duplicate: bool,
-        context: &mut AckContext,
-    ) {
-        let mut index = self.snd.sent.find(from);
-        if index == 0
-            && let Some(first) = self.snd.sent.first()
-            && first.seq.after(from)
-        {
-            return;
-        }
-        index = self.snd.sent.buffer_begin(index);
-        while let Some(sent) = self.snd.sent.get(index) {
-            if !sent.seq.before(block.end) {
-                break;
-            }
-            match self.shift_of(index, block, duplicate) {
-                Shift::Move(count) => {
-                    self.mark_sacked(index, count, duplicate, context);
-                    index = self.move_back(index, count);
-                }
-                Shift::Leave => index += self.snd.sent.buffer_rest(index),
-                Shift::Cut => {
-                    let range = (block.start, block.end);
-                    let Some((count, is_covered)) = self.snd.sent.covered(index, range) else {
-                        break;
-                    };
-                    if count > 0 {
-                        self.end_buffer(index + count - 1);
-                    }
-                    let count = self.snd.sent.buffer_rest(index);
-                    if is_covered {
-                        self.mark_sacked(index, count, duplicate, context);
-                    }
-                    index += count;
-                }
-            }
-        }
-    }
-
-    /// Whether a buffer moves into the one before. What was sent again without being
-    /// lost stays by itself.
-    fn shift_of(&self, index: usize, block: SackBlock, duplicate: bool) -> Shift {
-        let marks = self.snd.sent.get(index).map(|sent| sent.marks);
-        let is_again = marks.is_some_and(|it| it.has(Marks::RETRANSMITTED) && !it.has(Marks::LOST));
-        if is_again && !duplicate {
-            return Shift::Cut;
-        }
-        let range = (block.start, block.end);
-        self.snd.sent.shift(index, range, self.flow.una)
-    }
-
-    /// Moves segments into the buffer before, and the buffer behind them, too, if that
-    /// fills a hole; returns what follows.
-    fn move_back(&mut self, index: usize, count: usize) -> usize {
-        let is_all = count == self.snd.sent.buffer_rest(index);
-        let freed = self.snd.sent.move_back(index, count);
-        self.release_sent(freed);
-        let next = index + count;
-        if !is_all || !self.snd.sent.closes_a_hole(next) {
-            return next;
-        }
-        let more = self.snd.sent.buffer_rest(next);
-        let freed = self.snd.sent.move_back(next, more);
-        self.release_sent(freed);
-        next + more
-    }
-
     /// Marks segments of one buffer (Linux 6.1 `tcp_sacktag_one`).
-    fn mark_sacked(
+    pub(super) fn mark_sacked(
         &mut self,
         index: usize,
         count: usize,

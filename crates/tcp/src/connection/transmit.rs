@@ -69,10 +69,15 @@ impl Connection {
     /// Sends what may be sent; if nothing is in flight and nothing may be, the
     /// window is probed.
     pub(super) fn push_pending(&mut self, push: Push) {
+        self.push_segments(push, self.current_mss());
+    }
+
+    /// The same in segments of `mss`.
+    pub(super) fn push_segments(&mut self, push: Push, mss: u32) {
         if self.state == State::Closed || self.snd.unsent.is_empty() {
             return;
         }
-        if self.transmit(push) && self.flow.packets_out == 0 && self.timers.waiting.is_none() {
+        if self.transmit(push, mss) && self.flow.packets_out == 0 && self.timers.waiting.is_none() {
             let base = self.probe_base();
             self.arm(Waiting::WindowProbe, base);
         }
@@ -80,8 +85,7 @@ impl Connection {
 
     /// Sends as much as both windows, pacing and Nagle allow. Returns whether
     /// nothing is in flight although something waits.
-    pub(super) fn transmit(&mut self, push: Push) -> bool {
-        let mss = self.current_mss();
+    pub(super) fn transmit(&mut self, push: Push, mss: u32) -> bool {
         let mut sent = 0;
         if push == Push::AsSet || push == Push::All {
             match self.probe_mtu() {
@@ -131,12 +135,13 @@ impl Connection {
         push: Push,
         is_cwnd_limited: &mut bool,
     ) -> Option<u32> {
+        if self.snd.unsent.is_empty() || self.is_paced() {
+            return None;
+        }
+        // What pacing holds back is not counted yet.
         let first = self.snd.unsent.first_mut()?;
         let segments = first.segments(mss);
         let piece = *first;
-        if self.is_paced() {
-            return None;
-        }
         let is_last = self.snd.unsent.count() == 1;
         let mut quota = self.cwnd_quota(piece.fin && segments == 1);
         if quota == 0 {
@@ -271,6 +276,7 @@ impl Connection {
                 // `__tcp_transmit_skb`).
                 push: is_last && (piece.push || count > 1),
                 ends_buffer: is_last,
+                is_linear: false,
                 unit: mss,
                 marks: Marks::default(),
                 is_timed: true,

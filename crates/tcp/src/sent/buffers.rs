@@ -248,11 +248,11 @@ impl SentQueue {
     }
 
     /// Whether the buffer before the one that begins at `index` is selectively
-    /// acknowledged, and both hold bytes.
+    /// acknowledged, and this one holds bytes that can be moved.
     fn has_sacked_before(&self, index: usize) -> bool {
         let before = index.checked_sub(1).and_then(|it| self.segments.get(it));
         let first = self.segments.get(index);
-        first.is_some_and(|first| first.payload > 0)
+        first.is_some_and(|first| first.payload > 0 && !first.is_linear)
             && before.is_some_and(|before| before.marks.is_only_sacked())
     }
 
@@ -273,6 +273,13 @@ impl SentQueue {
         let last = (index + count).saturating_sub(1);
         for sent in self.segments.range_mut(index..=last) {
             sent.unit = unit;
+        }
+        let begin = self.buffer_begin(index);
+        let mut all = self.segments.range(begin..=last);
+        if all.any(|sent| sent.marks.has(Marks::EVER_RETRANSMITTED)) {
+            for sent in self.segments.range_mut(begin..=last) {
+                sent.marks.set(Marks::EVER_RETRANSMITTED);
+            }
         }
         if is_all {
             return freed;

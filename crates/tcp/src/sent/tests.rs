@@ -10,6 +10,7 @@ fn sent(seq: u32, payload: u32, ends_buffer: bool) -> Sent {
         fin: false,
         push: ends_buffer,
         ends_buffer,
+        is_linear: false,
         unit: payload,
         marks: Marks::default(),
         is_timed: true,
@@ -131,4 +132,27 @@ fn of_a_burst_only_whole_segments_count_as_arrived() {
     // Part of it moves, and no memory is free.
     assert_eq!(queue.move_back(1, 2), 0);
     assert_eq!((queue.buffer_rest(0), queue.buffer_rest(3)), (3, 2));
+}
+
+#[test]
+fn what_moves_into_a_buffer_and_the_buffer_count_as_sent_again_if_one_of_them_was() {
+    let mut queue = alone(3, &[0]);
+    queue
+        .get_mut(1)
+        .unwrap()
+        .marks
+        .set(Marks::EVER_RETRANSMITTED);
+    queue.get_mut(1).unwrap().marks.set(Marks::SACKED);
+    queue.move_back(1, 1);
+    let was_again = |index| queue.get(index).unwrap().marks.was_retransmitted();
+    assert_eq!([0, 1, 2].map(was_again), [true, true, false]);
+}
+
+#[test]
+fn a_probe_for_the_mtu_moves_nowhere() {
+    let mut queue = alone(3, &[0]);
+    let range = (Seq(500), Seq(1_000));
+    assert_eq!(queue.shift(1, range, Seq(0)), Shift::Move(1));
+    queue.get_mut(1).unwrap().is_linear = true;
+    assert_eq!(queue.shift(1, range, Seq(0)), Shift::Cut);
 }
