@@ -85,7 +85,9 @@ struct Removed {
     last_us: u64,
     /// The lowest never retransmitted and not sacked before.
     lowest: Option<Seq>,
-    /// The end of the buffer of the last one.
+    /// Where the buffer of the last one began.
+    buffer_begin: Option<Seq>,
+    /// The end of that buffer.
     buffer_end: Option<Seq>,
     /// Whether that buffer was acknowledged to its end.
     is_whole: bool,
@@ -280,6 +282,9 @@ impl Connection {
             // What remains of a buffer still ends where it did.
             let known = removed.buffer_end.filter(|end| !sent.end.after(*end));
             let end = known.or_else(|| self.snd.sent.buffer_end(0));
+            if known.is_none() {
+                removed.buffer_begin = Some(sent.seq);
+            }
             removed.buffer_end = end;
             let end = end.unwrap_or(sent.end);
             removed.is_whole = sent.end == end;
@@ -287,7 +292,18 @@ impl Connection {
             self.snd.sent.pop_first();
             self.release_sent(sent.payload + sent.overhead);
         }
-        if self.rec.hint.is_some_and(|hint| hint.before(self.flow.una)) {
+        self.trim_first_buffer(echo, context, &mut removed);
+        if let Some(first) = self.snd.sent.first()
+            && self.rec.hint.is_some_and(|hint| hint.before(first.seq))
+        {
+            let is_rest = removed.buffer_end.is_some_and(|end| !first.end.after(end));
+            let begins = removed.buffer_begin.filter(|_| is_rest);
+            self.rec.hint = self
+                .rec
+                .hint
+                .zip(begins)
+                .and_then(|(hint, begins)| (!hint.before(begins)).then_some(first.seq));
+        } else if self.snd.sent.is_empty() {
             self.rec.hint = None;
         }
         if self
@@ -354,6 +370,35 @@ impl Connection {
             self.flow.sacked_out = 0;
             self.flow.retransmitted_out = 0;
         }
+    }
+
+    /// What remains of a buffer that was acknowledged in part begins where that part ends,
+    /// and is cut into segments anew: one more may count as acknowledged (Linux 6.1
+    /// `tcp_tso_acked`). A buffer of one segment stays as it is.
+    fn trim_first_buffer(
+        &mut self,
+        echo: Option<u32>,
+        context: &mut AckContext,
+        removed: &mut Removed,
+    ) {
+        let Some(first) = self.snd.sent.first().copied() else {
+            return;
+        };
+        let is_rest = removed.buffer_end.is_some_and(|end| !first.end.after(end));
+        let count = self.snd.sent.together(0);
+        let is_partly = first.seq.before(self.flow.una) && count > 1;
+        if !(is_rest || is_partly) || first.unit == 0 {
+            return;
+        }
+        let end = self.snd.sent.buffer_end(0).unwrap_or(first.end);
+        self.trim_acknowledged(0);
+        let now = self.snd.sent.cut_anew(0, count, first.unit);
+        for _ in now..count {
+            removed.is_whole = false;
+            self.remove_one(&first, end, echo, context, removed);
+        }
+        removed.buffer_begin.get_or_insert(first.seq);
+        removed.buffer_end = Some(end);
     }
 
     fn remove_one(

@@ -414,6 +414,7 @@ impl Connection {
         // The answer still told of what came before the FIN.
         self.rcv.buffer.clear_late(&mut self.reserve);
         self.rcv.sacks.clear();
+        self.rcv.duplicate = None;
     }
 
     /// Linux 6.1 `__tcp_ecn_check_ce`.

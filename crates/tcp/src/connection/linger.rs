@@ -26,13 +26,14 @@ impl Connection {
         self.linger(TIME_WAIT);
     }
 
-    /// Timers are over, and the window stays as it is; of answers so far nothing is
-    /// known.
+    /// Timers are over, and the window stays as it is; of answers so far, and of marks that
+    /// the peer was to hear of, nothing is known.
     fn rest(&mut self) {
         self.timers.clear();
         self.feedback.clear();
         self.rcv.last_window = self.window_left();
         self.rcv.last_out_of_window = None;
+        self.rcv.demand_ece = false;
     }
 
     /// A segment while the peer's FIN is awaited and nobody reads.

@@ -49,12 +49,12 @@ impl Connection {
                 if self.flow.state != CongestionState::Open && !found.lost_retransmission {
                     return;
                 }
-                if !self.judge_calm(duplicates, found, false) {
+                if !self.judge_calm(duplicates, found) {
                     return;
                 }
             }
             _ => {
-                if !self.judge_calm(duplicates, found, true) {
+                if !self.judge_calm(duplicates, found) {
                     return;
                 }
             }
@@ -119,8 +119,8 @@ impl Connection {
         true
     }
 
-    fn judge_calm(&mut self, duplicates: u32, found: &mut Findings, count: bool) -> bool {
-        if !self.rcv.sack && count {
+    fn judge_calm(&mut self, duplicates: u32, found: &mut Findings) -> bool {
+        if !self.rcv.sack {
             if found.una_advanced {
                 self.flow.sacked_out = 0;
             }
