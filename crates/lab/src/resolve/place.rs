@@ -33,8 +33,7 @@ impl ResolveError {
         };
         let key = |key: &str| vec![key.to_owned()];
         match self {
-            Self::SameName { name } => lane(experiment, name),
-            Self::Transport { lane: name, .. } => lane(experiment, name),
+            Self::SameName { name } | Self::Transport { lane: name, .. } => lane(experiment, name),
             Self::SameCross { name } | Self::LaneAndCross { name } => cross(name, "name"),
             Self::WhichGame { name } => cross(name, "host").or_else(|| Some(key("shared"))),
             Self::NoBottleneck { name, .. } => cross(name, "kind"),
