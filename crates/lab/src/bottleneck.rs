@@ -58,7 +58,7 @@ fn way(used: &[Arc<BottleneckUse>], way: usize, asks: &[Ask]) -> Option<Bottlene
             sender(&parties, seconds)
         })
         .collect();
-    let rates = rates_of_limited(&senders, asks);
+    let rates = rates_of_limited(&together(used, way, &senders), asks);
     Some(BottleneckWay {
         jain: jain_index(&rates).map(|index| (index * 1e4).round() / 1e4),
         senders,
@@ -66,10 +66,37 @@ fn way(used: &[Arc<BottleneckUse>], way: usize, asks: &[Ask]) -> Option<Bottlene
     })
 }
 
+/// Who sent to the other end, and how many kbit/s of it passed while all other traffic
+/// that is ever on was: a download that is on for half of the time competes for no more
+/// than that. Nobody where there was no such time.
+fn together(used: &[Arc<BottleneckUse>], way: usize, senders: &[BottleneckSender]) -> Vec<Rate> {
+    let ways = used.iter().map(|one| &one.ways[way]);
+    let seconds: f64 = ways.clone().map(|way| way.together.as_secs_f64()).sum();
+    if seconds <= 0.0 {
+        return Vec::new();
+    }
+    let of = |(nth, sender): (usize, &BottleneckSender)| {
+        let parties = ways.clone().filter_map(|way| way.parties.get(nth));
+        let bytes: u64 = parties.map(|party| party.bytes_together).sum();
+        Rate {
+            contends: sender.contends,
+            kbit_per_s: bytes as f64 * 8.0 / 1e3 / seconds,
+        }
+    };
+    senders.iter().enumerate().map(of).collect()
+}
+
+/// What a sender got while others were there.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    contends: bool,
+    kbit_per_s: f64,
+}
+
 /// What those got whom the link limits: who got less than they asked for, and who
 /// took at least an equal share beside them. Who got all they asked for, and less than
 /// that, could not have been given more.
-fn rates_of_limited(senders: &[BottleneckSender], asks: &[Ask]) -> Vec<f64> {
+fn rates_of_limited(senders: &[Rate], asks: &[Ask]) -> Vec<f64> {
     let contending: Vec<(f64, bool)> = senders
         .iter()
         .zip(asks)
@@ -104,9 +131,8 @@ impl Ask {
         let of_lanes = lanes.map(|lane| Self::of_messages(&lane.workload));
         let crosses = (0..).zip(&resolved.cross);
         let of_crosses = crosses.map(|(nth, cross)| {
-            let on = |run: &SeedRun| on_share(cross, run.seed, nth, &resolved.plan);
-            let share = runs.iter().map(on).sum::<f64>() / runs.len().max(1) as f64;
-            Self::of_cross(cross, share)
+            let is_on = |run: &SeedRun| is_on(cross, run.seed, nth, &resolved.plan);
+            Self::of_cross(cross, runs.iter().any(is_on))
         });
         of_lanes.chain(of_crosses).collect()
     }
@@ -118,13 +144,14 @@ impl Ask {
         Self::Rate(workload.size.bytes() as f64 * 8.0 / 1e3 / seconds.max(1e-9))
     }
 
-    /// Other traffic that is on for a `share` of the time: where that is none, of nothing.
-    /// Pages are not asked for before those before them are there. A hundredth is left for packets on their way.
-    fn of_cross(cross: &Cross, share: f64) -> Self {
-        let rate = |bits: u64| Self::Rate(bits as f64 / 1e3 * share * 0.99);
+    /// Other traffic while it is on; of what never is, nothing. Pages are not asked for
+    /// before those before them are there. A hundredth is left for packets on their way.
+    fn of_cross(cross: &Cross, is_on: bool) -> Self {
+        let rate = |bits: u64| Self::Rate(bits as f64 / 1e3 * 0.99);
         match cross.kind {
-            CrossKind::Bulk if share > 0.0 => Self::Endless,
-            CrossKind::Bulk | CrossKind::Web => Self::Rate(0.0),
+            _ if !is_on => Self::Rate(0.0),
+            CrossKind::Bulk => Self::Endless,
+            CrossKind::Web => Self::Rate(0.0),
             CrossKind::Call | CrossKind::Constant => rate(cross.highest()),
         }
     }
@@ -138,16 +165,14 @@ impl Ask {
     }
 }
 
-/// The share of the time measured in which other traffic flows.
-fn on_share(cross: &Cross, seed: u64, nth: u64, plan: &Plan) -> f64 {
+/// Whether other traffic is ever on of the time measured.
+fn is_on(cross: &Cross, seed: u64, nth: u64, plan: &Plan) -> bool {
     let from = Time::ZERO + plan.offset;
     let until = from + plan.duration;
-    let on: f64 = cross
+    let mut begun = cross
         .stretches(seed, nth)
-        .take_while(|(start, _)| *start < until)
-        .map(|(start, end)| end.min(until).since(start.max(from)).as_secs_f64())
-        .sum();
-    on / plan.duration.as_secs_f64().max(f64::MIN_POSITIVE)
+        .take_while(|(start, _)| *start < until);
+    begun.any(|(_, end)| end > from)
 }
 
 /// One party, all seeds together.
@@ -177,11 +202,10 @@ fn sender(parties: &[&PartyUse], seconds: f64) -> BottleneckSender {
 mod tests {
     use super::*;
 
-    fn senders(rates: &[f64]) -> Vec<BottleneckSender> {
-        let one = |&kbit_per_s: &f64| BottleneckSender {
+    fn senders(rates: &[f64]) -> Vec<Rate> {
+        let one = |&kbit_per_s: &f64| Rate {
             contends: true,
             kbit_per_s,
-            ..BottleneckSender::default()
         };
         rates.iter().map(one).collect()
     }

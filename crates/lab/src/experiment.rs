@@ -135,7 +135,7 @@ impl Experiment {
     ///
     /// [`BadInput`] for anything that TOML, the keys or the values have wrong.
     pub fn parse(origin: &str, text: &str) -> Result<Self, BadInput> {
-        let experiment: Self = from_toml(origin, text)?;
+        let experiment: Self = from_toml(origin, text).map_err(cross::name_choices)?;
         experiment.check_budgets(origin, text)?;
         check_cross(origin, text, &experiment.cross)?;
         experiment

@@ -22,6 +22,7 @@ pub mod live;
 pub mod net;
 mod outcome;
 mod plan;
+mod remarks;
 mod resolve;
 mod runner;
 pub mod saved;

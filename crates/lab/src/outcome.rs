@@ -49,6 +49,9 @@ pub struct BottleneckUse {
 pub struct WayUse {
     /// Lanes, then other traffic, in their orders.
     pub parties: Vec<PartyUse>,
+    /// How long all other traffic with data in this direction was on, of what may be
+    /// on at all while measuring.
+    pub together: Duration,
 }
 
 /// What one party did in one direction while measuring.
@@ -62,6 +65,8 @@ pub struct PartyUse {
     pub packets: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
+    /// Those of them that left while all other traffic was on ([`WayUse::together`]).
+    pub bytes_together: u64,
     /// Packets dropped on the way in or from the queue.
     pub dropped: u64,
     /// Packets that were marked.

@@ -1,11 +1,13 @@
 //! From an experiment's words to things that can be played: its network and
 //! its lanes, found in the catalogues or in files.
 
+mod place;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lagometer_link::cross::Cross;
-use lagometer_link::{Direction, Overload, Profile, Regime};
+use lagometer_link::{Direction, Overload, Profile, Regime, TooLarge};
 use lagometer_socket::SocketSpec;
 use lagometer_testbed::Testbed;
 use lagometer_transport::{BadSpec, PresetKind};
@@ -153,6 +155,14 @@ pub enum ResolveError {
         network: String,
         /// What is too much.
         overload: Overload,
+    },
+    /// Other traffic would not pass the line.
+    #[error("over the network `{network}`, {too_large}")]
+    TooLarge {
+        /// The network's name or file.
+        network: String,
+        /// What does not pass.
+        too_large: TooLarge,
     },
     /// Every lane needs another testbed.
     #[error("no lane of this experiment can run here: {why}")]
@@ -347,6 +357,12 @@ fn cross_of(
         .map_err(|overload| ResolveError::Overload {
             network: network.to_owned(),
             overload,
+        })?;
+    profile
+        .check_packets(&cross)
+        .map_err(|too_large| ResolveError::TooLarge {
+            network: network.to_owned(),
+            too_large,
         })?;
     Ok(cross)
 }

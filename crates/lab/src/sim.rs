@@ -11,6 +11,7 @@ mod host;
 mod lane;
 mod occupancy;
 mod stage;
+mod together;
 
 pub use lane::{OfferedPacket, SimLane};
 pub use stage::SimStage;

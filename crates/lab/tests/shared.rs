@@ -207,6 +207,71 @@ fn each_lane_has_a_copy_of_the_traffic_and_lanes_that_share_meet_each_other() {
 }
 
 #[test]
+fn traffic_that_is_on_for_a_part_is_compared_while_it_is_on() {
+    // Two downloads, of which one is there for the second half.
+    let two = |when: &str| {
+        format!("{BULK}[[cross]]\nname = \"late\"\nkind = \"bulk\"\ndirection = \"down\"\n{when}")
+    };
+    let jain = |network: &str| {
+        let mut experiment = experiment("lanes = [\"udp\"]");
+        experiment.duration = "60 s".parse().unwrap();
+        let document = document(&resolved(experiment, profile(network)), &[1], 1);
+        document.bottlenecks[0].down.jain
+    };
+    let half = jain(&two("when = [{ at = \"30 s\", for = \"30 s\" }]\n")).unwrap();
+    // Over the whole run the first has thrice what the second has: 0.8.
+    assert!(half > 0.9, "{half}");
+    // Before and after each other they compete for nothing.
+    let apart = two("when = [{ at = \"30 s\", for = \"30 s\" }]\n").replacen(
+        "direction = \"down\"\n",
+        "direction = \"down\"\nwhen = [{ at = \"0 s\", for = \"30 s\" }]\n",
+        1,
+    );
+    assert_eq!(jain(&apart), None);
+    // One that is never on is no competitor.
+    assert_eq!(
+        jain(&two("when = [{ at = \"90 s\", for = \"30 s\" }]\n")),
+        jain(BULK)
+    );
+}
+
+#[test]
+fn what_is_perhaps_not_meant_is_said() {
+    let remarks =
+        |network: &str| resolved(experiment("lanes = [\"udp\"]"), profile(network)).remarks();
+    let bulk = |queue: &str, rest: &str| {
+        format!("{queue}[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\n{rest}")
+    };
+    let queue = "queue = \"200 ms\"\n";
+    assert_eq!(remarks(BULK), [""; 0]);
+    for (network, says) in [
+        (
+            bulk(queue, "when = [{ at = \"10 s\", for = \"1 s\" }]\n"),
+            "`bulk` is never on: it begins after the run's 10 s",
+        ),
+        (
+            bulk("", "flows = 64\n"),
+            "queue without a bound down: up to 201 MB of it, 805 s at the rate",
+        ),
+        (
+            bulk("queue = \"200 ms\"\nmtu = \"1400 B\"\n", ""),
+            "which vanish down: the `mtu` there is below that",
+        ),
+    ] {
+        let remarks = remarks(&network);
+        assert!(
+            remarks.len() == 1 && remarks[0].contains(says) && !remarks[0].contains('\n'),
+            "{remarks:?}"
+        );
+    }
+    let at_last = bulk(
+        queue,
+        "when = [{ at = \"9 s\", for = \"1 s\" }, { at = \"1 h\", for = \"1 s\" }]\n",
+    );
+    assert_eq!(remarks(&at_last), [""; 0]);
+}
+
+#[test]
 fn constant_traffic_has_its_rate_while_its_schedule_is_on() {
     let network = "queue = \"200 ms\"\n[[cross]]\nkind = \"constant\"\ndirection = \"up\"\n\
                    rate = \"800 kbit/s\"\nwhen = [{ at = \"2 s\", for = \"5 s\" }]\n";

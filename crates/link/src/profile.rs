@@ -10,6 +10,7 @@ pub(crate) mod overload;
 pub(crate) mod plan;
 pub(crate) mod queue;
 mod spells;
+pub(crate) mod too_large;
 pub mod written;
 
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ impl Profile {
         text: &str,
         read_trace: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, BadInput> {
-        let written: Written = from_toml(origin, text)?;
+        let written: Written = from_toml(origin, text).map_err(cross::name_choices)?;
         let mut traces: BTreeMap<&str, Trace> = BTreeMap::new();
         let mut texts = BTreeMap::new();
         for (section, way) in [
@@ -113,6 +114,12 @@ impl Profile {
             .map_err(|overload| {
                 let path = ["cross", &overload.place.to_string(), "rate"];
                 BadInput::at_key(origin, text, &path, overload.to_string())
+            })?;
+        profile
+            .check_packets(profile.cross())
+            .map_err(|too_large| {
+                let path = ["cross", &too_large.place.to_string(), "size"];
+                BadInput::at_key(origin, text, &path, too_large.to_string())
             })?;
         Ok(profile)
     }

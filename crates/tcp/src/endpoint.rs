@@ -321,7 +321,7 @@ impl Endpoint {
             self.with(id, |connection| {
                 connection.on_packet_too_big(now, refused.seq, refused.mtu);
             });
-            self.woken.insert(id);
+            self.on_progress(id);
         }
         Some(())
     }

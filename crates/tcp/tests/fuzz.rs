@@ -6,6 +6,8 @@
 //! `LAGOMETER_TCP_FUZZ=5000` plays so many seeds of each kind, `17-17` those
 //! alone, to play a failure again.
 
+#[path = "fuzz/icmp.rs"]
+mod icmp;
 mod support;
 
 use std::net::IpAddr;
@@ -364,4 +366,12 @@ fn mad_peer(seed: u64) {
 #[test]
 fn a_mad_peer_gets_no_panic_no_memory_and_an_end() {
     with_seeds("a_mad_peer_gets_no_panic_no_memory_and_an_end", mad_peer);
+}
+
+#[test]
+fn forged_and_mutated_icmp_messages_leave_two_streams_whole() {
+    with_seeds(
+        "forged_and_mutated_icmp_messages_leave_two_streams_whole",
+        icmp::under_icmp,
+    );
 }

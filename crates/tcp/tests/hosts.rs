@@ -5,7 +5,7 @@ mod support;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lagometer_tcp::wire::{Segment, parse_packet};
+use lagometer_tcp::wire::{Segment, icmp_too_big, parse_packet};
 use lagometer_tcp::{
     CloseReason, Config, ConnectError, Connection, ConnectionId, Endpoint, Instant, State,
 };
@@ -185,5 +185,26 @@ fn only_connections_to_which_something_happened_are_told() {
     b.handle_deadline(now + Duration::from_millis(200));
     exchange(now, &mut a, &mut b);
     assert_eq!(a.poll_woken(), Some(ids[1]));
+    assert_eq!(a.poll_woken(), None);
+}
+
+#[test]
+fn a_router_s_message_for_a_connection_left_to_the_host_is_not_told() {
+    let (mut a, mut b) = (client(&Config::default()), server());
+    let now = Instant::from_millis(10_000);
+    let id = a.connect(now, server_address()).unwrap();
+    exchange(now, &mut a, &mut b);
+    a.with(id, |connection| connection.write(now, &[7; 5_000]));
+    let refuse = |a: &mut Endpoint| {
+        let first = a.poll_transmit().unwrap();
+        let message = icmp_too_big("10.0.0.9".parse().unwrap(), &first, 1_000).unwrap();
+        a.receive(now, &message).unwrap();
+    };
+    // While the application has it, it is told.
+    while a.poll_woken().is_some() {}
+    refuse(&mut a);
+    assert_eq!(a.poll_woken(), Some(id));
+    a.close(now, id);
+    refuse(&mut a);
     assert_eq!(a.poll_woken(), None);
 }

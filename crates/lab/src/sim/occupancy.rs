@@ -23,6 +23,8 @@ pub(super) struct Occupancy {
     until: Time,
     step: Duration,
     parties: Vec<Party>,
+    /// When all other traffic is on, in order, within what is measured.
+    together: Vec<(Time, Time)>,
 }
 
 #[derive(Debug)]
@@ -47,14 +49,21 @@ pub(super) enum Left {
 
 impl Occupancy {
     /// A queue of `parties` (name, and whether it has data in this direction),
-    /// watched from `from` for `measured`.
-    pub(super) fn new(parties: &[(String, bool)], from: Time, measured: Duration) -> Self {
+    /// watched from `from` for `measured`; all other traffic of this direction is on
+    /// in the stretches `together`.
+    pub(super) fn new(
+        parties: &[(String, bool)],
+        from: Time,
+        measured: Duration,
+        together: Vec<(Time, Time)>,
+    ) -> Self {
         let step = step(measured);
         let steps = measured.as_nanos().div_ceil(step.as_nanos()) as usize;
         Self {
             from,
             until: from + measured,
             step,
+            together,
             parties: parties
                 .iter()
                 .map(|(name, contends)| Party {
@@ -81,6 +90,7 @@ impl Occupancy {
     pub(super) fn leave(&mut self, now: Time, party: usize, bytes: u64, left: Left) {
         self.advance(now, party);
         let is_measured = (self.from..self.until).contains(&now);
+        let is_together = self.is_together(now);
         let party = &mut self.parties[party];
         party.waiting = party.waiting.saturating_sub(bytes);
         if !is_measured {
@@ -93,6 +103,9 @@ impl Occupancy {
         }
         used.packets += 1;
         used.bytes += bytes;
+        if is_together {
+            used.bytes_together += bytes;
+        }
         used.marked += u64::from(left == Left::Marked);
     }
 
@@ -112,7 +125,21 @@ impl Occupancy {
         });
         WayUse {
             parties: parties.collect(),
+            together: self.together_until(now),
         }
+    }
+
+    fn is_together(&self, now: Time) -> bool {
+        let after = self.together.partition_point(|(_, end)| *end <= now);
+        let stretch = self.together.get(after);
+        stretch.is_some_and(|(start, _)| *start <= now)
+    }
+
+    fn together_until(&self, now: Time) -> Duration {
+        let begun = self.together.iter().filter(|(start, _)| *start < now);
+        begun
+            .map(|(start, end)| (*end).min(now).since(*start))
+            .sum()
     }
 
     /// Adds what has waited since the party's last change to the steps it fell
@@ -147,7 +174,7 @@ mod tests {
     fn the_mean_filling_of_each_step_is_kept_from_the_start_to_the_end() {
         let at = Time::from_millis;
         let parties = [("game".to_owned(), true), ("film".to_owned(), false)];
-        let mut queue = Occupancy::new(&parties, at(1000), Duration::from_millis(200));
+        let mut queue = Occupancy::new(&parties, at(1000), Duration::from_millis(200), Vec::new());
         queue.enter(at(0), 0, 500);
         queue.leave(at(1075), 0, 500, Left::Sent);
         queue.enter(at(1150), 1, 80);

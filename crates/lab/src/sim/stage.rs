@@ -18,6 +18,7 @@ use slab::Slab;
 use super::cross::{CrossTraffic, Load};
 use super::lane::SimLane;
 use super::occupancy::{self, Left, Occupancy};
+use super::together::together;
 use crate::outcome::{BottleneckUse, LaneOutcome};
 use crate::plan::Plan;
 
@@ -74,7 +75,8 @@ impl SimStage {
                 let contends = Direction::from(cross.direction) == direction;
                 (cross.name().to_owned(), contends)
             }));
-            Occupancy::new(&parties, starts + plan.offset, plan.duration)
+            let together = together(plan, crosses, direction);
+            Occupancy::new(&parties, starts + plan.offset, plan.duration, together)
         };
         let queues = [queue(Direction::Up), queue(Direction::Down)];
         let guests = hosts(lanes.len(), crosses)

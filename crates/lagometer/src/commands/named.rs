@@ -35,7 +35,12 @@ pub(crate) struct Ask<'a> {
 /// Finds the experiment and its network, applies what was asked beside, and
 /// says which lanes are left out.
 pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
-    let (mut experiment, folder) = find_experiment(ask.experiment)?;
+    let Found {
+        mut experiment,
+        folder,
+        origin,
+        text,
+    } = find_text(ask.experiment)?;
     if let Some(network) = ask.network {
         network.clone_into(&mut experiment.network);
     }
@@ -69,21 +74,44 @@ pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
         find_network(&experiment.network, folder.as_deref())?
     };
     let network = experiment.network.clone();
-    let resolved = resolve(experiment, network, profile, ask.testbed).map_err(Failure::input)?;
+    let asked = experiment.clone();
+    let resolved = resolve(experiment, network, profile, ask.testbed).map_err(|why| {
+        // Lanes of the command line are in no file.
+        let is_in_text = ask.lanes.is_empty() || !why.is_of_a_lane();
+        let bad = is_in_text.then(|| why.in_text(&asked, &origin, &text));
+        bad.flatten()
+            .map_or_else(|| Failure::input(why), Failure::input)
+    })?;
     for lane in &resolved.unrunnable {
         note!("lagometer: lane `{}` is left out: {}", lane.name, lane.why);
     }
     Ok(resolved)
 }
 
+/// An experiment and where it was found.
+struct Found {
+    experiment: Experiment,
+    /// Of its file, if it is no built-in one.
+    folder: Option<PathBuf>,
+    /// What its text is called, and the text.
+    origin: String,
+    text: String,
+}
+
 /// A built-in experiment, or a file and its folder.
 pub(crate) fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf>), Failure> {
+    find_text(asked).map(|found| (found.experiment, found.folder))
+}
+
+fn find_text(asked: &str) -> Result<Found, Failure> {
     if let Some(text) = catalogue::text(asked) {
         let origin = format!("experiments/{asked}.toml");
-        return Ok((
-            Experiment::parse(&origin, text).map_err(Failure::input)?,
-            None,
-        ));
+        return Ok(Found {
+            experiment: Experiment::parse(&origin, text).map_err(Failure::input)?,
+            folder: None,
+            origin,
+            text: text.to_owned(),
+        });
     }
     if !looks_like_a_file(asked) {
         return Err(Failure::Input(format!(
@@ -92,8 +120,13 @@ pub(crate) fn find_experiment(asked: &str) -> Result<(Experiment, Option<PathBuf
         )));
     }
     let path = Path::new(asked);
-    let experiment = Experiment::parse(asked, &read(path)?).map_err(Failure::input)?;
-    Ok((experiment, path.parent().map(Path::to_owned)))
+    let text = read(path)?;
+    Ok(Found {
+        experiment: Experiment::parse(asked, &text).map_err(Failure::input)?,
+        folder: path.parent().map(Path::to_owned),
+        origin: asked.to_owned(),
+        text,
+    })
 }
 
 /// A built-in network, or a file, relative to `folder` if there is one.

@@ -70,6 +70,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         None => lagometer_machine::measured(),
     };
     announce(&resolved, &options);
+    for remark in resolved.remarks() {
+        note!("lagometer: {remark}");
+    }
     let progress = Progress::new(total_play(&resolved, &options));
     let began = Instant::now();
     let told = |played| progress.played(played);

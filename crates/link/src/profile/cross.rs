@@ -2,10 +2,12 @@
 
 mod read;
 
+use std::time::Duration;
+
 use lagometer_units::{BadInput, Rate, Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
-pub use read::listed;
+pub use read::{listed, name_choices};
 
 use super::spells::spells;
 use super::written::Spell;
@@ -29,7 +31,11 @@ pub struct Cross {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// When it flows. Default: always.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "read::when",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub when: Vec<Spell>,
     /// The congestion control (`bulk`, `web`). Default: cubic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,6 +180,14 @@ impl Cross {
     #[must_use]
     pub const fn is_tcp(&self) -> bool {
         matches!(self.kind, CrossKind::Bulk | CrossKind::Web)
+    }
+
+    /// Whether it may flow before so much time of the impairments is over, whatever
+    /// the seed.
+    #[must_use]
+    pub fn may_start_before(&self, end: Duration) -> bool {
+        let may = |spell: &Spell| spell.at.is_none_or(|at| at.duration() < end);
+        self.when.is_empty() || self.when.iter().any(may)
     }
 
     /// When it flows under `seed`, where it is the `position`-th of its link:

@@ -64,12 +64,12 @@ impl Profile {
 
     /// What passes in a direction whose queue has no bound.
     fn unbounded_rate(&self, direction: Direction) -> Option<Rate> {
-        let plan = self.plan(direction);
-        let limit = plan.queue.limit;
-        if limit.bytes.is_some() || limit.packets.is_some() {
+        if !self.has_unbounded_queue(direction) {
             return None;
         }
-        plan.mean_rate().and_then(Rate::from_bits_per_second)
+        self.plan(direction)
+            .mean_rate()
+            .and_then(Rate::from_bits_per_second)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod any_profile;
 mod bookkeeping;
+mod cross_refused;
 mod golden;
 mod impairments;
 mod profiles;

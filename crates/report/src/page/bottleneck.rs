@@ -24,7 +24,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="bottleneck" aria-labelledby="{id}"><h2 id="{id}">The queue, and who filled it</h2>
-<p class="note">Bytes that waited for the bottleneck, one sender's on top of the other's, over the time measured, with the highest at its left; and what each sender got through. Jain's index is 1 where all whom the link limits got the same, and 1/n where one of n got all; who got all it asked for, and less than an equal share, does not count. The pictures are the first seed's, the figures all seeds'.</p>"#
+<p class="note">Bytes that waited for the bottleneck, one sender's on top of the other's, over the time measured, with the highest at its left; and what each sender got through, with the shares of its packets that were dropped and marked. Jain's index is 1 where all whom the link limits got the same while all other traffic was on, and 1/n where one of n got all; who got all it asked for, and less than an equal share, does not count. The pictures are the first seed's, the figures means over all seeds.</p>"#
     );
     for link in links {
         for (name, way) in [("down", &link.down), ("up", &link.up)] {
@@ -75,7 +75,7 @@ fn figure(
         written::bytes(deepest(way))
     );
     picture(view, link, way, out);
-    *out += r#"<div class="scroll"><table><thead><tr><th scope="col">sender</th><th scope="col" class="n">through <small>kbit/s</small></th><th scope="col" class="n">goodput <small>kbit/s</small></th><th scope="col" class="n">dropped</th><th scope="col" class="n">marked</th></tr></thead><tbody>"#;
+    *out += r#"<div class="scroll"><table><thead><tr><th scope="col">sender</th><th scope="col" class="n">through <small>kbit/s</small></th><th scope="col" class="n">goodput <small>kbit/s</small></th><th scope="col" class="n">dropped <small>%</small></th><th scope="col" class="n">marked <small>%</small></th></tr></thead><tbody>"#;
     for (nth, sender) in way.senders.iter().enumerate() {
         row(view, link, (nth, sender), out);
     }
@@ -101,8 +101,8 @@ fn row(
         },
         kbit(sender.kbit_per_s),
         goodput.map_or_else(|| NOTHING.to_owned(), kbit),
-        written::count(sender.dropped),
-        written::count(sender.marked),
+        written::lost_share(sender.dropped_share()),
+        written::lost_share(sender.marked_share()),
     );
 }
 

@@ -30,16 +30,17 @@ pub(crate) fn render(document: &Document, paint: Paint, room: usize, out: &mut S
             Column::words("sender"),
             Column::numbers("through", "kbit/s"),
             Column::numbers("goodput", "kbit/s"),
-            Column::numbers("dropped", "packets"),
+            Column::numbers("dropped", "%"),
             Column::numbers("Jain", "index"),
         ],
         rows: rows.collect(),
     };
     grid.render(paint, out);
     let note = "What each sender with data to send got through the bottleneck, headers included; \
-                goodput is what other traffic's receivers got, each byte once. Jain's index is 1 \
-                where all whom the link limits got the same; who got all it asked for, and less \
-                than an equal share, does not count.";
+                goodput is what other traffic's receivers got, each byte once; dropped is the \
+                share of its packets that the queue dropped: means over all seeds. Jain's index \
+                is 1 where all whom the link limits got the same while all other traffic was on; \
+                who got all it asked for, and less than an equal share, does not count.";
     for line in wrap(note, room) {
         line_of(out, &paint.apply(Style::Dim, &line));
     }
@@ -75,7 +76,7 @@ fn cells(first: Option<(&str, Option<f64>)>, sender: &BottleneckSender) -> Vec<C
         words(&sender.name),
         plain(kbit(sender.kbit_per_s)),
         plain(goodput.map_or_else(|| NOTHING.to_owned(), kbit)),
-        plain(written::count(sender.dropped)),
+        plain(written::lost_share(sender.dropped_share())),
         plain(match first {
             Some((_, Some(index))) => format!("{index:.2}"),
             Some((_, None)) | None => String::new(),

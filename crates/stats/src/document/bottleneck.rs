@@ -23,8 +23,9 @@ pub struct BottleneckWay {
     pub senders: Vec<BottleneckSender>,
     /// Jain's index of the rates of those whom the link limits: 1 where all got
     /// the same, 1/n where one of n got all. It limits who got less than they asked
-    /// for, and who took at least an equal share beside them. Absent where those are
-    /// fewer than two.
+    /// for, and who took at least an equal share beside them. Reckoned over the time
+    /// in which all other traffic with data here is on. Absent where there is no such
+    /// time, or those are fewer than two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
     /// Seconds between two samples of what was waiting.
@@ -53,4 +54,22 @@ pub struct BottleneckSender {
     /// Bytes it had waiting in the queue on average in each step, of the first
     /// seed.
     pub waiting_bytes: Vec<u64>,
+}
+
+impl BottleneckSender {
+    /// The share of its packets that were dropped on the way in or from the queue.
+    #[must_use]
+    pub fn dropped_share(&self) -> f64 {
+        share(self.dropped, self.packets.saturating_add(self.dropped))
+    }
+
+    /// The share of those that passed that were marked.
+    #[must_use]
+    pub fn marked_share(&self) -> f64 {
+        share(self.marked, self.packets)
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
 }

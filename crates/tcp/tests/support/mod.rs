@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod forge;
+pub(crate) mod icmp;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -3,10 +3,12 @@
 
 use std::fmt;
 
-use serde::Deserializer;
+use lagometer_units::BadInput;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::{Cross, FLOWS_AT_MOST};
+use crate::written::Spell;
 
 /// Reads all other traffic of a link; for `#[serde(deserialize_with)]`.
 ///
@@ -39,6 +41,35 @@ pub fn listed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cross>, 
     }
 
     deserializer.deserialize_seq(Listed)
+}
+
+/// Reads when it flows, which is some time or other.
+pub(super) fn when<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spell>, D::Error> {
+    let when = Vec::<Spell>::deserialize(deserializer)?;
+    if when.is_empty() {
+        return Err(D::Error::custom(
+            "with an empty `when` it would never flow; leave `when` out for always, or say one as \
+             in [{ at = \"10 s\", for = \"20 s\" }]",
+        ));
+    }
+    Ok(when)
+}
+
+/// Names what may be said where other traffic lacks a key that has no default.
+#[must_use]
+pub fn name_choices(mut bad: BadInput) -> BadInput {
+    for (key, choices) in [
+        ("kind", "`bulk`, `web`, `call` or `constant`"),
+        (
+            "direction",
+            "`up` (from the player's side) or `down` (to it)",
+        ),
+    ] {
+        if bad.message == format!("missing field `{key}`") {
+            bad.message = format!("other traffic needs a `{key}`: {choices}");
+        }
+    }
+    bad
 }
 
 /// Reads how many connections there are at the same time.

@@ -1,0 +1,59 @@
+//! Other traffic that cannot be meant, refused where it is said.
+
+use lagometer_link::Profile;
+
+/// The line and the words with which a network with this is refused.
+fn refused(text: &str) -> (usize, String) {
+    let error = Profile::from_text("t.toml", text).unwrap_err();
+    assert!(!error.message.contains('\n'), "{error}");
+    (error.line, error.message)
+}
+
+#[test]
+fn a_key_without_a_default_is_asked_for_with_what_it_may_say() {
+    for (says, line, expected) in [
+        (
+            "direction = \"down\"\n",
+            3,
+            "needs a `kind`: `bulk`, `web`, `call` or `constant`",
+        ),
+        ("kind = \"bulk\"\n", 3, "needs a `direction`: `up`"),
+    ] {
+        let (at, message) = refused(&format!("summary = \"t\"\n\n[[cross]]\n{says}"));
+        assert_eq!(at, line, "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_schedule_without_an_entry_is_refused() {
+    let (at, message) =
+        refused("summary = \"t\"\n[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\nwhen = []\n");
+    assert_eq!(at, 5, "{message}");
+    assert!(message.contains("leave `when` out for always"), "{message}");
+}
+
+#[test]
+fn packets_above_the_mtu_of_their_line_are_refused() {
+    let network = |mtu: &str, direction: &str, size: &str| {
+        format!(
+            "summary = \"t\"\n[down]\nmtu = \"{mtu}\"\n[[cross]]\nkind = \"constant\"\n\
+             direction = \"{direction}\"\nrate = \"1 Mbit/s\"\n{size}"
+        )
+    };
+    let (at, message) = refused(&network("1000 B", "down", ""));
+    assert_eq!(at, 4, "{message}");
+    assert!(
+        message.contains("has packets of 1200 B, above the `mtu` down of 1000 B"),
+        "{message}"
+    );
+    let (at, message) = refused(&network("1000 B", "down", "size = \"1001 B\"\n"));
+    assert_eq!(at, 8, "{message}");
+    for fits in [
+        network("1200 B", "down", ""),
+        network("1000 B", "up", ""),
+        network("1000 B", "down", "size = \"1000 B\"\n"),
+    ] {
+        Profile::from_text("t.toml", &fits).unwrap();
+    }
+}
