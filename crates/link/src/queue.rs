@@ -271,17 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_takes_at_most_a_batch_of_the_longest_flow() {
-        let limit = Limit {
-            bytes: None,
-            packets: Some(1000),
-        };
-        let mut queue = fair(Isolation::Flows(1024), limit);
-        for _ in 0..=1000 {
-            queue.enqueue(Time::ZERO, packet(1, 500), true);
-        }
+    fn an_overflow_takes_half_of_the_longest_flow_and_at_most_a_batch() {
         // As `fq_codel` does: half of its bytes, but no more than 64 packets.
-        let dropped = std::iter::from_fn(|| queue.take_dropped()).count();
-        assert_eq!(dropped, 64);
+        for (most, wanted) in [(9, 5), (1000, 64)] {
+            let limit = Limit {
+                bytes: None,
+                packets: Some(most),
+            };
+            let mut queue = fair(Isolation::Flows(1024), limit);
+            for _ in 0..=most {
+                queue.enqueue(Time::ZERO, packet(1, 500), true);
+            }
+            let dropped = std::iter::from_fn(|| queue.take_dropped()).count();
+            assert_eq!(dropped, wanted, "of {most} and one");
+        }
     }
 }
