@@ -226,3 +226,64 @@ impl Queue {
         self.limit.bytes.is_some_and(over_bytes) || self.limit.packets.is_some_and(over_packets)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(host: u32, bytes: u64) -> Packet {
+        Packet {
+            tag: 0,
+            flow: Flow { host, flow: 0 },
+            bytes,
+            is_ecn_capable: false,
+        }
+    }
+
+    fn fair(isolation: Isolation, limit: Limit) -> Queue {
+        let patient = CoDel {
+            target: u64::MAX / 4,
+            interval: u64::MAX / 4,
+            ecn: false,
+        };
+        let discipline = Discipline::Fair {
+            codel: patient,
+            isolation,
+            quantum: 1514,
+        };
+        Queue::new(&discipline, limit, 1)
+    }
+
+    #[test]
+    fn a_large_packet_puts_out_as_many_small_ones_as_it_needs_room_for() {
+        let limit = Limit {
+            bytes: Some(3000),
+            packets: None,
+        };
+        let mut queue = fair(Isolation::Hosts, limit);
+        for _ in 0..6 {
+            queue.enqueue(Time::ZERO, packet(1, 500), true);
+        }
+        assert_eq!((queue.bytes(), queue.take_dropped()), (3000, None));
+        queue.enqueue(Time::ZERO, packet(2, 1400), true);
+        let dropped = std::iter::from_fn(|| queue.take_dropped()).count();
+        assert_eq!((dropped, queue.bytes()), (3, 2900));
+    }
+
+    #[test]
+    fn an_overflow_takes_half_of_the_longest_flow_and_at_most_a_batch() {
+        // As `fq_codel` does: half of its bytes, but no more than 64 packets.
+        for (most, wanted) in [(9, 5), (1000, 64)] {
+            let limit = Limit {
+                bytes: None,
+                packets: Some(most),
+            };
+            let mut queue = fair(Isolation::Flows(1024), limit);
+            for _ in 0..=most {
+                queue.enqueue(Time::ZERO, packet(1, 500), true);
+            }
+            let dropped = std::iter::from_fn(|| queue.take_dropped()).count();
+            assert_eq!(dropped, wanted, "of {most} and one");
+        }
+    }
+}

@@ -226,6 +226,13 @@ mod tests {
     }
 
     #[test]
+    fn as_many_as_were_carried_once_are_no_bend() {
+        let worlds = [world(200, None), world(200, FULL), world(400, FULL)];
+        let curve = &Capacity::curves(&worlds)[0];
+        assert_eq!(curve.bent().map(|world| world.players.asked), Some(400));
+    }
+
+    #[test]
     fn nothing_that_holds_is_said_too() {
         let worlds = [world(100, FULL), world(200, FULL)];
         assert_eq!(

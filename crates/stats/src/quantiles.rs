@@ -155,6 +155,19 @@ mod tests {
         assert_eq!(place(1000, u64::MAX, u64::MAX), Place::Rank(u64::MAX));
     }
 
+    #[test]
+    fn figures_of_nanoseconds_are_milliseconds() {
+        let found = CensoredQuantiles::of_sorted_nanos(
+            Population::Intended,
+            &[1_000_000, 2_000_000, 4_500_000],
+            0,
+        );
+        assert_eq!((found.min, found.p50), (Some(1.0), Some(2.0)));
+        assert_eq!((found.max, found.mean), (Some(4.5), Some(2.5)));
+        let lost = CensoredQuantiles::of_sorted_nanos(Population::Intended, &[1_000_000], 1);
+        assert_eq!((lost.min, lost.max, lost.mean), (Some(1.0), None, None));
+    }
+
     proptest! {
         /// What a quantile is by its definition: infinity takes its place among
         /// the samples like any other number.

@@ -84,6 +84,12 @@ mod tests {
         assert!((two_sided_p(9.0, 0) - 1.0).abs() < 1e-12);
         assert!(two_sided_quantile(0.05, 0).is_infinite());
         assert!(two_sided_p(f64::INFINITY, 4).abs() < 1e-12);
+        assert!(one_sided_p(f64::INFINITY, 4).abs() < 1e-12);
+        assert!((one_sided_p(f64::NEG_INFINITY, 4) - 1.0).abs() < 1e-12);
+        assert!(
+            (one_sided_p(f64::NAN, 4) - 1.0).abs() < 1e-12,
+            "no statistic"
+        );
     }
 
     #[test]

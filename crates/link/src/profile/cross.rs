@@ -331,3 +331,22 @@ pub fn check_cross(origin: &str, text: &str, crosses: &[Cross]) -> Result<(), Ba
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn downloads_and_pages_are_tcp_and_calls_are_not() {
+        for (kind, is_tcp) in [
+            ("bulk", true),
+            ("web", true),
+            ("call", false),
+            ("constant", false),
+        ] {
+            let cross: Cross =
+                toml::from_str(&format!("kind = \"{kind}\"\ndirection = \"down\"")).unwrap();
+            assert_eq!(cross.is_tcp(), is_tcp, "{kind}");
+        }
+    }
+}

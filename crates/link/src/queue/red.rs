@@ -139,3 +139,42 @@ impl RedQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Flow;
+
+    #[test]
+    fn it_is_idle_from_when_its_last_packet_left() {
+        let thresholds = Thresholds {
+            least: 1_000_000,
+            most: 2_000_000,
+            probability: 0.1,
+            weight: 0.5,
+            packet_time: 1_000,
+            ecn: false,
+        };
+        let mut queue = RedQueue::new(thresholds, 1);
+        for _ in 0..2 {
+            let waiting = Waiting {
+                packet: Packet {
+                    tag: 0,
+                    flow: Flow { host: 0, flow: 0 },
+                    bytes: 1500,
+                    is_ecn_capable: false,
+                },
+                since: 0,
+                is_marked: false,
+            };
+            assert!(queue.offer(0, waiting, false).is_none());
+        }
+        let idle_since = |queue: &mut RedQueue, now| {
+            queue.pop(now);
+            queue.idle_since
+        };
+        assert_eq!(idle_since(&mut queue, 10), None, "one waits still");
+        assert_eq!(idle_since(&mut queue, 20), Some(20));
+        assert_eq!(idle_since(&mut queue, 30), Some(20), "asked for nothing");
+    }
+}

@@ -264,6 +264,18 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_rate_is_that_of_all_its_time() {
+        let recording = Recording::parse("t", SAMPLE).unwrap();
+        let mean = |recording: &Recording, direction| recording.mean_bits_per_second(direction);
+        assert_eq!(mean(&recording, Direction::Down), Some(40_000_000));
+        assert_eq!(mean(&recording, Direction::Up), None, "no limit at a time");
+        // 40 Mbit/s for half a second and 8 for a second and a half.
+        let text = format!("{SAMPLE}down 500000 8000000 23500 0\n");
+        let recording = Recording::parse("t", &text).unwrap();
+        assert_eq!(mean(&recording, Direction::Down), Some(16_000_000));
+    }
+
+    #[test]
     fn mistakes_name_their_line_and_what_was_expected() {
         for (from, to, line, words) in [
             ("trace/1", "trace/2", 1, "lagometer-trace/1"),

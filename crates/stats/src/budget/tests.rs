@@ -171,6 +171,12 @@ fn a_lane_that_played_nothing_meets_no_budget() {
             .iter()
             .all(|result| !result.ok && result.value.is_none())
     );
+    // No number of seeds would decide it.
+    assert!(
+        results
+            .iter()
+            .all(|result| result.decision == Decision::Missed && result.more_seeds.is_none())
+    );
 }
 
 #[test]

@@ -212,6 +212,27 @@ fn a_lane_that_lost_a_quantile_is_worse_not_unbeatable() {
     assert!(low < 70.0 && high.is_infinite(), "{low} {high}");
 }
 
+#[test]
+fn an_interval_is_as_wide_as_the_draws_scatter() {
+    let width = |scatter: f64| {
+        let drawn = Drawn {
+            scale: Scale::Log,
+            value: 100.0,
+            draws: (0..200)
+                .map(|draw| 100.0 + if draw % 2 == 0 { scatter } else { -scatter })
+                .collect(),
+            units: 30,
+            freedom: 29,
+        };
+        let (low, high) = drawn.finite_interval(0.0);
+        high - low
+    };
+    // 1.96 and a little more standard errors either way.
+    assert!((3.9..4.3).contains(&width(1.0)), "{}", width(1.0));
+    let ratio = width(3.0) / width(1.0);
+    assert!((ratio - 3.0).abs() < 0.05, "{ratio}");
+}
+
 proptest! {
     #[test]
     fn an_interval_holds_its_mean_and_turns_with_its_sign(

@@ -129,6 +129,12 @@ fn the_lag_of_a_draw_is_that_of_its_stretches_wherever_a_freeze_began() {
     );
     assert!(of(&only, Metric::Freezes).abs() < 1e-9, "it began earlier");
     only[12] = 0;
+    only[10] = 1;
+    assert!(
+        (of(&only, Metric::Freezes) - 6.0).abs() < 1e-9,
+        "the one of these ten seconds"
+    );
+    only[10] = 0;
     only[25] = 3;
     assert!(lag(&only).abs() < 1e-9);
 }
@@ -204,5 +210,19 @@ fn what_is_left_over_at_the_end_belongs_to_the_stretch_before_it() {
     assert!(
         (longest - 1.0).abs() < 1e-9,
         "a draw without the last stretch"
+    );
+}
+
+#[test]
+fn draws_are_those_of_the_published_generator() {
+    // The first outputs of Vigna's `splitmix64.c` for this seed.
+    let mut generator = SplitMix64(1_234_567);
+    assert_eq!(
+        [(); 3].map(|()| generator.next()),
+        [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+        ]
     );
 }

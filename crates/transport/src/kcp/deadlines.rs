@@ -148,6 +148,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn what_no_longer_holds_is_swept_out_once_it_is_more_than_the_rest() {
+        let mut deadlines = Deadlines::default();
+        let many = 10 * SLACK as u32;
+        for sequence in 0..many {
+            // Each later than the one before: a run of its own.
+            deadlines.add_run(i64::from(sequence), sequence, sequence + 1);
+        }
+        deadlines.sweep(0, many, |_, _| false);
+        assert!(deadlines.runs.is_empty(), "{} runs", deadlines.runs.len());
+    }
+
     proptest! {
         /// Against a plain list of (segment, deadline), over the wrap of the
         /// sequence numbers.

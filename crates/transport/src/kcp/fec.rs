@@ -368,6 +368,22 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_beyond_the_mtu_brings_nothing() {
+        let mut fec = Fec::new(TEN_AND_THREE, 100);
+        let datagram = |bytes: usize| {
+            let mut datagram = vec![0, 0, 0, 0, 0xf1, 0];
+            datagram.resize(bytes, 7);
+            datagram
+        };
+        let longest = fec.decoder.longest_bytes;
+        for (bytes, is_taken) in [(longest, true), (longest + 1, false), (4_000, false)] {
+            let datagram = datagram(bytes);
+            let decoded = fec.receive(Time::ZERO, &datagram);
+            assert_eq!(decoded.regular.is_some(), is_taken, "{bytes} bytes");
+        }
+    }
+
+    #[test]
     fn numbers_begin_anew_with_a_whole_group() {
         let mut fec = Fec::new(TEN_AND_THREE, 1400);
         fec.encoder.next = fec.numbers() - 13;

@@ -82,3 +82,16 @@ impl ByteStream for FecStream {
         self.stream.carrier()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kcp::Config;
+
+    #[test]
+    fn all_that_is_written_is_taken() {
+        let group = FecGroup { data: 3, parity: 1 };
+        let mut stream = FecStream::with_config(7, &Config::kcp_go(), group, Time::ZERO);
+        assert_eq!(stream.write(Time::ZERO, &[7; 5_000]), 5_000);
+    }
+}

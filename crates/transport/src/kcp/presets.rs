@@ -409,4 +409,37 @@ mod tests {
         assert!(late.of(Side::Server).one_receive_per_datagram);
         assert!(!late.of(Side::Client).one_receive_per_datagram);
     }
+
+    #[test]
+    fn what_is_a_sides_own_already_is_no_other_sides() {
+        let server = Settings::late_2015().of(Side::Server);
+        assert_eq!(server.of(Side::Client), server);
+    }
+
+    /// `ikcp_nodelay` and `SetNoDelay` as read-mes and `test.cpp` call them.
+    #[test]
+    fn modes_are_those_that_are_published() {
+        for (settings, wanted) in [
+            (Settings::turbo(), (1, 10, 2, true)),
+            (Settings::game(), (1, 10, 2, true)),
+            (Settings::kcp_go_game(), (1, 10, 2, true)),
+            (Settings::test_cpp(0, 0, false), (0, 10, 0, false)),
+            (Settings::test_cpp(0, 0, true), (0, 10, 0, true)),
+            (Settings::test_cpp_fast().of(Side::Server), (2, 10, 2, true)),
+            // `kcp1->rx_minrto = 10; kcp1->fastresend = 1`.
+            (Settings::test_cpp_fast().of(Side::Client), (2, 10, 1, true)),
+        ] {
+            let config = settings.config();
+            let found = (
+                config.nodelay,
+                config.interval_ms,
+                config.resend,
+                !config.congestion_control,
+            );
+            assert_eq!(found, wanted);
+        }
+        let fast = Settings::test_cpp_fast();
+        assert_eq!(fast.of(Side::Client).config().minimum_rto_ms, Some(10));
+        assert_eq!(fast.of(Side::Server).config().minimum_rto_ms, None);
+    }
 }
