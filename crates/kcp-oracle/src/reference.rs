@@ -82,6 +82,10 @@ impl Reference {
     /// # Errors
     ///
     /// [`CannotLoad`] where there is no such library, or it lacks a function.
+    #[expect(
+        clippy::missing_transmute_annotations,
+        reason = "each function's type is that of the field it becomes"
+    )]
     pub fn load_2015(path: &Path) -> Result<Self, CannotLoad> {
         let cannot = |what: &str| CannotLoad(format!("{}: {what}", path.display()));
         let name =
