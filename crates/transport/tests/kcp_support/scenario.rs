@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lagometer_transport::kcp::Config;
+use kcp_oracle::{Oracle, Reference};
+use lagometer_transport::kcp::{Config, Rules};
+use lagometer_units::Span;
 
 use super::damage::{corrupt, forged};
 use super::dice::Dice;
@@ -17,13 +19,18 @@ const AN_HOUR_MS: u64 = 3_600_000;
 /// hundred segments one a round trip.
 const MOST_EVENTS: u32 = 800_000;
 
+/// Plays the conversation of one seed to its end, against the current reference.
+pub(crate) fn play(seed: u64) -> Result<ScenarioStats, Difference> {
+    play_against(Reference::current(), seed)
+}
+
 /// Plays the conversation of one seed to its end.
 ///
 /// Returns the first difference between our engine and the reference, or
 /// between what was sent and what was received.
-pub(crate) fn play(seed: u64) -> Result<ScenarioStats, Difference> {
+pub(crate) fn play_against(reference: Reference, seed: u64) -> Result<ScenarioStats, Difference> {
     let mut dice = Dice::new(seed);
-    let mut run = Run::new(&mut dice);
+    let mut run = Run::new(reference, &mut dice);
     let steps = dice.within(40, 200);
     for _ in 0..steps {
         run.step(&mut dice)?;
@@ -91,13 +98,15 @@ struct Run {
 }
 
 impl Run {
-    fn new(dice: &mut Dice) -> Self {
+    fn new(reference: Reference, dice: &mut Dice) -> Self {
         let conversation = dice.any() as u32;
         let first_sequence = dice.pick(&[0, 0, u32::MAX - 30, i32::MAX as u32 - 30]);
-        let stream = dice.percent(25);
+        // There were none in 2015.
+        let stream = dice.percent(25) && !reference.is_of_2015();
         let mut config = Config {
             stream,
             first_sequence,
+            rules: rules(reference),
             ..Config::default()
         };
         let alike = dice.percent(60);
@@ -106,8 +115,12 @@ impl Run {
             if !alike {
                 randomise(&mut config, dice);
             }
+            if reference.is_of_2015() {
+                // It resends early as often as it likes.
+                config.fast_limit = 0;
+            }
             End {
-                twin: Twin::new(conversation, &config),
+                twin: Twin::new(reference, conversation, &config),
                 habits: Habits::draw(dice),
                 mtu: config.mtu,
                 largest_mtu: config.mtu,
@@ -215,7 +228,7 @@ impl Run {
         let length = match dice.below(8) {
             0 => dice.below(2),
             1 => piece + dice.within(0, 2) - 1,
-            2 if dice.percent(10) => piece * dice.within(100, 140),
+            2 if dice.percent(10) => piece * end.twin.about_the_limit(dice),
             3 => most,
             _ => dice.below(most + 1),
         };
@@ -416,6 +429,20 @@ impl Run {
 
     const fn clock(&self) -> u32 {
         self.clock_start.wrapping_add(self.now as u32)
+    }
+}
+
+/// The rules of a reference. Of 2015 there are two: `asio_kcp` lowered the floor of
+/// the interval.
+fn rules(reference: Reference) -> Rules {
+    if !reference.is_of_2015() {
+        return Rules::default();
+    }
+    let mut shortest = Oracle::of(reference, 0);
+    shortest.nodelay(0, 1, 0, 0);
+    Rules {
+        interval_floor: Span::from_millis(shortest.interval().into()),
+        ..Rules::of_2015()
     }
 }
 

@@ -1,9 +1,11 @@
 //! One end of a conversation run twice, by our engine and by the C reference.
 //! Whatever is done is done to both, and whatever comes out must be the same.
 
-use kcp_oracle::Oracle;
+use kcp_oracle::{Oracle, Reference};
 use lagometer_transport::kcp::{BadDatagram, Config, Engine};
 use lagometer_units::Time;
+
+use super::dice::Dice;
 
 /// What the two did differently.
 #[derive(Debug)]
@@ -23,13 +25,15 @@ macro_rules! same {
 pub(crate) struct Twin {
     ours: Engine,
     reference: Oracle,
+    /// 2015's says 0 for all that `send` takes and for a datagram too short.
+    of_2015: bool,
     room: Vec<u8>,
 }
 
 impl Twin {
-    /// Both, set up alike. The rules of `config` must be the default.
-    pub(crate) fn new(conversation: u32, config: &Config) -> Self {
-        let mut reference = Oracle::new(conversation);
+    /// Both, set up alike. The rules of `config` must be those of the reference.
+    pub(crate) fn new(of: Reference, conversation: u32, config: &Config) -> Self {
+        let mut reference = Oracle::of(of, conversation);
         reference.nodelay(
             i32::from(config.nodelay),
             int(config.interval_ms),
@@ -55,14 +59,21 @@ impl Twin {
         Self {
             ours: Engine::new(conversation, config),
             reference,
+            of_2015: of.is_of_2015(),
             room: vec![0; 1 << 20],
         }
+    }
+
+    /// About as many segments as a message may have.
+    pub(crate) fn about_the_limit(&self, dice: &mut Dice) -> u64 {
+        let twice = if self.of_2015 { 2 } else { 1 };
+        twice * dice.within(100, 140)
     }
 
     /// How many bytes were taken; `None` when the message is too long.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<Option<usize>, Difference> {
         let taken = self.ours.send(bytes).ok();
-        let code = taken.map_or(-2, int);
+        let code = taken.map_or(-2, |taken| if self.of_2015 { 0 } else { int(taken) });
         same!(code, self.reference.send(bytes), "what send takes");
         self.compare()?;
         Ok(taken)
@@ -88,6 +99,7 @@ impl Twin {
     pub(crate) fn input(&mut self, datagram: &[u8]) -> Result<i32, Difference> {
         let code = match self.ours.input(Time::ZERO, datagram) {
             Ok(()) => 0,
+            Err(BadDatagram::TooShort) if self.of_2015 => 0,
             Err(BadDatagram::TooShort | BadDatagram::OtherConversation) => -1,
             Err(BadDatagram::Truncated) => -2,
             Err(BadDatagram::UnknownCommand) => -3,
