@@ -46,6 +46,15 @@ impl RttEstimator {
         }
     }
 
+    /// The handshake gave no sample, as of what was sent again none is taken without time
+    /// stamps: the timeout is 3 s until there is one (RFC 6298, section 5.7; Linux 6.1
+    /// `TCP_TIMEOUT_FALLBACK`).
+    pub(crate) fn fall_back(&mut self) {
+        self.rttvar_us = 3_000_000;
+        self.mdev_us = self.rttvar_us;
+        self.mdev_max_us = self.rttvar_us;
+    }
+
     /// Takes a sample in microseconds; `una` and `next` are the send
     /// sequence's ends.
     pub(crate) fn sample(&mut self, rtt_us: u32, una: Seq, next: Seq) {

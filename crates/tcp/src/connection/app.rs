@@ -307,7 +307,7 @@ impl Connection {
         }
         self.finish(now);
         if self.state == State::FinWait2 {
-            self.await_fin();
+            self.await_fin(false);
         }
     }
 

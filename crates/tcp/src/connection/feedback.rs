@@ -103,6 +103,12 @@ impl Feedback {
         self.timer
     }
 
+    /// The connection stands: it is as if data had come (Linux 6.1
+    /// `tcp_create_openreq_child`, `tcp_finish_connect`).
+    pub(super) const fn begin(&mut self, ticks: u64) {
+        self.last_data = ticks;
+    }
+
     /// The tick at which data last came.
     pub(super) const fn last_data(&self) -> u64 {
         self.last_data

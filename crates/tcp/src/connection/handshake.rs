@@ -345,6 +345,11 @@ impl Connection {
         self.snd.cwnd_stamp = self.flow.ticks;
         self.flow.last_sent_ticks = self.flow.ticks;
         self.last_received_ticks = self.flow.ticks;
+        self.feedback.begin(self.flow.ticks);
+        if self.rtt.srtt_us_x8() == 0 {
+            self.rtt.fall_back();
+            self.update_rto();
+        }
         self.init_buffers();
         self.control.init(&mut self.flow);
         self.start_keep_alive();
@@ -420,10 +425,6 @@ impl Connection {
         if let Some(rtt_us) = rtt_us {
             let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX / 16);
             self.take_rtt_sample(rtt_us, Some(rtt_us), false);
-        } else {
-            // Three seconds, as RFC 6298, section 5.7, has it for a lost
-            // handshake, are a second in Linux.
-            self.timers.rto = self.flow.hz;
         }
     }
 

@@ -176,19 +176,18 @@ impl Connection {
             State::FinWait1 if is_all_acked => {
                 self.state = State::FinWait2;
                 if self.orphaned {
-                    let brings_data = segment.payload.len() as u32 > 0
-                        && segment.seq.before(self.rcv.next + u32::MAX / 4)
-                        && segment
-                            .end()
-                            .after(self.rcv.next + u32::from(segment.has(Flags::FIN)));
+                    // Data, or a FIN behind data that is missing.
+                    let fin = u32::from(segment.has(Flags::FIN));
+                    let brings_data = segment.sequence_length() > 0
+                        && (segment.end() - fin).after(self.rcv.next);
                     if brings_data {
                         self.send_reset_for(segment);
                         self.done(CloseReason::Aborted);
                         return true;
                     }
-                    self.await_fin();
                     // A FIN is still taken here; for anything else what remains
                     // of the connection is enough.
+                    self.await_fin(segment.has(Flags::FIN));
                     return !segment.has(Flags::FIN);
                 }
                 false

@@ -14,26 +14,29 @@ const TIME_WAIT: Duration = Duration::from_mins(1);
 
 impl Connection {
     /// Nobody reads any more, and the peer has yet to end its stream (Linux 6.1
-    /// `tcp_time_wait` with `TCP_FIN_WAIT2`): no acknowledgement is owed.
-    pub(super) fn await_fin(&mut self) {
+    /// `tcp_time_wait` with `TCP_FIN_WAIT2`): no acknowledgement is owed, and unless the FIN
+    /// is here the peer no longer hears of marks.
+    pub(super) fn await_fin(&mut self, is_here: bool) {
         self.rest();
+        self.rcv.demand_ece &= is_here;
         self.linger(self.config.fin_timeout);
     }
 
+    /// The peer no longer hears of marks.
     pub(super) fn enter_time_wait(&mut self) {
         self.state = State::TimeWait;
         self.rest();
+        self.rcv.demand_ece = false;
         self.linger(TIME_WAIT);
     }
 
-    /// Timers are over, and the window stays as it is; of answers so far, and of marks that
-    /// the peer was to hear of, nothing is known.
+    /// Timers are over, and the window stays as it is; of answers so far nothing is
+    /// known.
     fn rest(&mut self) {
         self.timers.clear();
         self.feedback.clear();
         self.rcv.last_window = self.window_left();
         self.rcv.last_out_of_window = None;
-        self.rcv.demand_ece = false;
     }
 
     /// A segment while the peer's FIN is awaited and nobody reads.
