@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_were_carried_once_are_no_bend() {
+    fn as_many_as_were_carried_once_are_no_saturation() {
         let worlds = [world(200, None), world(200, FULL), world(400, FULL)];
         let curve = &Capacity::curves(&worlds)[0];
         assert_eq!(curve.bent().map(|world| world.players.asked), Some(400));

@@ -7,6 +7,7 @@
 //! the kernel's do its `struct tcp_sock`.
 
 mod ack;
+mod acknowledged;
 mod app;
 mod delivery;
 mod feedback;

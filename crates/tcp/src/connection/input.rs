@@ -178,8 +178,8 @@ impl Connection {
                 if self.orphaned {
                     // Data, or a FIN behind data that is missing.
                     let fin = u32::from(segment.has(Flags::FIN));
-                    let brings_data = segment.sequence_length() > 0
-                        && (segment.end() - fin).after(self.rcv.next);
+                    let brings_data =
+                        segment.sequence_length() > 0 && (segment.end() - fin).after(self.rcv.next);
                     if brings_data {
                         self.send_reset_for(segment);
                         self.done(CloseReason::Aborted);
