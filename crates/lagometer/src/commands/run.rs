@@ -70,9 +70,6 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         None => lagometer_machine::measured(),
     };
     announce(&resolved, &options);
-    for remark in resolved.remarks() {
-        note!("lagometer: {remark}");
-    }
     let progress = Progress::new(total_play(&resolved, &options));
     let began = Instant::now();
     let told = |played| progress.played(played);
@@ -296,6 +293,9 @@ pub(super) fn announce(resolved: &Resolved, options: &RunOptions) {
             note!("lagometer: playing {lanes} lanes for {each} over `{network}`, seed {seed}");
         }
         [] => {}
+    }
+    for remark in resolved.remarks() {
+        note!("lagometer: {remark}");
     }
 }
 
