@@ -38,7 +38,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/gateway/tests/wires.rs",
     "crates/client/src/blocking",
     "crates/client/src/swarm",
-    "crates/udt/tests/",
+    "crates/native/tests/",
     "crates/web/",
     "crates/world/src/real",
     "crates/transport/src/origin.rs",

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_srt::{Error, Kind, Library, Options, Socket};
+use lagometer_native::srt::{Error, Kind, Library, Options, Socket};
 use lagometer_transport::{Closed, Driven, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 
@@ -83,8 +83,8 @@ impl SrtConnection {
                 Err(error) => Stage::Closed(reason(&error)),
             },
             (Stage::Connecting(socket), _) => match socket.state() {
-                lagometer_srt::State::Connecting => Stage::Connecting(socket),
-                lagometer_srt::State::Connected => Stage::Open(socket),
+                lagometer_native::srt::State::Connecting => Stage::Connecting(socket),
+                lagometer_native::srt::State::Connected => Stage::Open(socket),
                 _ => Stage::Closed(Closed::DeadLink),
             },
             (stage, _) => stage,

@@ -44,7 +44,7 @@ impl SocketTransport for Settings {
 
     #[cfg(feature = "srt")]
     fn library(&self) -> String {
-        lagometer_srt::Library::version()
+        lagometer_native::srt::Library::version()
     }
 
     #[cfg(not(feature = "srt"))]

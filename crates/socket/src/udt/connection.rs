@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use lagometer_native::udt::{Error, Kind, Library, Mode, Order, Poll, Socket};
 use lagometer_transport::framing::{Cutter, write};
 use lagometer_transport::{Closed, Driven, Message, Messenger, Refused, State};
-use lagometer_udt::{Error, Kind, Library, Mode, Order, Poll, Socket};
 use lagometer_units::Time;
 
 use super::inbox::Inbox;
@@ -124,8 +124,8 @@ impl UdtConnection {
                 Err(error) => Some(Err(reason(&error))),
             },
             (Stage::Connecting(socket), _) => match socket.state() {
-                lagometer_udt::State::Connected => Some(Ok(Arc::clone(socket))),
-                lagometer_udt::State::Connecting if now < begun + CONNECT => None,
+                lagometer_native::udt::State::Connected => Some(Ok(Arc::clone(socket))),
+                lagometer_native::udt::State::Connecting if now < begun + CONNECT => None,
                 _ => Some(Err(Closed::DeadLink)),
             },
             _ => None,

@@ -12,7 +12,7 @@ use std::sync::{Arc, mpsc::TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use lagometer_udt::{Kind, Mode, Socket};
+use lagometer_native::udt::{Kind, Mode, Socket};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, clock_gettime};
 

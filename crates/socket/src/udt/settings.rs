@@ -159,25 +159,25 @@ impl Settings {
 
     /// How UDT carries what it is given.
     #[cfg(feature = "udt")]
-    pub(super) fn mode(&self) -> lagometer_udt::Mode {
+    pub(super) fn mode(&self) -> lagometer_native::udt::Mode {
         if self.stream {
-            lagometer_udt::Mode::Stream
+            lagometer_native::udt::Mode::Stream
         } else {
-            lagometer_udt::Mode::Messages
+            lagometer_native::udt::Mode::Messages
         }
     }
 
     /// The options of a UDT socket.
     #[cfg(feature = "udt")]
-    pub(super) fn options(&self) -> lagometer_udt::Options {
-        lagometer_udt::Options {
+    pub(super) fn options(&self) -> lagometer_native::udt::Options {
+        lagometer_native::udt::Options {
             packet_bytes: self.mtu.bytes() as u32,
             send_buffer_bytes: self.send_buffer.bytes() as u32,
             receive_buffer_bytes: self.receive_buffer.bytes() as u32,
             rate_control: match self.rate_control {
-                RateControl::Library => lagometer_udt::RateControl::Library,
-                RateControl::Release410 => lagometer_udt::RateControl::Release410,
-                RateControl::FixedWindow => lagometer_udt::RateControl::FixedWindow {
+                RateControl::Library => lagometer_native::udt::RateControl::Library,
+                RateControl::Release410 => lagometer_native::udt::RateControl::Release410,
+                RateControl::FixedWindow => lagometer_native::udt::RateControl::FixedWindow {
                     window_packets: self.window_packets,
                     timeout: Some(self.timeout.duration()).filter(|it| !it.is_zero()),
                     repeats_reports: self.repeat_loss_reports,
@@ -185,7 +185,7 @@ impl Settings {
             },
             // Set when there is a connection and a thread to wait on it.
             receive_waits: false,
-            ..lagometer_udt::Options::default()
+            ..lagometer_native::udt::Options::default()
         }
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use socket2::SockAddr;
 
-use crate::error::{Error, Kind};
+use crate::udt::error::{Error, Kind};
 
 /// As `lagometer_udt_statistics` in `shim/api.cpp`.
 #[repr(C)]

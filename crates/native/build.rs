@@ -1,13 +1,16 @@
-//! Compiles the shim against the system's UDT, where it is asked for.
+//! Compiles the shim against the system's UDT and finds the system's SRT, each where
+//! it is asked for.
 
 fn main() {
     println!("cargo::rerun-if-changed=shim");
     #[cfg(feature = "udt")]
-    link();
+    link_udt();
+    #[cfg(feature = "srt")]
+    link_srt();
 }
 
 #[cfg(feature = "udt")]
-fn link() {
+fn link_udt() {
     let mut shim = cc::Build::new();
     shim.cpp(true)
         .std("c++11")
@@ -35,4 +38,17 @@ fn link() {
     ])
     .compile("udt4_shim");
     println!("cargo::rustc-link-lib=udt");
+}
+
+#[cfg(feature = "srt")]
+fn link_srt() {
+    if let Err(error) = pkg_config::Config::new()
+        .atleast_version("1.5")
+        .probe("srt")
+    {
+        println!(
+            "cargo::error=the feature `srt` needs libsrt 1.5 and pkg-config: \
+             apt-get install libsrt-openssl-dev pkg-config ({error})"
+        );
+    }
 }

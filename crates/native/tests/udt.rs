@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lagometer_udt::{Error, Kind, Library, Mode, Options, Order, Poll, RateControl, Socket, State};
+use lagometer_native::udt::{
+    Error, Kind, Library, Mode, Options, Order, Poll, RateControl, Socket, State,
+};
 
 /// Far longer than anything here takes.
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::foreign;
-use crate::threads;
+use crate::udt::error::Error;
+use crate::udt::foreign;
+use crate::udt::threads;
 
 /// UDT, started. Clones and sockets share it; with the last of them UDT is
 /// cleaned up, which waits until its threads have ended: about a second after

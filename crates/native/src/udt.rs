@@ -20,7 +20,7 @@
 //! - **Trust.** UDT reads what arrives without much care. It is for paths
 //!   of one's own making and must not listen where strangers can reach it.
 //!
-//! Without the feature this crate is empty, and whoever asks for UDT is told what
+//! Without the feature this module is empty, and whoever asks for UDT is told what
 //! to install.
 
 /// What Debian calls what the feature `udt` needs.

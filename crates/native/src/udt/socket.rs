@@ -4,11 +4,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::error::{Error, Kind};
-use crate::options::{Options, RateControl};
-use crate::ports::HeldPort;
-use crate::threads::Threads;
-use crate::{Library, foreign};
+use crate::udt::error::{Error, Kind};
+use crate::udt::options::{Options, RateControl};
+use crate::udt::ports::HeldPort;
+use crate::udt::threads::Threads;
+use crate::udt::{Library, foreign};
 
 /// UDT's options by their places in `enum UDTOpt`, `udt.h`.
 mod option {

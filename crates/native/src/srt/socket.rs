@@ -4,9 +4,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Error;
-use crate::foreign;
-use crate::threads::Threads;
+use crate::srt::error::Error;
+use crate::srt::foreign;
+use crate::srt::threads::Threads;
 
 /// `srt.h`, `enum SRT_SOCKOPT`.
 mod option {
@@ -143,7 +143,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// [`Kind::WouldBlock`](crate::Kind::WouldBlock) when there is none.
+    /// [`Kind::WouldBlock`](crate::srt::Kind::WouldBlock) when there is none.
     pub fn accept(&self) -> Result<Self, Error> {
         Ok(Self {
             id: foreign::accept(self.id)?,
@@ -165,8 +165,8 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// [`Kind::WouldBlock`](crate::Kind::WouldBlock) when there is no room,
-    /// [`Kind::Lost`](crate::Kind::Lost) when there is no connection.
+    /// [`Kind::WouldBlock`](crate::srt::Kind::WouldBlock) when there is no room,
+    /// [`Kind::Lost`](crate::srt::Kind::Lost) when there is no connection.
     pub fn send_message(&self, message: &[u8]) -> Result<(), Error> {
         foreign::send_message(self.id, message)
     }

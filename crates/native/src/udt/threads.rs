@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::thread::{gettid, name, set_name};
 
-use crate::foreign;
+use crate::udt::foreign;
 
 /// The threads of one UDP socket.
 #[derive(Debug, Default)]

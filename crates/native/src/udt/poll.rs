@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Error;
-use crate::foreign;
-use crate::socket::Socket;
+use crate::udt::error::Error;
+use crate::udt::foreign;
+use crate::udt::socket::Socket;
 
 /// As in Linux's epoll.
 const READABLE: i32 = 0x1;

@@ -14,7 +14,7 @@ use std::ptr;
 
 use socket2::SockAddr;
 
-use crate::error::{Error, Kind};
+use crate::srt::error::{Error, Kind};
 
 unsafe extern "C" {
     // Numbers in, numbers out: these may be called with anything.
