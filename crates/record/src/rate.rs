@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lagometer_units::Time;
+use lagometer_units::{Encapsulation, Time};
 
 use crate::probe::{TRAIN_BYTES, TRAIN_LENGTH};
 
-/// IPv4 and UDP headers, which fill the road too.
-const HEADER_BYTES: usize = 28;
+/// Headers fill the path too.
+const HEADER_BYTES: usize = Encapsulation::UdpIpv4.header_bytes() as usize;
 
 /// A train that arrives within less tells of the machine, not of the path.
 const LEAST_SPREAD: Duration = Duration::from_millis(1);

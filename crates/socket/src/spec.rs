@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use lagometer_transport::{
-    BadSetting, BadSpec, BoxedEndpoint, Carrier, Spec, TransportProperties, with_overrides,
+    BadSetting, BadSpec, BoxedEndpoint, Encapsulation, Spec, TransportProperties, with_overrides,
 };
 use serde_json::{Map, Value};
 
@@ -251,7 +251,7 @@ impl AnySocketTransport for OfEndpoint {
     }
 
     fn is_carried_by_udp(&self) -> bool {
-        self.0.carrier() == Carrier::Udp
+        self.0.encapsulation() == Encapsulation::UdpIpv4
     }
 
     fn settings(&self) -> Value {

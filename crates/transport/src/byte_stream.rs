@@ -3,7 +3,7 @@
 
 use lagometer_units::Time;
 
-use crate::{Carrier, State};
+use crate::{Encapsulation, State};
 
 /// One side of a connection that carries bytes in order.
 ///
@@ -36,7 +36,7 @@ pub trait ByteStream {
     fn state(&self) -> State;
 
     /// What carries the datagrams.
-    fn carrier(&self) -> Carrier;
+    fn encapsulation(&self) -> Encapsulation;
 }
 
 impl<S: ByteStream + ?Sized> ByteStream for Box<S> {
@@ -68,7 +68,7 @@ impl<S: ByteStream + ?Sized> ByteStream for Box<S> {
         (**self).state()
     }
 
-    fn carrier(&self) -> Carrier {
-        (**self).carrier()
+    fn encapsulation(&self) -> Encapsulation {
+        (**self).encapsulation()
     }
 }

@@ -45,7 +45,7 @@ use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -316,8 +316,8 @@ impl Transport for Settings {
         within("max_message", self.max_message.bytes(), 1024..=32 << 20)
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     fn properties(&self) -> TransportProperties {
@@ -336,10 +336,10 @@ impl Transport for Settings {
             encrypted: false,
             mtu_bytes: self.mtu.bytes() as u32
                 + self.checksum_bytes()
-                + self.carrier().header_bytes(),
+                + self.encapsulation().header_bytes(),
             // A datagram starts with 4 bytes, or 2 where nothing in it is
             // reliable; the message's command has 6 or 8.
-            header_bytes: 10 + self.checksum_bytes() + self.carrier().header_bytes(),
+            header_bytes: 10 + self.checksum_bytes() + self.encapsulation().header_bytes(),
             acks: if reliable {
                 "each packet, at once".to_owned()
             } else {

@@ -1,4 +1,4 @@
-//! Both ends of one connection, and what carries their datagrams.
+//! Both ends of one connection.
 
 use crate::Endpoint;
 
@@ -11,27 +11,4 @@ pub struct Pair {
     pub client: BoxedEndpoint,
     /// The side that waits for it.
     pub server: BoxedEndpoint,
-}
-
-/// What carries an endpoint's datagrams, and so what a testbed must add to
-/// their size to know the bytes on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// A datagram is the payload of one UDP datagram over IPv4. The host
-    /// checks it: a damaged one never reaches the endpoint.
-    Udp,
-    /// A datagram is a whole IPv4 packet. The endpoint checks it itself.
-    Ip,
-}
-
-impl Carrier {
-    /// Bytes on the wire beyond the datagram itself: an IPv4 header without
-    /// options (20, RFC 791) and a UDP header (8, RFC 768), or nothing.
-    #[must_use]
-    pub const fn header_bytes(self) -> u32 {
-        match self {
-            Self::Udp => 28,
-            Self::Ip => 0,
-        }
-    }
 }

@@ -4,7 +4,7 @@
 use lagometer_units::Size;
 
 use crate::transport::within;
-use crate::{BadSetting, Carrier, HeadOfLine, PeerTimeout, TransportProperties};
+use crate::{BadSetting, Encapsulation, HeadOfLine, PeerTimeout, TransportProperties};
 
 /// The default socket buffer of Linux (`net.core.rmem_default`).
 pub(crate) const BUFFER: Size = Size(212_992);
@@ -27,8 +27,8 @@ pub(crate) fn properties(
         ordered: false,
         head_of_line: HeadOfLine::Nowhere,
         encrypted: false,
-        mtu_bytes: max_datagram.bytes() as u32 + Carrier::Udp.header_bytes(),
-        header_bytes: header_bytes as u32 + Carrier::Udp.header_bytes(),
+        mtu_bytes: max_datagram.bytes() as u32 + Encapsulation::UdpIpv4.header_bytes(),
+        header_bytes: header_bytes as u32 + Encapsulation::UdpIpv4.header_bytes(),
         acks: "none".to_owned(),
         varies: String::new(),
         late_answer: "nothing: no acknowledgements".to_owned(),

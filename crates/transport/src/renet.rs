@@ -39,7 +39,7 @@ use crate::integrity::Integrity;
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -206,8 +206,8 @@ impl Transport for Settings {
         within("timeout", self.timeout, shortest..=hour)
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     fn properties(&self) -> TransportProperties {
@@ -216,7 +216,7 @@ impl Transport for Settings {
         // has its number as well. Numbers grow with the connection; these
         // are their sizes after the first few minutes.
         let packet_bytes = 1 + 4 + 1 + 2 + 2 + if reliable { 2 } else { 0 };
-        let below_bytes = ENVELOPE_BYTES as u32 + self.carrier().header_bytes();
+        let below_bytes = ENVELOPE_BYTES as u32 + self.encapsulation().header_bytes();
         TransportProperties {
             reliable,
             ordered: reliable,

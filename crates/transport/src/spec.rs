@@ -11,7 +11,9 @@ use thiserror::Error;
 
 use crate::catalogue::{Preset, names, new_name, presets};
 use crate::settings::with_overrides;
-use crate::{BadSetting, BoxedEndpoint, Carrier, Pair, Transport, TransportProperties, Tunable};
+use crate::{
+    BadSetting, BoxedEndpoint, Encapsulation, Pair, Transport, TransportProperties, Tunable,
+};
 
 /// A transport with its settings, checked.
 #[derive(Clone)]
@@ -106,8 +108,8 @@ impl Spec {
 
     /// What carries the datagrams.
     #[must_use]
-    pub fn carrier(&self) -> Carrier {
-        self.0.carrier()
+    pub fn encapsulation(&self) -> Encapsulation {
+        self.0.encapsulation()
     }
 
     /// The largest message that is taken, in bytes.
@@ -191,7 +193,7 @@ trait AnyTransport: fmt::Debug + Send + Sync {
     fn library(&self) -> &'static str;
     fn tunables(&self) -> &'static [Tunable];
     fn properties(&self) -> TransportProperties;
-    fn carrier(&self) -> Carrier;
+    fn encapsulation(&self) -> Encapsulation;
     fn largest_message_bytes(&self) -> usize;
     fn dead_link_after(&self) -> Option<Duration>;
     fn settings(&self) -> Value;
@@ -217,8 +219,8 @@ impl<T: Transport> AnyTransport for T {
         Transport::properties(self)
     }
 
-    fn carrier(&self) -> Carrier {
-        Transport::carrier(self)
+    fn encapsulation(&self) -> Encapsulation {
+        Transport::encapsulation(self)
     }
 
     fn largest_message_bytes(&self) -> usize {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::{Carrier, Pair, TransportProperties, Tunable};
+use crate::{Encapsulation, Pair, TransportProperties, Tunable};
 
 /// A transport's settings, from which everything else about it follows.
 ///
@@ -35,7 +35,7 @@ pub trait Transport: Clone + Debug + DeserializeOwned + Serialize + Send + Sync 
     fn check(&self) -> Result<(), BadSetting>;
 
     /// What carries the datagrams.
-    fn carrier(&self) -> Carrier;
+    fn encapsulation(&self) -> Encapsulation;
 
     /// What is promised and what it costs.
     fn properties(&self) -> TransportProperties;

@@ -21,7 +21,7 @@ use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
 use crate::plain_udp;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
+    BadSetting, Encapsulation, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties,
 };
 
@@ -84,8 +84,8 @@ impl Transport for Settings {
         plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     fn properties(&self) -> TransportProperties {

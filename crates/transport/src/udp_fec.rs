@@ -46,7 +46,9 @@ use crate::integrity::Integrity;
 use crate::plain_udp;
 use crate::transport::within;
 use crate::tuned::tuned;
-use crate::{BadSetting, Carrier, OWN_LIBRARY, Pair, Transport, TransportProperties, Tunable};
+use crate::{
+    BadSetting, Encapsulation, OWN_LIBRARY, Pair, Transport, TransportProperties, Tunable,
+};
 
 /// How parity is made of messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,8 +218,8 @@ impl Transport for Settings {
         plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     /// The header is that of the message itself; parity comes on top.

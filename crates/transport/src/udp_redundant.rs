@@ -31,7 +31,7 @@ use crate::replay_window::ReplayWindow;
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
+    BadSetting, Encapsulation, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties, Tunable,
 };
 use crate::{numbered, plain_udp};
@@ -117,8 +117,8 @@ impl Transport for Settings {
         plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     /// The header is that of the message itself; its repetitions come on top.

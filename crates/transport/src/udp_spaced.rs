@@ -20,7 +20,7 @@ use crate::plain_udp;
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Carrier, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
+    BadSetting, Encapsulation, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties, Tunable,
 };
 
@@ -92,8 +92,8 @@ impl Transport for Settings {
         plain_udp::check_sizes(self.max_datagram, self.buffer)
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     /// The header is that of one datagram; its copies come on top.

@@ -6,9 +6,11 @@
 //! of a wall clock, and in [`std::time::Duration`]; what lives in real time takes
 //! its instants from a [`Clock`]. Quantities that people
 //! write in profiles and experiments ("20 ms", "10 Mbit/s", "64 KiB", "1 %")
-//! are typed: a bare number where a unit belongs is refused, not guessed.
+//! are typed: a bare number where a unit belongs is refused, not guessed. What the
+//! headers around a datagram add to it on the wire is an [`Encapsulation`].
 
 mod clock;
+mod encapsulation;
 mod file;
 mod input;
 mod quantity;
@@ -20,6 +22,7 @@ mod suggest;
 mod time;
 
 pub use clock::Clock;
+pub use encapsulation::Encapsulation;
 pub use file::{MOST_DATA, MOST_SETTINGS, create_private_file, read_file, read_text_file};
 pub use input::{BadInput, from_toml, line_of_key};
 pub use quantity::BadQuantity;

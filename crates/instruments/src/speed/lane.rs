@@ -132,7 +132,7 @@ impl LanePlan {
             return 0;
         };
         spec.endpoint().map_or(0, |endpoint| {
-            let of_lower = endpoint.carrier().header_bytes();
+            let of_lower = endpoint.encapsulation().header_bytes();
             u64::from(endpoint.properties().header_bytes.saturating_sub(of_lower))
         })
     }

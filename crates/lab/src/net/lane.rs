@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
 use lagometer_socket::{BoxedConnection, Opening};
-use lagometer_units::Time;
+use lagometer_units::{Encapsulation, Time};
 use serde_json::{Value, json};
 
 use super::service::{self, News, Outline, Request, Word};
@@ -118,11 +118,10 @@ pub(super) fn wire(
     server: &ServerNotes,
     remote: &Remote,
 ) -> WireCounts {
-    const UDP_HEADER_BYTES: u64 = 8;
     if !lane.transport.is_carried_by_udp() || client.counters.packets_sent == 0 {
         return WireCounts::default();
     }
-    let ip_header_bytes = if remote.host().is_ipv4() { 20 } else { 40 };
+    let header_bytes = Encapsulation::of_udp_to(remote.host()).header_bytes();
     let up = client.counters.packets_sent;
     let down = server.counters.packets_sent;
     let lost = up.saturating_sub(server.counters.packets_received)
@@ -132,7 +131,7 @@ pub(super) fn wire(
         down_packets: down,
         bytes: client.counters.bytes_sent
             + server.counters.bytes_sent
-            + (up + down) * (UDP_HEADER_BYTES + ip_header_bytes),
+            + (up + down) * u64::from(header_bytes),
         ..WireCounts::default()
     };
     if lost > 0 {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use lagometer_link::{Direction, Fate, InFlight, Link};
-use lagometer_transport::{Carrier, Driven, Spec, State, tcp, turn};
+use lagometer_transport::{Driven, Encapsulation, Spec, State, tcp, turn};
 use lagometer_units::Time;
 
 use super::host::Host;
@@ -19,7 +19,7 @@ use crate::workload::{EchoClient, EchoServer, Payload};
 pub struct SimLane {
     now: Time,
     plan: Plan,
-    carrier: Carrier,
+    encapsulation: Encapsulation,
     reliable: bool,
     path: Path,
     in_flight: InFlight<()>,
@@ -80,11 +80,11 @@ impl SimLane {
         // The remote end's tick falls in the middle of the client's, as two
         // machines' ticks have no reason to agree.
         let server_phase = tick.unwrap_or_default() / 2;
-        let carrier = spec.carrier();
-        let is_in_kernel = carrier == Carrier::Ip;
+        let encapsulation = spec.encapsulation();
+        let is_in_kernel = encapsulation == Encapsulation::Ip;
         Self {
             now: Time::ZERO,
-            carrier,
+            encapsulation,
             reliable: spec.properties().reliable,
             path,
             in_flight: InFlight::default(),
@@ -159,12 +159,12 @@ impl SimLane {
 
     /// Whether its datagrams are whole IP packets.
     pub(super) fn is_ip(&self) -> bool {
-        self.carrier == Carrier::Ip
+        self.encapsulation == Encapsulation::Ip
     }
 
     /// What the headers in front of a datagram add to it on the wire, in bytes.
     pub(super) fn header_bytes(&self) -> usize {
-        self.carrier.header_bytes() as usize
+        self.encapsulation.header_bytes() as usize
     }
 
     /// How far the lane has played.
@@ -225,7 +225,7 @@ impl SimLane {
         while let Some(arrival) = self.in_flight.pop_due(self.now) {
             // A kernel checks the UDP checksum and drops what fails it; TCP
             // checks its own.
-            if arrival.damaged && self.carrier == Carrier::Udp {
+            if arrival.damaged && self.encapsulation == Encapsulation::UdpIpv4 {
                 self.count_drop("checksum");
                 self.in_flight.recycle(arrival.bytes);
                 continue;
@@ -329,7 +329,7 @@ impl SimLane {
 
     /// Says to a sender that heeds it that a packet was too large for the link.
     fn refuse(&mut self, direction: Direction, packet: &[u8], mtu_bytes: u64) {
-        if self.carrier == Carrier::Ip
+        if self.encapsulation == Encapsulation::Ip
             && let Some(answer) = tcp::packet_too_big(packet, mtu_bytes)
         {
             self.in_flight

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use lagometer_transport::{BadSetting, HeadOfLine, PEER_TIMEOUT, PeerTimeout, TransportProperties};
-use lagometer_units::Span;
+use lagometer_units::{Encapsulation, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::BoxedConnection;
@@ -22,8 +22,14 @@ pub struct Settings {
     pub peer_idle: Span,
 }
 
-/// A packet of 1500 bytes less IP, UDP and SRT headers.
-const LARGEST_MESSAGE_BYTES: usize = 1456;
+/// The largest packet.
+const MTU_BYTES: u32 = 1500;
+
+/// Headers of a data packet: IPv4's, UDP's and the 16 bytes of SRT's own.
+const HEADER_BYTES: u32 = Encapsulation::UdpIpv4.header_bytes() + 16;
+
+/// What a packet has room for.
+const LARGEST_MESSAGE_BYTES: usize = (MTU_BYTES - HEADER_BYTES) as usize;
 
 impl Settings {
     /// Nothing dropped, nothing delayed.
@@ -82,9 +88,8 @@ impl SocketTransport for Settings {
             ordered: true,
             head_of_line: HeadOfLine::AtReceiver,
             encrypted: false,
-            mtu_bytes: 1500,
-            // IPv4 20, UDP 8, SRT 16.
-            header_bytes: 44,
+            mtu_bytes: MTU_BYTES,
+            header_bytes: HEADER_BYTES,
             acks: "every 10 ms".to_owned(),
             varies: String::new(),
             late_answer: "nothing: acknowledgements never share a packet".to_owned(),

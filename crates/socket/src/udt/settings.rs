@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lagometer_transport::framing::LENGTH_BYTES;
 use lagometer_transport::{BadSetting, HeadOfLine, PeerTimeout, TransportProperties};
-use lagometer_units::{Size, Span};
+use lagometer_units::{Encapsulation, Size, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::BoxedConnection;
@@ -75,7 +75,10 @@ pub enum RateControl {
 }
 
 /// The payload of a packet of 1500 bytes, as UDT counts its buffers.
-const SLOT: u64 = 1472;
+const SLOT: u64 = 1500 - Encapsulation::UdpIpv4.header_bytes() as u64;
+
+/// UDT's own header of a data packet.
+const UDT_HEADER_BYTES: u32 = 16;
 
 /// About how long UDT takes to notice that its peer is gone, as was seen: its count
 /// of timeouts cannot be set.
@@ -242,8 +245,9 @@ impl SocketTransport for Settings {
             head_of_line: HeadOfLine::of(true, self.ordered || self.stream),
             encrypted: false,
             mtu_bytes: self.mtu.bytes() as u32,
-            // IPv4 20, UDP 8, UDT 16.
-            header_bytes: 44 + if self.stream { LENGTH_BYTES as u32 } else { 0 },
+            header_bytes: Encapsulation::UdpIpv4.header_bytes()
+                + UDT_HEADER_BYTES
+                + if self.stream { LENGTH_BYTES as u32 } else { 0 },
             acks: "at once after a short packet, every 10 ms otherwise".to_owned(),
             varies: String::new(),
             late_answer: "nothing: acknowledgements never share a packet".to_owned(),

@@ -5,7 +5,7 @@ use lagometer_units::Time;
 
 use super::fec::{FEC_HEADER_BYTES, Fec, FecGroup};
 use super::{Config, Stream};
-use crate::{ByteStream, Carrier, State};
+use crate::{ByteStream, Encapsulation, State};
 
 /// One side of a conversation that carries bytes, in groups of datagrams with
 /// parity.
@@ -78,8 +78,8 @@ impl ByteStream for FecStream {
         self.stream.state()
     }
 
-    fn carrier(&self) -> Carrier {
-        self.stream.carrier()
+    fn encapsulation(&self) -> Encapsulation {
+        self.stream.encapsulation()
     }
 }
 

@@ -15,7 +15,7 @@ use lagometer_units::{Span, Time};
 use super::config::segment_bytes;
 use super::wire::split_segment;
 use super::{Command, Config, Engine, HEADER_BYTES, Rules, Work};
-use crate::{ByteStream, Carrier, Closed, State};
+use crate::{ByteStream, Closed, Encapsulation, State};
 
 /// How conversations with a gateway behave, on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -339,8 +339,8 @@ impl ByteStream for Stream {
         }
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 }
 

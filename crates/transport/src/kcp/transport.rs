@@ -14,7 +14,7 @@ use super::wire::HEADER_BYTES;
 use crate::seed::derive;
 use crate::transport::within;
 use crate::{
-    BadSetting, Carrier, HeadOfLine, OWN_LIBRARY, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, OWN_LIBRARY, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -82,12 +82,12 @@ impl Transport for Settings {
         Ok(())
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     fn properties(&self) -> TransportProperties {
-        let carried = Carrier::Udp.header_bytes();
+        let carried = Encapsulation::UdpIpv4.header_bytes();
         let framing_bytes = if self.stream { LENGTH_BYTES } else { 0 };
         TransportProperties {
             reliable: true,

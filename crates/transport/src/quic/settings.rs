@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::QuicEndpoint;
 use crate::transport::within;
 use crate::{
-    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -237,8 +237,8 @@ impl Transport for Settings {
         Ok(())
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     /// The header bytes are those of an established connection: a short
@@ -276,8 +276,8 @@ impl Transport for Settings {
             ordered,
             head_of_line: HeadOfLine::of(reliable, ordered),
             encrypted: true,
-            mtu_bytes: u32::from(self.largest_payload()) + Carrier::Udp.header_bytes(),
-            header_bytes: Carrier::Udp.header_bytes() + packet + frame,
+            mtu_bytes: u32::from(self.largest_payload()) + Encapsulation::UdpIpv4.header_bytes(),
+            header_bytes: Encapsulation::UdpIpv4.header_bytes() + packet + frame,
             acks,
             varies: String::new(),
             late_answer: self.late_answer(packet),
@@ -329,7 +329,7 @@ impl Settings {
         let frame = 1 + 2 + 1 + 1 + 2;
         let alone = format!(
             "a datagram of some {} B for the acknowledgement",
-            Carrier::Udp.header_bytes() + packet + frame
+            Encapsulation::UdpIpv4.header_bytes() + packet + frame
         );
         match self.ack_frequency {
             Some(asked) if asked.ack_eliciting_threshold == 0 => alone,

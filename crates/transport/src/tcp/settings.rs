@@ -11,7 +11,7 @@ use super::endpoint::Tcp;
 use super::host::Host;
 use crate::framing::LENGTH_BYTES;
 use crate::{
-    BadSetting, Carrier, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -276,8 +276,8 @@ impl Transport for Settings {
         self.algorithm().map(|_| ())
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Ip
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::Ip
     }
 
     fn properties(&self) -> TransportProperties {

@@ -4,7 +4,7 @@ use lagometer_units::Time;
 
 use super::host::{Host, instant};
 use super::settings::StreamOptions;
-use crate::{ByteStream, Carrier, State};
+use crate::{ByteStream, Encapsulation, State};
 
 /// Bytes read from the connection at once.
 const READ_BYTES: usize = 4096;
@@ -95,7 +95,7 @@ impl ByteStream for Stream {
         self.host.state()
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Ip
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::Ip
     }
 }

@@ -10,7 +10,8 @@ use super::endpoint::WebRtcEndpoint;
 use super::wiring::Side;
 use crate::transport::within;
 use crate::{
-    BadSetting, Carrier, HeadOfLine, Pair, PeerTimeout, Transport, TransportProperties, Tunable,
+    BadSetting, Encapsulation, HeadOfLine, Pair, PeerTimeout, Transport, TransportProperties,
+    Tunable,
 };
 
 /// Everything that can be chosen about a data channel. Both ends use the
@@ -95,8 +96,8 @@ impl Transport for Settings {
         within("stun_max_retransmits", self.stun_max_retransmits, 2..=50)
     }
 
-    fn carrier(&self) -> Carrier {
-        Carrier::Udp
+    fn encapsulation(&self) -> Encapsulation {
+        Encapsulation::UdpIpv4
     }
 
     fn properties(&self) -> TransportProperties {
@@ -109,13 +110,13 @@ impl Transport for Settings {
             ordered: self.ordered,
             head_of_line: HeadOfLine::of(self.max_retransmits.is_none(), self.ordered),
             encrypted: true,
-            mtu_bytes: u32::from(self.mtu) + Carrier::Udp.header_bytes(),
-            header_bytes: Carrier::Udp.header_bytes() + dtls + sctp,
+            mtu_bytes: u32::from(self.mtu) + Encapsulation::UdpIpv4.header_bytes(),
+            header_bytes: Encapsulation::UdpIpv4.header_bytes() + dtls + sctp,
             acks: "every 2nd packet or after 200 ms".to_owned(),
             // SCTP's header and a SACK chunk without gaps (RFC 9260, 3.3.4).
             late_answer: format!(
                 "nothing up to 200 ms, then a packet of {} B",
-                Carrier::Udp.header_bytes() + dtls + 12 + 16
+                Encapsulation::UdpIpv4.header_bytes() + dtls + 12 + 16
             ),
             congestion_control: "SCTP (like new reno); RTO 3 s at first, 1 s to 60 s".to_owned(),
             peer_timeout: PeerTimeout::After(self.unanswered()),

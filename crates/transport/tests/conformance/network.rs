@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use lagometer_transport::{Carrier, Endpoint, Pair, Refused, Spec, State};
+use lagometer_transport::{Encapsulation, Endpoint, Pair, Refused, Spec, State};
 use lagometer_units::Time;
 
 use crate::dice::Dice;
@@ -94,7 +94,7 @@ pub(crate) struct Network {
     pub(crate) datagrams: u64,
     start: Time,
     pair: Pair,
-    carrier: Carrier,
+    encapsulation: Encapsulation,
     is_ordered: bool,
     repeats_bytes: bool,
     dice: Dice,
@@ -123,7 +123,7 @@ impl Network {
             sizes: Vec::new(),
             datagrams: 0,
             pair: spec.pair(seed, start),
-            carrier: spec.carrier(),
+            encapsulation: spec.encapsulation(),
             is_ordered: spec.properties().ordered,
             repeats_bytes: repeats_bytes(spec),
             dice: Dice::new(seed),
@@ -264,7 +264,7 @@ impl Network {
             }
             let mut datagram = datagram.to_vec();
             if self.dice.comes_up(path.damage) {
-                if self.carrier == Carrier::Udp {
+                if self.encapsulation == Encapsulation::UdpIpv4 {
                     continue;
                 }
                 self.dice.flip_burst(&mut datagram);

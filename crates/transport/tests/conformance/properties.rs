@@ -23,7 +23,7 @@ const MESSAGE_BYTES: usize = 100;
 /// A message on a connection that is otherwise quiet.
 pub(crate) fn of_the_header_is_true(spec: &Spec) {
     let mut network = Network::connected(spec, Path::CLEAN, 81);
-    let carrier_bytes = spec.carrier().header_bytes() as usize;
+    let encapsulation_bytes = spec.encapsulation().header_bytes() as usize;
     let said = spec.properties().header_bytes as usize;
     let mut header = usize::MAX;
     for number in 0..20 {
@@ -35,7 +35,7 @@ pub(crate) fn of_the_header_is_true(spec: &Spec) {
         network.run_for(Duration::from_millis(200));
         let carrying = network.sizes.iter().max().expect("the message was sent");
         // Now and then an acknowledgement rides along.
-        header = header.min(carrying + carrier_bytes - MESSAGE_BYTES);
+        header = header.min(carrying + encapsulation_bytes - MESSAGE_BYTES);
     }
     assert!(
         (said - SHORTER_BYTES..=said + riding_along_bytes(spec)).contains(&header),
@@ -56,7 +56,7 @@ pub(crate) fn of_the_mtu_is_true(spec: &Spec) {
     }
     network.run_for(Duration::from_secs(5));
     let most = network.sizes.iter().max().expect("much was sent");
-    let most = *most as u32 + spec.carrier().header_bytes();
+    let most = *most as u32 + spec.encapsulation().header_bytes();
     let said = spec.properties().mtu_bytes;
     assert!(most <= said, "a packet of {most} bytes, more than {said}");
 }

@@ -6,7 +6,7 @@ use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::Writing;
 use lagometer_link::{Direction, Fate, InFlight, Link, PacketInFlight, Reason};
-use lagometer_transport::{ByteStream, Carrier};
+use lagometer_transport::{ByteStream, Encapsulation};
 use lagometer_units::Time;
 use lagometer_world::Peer;
 
@@ -79,7 +79,7 @@ impl PlayerPath {
         };
         // A kernel checks the UDP checksum and drops what fails it; TCP checks
         // its own.
-        if packet.damaged && stream.carrier() == Carrier::Udp {
+        if packet.damaged && stream.encapsulation() == Encapsulation::UdpIpv4 {
             return false;
         }
         self.drive(back, network, |stream, now, output| {
@@ -195,7 +195,7 @@ impl PlayerPath {
         let Some(stream) = self.ends.sender(direction) else {
             return;
         };
-        let overhead = stream.carrier().header_bytes() as usize;
+        let overhead = stream.encapsulation().header_bytes() as usize;
         let now = network.now;
         act(stream, now, &mut |packet| {
             network.send(&mut self.link, self.connection, direction, overhead, packet);
