@@ -105,3 +105,36 @@ pub enum Refused {
         limit_bytes: usize,
     },
 }
+
+impl Refused {
+    /// Refuses a message of more than `limit_bytes`, the most its transport takes:
+    /// what every transport answers, whatever plays it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::TooLarge`] with both sizes.
+    pub const fn if_larger(message: &[u8], limit_bytes: usize) -> Result<(), Self> {
+        if message.len() > limit_bytes {
+            return Err(Self::TooLarge {
+                size_bytes: message.len(),
+                limit_bytes,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Refused;
+
+    #[test]
+    fn a_message_is_refused_from_one_byte_above_the_limit_on() {
+        assert_eq!(Refused::if_larger(&[0; 4], 4), Ok(()));
+        let refused = Refused::if_larger(&[0; 5], 4).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "a message of 5 bytes is larger than the 4 the transport takes"
+        );
+    }
+}

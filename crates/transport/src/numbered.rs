@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
+use crate::Message;
 use crate::byte_queue::ByteQueue;
 use crate::integrity::{CHECK_BYTES, Integrity};
 use crate::replay_window::ReplayWindow;
-use crate::{Message, Refused};
 
 /// Checksum and sequence number.
 pub(crate) const HEADER_BYTES: usize = CHECK_BYTES + 4;
@@ -87,15 +87,4 @@ impl NumberedReceiver {
     pub(crate) fn receive(&mut self) -> Option<Message> {
         self.arrived.pop()
     }
-}
-
-/// Refuses a message longer than `limit_bytes`.
-pub(crate) const fn fits(message: &[u8], limit_bytes: usize) -> Result<(), Refused> {
-    if message.len() > limit_bytes {
-        return Err(Refused::TooLarge {
-            size_bytes: message.len(),
-            limit_bytes,
-        });
-    }
-    Ok(())
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::byte_queue::ByteQueue;
 use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::Integrity;
-use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
+use crate::numbered::{HEADER_BYTES, NumberedReceiver, NumberedSender};
 use crate::plain_udp;
 use crate::tuned::tuned;
 use crate::{
@@ -132,7 +132,7 @@ impl Udp {
 
 impl Endpoint for Udp {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
-        numbered::fits(message, self.largest_message_bytes)?;
+        Refused::if_larger(message, self.largest_message_bytes)?;
         if !self.outgoing.push(self.sender.datagram(message)) {
             return Err(Refused::BufferFull);
         }

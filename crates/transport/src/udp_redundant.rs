@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::byte_queue::ByteQueue;
 use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::{CHECK_BYTES, Integrity};
+use crate::plain_udp;
 use crate::replay_window::ReplayWindow;
 use crate::transport::within;
 use crate::tuned::tuned;
@@ -34,7 +35,6 @@ use crate::{
     BadSetting, Encapsulation, Endpoint, Message, OWN_LIBRARY, Pair, Refused, State, Transport,
     TransportProperties, Tunable,
 };
-use crate::{numbered, plain_udp};
 
 /// Checksum and the number of the newest message.
 const HEADER_BYTES: usize = CHECK_BYTES + 4;
@@ -228,7 +228,7 @@ fn begun(number: u32) -> Vec<u8> {
 
 impl Endpoint for UdpRedundant {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
-        numbered::fits(message, self.settings.largest_message_bytes())?;
+        Refused::if_larger(message, self.settings.largest_message_bytes())?;
         let riding = self.riding.iter().map(|rider| rider.bytes.len());
         // At worst each leaves in a datagram of its own.
         let room: usize = riding

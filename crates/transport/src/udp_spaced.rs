@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::byte_queue::ByteQueue;
 use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::integrity::Integrity;
-use crate::numbered::{self, HEADER_BYTES, NumberedReceiver, NumberedSender};
+use crate::numbered::{HEADER_BYTES, NumberedReceiver, NumberedSender};
 use crate::plain_udp;
 use crate::transport::within;
 use crate::tuned::tuned;
@@ -180,7 +180,7 @@ impl UdpSpaced {
 
 impl Endpoint for UdpSpaced {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
-        numbered::fits(message, self.settings.largest_message_bytes())?;
+        Refused::if_larger(message, self.settings.largest_message_bytes())?;
         let datagram = self.sender.datagram(message);
         let has_room = self.waiting.has_room_for(datagram.len());
         if !has_room || !self.outgoing.push(datagram.clone()) {

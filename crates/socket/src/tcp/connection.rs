@@ -173,12 +173,7 @@ impl TcpConnection {
 impl Messenger for TcpConnection {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = self.settings.max_message.bytes() as usize;
-        if message.len() > limit_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes,
-            });
-        }
+        Refused::if_larger(message, limit_bytes)?;
         if !matches!(self.stage, Stage::Open(_)) {
             return Err(Refused::NotOpen);
         }

@@ -254,12 +254,7 @@ impl UdtConnection {
 impl Messenger for UdtConnection {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = self.settings.max_message.bytes() as usize;
-        if message.len() > limit_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes,
-            });
-        }
+        Refused::if_larger(message, limit_bytes)?;
         let Stage::Open(socket, _) = &self.stage else {
             return Err(Refused::NotOpen);
         };

@@ -195,12 +195,7 @@ impl Endpoint for Enet {
             return Err(Refused::NotOpen);
         }
         let limit_bytes = self.settings.largest_message_bytes();
-        if message.len() > limit_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes,
-            });
-        }
+        Refused::if_larger(message, limit_bytes)?;
         let charged_bytes = self.charged_bytes.load(Ordering::Relaxed);
         let buffer_bytes = self.settings.send_buffer.bytes() as usize;
         if charged_bytes != 0 && charged_bytes + message.len() + MESSAGE_COST_BYTES > buffer_bytes {

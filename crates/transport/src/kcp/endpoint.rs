@@ -337,12 +337,7 @@ impl Endpoint for KcpEndpoint {
         self.catch_up(now);
         let framed = self.reassembly.is_some();
         let bytes = message.len() + if framed { LENGTH_BYTES } else { 0 };
-        if message.len() > self.limits.message_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes: self.limits.message_bytes,
-            });
-        }
+        Refused::if_larger(message, self.limits.message_bytes)?;
         let segments = bytes.div_ceil(self.limits.segment_bytes).max(1);
         if self.engine.waiting() + segments > self.limits.queued_segments {
             return Err(Refused::BufferFull);

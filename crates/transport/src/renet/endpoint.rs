@@ -153,12 +153,7 @@ impl Endpoint for Renet {
             return Err(Refused::NotOpen);
         }
         let limit_bytes = self.settings.largest_message_bytes();
-        if message.len() > limit_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes,
-            });
-        }
+        Refused::if_larger(message, limit_bytes)?;
         if !self.connection.can_send_message(CHANNEL, message.len()) {
             return Err(Refused::BufferFull);
         }

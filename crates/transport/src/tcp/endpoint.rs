@@ -118,12 +118,7 @@ impl Tcp {
 
 impl Endpoint for Tcp {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
-        if message.len() > self.most_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes: self.most_bytes,
-            });
-        }
+        Refused::if_larger(message, self.most_bytes)?;
         if self.state() != State::Ready {
             return Err(Refused::NotOpen);
         }

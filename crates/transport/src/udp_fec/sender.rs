@@ -10,7 +10,7 @@ use super::wire::{Body, Parity, shard_of};
 use crate::byte_queue::ByteQueue;
 use crate::erasure::ErasureCode;
 use crate::integrity::Integrity;
-use crate::{Refused, Transport as _, numbered};
+use crate::{Refused, Transport as _};
 
 /// Makes datagrams of messages.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Sender {
         code: Option<&ErasureCode>,
         message: &[u8],
     ) -> Result<(), Refused> {
-        numbered::fits(message, self.settings.largest_message_bytes())?;
+        Refused::if_larger(message, self.settings.largest_message_bytes())?;
         let number = self.next_number;
         let body = Body::Message {
             number,

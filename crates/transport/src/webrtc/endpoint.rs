@@ -150,12 +150,7 @@ impl Endpoint for WebRtcEndpoint {
         if self.state != State::Ready {
             return Err(Refused::NotOpen);
         }
-        if message.len() > self.largest_message_bytes {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes: self.largest_message_bytes,
-            });
-        }
+        Refused::if_larger(message, self.largest_message_bytes)?;
         // Timers that the message starts count from the time last told.
         if self.told < now {
             self.tell(now);

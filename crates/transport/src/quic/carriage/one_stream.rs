@@ -53,12 +53,7 @@ impl OneStream {
 
 impl Courier for OneStream {
     fn send(&mut self, connection: &mut Connection, message: &[u8]) -> Result<(), Refused> {
-        if message.len() > self.max_message {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes: self.max_message,
-            });
-        }
+        Refused::if_larger(message, self.max_message)?;
         if self.outgoing.is_none() {
             self.outgoing = connection.streams().open(Dir::Uni);
         }

@@ -87,12 +87,7 @@ impl StreamEach {
 
 impl Courier for StreamEach {
     fn send(&mut self, connection: &mut Connection, message: &[u8]) -> Result<(), Refused> {
-        if message.len() > self.max_message {
-            return Err(Refused::TooLarge {
-                size_bytes: message.len(),
-                limit_bytes: self.max_message,
-            });
-        }
+        Refused::if_larger(message, self.max_message)?;
         if !self.flush(connection) {
             return Err(Refused::BufferFull);
         }
