@@ -231,6 +231,8 @@ impl Cross {
         if self.name().is_empty() || self.name().len() > 40 {
             return Err(("name", "a `name` has 1 to 40 bytes".to_owned()));
         }
+        check_printable("name", self.name())?;
+        check_printable("host", self.host.as_deref().unwrap_or("-"))?;
         if self.kind == CrossKind::Constant && self.rate.is_none() {
             return Err((
                 "constant",
@@ -300,6 +302,15 @@ impl Cross {
         }
         Ok(())
     }
+}
+
+/// Names are printed in tables, on pages and in errors of one line.
+fn check_printable(key: &'static str, name: &str) -> Result<(), (&'static str, String)> {
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
+        let message = format!("`{key}` must be something to see, without line breaks");
+        return Err((key, message));
+    }
+    Ok(())
 }
 
 /// Checks the other traffic that `text` says.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lagometer_units::{Rate, Span};
 
 use super::queue::QueuePlan;
-use super::spells::spells;
+use super::spells::{self, spells};
 use super::written::{
     Bursts, DistributionName, Handover, JitterWritten, Oversize, QueueBound, QueueWritten, Spell,
     Way,
@@ -213,9 +213,10 @@ impl Plan {
     }
 
     /// What passes in a second in the long run, in bits: the rate, or the mean of what is
-    /// played. `None` where there is no limit, or none for a time.
+    /// played, while nothing is stalled. `None` where there is no limit, or none for a time.
     pub(crate) fn mean_rate(&self) -> Option<u64> {
-        mean_rate(self.rate, self.played.as_ref())
+        let passing = 1.0 - spells::covered(&self.stalls.value);
+        mean_rate(self.rate, self.played.as_ref()).map(|rate| (rate as f64 * passing) as u64)
     }
 
     /// The rate before the impairments start: the rate, or the highest that was

@@ -19,10 +19,7 @@ pub(crate) fn spells(
         .iter()
         .map(|one| spell(one).map_err(|message| Complaint::new(key, message)))
         .collect::<Result<_, _>>()?;
-    let covered: f64 = plans
-        .iter()
-        .map(|(onset, length)| share(onset, length))
-        .sum();
+    let covered = covered(&plans);
     if covered > MOST_COVERED {
         return Err(Complaint::new(
             key,
@@ -34,6 +31,12 @@ pub(crate) fn spells(
         ));
     }
     Ok(plans)
+}
+
+/// The share of time that rules cover in the long run, counted twice where they overlap.
+pub(crate) fn covered(spells: &[(Onset, Length)]) -> f64 {
+    let shares = spells.iter().map(|(onset, length)| share(onset, length));
+    shares.sum()
 }
 
 fn spell(spell: &Spell) -> Result<(Onset, Length), &'static str> {

@@ -57,3 +57,37 @@ fn packets_above_the_mtu_of_their_line_are_refused() {
         Profile::from_text("t.toml", &fits).unwrap();
     }
 }
+
+#[test]
+fn constant_traffic_above_what_stalls_leave_of_an_unbounded_line_is_refused() {
+    let network = |rate: &str| {
+        format!(
+            "summary = \"t\"\n[down]\nrate = \"100 Mbit/s\"\n\
+             stalls = [{{ at = \"0 s\", every = \"1 s\", for = \"850 ms\" }}]\n\
+             [[cross]]\nkind = \"constant\"\ndirection = \"down\"\nrate = \"{rate}\"\n"
+        )
+    };
+    let (_, message) = refused(&network("16 Mbit/s"));
+    assert!(message.contains("the queue has no bound"), "{message}");
+    Profile::from_text("t.toml", &network("14 Mbit/s")).unwrap();
+}
+
+#[test]
+fn names_that_cannot_be_printed_on_a_line_are_refused() {
+    for (says, key) in [
+        ("name = \"a\\nb\"", "name"),
+        ("name = \"\\u001b[31mred\"", "name"),
+        ("name = \"  \"", "name"),
+        ("host = \"\"", "host"),
+        ("host = \"a\\tb\"", "host"),
+    ] {
+        let text =
+            format!("summary = \"t\"\n[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\n{says}\n");
+        let (at, message) = refused(&text);
+        assert_eq!(at, 5, "{message}");
+        assert!(
+            message.contains(&format!("`{key}` must be something to see")),
+            "{message}"
+        );
+    }
+}
