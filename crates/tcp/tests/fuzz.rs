@@ -68,6 +68,9 @@ fn forged(network: &mut Network, from: usize, random: &mut Random) -> Vec<u8> {
     } else {
         anywhere
     };
+    // Or what is expected next, where only the acknowledgement is not known.
+    let is_exact = random.chance(0.2);
+    let seq = if is_exact { own.1 } else { seq };
     // Never sent yet, or older than any window.
     let ack = if random.chance(0.5) {
         other.1 + 1 + random.below(1 << 28) as u32
@@ -75,6 +78,7 @@ fn forged(network: &mut Network, from: usize, random: &mut Random) -> Vec<u8> {
         other.0 - ((1 << 28) + random.below(1 << 28) as u32)
     };
     let flags = match random.below(6) {
+        _ if is_exact => Flags::ACK.0 | random.next() as u8 & Flags::PSH.0,
         0 => Flags::RST.0,
         1 => Flags::RST.0 | Flags::ACK.0,
         2 => Flags::SYN.0 | random.next() as u8 & !Flags::RST.0,
@@ -97,7 +101,15 @@ fn forged(network: &mut Network, from: usize, random: &mut Random) -> Vec<u8> {
     } else {
         [addresses[1], addresses[0]]
     };
-    let tcp = segment(ports, (seq, ack), flags, &options(random), &payload, random);
+    let options = if is_exact {
+        let mut stamps = vec![1, 1, 8, 10];
+        stamps.extend((random.next() as u32).to_be_bytes());
+        stamps.extend((random.next() as u32).to_be_bytes());
+        stamps
+    } else {
+        options(random)
+    };
+    let tcp = segment(ports, (seq, ack), flags, &options, &payload, random);
     wrap(addresses[0], addresses[1], tcp)
 }
 

@@ -365,7 +365,7 @@ impl Connection {
             return false;
         }
         let echo = self.echo_of(segment);
-        if !self.is_acceptable(segment, echo) {
+        if !self.is_acceptable(segment) {
             return false;
         }
         if !segment.has(Flags::ACK) {

@@ -59,10 +59,14 @@ impl Connection {
         }
         let was_established = self.state == State::Established && validate;
         if validate {
-            if !self.is_acceptable(segment, echo) || !segment.has(Flags::ACK) {
+            if !self.is_acceptable(segment) || !segment.has(Flags::ACK) {
                 return;
             }
-            self.update_ts_recent(segment);
+            // A forger has to guess the acknowledgement number, too, before the time stamp
+            // counts, by which all others are judged (Linux 6.1 `tcp_ack`).
+            if segment.ack.between(self.flow.una, self.flow.next) {
+                self.update_ts_recent(segment);
+            }
             match self.on_ack(segment, echo) {
                 Ok(_) => {}
                 Err(BadAck::TooOld) => {

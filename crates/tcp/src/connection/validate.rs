@@ -14,7 +14,7 @@ impl Connection {
     /// Whether the window, the time stamp and the flags allow to believe a
     /// segment (Linux 6.1 `tcp_validate_incoming`); what does not is answered
     /// here.
-    pub(super) fn is_acceptable(&mut self, segment: &Segment<'_>, _echo: Option<u32>) -> bool {
+    pub(super) fn is_acceptable(&mut self, segment: &Segment<'_>) -> bool {
         let is_reset = segment.has(Flags::RST);
         if self.is_stale(segment) && !is_reset {
             self.answer_out_of_place(segment);
