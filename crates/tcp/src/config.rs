@@ -72,13 +72,14 @@ impl Config {
     /// The same within the ranges. That of `hz` is kept by the ticks, that of `mtu` by
     /// the path's.
     pub(crate) fn within_ranges(&self) -> Self {
-        let buffers =
-            |(first, last): (u32, u32)| (first.min(LARGEST_BUFFER), last.min(LARGEST_BUFFER));
+        let bytes = |bytes: u32| bytes.clamp(1, LARGEST_BUFFER);
+        let buffers = |(first, last): (u32, u32)| (bytes(first), bytes(last));
         Self {
             rto_min: self.rto_min.clamp(SHORTEST, LONGEST_TIMEOUT),
             initial_cwnd: self.initial_cwnd.clamp(1, MOST_INITIAL_CWND),
             receive_buffer: buffers(self.receive_buffer),
             send_buffer: buffers(self.send_buffer),
+            not_sent_low_water: self.not_sent_low_water.filter(|mark| *mark > 0),
             header_room: self.header_room.min(MOST_HEADER_ROOM),
             keep_alive: self.keep_alive.map(KeepAlive::within_ranges),
             user_timeout: self
@@ -149,11 +150,11 @@ pub struct Config {
     pub rto_min: Duration,
     /// Initial congestion window in segments (RFC 6928), 1 to 65,535; 10.
     pub initial_cwnd: u32,
-    /// First and largest receive buffer in bytes of memory (`tcp_rmem`), 1 GiB at
-    /// most.
+    /// First and largest receive buffer in bytes of memory (`tcp_rmem`), 1 byte to
+    /// 1 GiB.
     pub receive_buffer: (u32, u32),
-    /// Smallest and largest send buffer in bytes of memory (`tcp_wmem`), 1 GiB at
-    /// most.
+    /// Smallest and largest send buffer in bytes of memory (`tcp_wmem`), 1 byte to
+    /// 1 GiB.
     pub send_buffer: (u32, u32),
     /// Whether the receive buffer grows with the bandwidth-delay product
     /// (`tcp_moderate_rcvbuf`); off when the application set `SO_RCVBUF`.
@@ -162,7 +163,7 @@ pub struct Config {
     /// application set `SO_SNDBUF`.
     pub tune_send_buffer: bool,
     /// `TCP_NOTSENT_LOWAT`: a write takes no more while so many bytes were
-    /// written and not yet sent once; none in Linux's default.
+    /// written and not yet sent once; none in Linux's default, and 0 counts as none.
     pub not_sent_low_water: Option<u32>,
     /// Bytes that the kernel leaves for headers in every buffer it sends from
     /// (`MAX_TCP_HEADER`), by which the send buffer is sized: 320 where the
@@ -176,7 +177,7 @@ pub struct Config {
     /// `TCP_USER_TIMEOUT`: how long data may stay unacknowledged, up to 2^32 - 1 ms;
     /// below 1 ms it counts as none, as in Linux.
     pub user_timeout: Option<Duration>,
-    /// Highest pacing rate in bytes a second (`SO_MAX_PACING_RATE`).
+    /// Highest pacing rate in bytes a second (`SO_MAX_PACING_RATE`), at least 1.
     pub max_pacing_rate: Option<u64>,
     /// Paces by a timer of the connection also for controls that do not ask for
     /// it (`SO_MAX_PACING_RATE`, or the `fq` queueing discipline).

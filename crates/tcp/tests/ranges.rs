@@ -93,6 +93,61 @@ fn the_smallest_settings_carry_a_stream_and_end() {
 }
 
 #[test]
+fn the_slowest_pace_with_the_finest_ticks_carries_a_stream() {
+    for congestion in CONTROLS {
+        for rate in [1, 2, 1_000] {
+            let config = Config {
+                hz: u32::MAX,
+                congestion,
+                max_pacing_rate: Some(rate),
+                ..Config::default()
+            };
+            let mut network = Network::connected(1, path(10), &config);
+            let bytes = pattern(60_000);
+            let limit = Duration::from_hours(24 * 60);
+            let arrived = network.transfer(0, &bytes, limit);
+            assert!(arrived == bytes, "{congestion:?} {rate}: {}", arrived.len());
+        }
+    }
+}
+
+#[test]
+fn the_end_of_time_is_no_overflow() {
+    for congestion in CONTROLS {
+        let config = Config {
+            congestion,
+            ..Config::default()
+        };
+        let mut network = Network::connected(1, path(10), &config);
+        network.write(0, &pattern(100_000));
+        network.collect();
+        let last = Instant::from_nanos(u64::MAX);
+        network.client(|c| c.write(last, b"x"));
+        network.client(|c| c.handle_deadline(last));
+        network.server(|c| c.handle_deadline(last));
+    }
+}
+
+#[test]
+fn buffers_and_a_low_water_mark_of_nothing_do_not_stand_still() {
+    for config in [
+        Config {
+            send_buffer: (0, 0),
+            ..Config::default()
+        },
+        Config {
+            not_sent_low_water: Some(0),
+            ..Config::default()
+        },
+    ] {
+        let mut network = Network::connected(1, path(10), &config);
+        let bytes = pattern(50_000);
+        let arrived = network.transfer(0, &bytes, Duration::from_hours(1));
+        assert!(arrived == bytes, "{}", arrived.len());
+    }
+}
+
+#[test]
 fn keep_alive_without_a_time_waits_for_one() {
     let config = Config {
         timer_wheel: false,

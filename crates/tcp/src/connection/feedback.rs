@@ -63,7 +63,7 @@ pub(super) struct Feedback {
 
 /// The latest instant at which a timer with slack fires.
 const fn with_slack(may_fire: Instant) -> Instant {
-    Instant::from_nanos(may_fire.as_nanos() + COMPRESSED_SLACK_NS)
+    Instant::from_nanos(may_fire.as_nanos().saturating_add(COMPRESSED_SLACK_NS))
 }
 
 impl Feedback {
@@ -112,6 +112,11 @@ impl Feedback {
     /// The tick at which data last came.
     pub(super) const fn last_data(&self) -> u64 {
         self.last_data
+    }
+
+    /// How long an acknowledgement is delayed, in ticks.
+    pub(super) const fn delay_ticks(&self) -> u64 {
+        self.ato
     }
 
     /// Whether the slack of a compressed acknowledgement has begun.
@@ -317,7 +322,7 @@ impl Connection {
         }
         // A twentieth of the round trip.
         let delay_ns = COMPRESSED_NS.min(rtt_us_x8 * (1_000 >> 3) / 20);
-        let may_fire = self.flow.now.as_nanos() + delay_ns;
+        let may_fire = self.flow.now.as_nanos().saturating_add(delay_ns);
         self.feedback.compressed_timer = Some(Instant::from_nanos(may_fire));
     }
 

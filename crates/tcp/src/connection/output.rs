@@ -203,7 +203,7 @@ impl Connection {
         let time_ns = u64::from(payload) * 1_000_000_000 / rate;
         let credit = self.flow.next_departure.as_nanos() - prior.as_nanos();
         let time_ns = time_ns - credit.min(time_ns / 2);
-        let next = self.flow.next_departure.as_nanos() + time_ns;
+        let next = self.flow.next_departure.as_nanos().saturating_add(time_ns);
         self.flow.next_departure = crate::Instant::from_nanos(next);
     }
 

@@ -179,8 +179,10 @@ impl Connection {
     /// (Linux 6.1 `tcp_reset_xmit_timer`).
     pub(super) fn arm(&mut self, waiting: Waiting, ticks: u64) {
         let paced = self.flow.next_departure.saturating_since(self.flow.now);
-        let paced = paced.as_nanos() as u64 * self.flow.hz / 1_000_000_000;
-        self.arm_unpaced(waiting, (ticks + paced).min(self.rto_max()));
+        // At a byte a second and a million ticks it is more than 64 bits hold.
+        let paced = paced.as_nanos() * u128::from(self.flow.hz) / 1_000_000_000;
+        let paced = u64::try_from(paced).unwrap_or(u64::MAX);
+        self.arm_unpaced(waiting, ticks.saturating_add(paced).min(self.rto_max()));
     }
 
     pub(super) fn arm_unpaced(&mut self, waiting: Waiting, ticks: u64) {
