@@ -10,8 +10,10 @@ mod ack;
 mod acknowledged;
 mod app;
 mod delivery;
+mod event;
 mod feedback;
 mod handshake;
+mod info;
 mod input;
 mod linger;
 mod loss;
@@ -43,9 +45,12 @@ use crate::time::Ticks;
 use crate::unsent::Unsent;
 use crate::wire::SackBlock;
 use crate::{Instant, Seq};
+pub use event::Event;
+use event::Events;
 use feedback::Feedback;
+pub use info::Info;
 use mtu::PathMtu;
-pub(crate) use origin::{Earlier, Origin};
+pub(crate) use origin::{Earlier, Given, Origin};
 use rack::Rack;
 use timers::Timers;
 
@@ -170,34 +175,6 @@ struct Recovery {
     hint: Option<Seq>,
 }
 
-/// What the application may want to know; each is reported once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The handshake is over.
-    Connected,
-    /// There are bytes to read.
-    Readable,
-    /// A write that had no room may be tried again.
-    Writable,
-    /// The peer sends no more; what it sent may still be read.
-    PeerFinished,
-    /// It is over.
-    Closed(CloseReason),
-}
-
-#[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about one half"
-)]
-struct Events {
-    connected: bool,
-    readable: bool,
-    writable: bool,
-    peer_finished: bool,
-    closed: bool,
-}
-
 /// Counts of one connection, for tests and statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -268,14 +245,12 @@ impl Connection {
         now: Instant,
         origin: Origin,
     ) -> Self {
-        let mut random = origin.random;
+        let (given, phase_seed) = origin.numbers();
+        let iss = given.iss;
         let config = config.within_ranges();
         let ticks = Ticks::new(config.hz, config.timer_wheel);
-        let drawn = (Seq(random.next_u32()), random.next_u32());
-        let iss = origin.earlier.map_or(drawn.0, |earlier| earlier.iss);
-        let ts_offset = origin.ts_offset.unwrap_or(drawn.1);
         let phases = config.bbr_phases.clone();
-        let mut flow = Flow::with_phases(536, random.next_u64(), phases);
+        let mut flow = Flow::with_phases(536, phase_seed, phases);
         flow.hz = ticks.hz();
         flow.cwnd = config.initial_cwnd;
         flow.max_pacing_rate = config.max_pacing_rate.unwrap_or(u64::MAX).max(1);
@@ -317,8 +292,8 @@ impl Connection {
             mtu: PathMtu::new(&config, local.is_ipv4()),
             keep_alive: config.keep_alive,
             last_received_ticks: 0,
-            ts_offset,
-            identification: random.next_u32() as u16,
+            ts_offset: given.ts_offset,
+            identification: given.identification,
             outbox: VecDeque::new(),
             reserve: Reserve::default(),
             turn: 0,
@@ -425,27 +400,6 @@ impl Connection {
     /// after every other call.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.outbox.pop_front()
-    }
-
-    /// What happened since the last call, one event at a time.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        let events = &mut self.events;
-        if std::mem::take(&mut events.connected) {
-            return Some(Event::Connected);
-        }
-        if std::mem::take(&mut events.readable) {
-            return Some(Event::Readable);
-        }
-        if std::mem::take(&mut events.peer_finished) {
-            return Some(Event::PeerFinished);
-        }
-        if std::mem::take(&mut events.writable) {
-            return Some(Event::Writable);
-        }
-        if std::mem::take(&mut events.closed) {
-            return self.reason.map(Event::Closed);
-        }
-        None
     }
 
     /// It is over; buffers and timers are let go.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use crate::config::Config;
-use crate::connection::{Connection, Earlier, Origin};
+use crate::connection::{Connection, Earlier, Given, Origin};
 use crate::outbox::Outbox;
-use crate::random::Random;
+use crate::random::{Random, keyed};
 use crate::state::State;
 use crate::wire::{self, Ecn, Flags, IpHeader, ParseError, Segment, TcpOptions};
 use crate::{Instant, Seq};
@@ -56,15 +56,17 @@ pub struct Endpoint {
     woken: BTreeSet<ConnectionId>,
     outbox: Outbox,
     next_id: u64,
-    /// From which the offsets of time stamps follow.
+    /// The key of what a forger would have to guess.
     secret: u64,
 }
 
 impl Endpoint {
     /// A host with this address and no connection. All that is random follows
     /// from `seed`: sequence numbers, ports and the offsets of time stamps, which are
-    /// what a forger off the path must guess (RFC 5961). Where peers are real, `seed`
-    /// must be random and secret; one that is known serves simulations alone.
+    /// what a forger off the path must guess (RFC 5961). They are a keyed function of it
+    /// (RFC 6528), so that peers who see their own learn nothing of others'. Where peers
+    /// are real, `seed` must be random and secret; one that is known serves simulations
+    /// alone.
     #[must_use]
     pub const fn new(address: IpAddr, config: Config, seed: u64) -> Self {
         Self {
@@ -118,7 +120,8 @@ impl Endpoint {
             return Err(ConnectError::Family(remote));
         }
         let count = u32::from(*PORTS.end() - *PORTS.start()) + 1;
-        let first = self.random.below(count);
+        let drawn = self.random.next_u64();
+        let first = (self.secret_number(remote.ip(), drawn) % u64::from(count)) as u32;
         let port = (0..count)
             .map(|i| PORTS.start() + ((first + i) % count) as u16)
             .find(|port| self.is_free(now, *port, remote))
@@ -156,13 +159,24 @@ impl Endpoint {
     /// same for all with one address, so that they tell a new connection from an old
     /// one (Linux 6.1 `secure_tcp_ts_off`).
     fn origin(&mut self, remote: IpAddr, earlier: Option<Earlier>) -> Origin {
+        let seed = self.random.next_u64();
+        let drawn = self.secret_number(remote, seed);
+        let given = Given {
+            iss: Seq((drawn >> 32) as u32),
+            ts_offset: self.secret_number(remote, 0) as u32,
+            identification: drawn as u16,
+        };
+        Origin::of_host(seed, given, earlier)
+    }
+
+    /// A number that who knows others of this host cannot reckon.
+    fn secret_number(&self, remote: IpAddr, index: u64) -> u64 {
         let address = match remote {
             IpAddr::V4(address) => u128::from(address.to_bits()),
             IpAddr::V6(address) => address.to_bits(),
         };
-        let high = Random::new(!self.secret ^ (address >> 64) as u64).next_u64();
-        let ts_offset = Random::new(high ^ address as u64).next_u32();
-        Origin::of_host(self.random.next_u64(), ts_offset, earlier)
+        let words = [(address >> 64) as u64, address as u64, index];
+        keyed((self.secret, !self.secret), &words)
     }
 
     fn add(&mut self, connection: Connection) -> ConnectionId {

@@ -54,7 +54,7 @@ mod windowed;
 pub mod wire;
 
 pub use config::{Config, EcnMode, KeepAlive, MtuProbing};
-pub use connection::{Connection, Counters, Event};
+pub use connection::{Connection, Counters, Event, Info};
 pub use endpoint::{ConnectError, ConnectionId, Endpoint};
 pub use phases::{BBR_PHASES, PhaseSearch};
 pub use seq::Seq;

@@ -114,6 +114,11 @@ impl RttEstimator {
         self.srtt_us_x8
     }
 
+    /// The mean deviation in microseconds.
+    pub(crate) const fn deviation_us(&self) -> u32 {
+        self.mdev_us >> 2
+    }
+
     /// The minimum in microseconds; `u32::MAX` before the first sample.
     pub(crate) const fn min_us(&self) -> u32 {
         self.minimum.get() as u32

@@ -34,6 +34,19 @@ fn forge_with_window(
     window: u16,
     payload: &[u8],
 ) -> Vec<u8> {
+    forge_with_options(network, from, (seq, ack), flags, window, &[], payload)
+}
+
+/// The same with options, whose bytes are a multiple of four.
+fn forge_with_options(
+    network: &mut Network,
+    from: usize,
+    (seq, ack): (Seq, Seq),
+    flags: u8,
+    window: u16,
+    options: &[u8],
+    payload: &[u8],
+) -> Vec<u8> {
     let (source, destination) = if from == 0 {
         network.client(|c| (c.local(), c.remote()))
     } else {
@@ -44,9 +57,10 @@ fn forge_with_window(
     tcp.extend_from_slice(&destination.port().to_be_bytes());
     tcp.extend_from_slice(&seq.0.to_be_bytes());
     tcp.extend_from_slice(&ack.0.to_be_bytes());
-    tcp.extend_from_slice(&[0x50, flags]);
+    tcp.extend_from_slice(&[0x50 + 4 * options.len() as u8, flags]);
     tcp.extend_from_slice(&window.to_be_bytes());
     tcp.extend_from_slice(&[0; 4]);
+    tcp.extend_from_slice(options);
     tcp.extend_from_slice(payload);
     wrap(source.ip(), destination.ip(), tcp)
 }
@@ -133,6 +147,70 @@ fn blindly_injected_data_with_a_wrong_acknowledgement_is_not_taken() {
     assert_eq!(network.server(|c| c.readable()), 0);
     let bytes = pattern(5_000);
     assert!(network.transfer(0, &bytes, Duration::from_secs(5)) == bytes);
+}
+
+#[test]
+fn a_time_stamp_with_a_wrong_acknowledgement_does_not_make_the_peers_stale() {
+    for from in 0..2 {
+        for wrong in [1_u32 << 20, 3 << 30] {
+            for value in [0_u32, 1 << 30, 2 << 30, 3 << 30] {
+                let mut network = Network::connected(3, Path::default(), &Config::default());
+                let bytes = pattern(30_000);
+                assert!(network.transfer(from, &bytes, Duration::from_secs(5)) == bytes);
+                network.run(Duration::from_secs(1));
+                let (client, server) = expected(&mut network);
+                let (seq, ack) = [(client, server), (server, client)][from];
+                let mut options = vec![1, 1, 8, 10];
+                options.extend(value.to_be_bytes());
+                options.extend([0; 4]);
+                let numbers = (seq, ack + wrong);
+                let flags = Flags::ACK.0;
+                let forged =
+                    forge_with_options(&mut network, from, numbers, flags, 256, &options, b"!");
+                network.inject(1 - from, &forged);
+                network.run(Duration::from_secs(1));
+                assert!(
+                    network.transfer(from, &bytes, Duration::from_secs(5)) == bytes,
+                    "from {from}, {wrong} off, time stamp {value}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hosts_numbers_are_not_those_of_its_generator() {
+    // Of SplitMix64 two numbers give the seed away (its output has an inverse), and with
+    // the seed those of all other connections.
+    let seed = 0xfeed_5eed_dead_1234_u64;
+    let mut host = Endpoint::new("10.0.0.2".parse().unwrap(), Config::default(), seed);
+    host.listen(80, 8);
+    let generated = |seed: u64, count: u64| {
+        let z = seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    let mut seen = Vec::new();
+    for count in 1..=4_u16 {
+        let config = Config::default();
+        let local = std::net::SocketAddr::new("10.0.0.9".parse().unwrap(), count);
+        let remote = "10.0.0.2:80".parse().unwrap();
+        let mut client = Connection::connect(&config, local, remote, 7, Instant::ZERO);
+        let syn = client.poll_transmit().unwrap();
+        host.receive(Instant::ZERO, &syn).unwrap();
+        let answer = host.poll_transmit().unwrap();
+        let (_, answer) = parse_packet(&answer).unwrap();
+        let of_connection = generated(seed, count.into());
+        assert_ne!(
+            answer.seq.0,
+            (generated(of_connection, 1) >> 32) as u32,
+            "the initial number is what the generator gives"
+        );
+        seen.push(answer.seq.0);
+    }
+    seen.dedup();
+    assert_eq!(seen.len(), 4);
 }
 
 #[test]

@@ -60,6 +60,11 @@ impl PathMtu {
         self.mtu - self.ip_header - 20
     }
 
+    /// The MTU as the first hop and routers tell it.
+    pub(super) const fn known(&self) -> u32 {
+        self.mtu
+    }
+
     pub(super) const fn is_probing(&self) -> bool {
         self.probe.is_some()
     }

@@ -13,10 +13,22 @@ const BEYOND: u32 = 65_535 + 2;
 /// Where the numbers of a new connection come from.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    pub(super) random: Random,
-    /// The offset of its time stamps; random if there is none.
-    pub(super) ts_offset: Option<u32>,
+    random: Random,
+    /// What its host gives it; random if there is none.
+    given: Option<Given>,
     pub(super) earlier: Option<Earlier>,
+}
+
+/// What a host gives a connection that a forger would have to guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// The initial sequence number.
+    pub(crate) iss: Seq,
+    /// The offset of its time stamps, which go on from one connection to the next with
+    /// the same address (Linux 6.1 `secure_tcp_ts_off`).
+    pub(crate) ts_offset: u32,
+    /// The identification of its first packet.
+    pub(crate) identification: u16,
 }
 
 /// What a connection in TIME-WAIT leaves to the next between the same ports.
@@ -33,19 +45,33 @@ impl Origin {
     pub(super) const fn from_seed(seed: u64) -> Self {
         Self {
             random: Random::new(seed),
-            ts_offset: None,
+            given: None,
             earlier: None,
         }
     }
 
-    /// One of several connections of a host to the same address, whose time stamps go
-    /// on from one to the next (Linux 6.1 `secure_tcp_ts_off`).
-    pub(crate) const fn of_host(seed: u64, ts_offset: u32, earlier: Option<Earlier>) -> Self {
+    /// One of a host's connections; what nobody sees follows from `seed`.
+    pub(crate) const fn of_host(seed: u64, given: Given, earlier: Option<Earlier>) -> Self {
         Self {
             random: Random::new(seed),
-            ts_offset: Some(ts_offset),
+            given: Some(given),
             earlier,
         }
+    }
+
+    /// The numbers to begin with, and the seed of what nobody sees.
+    pub(super) fn numbers(mut self) -> (Given, u64) {
+        let (iss, ts_offset) = (Seq(self.random.next_u32()), self.random.next_u32());
+        let phase_seed = self.random.next_u64();
+        let mut given = self.given.unwrap_or(Given {
+            iss,
+            ts_offset,
+            identification: self.random.next_u32() as u16,
+        });
+        if let Some(earlier) = self.earlier {
+            given.iss = earlier.iss;
+        }
+        (given, phase_seed)
     }
 }
 
