@@ -13,7 +13,7 @@ var freezes = 0
 
 func _init():
 	Engine.target_fps = 100
-	if peer.create_client(OS.get_environment("LAGOMETER_FAR"), PORT) != OK:
+	if peer.create_client(OS.get_environment("LAGOMETER_SERVER"), PORT) != OK:
 		printerr("cannot connect")
 		quit(1)
 

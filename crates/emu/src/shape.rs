@@ -49,7 +49,7 @@ pub struct Shape<'a> {
     pub output: Output,
     /// The command for the server host, run by `sh -c`.
     pub remote: Option<&'a OsStr>,
-    /// How long the command waits for the far one to listen on any port.
+    /// How long the clients wait for the server command to listen on any port.
     pub timeout: Duration,
     /// A file that asks the commands to end when it appears, as `SIGTERM` would.
     pub stop: Option<&'a Path>,
@@ -58,11 +58,11 @@ pub struct Shape<'a> {
 /// What came of it.
 #[derive(Debug)]
 pub struct Shaped {
-    /// The near command's exit code; 128 and the signal's number where a
+    /// The client command's exit code; 128 and the signal's number where a
     /// signal ended it, as shells have it. Of several, the first code that is
     /// not 0.
     pub exit_code: i32,
-    /// How the far command ended, if it did so before the near ones.
+    /// How the server command ended, if it did so before the clients.
     pub remote_ended: Option<ExitStatus>,
     /// What the network did.
     pub network: Outcome,
@@ -84,31 +84,39 @@ pub enum ShapeError {
     },
 }
 
-/// The variables by which both commands are told the addresses.
+/// The environment variables with both hosts' addresses.
 pub const VARIABLES: [&str; 4] = [
+    "LAGOMETER_LOCAL",
+    "LAGOMETER_SERVER",
+    "LAGOMETER_LOCAL_V6",
+    "LAGOMETER_SERVER_V6",
+];
+
+/// What the same were called before, set for scripts that read them.
+pub const FORMER_VARIABLES: [&str; 4] = [
     "LAGOMETER_NEAR",
     "LAGOMETER_FAR",
     "LAGOMETER_NEAR_V6",
     "LAGOMETER_FAR_V6",
 ];
 
-/// The variable by which a client is told its number, from 1 on.
+/// The environment variable with a client's number, from 1 on.
 pub const CLIENT: &str = "LAGOMETER_CLIENT";
 
-/// How long the far command has to end after it was asked to.
+/// How long the server command has to end after it was asked to.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often is looked whether the far command listens.
+/// How often is looked whether the server command listens.
 const LOOK: Duration = Duration::from_millis(5);
 /// Children are waited for by their signal; this is in case one is missed.
 const CHECK: Duration = Duration::from_millis(500);
 
 impl Shape<'_> {
-    /// Runs the commands until the near one ends.
+    /// Runs the commands until the clients have ended.
     ///
     /// To be called early in `main`, while the process has a single thread
     /// (see [`Permission::acquire`]). Signals that ask to end are passed on to
-    /// the commands. The far command's output goes to standard error; when
-    /// the near command has ended, it is ended too.
+    /// the commands. The server command's output goes to standard error; when
+    /// the clients have ended, it is ended too.
     ///
     /// # Errors
     ///
@@ -150,10 +158,10 @@ impl Shape<'_> {
             .doing("waiting for the command")?;
         let remote_ended = match &mut remote {
             None => None,
-            Some(remote) => remote.ended().doing("waiting for the far command")?,
+            Some(remote) => remote.ended().doing("waiting for the server command")?,
         };
         if let Some(remote) = &mut remote {
-            bid_farewell(&signals, remote).doing("waiting for the far command")?;
+            bid_farewell(&signals, remote).doing("waiting for the server command")?;
         }
         // What is left of them ends here, before the path they use does.
         drop((local, remote));
@@ -198,7 +206,7 @@ impl Shape<'_> {
         }
     }
 
-    /// Starts the far command.
+    /// Starts the server command.
     fn start_remote(
         &self,
         remote: &OsStr,
@@ -212,7 +220,7 @@ impl Shape<'_> {
             Output::Inherited => command.stdout(io::stderr()),
             Output::Tagged => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
         };
-        tell_addresses(&mut command, 0);
+        set_addresses(&mut command, 0);
         processes
             .spawn(network.remote(), command)?
             .map_err(|source| cannot_start(remote, source))
@@ -234,20 +242,20 @@ impl Shape<'_> {
             command.stdin(Stdio::null());
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
-        tell_addresses(&mut command, lane);
+        set_addresses(&mut command, lane);
         command.env(CLIENT, (lane + 1).to_string());
         processes
             .spawn(network.local_of(lane), command)?
             .map_err(|source| cannot_start(program, source))
     }
 
-    /// Waits until the far command listens, ends, or timeout does.
+    /// Waits until the server command listens, ends, or timeout does.
     fn await_listener(&self, remote: &mut Process, network: &Network) -> Result<(), Error> {
         let deadline = Instant::now() + self.timeout;
         while Instant::now() < deadline {
             let has_ended = remote
                 .ended()
-                .doing("waiting for the far command")?
+                .doing("waiting for the server command")?
                 .is_some();
             if has_ended || network.remote().run(listening::anybody)? {
                 break;
@@ -258,7 +266,7 @@ impl Shape<'_> {
     }
 }
 
-/// Waits for all near commands to end and passes signals on.
+/// Waits for all client commands to end and passes signals on.
 fn attend(
     signals: &Signals,
     local: &mut [Process],
@@ -287,7 +295,7 @@ fn attend(
     }
 }
 
-/// Asks the far command to end and gives it time to.
+/// Asks the server command to end and gives it time to.
 fn bid_farewell(signals: &Signals, remote: &mut Process) -> io::Result<()> {
     let deadline = Instant::now() + FAREWELL;
     remote.signal(Signal::SIGTERM);
@@ -300,7 +308,7 @@ fn bid_farewell(signals: &Signals, remote: &mut Process) -> io::Result<()> {
     Ok(())
 }
 
-fn tell_addresses(command: &mut Command, lane: u8) {
+fn set_addresses(command: &mut Command, lane: u8) {
     let addresses = LaneAddresses::of(lane);
     let values = [
         addresses.local_v4.to_string(),
@@ -308,7 +316,8 @@ fn tell_addresses(command: &mut Command, lane: u8) {
         addresses.local_v6.to_string(),
         addresses.remote_v6.to_string(),
     ];
-    command.envs(VARIABLES.into_iter().zip(values));
+    command.envs(FORMER_VARIABLES.into_iter().zip(&values));
+    command.envs(VARIABLES.into_iter().zip(&values));
 }
 
 /// The first code that is not 0.

@@ -260,7 +260,7 @@ pub(crate) struct ShapeArguments {
     pub(crate) network: String,
     /// A command for the server host, run by the shell; its output goes to
     /// standard error
-    #[arg(long = "far", value_name = "COMMAND")]
+    #[arg(long = "server", alias = "far", value_name = "COMMAND")]
     pub(crate) remote: Option<OsString>,
     /// The seed of the network conditions
     #[arg(long, default_value_t = 1)]
@@ -290,8 +290,8 @@ pub(crate) struct ShapeArguments {
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
     /// The command for the client host, and its arguments. The addresses are in
-    /// its environment: `LAGOMETER_NEAR` (the client's), `LAGOMETER_FAR` (the
-    /// server's), and with `_V6`; its number is `LAGOMETER_CLIENT`
+    /// its environment: `LAGOMETER_LOCAL` (the client's), `LAGOMETER_SERVER`,
+    /// and with `_V6`; its number is `LAGOMETER_CLIENT`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

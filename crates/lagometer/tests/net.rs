@@ -54,7 +54,7 @@ fn behind(network: &str, folder: &Path, command: &str) -> Option<Output> {
         &[
             "shape",
             "link.toml",
-            "--far",
+            "--server",
             &serve,
             "--",
             "sh",
@@ -133,7 +133,7 @@ fn alone_it_plays_over_loopback_with_a_remote_end_of_its_own() {
 fn over_a_path_the_figures_are_the_paths() {
     let folder = tempfile::tempdir().unwrap();
     let command = format!(
-        "{} run --to $LAGOMETER_FAR --lanes udp,kcp --for 10s --json net.json --no-html",
+        "{} run --to $LAGOMETER_SERVER --lanes udp,kcp --for 10s --json net.json --no-html",
         binary()
     );
     let Some(output) = behind_a_link(folder.path(), &command) else {
@@ -168,7 +168,7 @@ fn over_a_long_path_lanes_open_too() {
                         [both]\ndelay = \"200 ms\"\n";
     let folder = tempfile::tempdir().unwrap();
     let command = format!(
-        "{} run --to $LAGOMETER_FAR --lanes udp,kcp --for 1s --json net.json --no-html",
+        "{} run --to $LAGOMETER_SERVER --lanes udp,kcp --for 1s --json net.json --no-html",
         binary()
     );
     let Some(output) = behind(LONG, folder.path(), &command) else {
@@ -187,7 +187,7 @@ fn over_a_long_path_lanes_open_too() {
 fn what_is_recorded_is_what_was_there_and_replays() {
     let folder = tempfile::tempdir().unwrap();
     let command = format!(
-        "{} record --to $LAGOMETER_FAR --for 10s -o path.trace",
+        "{} record --to $LAGOMETER_SERVER --for 10s -o path.trace",
         binary()
     );
     let Some(output) = behind_a_link(folder.path(), &command) else {

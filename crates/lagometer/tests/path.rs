@@ -58,14 +58,14 @@ fn behind_a_link(folder: &Path, network: &str, words: &[&str]) -> bool {
     fs::write(folder.join("link.toml"), network).unwrap();
     let binary = env!("CARGO_BIN_EXE_lagometer");
     let lines = words.iter().enumerate().map(|(index, words)| {
-        format!("{binary} {words} --to $LAGOMETER_FAR --json {index}.json > {index}.txt")
+        format!("{binary} {words} --to $LAGOMETER_SERVER --json {index}.json > {index}.txt")
     });
     let script = lines.collect::<Vec<_>>().join(" &&\n");
     let serve = format!("{binary} serve --bind 0.0.0.0");
     let output = lagometer(&[
         "shape",
         "link.toml",
-        "--far",
+        "--server",
         &serve,
         "--",
         "sh",

@@ -45,8 +45,8 @@ pub(crate) fn asked() -> Option<i32> {
     })
 }
 
-/// Runs the second argument as far command, unless it is empty, and those
-/// after it as the near one, behind the profile in the first.
+/// Runs the second argument as server command, unless it is empty, and those
+/// after it as the client, behind the profile in the first.
 fn shape(arguments: &[OsString]) -> i32 {
     let [ways, remote, command @ ..] = arguments else {
         return 99;
@@ -91,8 +91,8 @@ fn address(variable: &str) -> IpAddr {
 fn serve() -> i32 {
     // Late on purpose: the client must not come before.
     std::thread::sleep(Duration::from_millis(100));
-    let v4 = TcpListener::bind((address("LAGOMETER_FAR"), PORT)).expect("v4 is there");
-    let v6 = TcpListener::bind((address("LAGOMETER_FAR_V6"), PORT)).expect("v6 is there");
+    let v4 = TcpListener::bind((address("LAGOMETER_SERVER"), PORT)).expect("v4 is there");
+    let v6 = TcpListener::bind((address("LAGOMETER_SERVER_V6"), PORT)).expect("v6 is there");
     for listener in [v4, v6] {
         let (mut stream, _) = listener.accept().expect("a client comes");
         let mut byte = [0];
@@ -105,7 +105,7 @@ fn serve() -> i32 {
 /// Asks the server over both families; prints how long both took in ms.
 fn ask() -> i32 {
     let began = Instant::now();
-    for variable in ["LAGOMETER_FAR", "LAGOMETER_FAR_V6"] {
+    for variable in ["LAGOMETER_SERVER", "LAGOMETER_SERVER_V6"] {
         let Ok(mut stream) = TcpStream::connect((address(variable), PORT)) else {
             return 1;
         };

@@ -165,7 +165,7 @@ fn nothing_survives() {
         .args(["sh", "-c", &script])
         .spawn()
         .unwrap();
-    // The far command never listens, so the near one comes after a while.
+    // The server command never listens, so the client starts after a while.
     wait_until("all commands run", || marks.iter().all(|mark| runs(mark)));
     kill(Pid::from_raw(shape.id().cast_signed()), Signal::SIGKILL).unwrap();
     shape.wait().unwrap();

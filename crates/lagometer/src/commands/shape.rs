@@ -15,7 +15,7 @@ use crate::cli::{GuestShapeArguments, ShapeArguments};
 use crate::failure::Failure;
 use crate::guest::PACKETS;
 
-/// How long the command waits for the far one to listen.
+/// How long the clients wait for the server command to listen.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs the command behind the link; its exit code is the program's.
@@ -94,7 +94,7 @@ pub(crate) fn shape_within(arguments: &GuestShapeArguments) -> Result<ExitCode, 
 /// Says what came of it; the exit code is the client's.
 fn told(shaped: &Shaped) -> ExitCode {
     if let Some(status) = shaped.remote_ended {
-        note!("lagometer: the far command ended before the near one: {status}");
+        note!("lagometer: the server command ended before the client: {status}");
     }
     if let Some(log) = &shaped.network.log {
         tell_log(log);

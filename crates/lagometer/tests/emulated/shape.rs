@@ -11,7 +11,9 @@ fn a_program_runs_behind_the_link_and_sees_nothing_else() {
     };
     let folder = tempfile::tempdir().unwrap();
     let pcap = folder.path().join("packets.pcapng");
-    let script = "echo $LAGOMETER_FAR $LAGOMETER_FAR_V6; cat /proc/net/dev; exit 7";
+    // The flag and the second variable by the names they had before.
+    let script = "[ $LAGOMETER_FAR = $LAGOMETER_SERVER ] || exit 1; \
+                  echo $LAGOMETER_SERVER $LAGOMETER_SERVER_V6; cat /proc/net/dev; exit 7";
     let output = lagometer(&[
         "shape", "loss-1", "--seed", "3", "--far", "exit 5", "--pcap",
     ])
@@ -29,7 +31,7 @@ fn a_program_runs_behind_the_link_and_sees_nothing_else() {
         .collect();
     assert_eq!(devices, ["lo", "lane0"]);
     let told = said(&output);
-    assert!(told.contains("the far command ended before"), "{told}");
+    assert!(told.contains("the server command ended before"), "{told}");
     assert!(told.contains("lagometer: audit: "), "{told}");
     assert!(
         fs::read(&pcap)

@@ -41,7 +41,7 @@ fn unmodified_programs_send_the_same_packets_every_time_and_the_seed_counts() {
     let place = tempfile::tempdir().unwrap();
     let play = |name: &str, seed: &str| {
         let log = place.path().join(name);
-        let flags = ["--seed", seed, "--far", "iperf3 -s -1 >/dev/null", "--pcap"];
+        let flags = ["--seed", seed, "--server", "iperf3 -s -1 >/dev/null", "--pcap"];
         let output = lagometer(&["shape", "loss-5", "--testbed", "kernel"])
             .args(flags)
             .arg(&log)
@@ -49,7 +49,7 @@ fn unmodified_programs_send_the_same_packets_every_time_and_the_seed_counts() {
                 "--",
                 "sh",
                 "-c",
-                "iperf3 -c $LAGOMETER_FAR -t 2 --logfile /dev/stdout",
+                "iperf3 -c $LAGOMETER_SERVER -t 2 --logfile /dev/stdout",
             ])
             .output()
             .unwrap();
@@ -74,7 +74,7 @@ fn unmodified_programs_send_the_same_packets_every_time_and_the_seed_counts() {
 #[test]
 fn outputs_have_the_guests_time_and_the_exit_code_is_the_clients() {
     let Some(_alone) = kernel() else { return };
-    let remote = ["--far", "echo up; sleep 1000"];
+    let remote = ["--server", "echo up; sleep 1000"];
     let script = "echo one; sleep 5; printf two; echo wrong >&2; exit 7";
     let output = shape("perfect", &remote, script);
     assert_eq!(output.status.code(), Some(7), "{}", said(&output));
@@ -152,14 +152,14 @@ here.bind((\"\", 5555))
 here.settimeout(1)
 answers = 0
 for _ in range(50):
-    here.sendto(b\"?\", (os.environ[\"LAGOMETER_FAR\"], 7777))
+    here.sendto(b\"?\", (os.environ[\"LAGOMETER_SERVER\"], 7777))
     try:
-        assert here.recv(100).decode() == os.environ[\"LAGOMETER_NEAR\"]
+        assert here.recv(100).decode() == os.environ[\"LAGOMETER_LOCAL\"]
         answers += 1
     except TimeoutError:
         pass
 print(os.environ[\"LAGOMETER_CLIENT\"], answers)'";
-    let output = shape("loss-5", &["--clients", "3", "--far", server], client);
+    let output = shape("loss-5", &["--clients", "3", "--server", server], client);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let printed = printed(&output);
     let answers: Vec<u32> = (1..=3)
@@ -244,11 +244,11 @@ fn a_bug_that_one_loss_uncovers_is_found_by_seeds_and_met_again_under_gdb() {
         .status();
     assert!(built.unwrap().success());
     let play = |seed: u32, server: &str| {
-        let flags = ["--seed", &seed.to_string(), "--far", server];
+        let flags = ["--seed", &seed.to_string(), "--server", server];
         shape(
             "loss-1",
             &flags,
-            &format!("timeout 20 {shop} play $LAGOMETER_FAR"),
+            &format!("timeout 20 {shop} play $LAGOMETER_SERVER"),
         )
     };
     let serve = format!("exec {shop} serve");
@@ -298,7 +298,7 @@ fn an_ordinary_user_shapes_a_program_from_a_folder_with_an_odd_name() {
     command.args([
         "sh",
         "-c",
-        "pwd; ping -c1 $LAGOMETER_FAR >/dev/null; echo x > here; ls; id -u",
+        "pwd; ping -c1 $LAGOMETER_SERVER >/dev/null; echo x > here; ls; id -u",
     ]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
