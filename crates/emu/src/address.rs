@@ -36,7 +36,7 @@ impl LaneAddresses {
         }
     }
 
-    /// Whether a packet from `source` to `destination` goes from the near
+    /// Whether a packet from `source` to `destination` goes from the local
     /// host of this lane to its server host.
     #[must_use]
     pub fn is_up(&self, source: IpAddr, destination: IpAddr) -> bool {

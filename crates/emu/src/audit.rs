@@ -69,9 +69,9 @@ pub struct Audit {
 pub struct LaneAudit {
     /// The lane's name.
     pub lane: String,
-    /// From near to far.
+    /// From the local host to the remote one.
     pub up: WayAudit,
-    /// From far to near.
+    /// From the remote host to the local one.
     pub down: WayAudit,
 }
 

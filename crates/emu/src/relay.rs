@@ -37,9 +37,9 @@ pub struct Relay {
 pub struct RelayAddresses {
     /// Where the local side must be.
     pub local: SocketAddr,
-    /// Where the local side finds the far one.
+    /// Where the local side finds the remote one.
     pub for_local: SocketAddr,
-    /// Where the remote side finds the near one.
+    /// Where the remote side finds the local one.
     pub for_remote: SocketAddr,
     /// Where the remote side must be.
     pub remote: SocketAddr,
@@ -143,7 +143,7 @@ impl Relay {
     }
 }
 
-/// The relay's sockets of a lane: facing the local side, facing the far one.
+/// The relay's sockets of a lane: facing the local side, facing the remote one.
 fn ports(lane: u8) -> io::Result<[Port; 2]> {
     let at = RelayAddresses::of(lane);
     let inside = LaneAddresses::of(lane);

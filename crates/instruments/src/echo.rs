@@ -190,7 +190,7 @@ pub fn measure(
     let ended = outcome.ended.clone();
     let asked = settings.pin != Pin::Best;
     let mut echo = told(settings, outcome);
-    echo.far = if remote.is_own() {
+    echo.remote = if remote.is_own() {
         "own".to_owned()
     } else {
         remote.host().to_string()

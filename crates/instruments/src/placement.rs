@@ -131,7 +131,7 @@ impl Spot {
     }
 }
 
-/// Partners of the first processor that are tried: its siblings and some far
+/// Partners of the first processor that are tried: its siblings and some distant
 /// from it, few enough that trying stays short.
 const PARTNERS: usize = 4;
 

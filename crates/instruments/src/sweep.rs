@@ -195,7 +195,7 @@ pub fn measure(
     settings.check()?;
     let spots = settings.pin.spots(&usable_cpus(), remote.is_own())?;
     let mut sweep = Sweep {
-        far: if remote.is_own() {
+        remote: if remote.is_own() {
             "own".to_owned()
         } else {
             remote.host().to_string()

@@ -1,4 +1,4 @@
-//! What the remote end noted, fetched while the recording goes on: should the far
+//! What the remote end noted, fetched while the recording goes on: should the remote
 //! end die, what it had told by then is kept.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

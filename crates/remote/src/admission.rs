@@ -2,10 +2,10 @@
 //! it.
 //!
 //! ```text
-//! near -> far   hello      magic, nonce, tag, padding        80 bytes
-//! far -> near   challenge  magic, nonce, cookie              40 bytes
-//! near -> far   proof      magic, nonce, cookie, tag         72 bytes
-//! far -> near   welcome    magic, tag                        40 bytes
+//! client -> server  hello      magic, nonce, tag, padding        80 bytes
+//! server -> client  challenge  magic, nonce, cookie              40 bytes
+//! client -> server  proof      magic, nonce, cookie, tag         72 bytes
+//! server -> client  welcome    magic, tag                        40 bytes
 //! ```
 //!
 //! The tags are made with a key that only the two ends of one control connection

@@ -137,7 +137,7 @@ impl Remote {
     }
 
     /// Takes an exchange of time that was made elsewhere, as over the path
-    /// under test. Its near instants must be of [`clock`](Self::clock).
+    /// under test. Its local instants must be of [`clock`](Self::clock).
     pub fn add_probe(&self, probe: crate::offset::Probe) {
         self.wire.post.add_probe(probe);
     }

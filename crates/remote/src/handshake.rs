@@ -2,10 +2,10 @@
 //! proofs.
 //!
 //! ```text
-//! near -> far   magic, version, near nonce, padding          64 bytes
-//! far -> near   magic, version, status, far nonce            43 bytes
-//! near -> far   tag("near", both hellos)                     32 bytes
-//! far -> near   status, tag("far", both hellos)              33 bytes
+//! client -> server  magic, version, client nonce, padding          64 bytes
+//! server -> client  magic, version, status, server nonce            43 bytes
+//! client -> server  tag("near", both hellos)                     32 bytes
+//! server -> client  status, tag("far", both hellos)              33 bytes
 //! ```
 //!
 //! The local end proves itself first, so the remote end has done nothing for

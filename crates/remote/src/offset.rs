@@ -2,7 +2,7 @@
 //!
 //! A probe leaves the local end at `sent`, reaches the remote end at `received`,
 //! is answered at `answered` and is back at `returned`. Whatever the two ways
-//! took, each took some time: so the far clock is ahead of the near one by at
+//! took, each took some time: so the remote clock is ahead of the local one by at
 //! most `received - sent` and at least `answered - returned`. Of many probes
 //! the tightest bounds come from those that waited least, in each direction
 //! for itself. Two clocks drift apart evenly, so their distance over time is a
@@ -26,8 +26,8 @@ const MOST_BOUNDS: usize = 256;
 /// daemon that corrects it slews by up to 500 at either end.
 const MOST_DRIFT: f64 = 1000e-6;
 
-/// One exchange of time; the first and last instants are the near clock's, the
-/// two between them the far clock's.
+/// One exchange of time; the first and last instants are the local clock's, the
+/// two between them the remote clock's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// When the local end asked.
@@ -61,7 +61,7 @@ pub struct OffsetEstimator {
     steps: u32,
 }
 
-/// The first probe's near instant and offset, in nanoseconds.
+/// The first probe's local instant and offset, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
     local: i128,
@@ -69,35 +69,35 @@ struct Reference {
 }
 
 /// The tightest bounds of a few probes that followed each other; each with its
-/// near instant, in nanoseconds from the reference.
+/// local instant, in nanoseconds from the reference.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     least: (f64, f64),
     most: (f64, f64),
 }
 
-/// How far the far clock is ahead of the near one at some instant.
+/// How far the remote clock is ahead of the local one at some instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// By how much the far clock is ahead, in nanoseconds; negative if it is
+    /// By how much the remote clock is ahead, in nanoseconds; negative if it is
     /// behind.
     pub nanos: i64,
     /// How far from that the truth can be, in nanoseconds.
     pub error_nanos: u64,
 }
 
-/// How far the far clock is ahead of the near one over time.
+/// How far the remote clock is ahead of the local one over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     reference_local: i128,
     reference_offset: i128,
-    /// First and last near instant that the probes cover, from the reference.
+    /// First and last local instant that the probes cover, from the reference.
     from: f64,
     until: f64,
     /// Middle and half width at both.
     at_from: (f64, f64),
     at_until: (f64, f64),
-    /// Millionths by which the far clock runs faster, and how far from that
+    /// Millionths by which the remote clock runs faster, and how far from that
     /// the truth can be.
     drift_ppm: f64,
     drift_error_ppm: f64,
@@ -263,7 +263,7 @@ impl OffsetEstimator {
 }
 
 impl Line {
-    /// The offset at an instant of the near clock. Beyond the probes it is
+    /// The offset at an instant of the local clock. Beyond the probes it is
     /// less and less sure.
     #[must_use]
     pub fn at_local(&self, local: Time) -> Offset {
@@ -289,15 +289,15 @@ impl Line {
         }
     }
 
-    /// The far clock's instant that an instant of the near clock is.
+    /// The remote clock's instant that an instant of the local clock is.
     #[must_use]
     pub fn to_remote(&self, local: Time) -> Time {
         let nanos = i128::from(local.as_nanos()) + i128::from(self.at_local(local).nanos);
         Time::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// The near clock's instant that an instant of the far clock is. Instants
-    /// before the near clock began become its beginning.
+    /// The local clock's instant that an instant of the remote clock is. Instants
+    /// before the local clock began become its beginning.
     #[must_use]
     pub fn to_local(&self, remote: Time) -> Time {
         // The offset changes by less than a thousandth of what it is asked
@@ -318,7 +318,7 @@ impl Line {
         Duration::from_nanos(self.at_from.1.max(self.at_until.1).ceil() as u64)
     }
 
-    /// Microseconds that the far clock gains in each second of the near one,
+    /// Microseconds that the remote clock gains in each second of the local one,
     /// and how far from that the truth can be.
     #[must_use]
     pub const fn drift_ppm(&self) -> (f64, f64) {

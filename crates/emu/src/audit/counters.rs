@@ -62,7 +62,7 @@ pub(crate) struct Circumstances {
     pub(crate) device: &'static str,
     pub(crate) waiting: &'static str,
     pub(crate) precedence: &'static str,
-    /// For each lane its name, and what the devices of near and server host
+    /// For each lane its name, and what the devices of local and remote host
     /// counted.
     pub(crate) lanes: Vec<(String, [DeviceCounters; 2])>,
 }

@@ -61,8 +61,8 @@ impl Host {
         let name = device_name(lane);
         let doing = format!("making the virtual Ethernet pair {name}");
         let other_name = match side {
-            Side::Local => format!("near{lane}"),
-            Side::Remote => format!("far{lane}"),
+            Side::Local => format!("local{lane}"),
+            Side::Remote => format!("remote{lane}"),
         };
         let here = self.door().doing(doing.clone())?;
         let (pair_name, pair_other_name) = (name.clone(), other_name.clone());

@@ -54,7 +54,7 @@ pub(crate) fn udp(host: &Host, address: impl Into<IpAddr>) -> UdpSocket {
     socket
 }
 
-/// A pair of UDP sockets, near and far, connected to each other.
+/// A pair of UDP sockets, local and remote, connected to each other.
 pub(crate) fn udp_pair(
     network: &Network,
     local: impl Into<IpAddr>,

@@ -98,7 +98,7 @@ pub fn run<W: Wire + Send>(
         let (pulse, plan) = (&pulse, *plan);
         let mut own = payload.clone();
         let looping = thread::Builder::new()
-            .name("echo-near".to_owned())
+            .name("echo-local".to_owned())
             .spawn_scoped(scope, move || {
                 let outcome =
                     pin_this_thread(plan.cpu).map(|()| echo(&mut wire, &mut own, &plan, pulse));

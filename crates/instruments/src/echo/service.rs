@@ -57,7 +57,7 @@ impl Service for EchoService {
             Transport::Udp => {
                 let data_listener = session.udp()?;
                 let port = data_listener.port();
-                let worker = session.spawn("echo-far", move |stop| {
+                let worker = session.spawn("echo-remote", move |stop| {
                     pin(request.cpu);
                     let Ok(socket) = data_listener.admit(TIMEOUT) else {
                         return;
@@ -73,7 +73,7 @@ impl Service for EchoService {
             Transport::Tcp => {
                 let data_listener = session.tcp()?;
                 let port = data_listener.port();
-                let worker = session.spawn("echo-far", move |stop| {
+                let worker = session.spawn("echo-remote", move |stop| {
                     pin(request.cpu);
                     let Ok(stream) = data_listener.admit(TIMEOUT) else {
                         return;

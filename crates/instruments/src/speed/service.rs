@@ -86,7 +86,7 @@ impl Service for SpeedService {
             LaneTransport::Tcp { .. } => {
                 let data_listener = session.tcp()?;
                 let port = data_listener.port();
-                let worker = session.spawn("speed-far", move |stop| {
+                let worker = session.spawn("speed-remote", move |stop| {
                     let stream = data_listener.admit(TIMEOUT).map_err(|_| Failed::NoAnswer);
                     receive(stream.map(End::Stream), stop)
                 })?;
@@ -95,7 +95,7 @@ impl Service for SpeedService {
             LaneTransport::Preset(spec) => {
                 let data_listener = session.udp()?;
                 let port = data_listener.port();
-                let worker = session.spawn("speed-far", move |stop| {
+                let worker = session.spawn("speed-remote", move |stop| {
                     let end = data_listener
                         .admit(TIMEOUT)
                         .map_err(|_| Failed::NoAnswer)

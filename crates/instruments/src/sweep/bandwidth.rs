@@ -146,7 +146,7 @@ fn watched(
         let local = settings.spot.local;
         let began = Instant::now();
         let sending = thread::Builder::new()
-            .name("sweep-near".to_owned())
+            .name("sweep-local".to_owned())
             .spawn_scoped(scope, move || {
                 let sent = pin_this_thread(local).and_then(|()| sending(over));
                 watcher.unpark();

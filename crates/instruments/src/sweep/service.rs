@@ -99,7 +99,7 @@ fn udp(
 ) -> Result<Started, Refusal> {
     let data_listener = session.udp()?;
     let port = data_listener.port();
-    let worker = session.spawn("sink-far", move |stop| {
+    let worker = session.spawn("sink-remote", move |stop| {
         // Where a processor is not to be had it runs anywhere.
         let _ = pin_this_thread(request.cpu);
         let payload = Payload::with_rotation(request.key, request.size, request.rotation);
@@ -117,7 +117,7 @@ fn udp(
 fn tcp(request: Request, session: &Session, unblock: Unblock) -> Result<Started, Refusal> {
     let data_listener = session.tcp()?;
     let port = data_listener.port();
-    let worker = session.spawn("sink-far", move |_| {
+    let worker = session.spawn("sink-remote", move |_| {
         let _ = pin_this_thread(request.cpu);
         let payload = Payload::with_rotation(request.key, request.size, request.rotation);
         let stream = data_listener.admit(TIMEOUT).ok()?;

@@ -71,7 +71,7 @@ impl Path {
             document.partial = true;
             document.warnings.push(Warning {
                 what: format!("the remote end was gone before the run was over: {why}"),
-                why: "what was measured until then is shown; one-way figures and what the far \
+                why: "what was measured until then is shown; one-way figures and what the remote \
                       end counted are lost"
                     .to_owned(),
                 mend: "see what `lagometer serve` said".to_owned(),

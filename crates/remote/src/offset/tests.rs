@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A far clock and the way to it.
+/// A remote clock and the way to it.
 #[derive(Clone, Copy, Debug)]
 struct World {
     ahead_nanos: i64,

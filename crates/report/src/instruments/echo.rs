@@ -112,9 +112,9 @@ pub(crate) fn facts(echo: &Echo) -> Vec<(&'static str, String)> {
 /// A placement with its processors.
 pub(crate) fn placement(placement: &Placement) -> String {
     let cpus = match (placement.near_cpu, placement.far_cpu) {
-        (Some(near), Some(far)) if near == far => format!(" (processor {near})"),
-        (Some(near), Some(far)) => format!(" (processors {near} and {far})"),
-        (Some(near), None) => format!(" (processor {near})"),
+        (Some(local), Some(remote)) if local == remote => format!(" (processor {local})"),
+        (Some(local), Some(remote)) => format!(" (processors {local} and {remote})"),
+        (Some(local), None) => format!(" (processor {local})"),
         (None, _) => String::new(),
     };
     format!("{}{cpus}", placement.name)

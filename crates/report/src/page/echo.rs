@@ -49,8 +49,8 @@ fn tried(view: &View<'_>, echo: &Echo, out: &mut String) {
     );
     for trial in &echo.placement.tried {
         let cpus = match (trial.near_cpu, trial.far_cpu) {
-            (Some(near), Some(far)) => format!(" ({near}, {far})"),
-            (Some(near), None) => format!(" ({near})"),
+            (Some(local), Some(remote)) => format!(" ({local}, {remote})"),
+            (Some(local), None) => format!(" ({local})"),
             _ => String::new(),
         };
         append!(

@@ -22,8 +22,8 @@ pub(crate) fn render(echo: &Echo, paint: Paint, room: usize, out: &mut String) {
     }
     for trial in &echo.placement.tried {
         let cpus = match (trial.near_cpu, trial.far_cpu) {
-            (Some(near), Some(far)) => format!("({near}, {far})"),
-            (Some(near), None) => format!("({near})"),
+            (Some(local), Some(remote)) => format!("({local}, {remote})"),
+            (Some(local), None) => format!("({local})"),
             _ => String::new(),
         };
         let line = format!(

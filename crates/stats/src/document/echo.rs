@@ -11,7 +11,8 @@ pub struct Echo {
     /// `udp` or `tcp`.
     pub transport: String,
     /// The remote end's address; `own` where the local end started it itself.
-    pub far: String,
+    #[serde(alias = "far")]
+    pub remote: String,
     /// Payload of a message and of its echo, in bytes.
     pub size_bytes: u32,
     /// Messages on their way at once.

@@ -161,7 +161,7 @@ fn sample_echo() -> Echo {
     round_trips.record(Duration::from_micros(5));
     Echo {
         transport: "udp".to_owned(),
-        far: "own".to_owned(),
+        remote: "own".to_owned(),
         size_bytes: 8,
         outstanding: 1,
         measured_s: 1.0,
@@ -205,7 +205,7 @@ fn sample_sweep() -> Sweep {
         ..Cell::default()
     };
     Sweep {
-        far: "own".to_owned(),
+        remote: "own".to_owned(),
         congestion_control: Some("cubic".to_owned()),
         cell_s: 0.5,
         cells: vec![

@@ -9,7 +9,8 @@ use super::{Placement, Quantiles};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// The remote end's address; `own` where the local end started it itself.
-    pub far: String,
+    #[serde(alias = "far")]
+    pub remote: String,
     /// TCP's congestion control, as the system names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
