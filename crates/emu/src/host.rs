@@ -26,23 +26,23 @@ pub(crate) use devices::Side;
 #[derive(Debug)]
 pub struct Host {
     worker: Worker,
-    door: Door,
+    namespace: Namespace,
 }
 
-/// The way into a host.
+/// The network namespace of a host, which threads can be moved into.
 #[derive(Debug)]
-pub(crate) struct Door {
-    namespace: File,
+pub(crate) struct Namespace {
+    file: File,
 }
 
 impl Host {
     /// Makes a host with a loopback device and nothing else. `name` is what
     /// errors and its thread are called.
     pub(crate) fn new(name: &'static str) -> Result<Self, Error> {
-        let (worker, namespace) = Worker::start(name, move || Ok((prepare(name)?, ())))?;
+        let (worker, file) = Worker::start(name, move || Ok((prepare(name)?, ())))?;
         Ok(Self {
             worker,
-            door: Door { namespace },
+            namespace: Namespace { file },
         })
     }
 
@@ -72,25 +72,25 @@ impl Host {
     ///
     /// What the system says.
     pub fn enter(&self) -> Result<(), Error> {
-        self.door.enter().doing("entering a host")
+        self.namespace.enter().doing("entering a host")
     }
 
-    /// A way into the host that can be handed to another thread.
-    pub(crate) fn door(&self) -> io::Result<Door> {
-        let namespace = self.door.namespace.try_clone()?;
-        Ok(Door { namespace })
+    /// A second handle on the namespace, for another thread.
+    pub(crate) fn namespace(&self) -> io::Result<Namespace> {
+        let file = self.namespace.file.try_clone()?;
+        Ok(Namespace { file })
     }
 }
 
-impl Door {
+impl Namespace {
     /// Moves the calling thread into the host.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        Ok(setns(self.namespace.as_fd(), CloneFlags::CLONE_NEWNET)?)
+        Ok(setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// The host's network namespace.
-    pub(crate) fn namespace(&self) -> &File {
-        &self.namespace
+    /// The namespace as the kernel takes it.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 }
 

@@ -278,7 +278,7 @@ fn over_sockets(
     }
 }
 
-/// Throws away what the remote end's door still had to say.
+/// Discards what the remote end sent before it accepted this end.
 fn drain(socket: &std::net::UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let mut byte = [0; 1];

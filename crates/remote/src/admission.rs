@@ -217,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn ends() -> (Gate, Hello) {
-        let key = Key::new(b"the door's key");
+        let key = Key::new(b"the listener's key");
         (Gate::new(key.clone(), &[3; 32]), Hello::new(key, [4; 16]))
     }
 
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_worth_nothing_at_another_address_or_door() {
+    fn a_proof_is_worth_nothing_at_another_address_or_listener() {
         let (mut gate, mut hello) = ends();
         let said = hello.poll(Time::ZERO).unwrap().to_vec();
         let Knocking::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
@@ -269,7 +269,7 @@ mod tests {
             gate.handle(Time::ZERO, address(2), &proof),
             Knocking::Nothing
         );
-        let mut other = Gate::new(Key::new(b"another door's key"), &[3; 32]);
+        let mut other = Gate::new(Key::new(b"another listener's key"), &[3; 32]);
         assert_eq!(
             other.handle(Time::ZERO, address(1), &proof),
             Knocking::Nothing

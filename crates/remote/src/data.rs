@@ -295,7 +295,7 @@ impl Unproven {
 }
 
 fn gate(session: &Session, port: u16) -> Gate {
-    Gate::new(session.door_key(port), &unforeseeable())
+    Gate::new(session.listener_key(port), &unforeseeable())
 }
 
 fn still_waiting(stop: &Stop, deadline: Instant) -> Result<(), NobodyCame> {

@@ -2,10 +2,10 @@
 //! proofs.
 //!
 //! ```text
-//! client -> server  magic, version, client nonce, padding          64 bytes
-//! server -> client  magic, version, status, server nonce            43 bytes
-//! client -> server  tag("near", both hellos)                     32 bytes
-//! server -> client  status, tag("far", both hellos)              33 bytes
+//! client -> server  magic, version, client nonce, padding  64 bytes
+//! server -> client  magic, version, status, server nonce   43 bytes
+//! client -> server  tag("client", both hellos)             32 bytes
+//! server -> client  status, tag("server", both hellos)     33 bytes
 //! ```
 //!
 //! The local end proves itself first, so the remote end has done nothing for

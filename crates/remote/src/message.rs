@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The version of everything that is said between the two ends. Ends of
 /// different versions refuse each other.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Numbers the jobs of one control connection; the local end chooses.
 pub(crate) type JobNumber = u32;

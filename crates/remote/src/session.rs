@@ -246,8 +246,8 @@ impl Session {
     }
 
     /// The key of the data listener at `port`.
-    pub(crate) fn door_key(&self, port: u16) -> Key {
-        door_key(&self.data, self.job, port)
+    pub(crate) fn listener_key(&self, port: u16) -> Key {
+        listener_key(&self.data, self.job, port)
     }
 
     pub(crate) fn admitted(&self, port: u16) {
@@ -259,8 +259,8 @@ impl Session {
 }
 
 /// The key of a job's data listener at `port`, the same at both ends.
-pub(crate) fn door_key(data: &Key, job: JobNumber, port: u16) -> Key {
-    data.derive("door", &[&job.to_be_bytes(), &port.to_be_bytes()])
+pub(crate) fn listener_key(data: &Key, job: JobNumber, port: u16) -> Key {
+    data.derive("listener", &[&job.to_be_bytes(), &port.to_be_bytes()])
 }
 
 fn no_socket(error: &io::Error) -> Refusal {

@@ -177,7 +177,7 @@ fn a_job_echoes_answers_and_tells_what_it_found() {
 }
 
 #[test]
-fn a_connection_is_let_in_and_a_stranger_is_not() {
+fn an_authenticated_connection_is_accepted_and_an_unauthenticated_one_is_not() {
     let house = house(Limits::default());
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "tcp" })).unwrap();
@@ -196,7 +196,7 @@ fn a_connection_is_let_in_and_a_stranger_is_not() {
 }
 
 #[test]
-fn strangers_at_a_udp_door_get_no_answer_and_do_not_get_in() {
+fn unauthenticated_datagrams_are_neither_answered_nor_delivered() {
     let house = house(Limits::default());
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "udp" })).unwrap();
@@ -333,7 +333,7 @@ fn whoever_does_not_prove_itself_is_sent_away_in_time() {
 }
 
 #[test]
-fn mute_connections_to_the_port_keep_nobody_out() {
+fn silent_connections_to_the_control_port_do_not_block_others() {
     // Each might stay for as long as a proof may take.
     let house = house(Limits {
         proof_within: 2 * LONG,
@@ -353,7 +353,7 @@ fn mute_connections_to_the_port_keep_nobody_out() {
 }
 
 #[test]
-fn mute_connections_to_a_tcp_door_keep_nobody_out() {
+fn silent_connections_to_a_tcp_data_listener_do_not_block_others() {
     let house = house(Limits::default());
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "tcp" })).unwrap();
@@ -371,7 +371,7 @@ fn mute_connections_to_a_tcp_door_keep_nobody_out() {
 }
 
 #[test]
-fn garbage_in_place_of_the_first_words_or_after_them_ends_the_conversation() {
+fn garbage_during_or_after_the_handshake_closes_the_control_connection() {
     let house = house(Limits::default());
     for garbage in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],

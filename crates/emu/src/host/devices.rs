@@ -64,11 +64,11 @@ impl Host {
             Side::Local => format!("local{lane}"),
             Side::Remote => format!("remote{lane}"),
         };
-        let here = self.door().doing(doing.clone())?;
+        let here = self.namespace().doing(doing.clone())?;
         let (pair_name, pair_other_name) = (name.clone(), other_name.clone());
         middle
             .run(move || {
-                Netlink::open()?.add_veth(&pair_other_name, &pair_name, here.namespace().as_fd())
+                Netlink::open()?.add_veth(&pair_other_name, &pair_name, here.file().as_fd())
             })?
             .doing(doing.clone())?;
         let hardware = self

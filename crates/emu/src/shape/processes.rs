@@ -48,10 +48,10 @@ impl Processes {
         host: &Host,
         mut command: Command,
     ) -> Result<io::Result<Process>, Error> {
-        let door = host.door().doing("entering a host")?;
+        let namespace = host.namespace().doing("entering a host")?;
         see_own_processes(&mut command);
         self.worker.run(move || {
-            door.enter()?;
+            namespace.enter()?;
             // A process inherits what its starter holds back. For this moment
             // a signal meets this one unprepared: it ends, and with it all.
             let held = SigSet::all().thread_swap_mask(SigmaskHow::SIG_UNBLOCK)?;

@@ -16,7 +16,7 @@ use crate::wire::{Datagrams, Messages, Unblock, Waiting};
 /// The name by which the local end asks for it.
 pub const SERVICE: &str = "echo";
 
-/// How long the local end may take to come through the door.
+/// How long the local end may take to authenticate at the data socket.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the local end asks for.

@@ -21,7 +21,7 @@ use crate::clock::Clock;
 /// The name by which the local end asks for it.
 pub(super) const SERVICE: &str = "speed";
 
-/// How long the local end may take to come through the door.
+/// How long the local end may take to authenticate at the data socket.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the local end asks for.

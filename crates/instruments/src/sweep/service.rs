@@ -20,7 +20,7 @@ use crate::wire::Unblock;
 /// The name by which the local end asks for it.
 pub const SERVICE: &str = "sink";
 
-/// How long the local end may take to come through the door.
+/// How long the local end may take to authenticate at the data socket.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where nothing has come for so long, nothing more is on its way.

@@ -208,7 +208,7 @@ fn plan(request: &Request) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-/// Waits until the local end has proved itself at the door, and opens the side
+/// Waits until the local end has authenticated itself at the data socket, and opens the side
 /// at the very same port, for that address alone.
 fn open_side(
     data_listener: UdpDataListener,

@@ -12,7 +12,7 @@ use super::listener::Mailbox;
 use crate::data::{hello_tcp, hello_udp};
 use crate::error::{Doing, Error};
 use crate::message::{FromClient, FromServer, JobNumber};
-use crate::session::door_key;
+use crate::session::listener_key;
 use crate::tag::Key;
 
 /// How long getting into a data listener may take.
@@ -176,7 +176,7 @@ impl RemoteJob {
     }
 
     fn key(&self, port: u16) -> Key {
-        door_key(&self.wire.data, self.job, port)
+        listener_key(&self.wire.data, self.job, port)
     }
 
     fn not_admitted(&self, port: u16, error: &std::io::Error) -> Error {

@@ -80,7 +80,7 @@ impl ClientHandshake {
             };
         };
         let hellos: [&[u8]; 2] = [&self.hello, answer];
-        if proof[0] == STATUS_WELCOME && self.secret.accepts("far", &hellos, &proof[1..]) {
+        if proof[0] == STATUS_WELCOME && self.secret.accepts("server", &hellos, &proof[1..]) {
             ClientStep::Done(Box::new(Keys::of(&self.secret, hellos)))
         } else {
             ClientStep::OtherSecret
@@ -103,7 +103,7 @@ impl ClientHandshake {
             // It is of another version and yet it goes on: it is not ours.
             (Some(_), _) => return ClientStep::UnknownProtocol,
         }
-        let proof = self.secret.tag("near", &[&self.hello, &answer]);
+        let proof = self.secret.tag("client", &[&self.hello, &answer]);
         self.output.extend(proof);
         self.answer = Some(answer);
         // What followed the hello, if anything did.

@@ -109,12 +109,12 @@ impl ServerHandshake {
             return ServerStep::Wait;
         };
         let hellos: [&[u8]; 2] = [hello, answer];
-        if !self.secret.accepts("near", &hellos, &proof) {
+        if !self.secret.accepts("client", &hellos, &proof) {
             self.output.push(STATUS_OTHER_SECRET);
             return ServerStep::OtherSecret;
         }
         self.output.push(STATUS_WELCOME);
-        self.output.extend(self.secret.tag("far", &hellos));
+        self.output.extend(self.secret.tag("server", &hellos));
         ServerStep::Done(Box::new(Keys::of(&self.secret, hellos)))
     }
 }
