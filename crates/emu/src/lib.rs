@@ -59,6 +59,8 @@ pub use network::{Device, LaneSetup, Network, Outcome, Settings};
 pub use permission::{Permission, Refusal};
 pub use relay::{Relay, RelayAddresses};
 pub use router::Waiting;
-pub use shape::{CLIENT, FORMER_VARIABLES, Output, Shape, ShapeError, Shaped, Speaker, TaggedLine, VARIABLES};
+pub use shape::{
+    CLIENT, FORMER_VARIABLES, Output, Shape, ShapeError, Shaped, Speaker, TaggedLine, VARIABLES,
+};
 pub use ticks::Ticks;
 pub use tun::open_tun;

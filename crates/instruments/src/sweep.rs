@@ -9,8 +9,8 @@
 //! they come.
 
 mod bandwidth;
-pub mod ledger;
 mod receive;
+pub mod receive_tracker;
 mod send;
 mod service;
 

@@ -7,10 +7,10 @@ use lagometer_transport::Refused;
 use lagometer_units::Time;
 
 use super::gauge::{CpuGauge, Gauge};
-use super::ledger::{Counts, Ledger};
 use super::mover::{Drained, Mover};
 use super::pace::Pace;
 use super::payload::{NUMBER_BYTES, Payload};
+use super::receive_tracker::{Counts, ReceiveTracker};
 use super::signal::{Order, Signal};
 use super::{Ended, Failed};
 use crate::clock::Clock;
@@ -125,18 +125,18 @@ pub(super) fn receive(
     signal: &Signal,
 ) -> Result<Ended, Failed> {
     let payload = Payload::new(terms.seed);
-    let mut ledger = Ledger::default();
+    let mut tracker = ReceiveTracker::default();
     let mut cpu = CpuGauge::start(clock.now());
     while signal.order() != Order::Stop {
         let now = clock.now();
         let came = pump.take_in(now, &mut |message| match payload
             .check(&message.bytes, terms.chunk_bytes)
         {
-            Ok(number) => ledger.enter(number, message.bytes.len()),
-            Err(_) => ledger.enter_damaged(),
+            Ok(number) => tracker.enter(number, message.bytes.len()),
+            Err(_) => tracker.enter_damaged(),
         })?;
         if came {
-            gauge.show(ledger.counts(), now);
+            gauge.show(tracker.counts(), now);
         }
         let drained = pump.put_out(now)?;
         if pump.closed().is_some() {

@@ -8,7 +8,7 @@ use lagometer_socket::used_cpu;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Counts;
+use super::receive_tracker::Counts;
 
 /// How often the processor time is looked at: that is a system call.
 const CPU_EVERY: Duration = Duration::from_millis(50);

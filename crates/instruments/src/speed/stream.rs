@@ -10,9 +10,9 @@ use rustix::net::sockopt;
 
 use super::datagrams::Terms;
 use super::gauge::{CpuGauge, Gauge};
-use super::ledger::{Counts, Ledger};
 use super::pace::Pace;
 use super::payload::Payload;
+use super::receive_tracker::{Counts, ReceiveTracker};
 use super::signal::{Order, Signal};
 use super::{Ended, Failed};
 use crate::clock::Clock;
@@ -127,7 +127,7 @@ pub(super) fn receive(
     gather(&stream, WAKE_BYTES)?;
     let payload = Payload::new(terms.seed);
     let mut cpu = CpuGauge::start(clock.now());
-    let mut ledger = Ledger::default();
+    let mut tracker = ReceiveTracker::default();
     let mut memory = MidPageBuffer::new(READ_BYTES);
     let (mut position, mut calls) = (0_u64, 0);
     while signal.order() != Order::Stop {
@@ -139,14 +139,14 @@ pub(super) fn receive(
             Err(why) => return Err(why.into()),
         };
         if payload.check_stream(position, &memory[..bytes]) {
-            ledger.enter_stream(bytes);
+            tracker.enter_stream(bytes);
         } else {
-            ledger.enter_damaged();
+            tracker.enter_damaged();
         }
         position += bytes as u64;
         let counts = Counts {
             messages: position / terms.chunk_bytes as u64,
-            ..ledger.counts()
+            ..tracker.counts()
         };
         let now = clock.now();
         gauge.show(counts, now);

@@ -12,7 +12,7 @@ use rustix::net::sockopt;
 use serde_json::json;
 
 use super::Test;
-use super::ledger::Found;
+use super::receive_tracker::Found;
 use super::send::{self, Sent};
 use super::service::{Request, SERVICE};
 use crate::echo::Transport;

@@ -12,7 +12,7 @@ use lagometer_socket::tcp::gather;
 use lagometer_socket::udp::{Incoming, Options, Socket};
 use rustix::net::sockopt;
 
-use super::ledger::{Found, Ledger};
+use super::receive_tracker::{Found, ReceiveTracker};
 use crate::calls;
 use crate::payload::{Payload, StreamCheck};
 
@@ -52,21 +52,21 @@ pub(super) fn datagrams(
 ) -> io::Result<Found> {
     make_room(socket);
     let mut buffer = MidPageBuffer::new((payload.size() + 1).max(64));
-    let mut ledger = Ledger::new(payload);
+    let mut tracker = ReceiveTracker::new(payload);
     let mut span = Seen::default();
     while !stop.is_raised() {
         match calls::receive(socket, &mut buffer) {
-            Ok(length) if !stop.is_raised() => ledger.take(&buffer[..length]),
+            Ok(length) if !stop.is_raised() => tracker.take(&buffer[..length]),
             Err(error) if !is_passing(&error) => return Err(error),
             _ => continue,
         }
-        let count = ledger.arrivals();
+        let count = tracker.arrivals();
         if count % DATAGRAMS == 1 {
             span.now();
         }
         arrivals.store(count, Ordering::Relaxed);
     }
-    Ok(ledger.found(span.nanos()))
+    Ok(tracker.found(span.nanos()))
 }
 
 /// Many datagrams for each system call, until `stop`.
@@ -82,7 +82,7 @@ pub(super) fn batches(
 ) -> io::Result<Found> {
     let mut socket = Socket::from_std(socket, &Options::default())?;
     let mut incoming = Incoming::new(READS);
-    let mut ledger = Ledger::new(payload);
+    let mut tracker = ReceiveTracker::new(payload);
     let mut span = Seen::default();
     while !stop.is_raised() {
         if socket.receive(&mut incoming)? == 0 {
@@ -90,12 +90,12 @@ pub(super) fn batches(
             continue;
         }
         for datagram in incoming.iter() {
-            ledger.take(datagram.bytes);
+            tracker.take(datagram.bytes);
         }
         span.now();
-        arrivals.store(ledger.arrivals(), Ordering::Relaxed);
+        arrivals.store(tracker.arrivals(), Ordering::Relaxed);
     }
-    Ok(ledger.found(span.nanos()))
+    Ok(tracker.found(span.nanos()))
 }
 
 /// A stream to its end.

@@ -10,8 +10,8 @@ use lagometer_remote::{Accepted, Job, Refusal, Service, Session, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ledger::Found;
 use super::receive;
+use super::receive_tracker::Found;
 use crate::echo::{Ending, Transport};
 use crate::payload::{LARGEST, Payload};
 use crate::placement::pin_this_thread;

@@ -41,7 +41,13 @@ fn unmodified_programs_send_the_same_packets_every_time_and_the_seed_counts() {
     let place = tempfile::tempdir().unwrap();
     let play = |name: &str, seed: &str| {
         let log = place.path().join(name);
-        let flags = ["--seed", seed, "--server", "iperf3 -s -1 >/dev/null", "--pcap"];
+        let flags = [
+            "--seed",
+            seed,
+            "--server",
+            "iperf3 -s -1 >/dev/null",
+            "--pcap",
+        ];
         let output = lagometer(&["shape", "loss-5", "--testbed", "kernel"])
             .args(flags)
             .arg(&log)

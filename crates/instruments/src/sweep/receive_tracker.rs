@@ -25,7 +25,7 @@ pub struct Found {
 
 /// Checks datagrams and counts them.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct ReceiveTracker {
     payload: Payload,
     /// The number that comes next if nothing is lost.
     expected: u64,
@@ -34,7 +34,7 @@ pub struct Ledger {
     found: Found,
 }
 
-impl Ledger {
+impl ReceiveTracker {
     /// Nothing has arrived.
     #[must_use]
     pub const fn new(payload: Payload) -> Self {
@@ -109,35 +109,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ledger(numbers: &[u64], size: usize) -> Found {
+    fn found_of(numbers: &[u64], size: usize) -> Found {
         let payload = Payload::new(5, size);
-        let mut ledger = Ledger::new(payload.clone());
+        let mut tracker = ReceiveTracker::new(payload.clone());
         for &number in numbers {
             let mut message = vec![0; size];
             payload.write(number, &mut message);
-            ledger.take(&message);
+            tracker.take(&message);
         }
-        ledger.found(0)
+        tracker.found(0)
     }
 
     #[test]
     fn each_message_counts_once_whenever_it_comes() {
-        let found = ledger(&[0, 1, 4, 2, 2, 7, 5, 0], 20);
+        let found = found_of(&[0, 1, 4, 2, 2, 7, 5, 0], 20);
         assert_eq!((found.received, found.disordered), (6, 4));
     }
 
     #[test]
     fn losses_of_single_bytes_are_bridged() {
-        let found = ledger(&[0, 1, 2, 100, 101, 227], 1);
+        let found = found_of(&[0, 1, 2, 100, 101, 227], 1);
         assert_eq!((found.received, found.disordered), (6, 0));
     }
 
     #[test]
     fn what_is_not_of_the_run_counts_as_corrupt() {
-        let mut ledger = Ledger::new(Payload::new(5, 20));
-        ledger.take(&[0; 20]);
-        ledger.take(&[0; 19]);
-        assert_eq!(ledger.found(0).corrupt, 2);
+        let mut tracker = ReceiveTracker::new(Payload::new(5, 20));
+        tracker.take(&[0; 20]);
+        tracker.take(&[0; 19]);
+        assert_eq!(tracker.found(0).corrupt, 2);
     }
 
     proptest! {
@@ -145,7 +145,7 @@ mod tests {
         fn received_is_the_number_of_different_messages(
             numbers in prop::collection::vec(0_u64..300, 0..200),
         ) {
-            let found = ledger(&numbers, 12);
+            let found = found_of(&numbers, 12);
             let mut different = numbers.clone();
             different.sort_unstable();
             different.dedup();

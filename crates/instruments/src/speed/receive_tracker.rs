@@ -1,4 +1,4 @@
-//! The receiver's book: what came, in which order, and what was wrong with it.
+//! What the receiver of a lane has seen: messages, duplicates, reordering, damage. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ const WORDS: usize = (WINDOW / 64) as usize;
 
 /// What has come of one lane, message by message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ledger {
+pub(super) struct ReceiveTracker {
     /// The number after the highest that came.
     next: u64,
     /// Which of the last [`WINDOW`] numbers before `next` came, in a ring.
@@ -32,7 +32,7 @@ pub(super) struct Counts {
     pub(super) damaged: u64,
 }
 
-impl Default for Ledger {
+impl Default for ReceiveTracker {
     fn default() -> Self {
         Self {
             next: 0,
@@ -42,7 +42,7 @@ impl Default for Ledger {
     }
 }
 
-impl Ledger {
+impl ReceiveTracker {
     /// Message `number` of `bytes` bytes came, whole.
     pub(super) fn enter(&mut self, number: u64, bytes: usize) {
         if number >= self.next {
@@ -103,11 +103,11 @@ mod tests {
 
     #[test]
     fn the_largest_number_is_no_trouble() {
-        let mut ledger = Ledger::default();
-        ledger.enter(u64::MAX, 1);
-        ledger.enter(3, 1);
-        assert_eq!(ledger.counts().messages, 1);
-        assert_eq!(ledger.counts().duplicates, 1);
+        let mut tracker = ReceiveTracker::default();
+        tracker.enter(u64::MAX, 1);
+        tracker.enter(3, 1);
+        assert_eq!(tracker.counts().messages, 1);
+        assert_eq!(tracker.counts().duplicates, 1);
     }
 
     proptest! {
@@ -115,12 +115,12 @@ mod tests {
         fn agrees_with_a_set_of_all_numbers(
             steps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..400),
         ) {
-            let mut ledger = Ledger::default();
+            let mut tracker = ReceiveTracker::default();
             let (mut all, mut highest) = (BTreeSet::new(), 0_u64);
             let mut expected = Counts::default();
             for (step, back) in steps {
                 let number = if back { highest.saturating_sub(step) } else { highest + step };
-                ledger.enter(number, 10);
+                tracker.enter(number, 10);
                 let late = all.last().is_some_and(|&last| number < last);
                 if all.insert(number) {
                     expected.messages += 1;
@@ -131,7 +131,7 @@ mod tests {
                 }
                 highest = highest.max(number);
             }
-            prop_assert_eq!(ledger.counts(), expected);
+            prop_assert_eq!(tracker.counts(), expected);
         }
     }
 }
