@@ -212,7 +212,7 @@ pub(crate) fn move_call(pawn: EntityId, intent: &Intent) -> Vec<u8> {
     call(pawn, "ServerMovePacked", &intent.pack())
 }
 
-/// The server's answer: which move it has obeyed.
+/// The server's answer: which move it has applied.
 pub(crate) fn move_answer(pawn: EntityId, intent: &Intent) -> Vec<u8> {
     call(
         pawn,

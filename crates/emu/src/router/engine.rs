@@ -101,7 +101,7 @@ impl Engine {
             for nth in 0..waiter.ready_count() {
                 match waiter.ready(nth) {
                     Some(WAKER) => {
-                        let is_to_stop = self.obey()?;
+                        let is_to_stop = self.take_commands()?;
                         if is_to_stop {
                             return Ok(());
                         }
@@ -266,7 +266,7 @@ impl Engine {
     }
 
     /// Does what it is told; whether that is to stop.
-    fn obey(&mut self) -> io::Result<bool> {
+    fn take_commands(&mut self) -> io::Result<bool> {
         let mut count = [0; 8];
         rustix::io::read(&self.waker, &mut count)?;
         while let Ok(command) = self.commands.try_recv() {

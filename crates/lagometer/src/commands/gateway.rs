@@ -52,7 +52,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     let handle = server.handle();
     std::thread::Builder::new()
         .name("signals".into())
-        .spawn(move || obey(signals, &handle, &arguments))
+        .spawn(move || handle_signals(signals, &handle, &arguments))
         .map_err(|why| Failure::Environment(format!("no thread can be had: {why}")))?;
     server.join().map_err(|error| failure(&error))?;
     info!("the gateway has ended");
@@ -79,7 +79,7 @@ fn keep_memory_small() {
 
 /// SIGHUP reads the settings again; the first SIGTERM or Ctrl-C lets everyone
 /// go, the second ends the program.
-fn obey(mut signals: Signals, handle: &Handle, arguments: &GatewayArguments) {
+fn handle_signals(mut signals: Signals, handle: &Handle, arguments: &GatewayArguments) {
     let mut is_ending = false;
     for signal in signals.forever() {
         if signal == SIGHUP {

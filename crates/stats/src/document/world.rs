@@ -148,7 +148,7 @@ pub struct Frames {
     pub work_ms: Quantiles,
     /// How late a frame began.
     pub late_ms: Quantiles,
-    /// Moves of players obeyed each second.
+    /// Moves of players applied each second.
     pub moves_per_s: f64,
     /// What the connection to the gateway had no room for.
     pub refused: u64,

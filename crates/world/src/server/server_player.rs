@@ -47,7 +47,7 @@ impl ServerPlayer {
 
     /// Does to the character of the player numbered `player` what it newly
     /// wants. Returns whether that was news.
-    pub(super) fn obey(
+    pub(super) fn apply_input(
         &mut self,
         player: u32,
         intent: Intent,

@@ -312,13 +312,13 @@ impl GameServer {
     }
 
     /// A player said what it wants.
-    fn obey(&mut self, player: u32, intent: Intent) {
+    fn apply_input(&mut self, player: u32, intent: Intent) {
         let Some(server_player) = self.server_players.get_mut(&player) else {
             return;
         };
         let (ground, scenario) = (&self.ground, &self.scenario);
-        let obeyed = server_player.obey(player, intent, &mut self.crowd, ground, scenario);
-        self.counts.moves += u64::from(obeyed);
+        let applied = server_player.apply_input(player, intent, &mut self.crowd, ground, scenario);
+        self.counts.moves += u64::from(applied);
     }
 
     fn hear_player(&mut self, outbox: &mut Outbox, conn_id: u32, msg_type: u32, payload: &[u8]) {
@@ -332,7 +332,7 @@ impl GameServer {
             words::RPC => match read_move(payload) {
                 Some(intent) => {
                     if let Some(&player) = self.players.get(&conn_id) {
-                        self.obey(player, intent);
+                        self.apply_input(player, intent);
                     }
                 }
                 None => self.counts.bad_moves += 1,

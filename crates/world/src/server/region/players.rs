@@ -37,10 +37,10 @@ impl Region {
                     if let (Some(player), Some(charge)) = (player, charge) {
                         let (ground, scenario) = (&self.ground, &self.scenario);
                         let crowd = &mut self.crowd;
-                        let obeyed = charge
+                        let applied = charge
                             .server_player
-                            .obey(player, intent, crowd, ground, scenario);
-                        self.counts.moves += u64::from(obeyed);
+                            .apply_input(player, intent, crowd, ground, scenario);
+                        self.counts.moves += u64::from(applied);
                     }
                 }
                 None => self.counts.bad_moves += 1,
