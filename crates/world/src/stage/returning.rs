@@ -29,8 +29,8 @@ const RETURN_AFTER: Duration = Duration::from_millis(500);
 const BACK_WITHIN: Duration = ASK_AGAIN_AFTER.saturating_mul(2);
 
 impl<W: ConnectionBackend> Stage<'_, W> {
-    /// Notes who has lost the connection, and lets them come back.
-    pub(super) fn bury(&mut self) -> Result<(), PlayError> {
+    /// Removes whose connection has closed, and schedules their return.
+    pub(super) fn reap_closed(&mut self) -> Result<(), PlayError> {
         while let Some((peer, reason)) = self.backend.take_ended() {
             let now = self.now();
             self.unsettle(now + RETURN_AFTER);
