@@ -41,7 +41,7 @@ pub enum Error {
     /// The world could not be played.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// The road to the other end, or the place to listen at.
+    /// The connection to the other end, or the address to listen at.
     #[error(transparent)]
     Remote(#[from] lagometer_remote::Error),
 }

@@ -12,8 +12,8 @@ use crate::regime::Regime;
 use crate::stats::LinkStats;
 use crate::truth::{self, Conditions, Disturbance};
 
-/// The road between two endpoints. It is told when a packet enters and says
-/// what becomes of it; the packet itself stays with the caller.
+/// The path between two endpoints. It is given a packet as it enters and decides
+/// its fate; the packet itself stays with the caller.
 ///
 /// The future impairments are known, since it is a function of the seed and the
 /// time, so a packet's whole fate is known when it enters: there are no

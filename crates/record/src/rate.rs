@@ -1,5 +1,5 @@
 //! The rate of a path from trains: packets that left back to back arrive
-//! spread out by the slowest piece of the road (packet-pair dispersion;
+//! spread out by the slowest hop of the path (packet-pair dispersion;
 //! Dovrolis, Ramanathan and Moore, "What do packet dispersion techniques
 //! measure?", INFOCOM 2001).
 

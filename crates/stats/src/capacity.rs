@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn each_road_has_its_curve_and_one_world_has_none() {
+    fn each_transport_and_network_has_a_curve_and_one_world_has_none() {
         let worlds = [
             over("tcp", world(100, None)),
             over("kcp", world(100, FULL)),

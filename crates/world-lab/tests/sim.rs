@@ -110,7 +110,7 @@ fn who_starts_in_another_cell_for_want_of_room_plays_too() {
 }
 
 #[test]
-fn what_is_seen_is_no_younger_than_the_road_is_long() {
+fn ages_are_no_less_than_the_one_way_delay() {
     let slow =
         Profile::from_text("slow", "summary = \"far\"\n[both]\ndelay = \"80 ms\"\n").unwrap();
     // Of six a flush of KCP does not take all that is due: the oldest is 267 ms old.
@@ -228,7 +228,7 @@ fn a_play_that_is_stopped_returns_what_it_has() {
 /// What is too much for the link of each player bends by the link; what it
 /// carries is carried.
 #[test]
-fn a_narrow_road_is_what_bends() {
+fn a_narrow_link_is_the_bottleneck() {
     let narrow = "summary = \"narrow\"\n[both]\ndelay = \"10 ms\"\nrate = \"120 kbit/s\"\nqueue = \"300 ms\"\n";
     let played = |players| {
         let cell = Cell {

@@ -331,7 +331,7 @@ mod tests {
     /// When what left which side.
     type Log = Vec<(Time, usize, Vec<u8>)>;
 
-    /// Twenty seconds of play on a road with 10 % loss and a silence of
+    /// Twenty seconds of play on a path with 10 % loss and a silence of
     /// three seconds, with ENet called at its deadlines or every millisecond.
     fn play(settings: &Settings, seed: u64, every_millisecond: bool) -> Log {
         let mut ends = [
