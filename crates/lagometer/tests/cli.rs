@@ -135,7 +135,7 @@ fn one_seed_gives_one_document_whatever_the_threads() {
 }
 
 #[test]
-fn a_lane_does_not_change_with_its_company() {
+fn a_lane_is_the_same_whatever_other_lanes_are_played() {
     let together = document(&["--lanes", "udp,kcp,enet,quic"]);
     for lane in ["udp", "kcp", "enet", "quic"] {
         let alone = document(&["--lanes", lane]);

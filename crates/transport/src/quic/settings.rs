@@ -322,7 +322,7 @@ impl Transport for Settings {
 
 impl Settings {
     /// What an acknowledgement alone is, in packets that have `packet` bytes
-    /// around their frames, and how long it waits for company.
+    /// around their frames, and how long it waits for more to send.
     fn late_answer(&self, packet: u32) -> String {
         // Type, 2-byte packet number, delay, range count, 2-byte first range
         // (RFC 9000, section 19.3).

@@ -10,7 +10,7 @@ use crate::harness::{Gateway, Peer, READ, Whose, options};
 const MARK: &[u8] = b"mark";
 
 /// An owner, two servers and two clients in one channel.
-fn company(gateway: &Gateway) -> (u32, [Peer; 5]) {
+fn group(gateway: &Gateway) -> (u32, [Peer; 5]) {
     let mut owner = gateway.server();
     let channel = owner
         .create(CreateChannelMessage {
@@ -31,7 +31,7 @@ fn company(gateway: &Gateway) -> (u32, [Peer; 5]) {
     (channel, [owner, first, second, third, fourth])
 }
 
-/// Who of the company, by place, gets a message with these flags, which names
+/// Who of the group, by index, gets a message with these flags, which names
 /// the first client.
 fn recipients(flags: u32, sender: usize) -> Vec<usize> {
     let is_client = |place: usize| place >= 3;
@@ -51,16 +51,16 @@ fn recipients(flags: u32, sender: usize) -> Vec<usize> {
 
 pub(crate) fn c14_flags_choose_who_hears(whose: Whose) {
     let gateway = Gateway::start(whose);
-    let (channel, mut company) = company(&gateway);
-    let addressee = company[3].id;
+    let (channel, mut group) = group(&gateway);
+    let addressee = group[3].id;
     let senders = [0, 1];
     for sender in senders {
         for flags in 0..64 {
-            company[sender].broadcast(channel, flags, addressee, &[sender as u8, flags as u8]);
+            group[sender].broadcast(channel, flags, addressee, &[sender as u8, flags as u8]);
         }
-        company[sender].broadcast(channel, 2, 0, MARK);
+        group[sender].broadcast(channel, 2, 0, MARK);
     }
-    for (place, peer) in company.iter_mut().enumerate() {
+    for (place, peer) in group.iter_mut().enumerate() {
         let mut expected = vec![Vec::new(); senders.len()];
         for sender in senders {
             for flags in 0..64u32 {
@@ -86,7 +86,7 @@ pub(crate) fn c14_flags_choose_who_hears(whose: Whose) {
 
 pub(crate) fn c14_a_clients_message_goes_to_the_owner_alone(whose: Whose) {
     let gateway = Gateway::start(whose);
-    let (channel, [mut owner, mut server, _, mut sender, mut client]) = company(&gateway);
+    let (channel, [mut owner, mut server, _, mut sender, mut client]) = group(&gateway);
     let id = sender.id;
     sender.send(|outbox| {
         outbox.send(&lagometer_protocol::MessagePack {
