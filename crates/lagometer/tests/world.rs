@@ -151,7 +151,7 @@ fn servers_of_a_grid_hand_characters_over() {
 fn who_teleports_is_handed_over_and_sees_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let built_in = include_str!("../../../experiments/world/spatial.toml");
-    let restless = built_in.replace("[temper]", "[temper]\nteleport-each-second = \"50 %\"");
+    let restless = built_in.replace("[bots]", "[bots]\nteleport-each-second = \"50 %\"");
     assert_ne!(restless, built_in);
     let path = folder.path().join("teleport.toml");
     std::fs::write(&path, restless).unwrap();

@@ -23,7 +23,7 @@ every = "20 ms"
 side-m = 50
 built = "0 %"
 obstacle-m = [2, 12]
-[temper]
+[bots]
 turn-each-second = "10 %"
 jump-each-second = "10 %"
 "#;

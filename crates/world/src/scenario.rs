@@ -76,8 +76,8 @@ pub struct Scenario {
     pub space: Option<Space>,
     /// The ground they walk on.
     pub ground: GroundPlan,
-    /// How restless they are.
-    #[serde(rename = "temper")]
+    /// How restless the players are: what a bot does how often.
+    #[serde(rename = "bots", alias = "temper")]
     pub bot_config: BotConfig,
     /// How characters move.
     #[serde(default)]
@@ -302,6 +302,16 @@ mod tests {
     fn what_is_built_in_is_sound_and_named_as_its_file() {
         for (name, text) in BUILT_IN {
             assert_eq!(Scenario::parse(name, text).unwrap().name, *name);
+        }
+    }
+
+    #[test]
+    fn files_with_the_former_name_of_a_table_are_read() {
+        for (name, text) in BUILT_IN {
+            let older = text.replace("[bots]", "[temper]");
+            assert_ne!(older, *text);
+            let read = Scenario::parse(name, &older).unwrap();
+            assert_eq!(read.bot_config, built_in(name).bot_config);
         }
     }
 

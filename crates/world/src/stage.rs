@@ -68,7 +68,7 @@ pub fn play_on<W: ConnectionBackend>(
 
 /// Plays a shard of `scenario` on `backend`, in `coordination` of those who play the
 /// others at the same time: see [`play_on`]. What is found is of this shard; the
-/// company hears of it before the connections end.
+/// others are sent it before the connections close.
 ///
 /// # Errors
 ///

@@ -24,7 +24,7 @@ every = "20 ms"
 side-m = 50
 built = "0 %"
 obstacle-m = [2, 12]
-[temper]
+[bots]
 turn-each-second = "10 %"
 jump-each-second = "10 %"
 "#;
@@ -94,7 +94,7 @@ fn characters_are_handed_over_behind_links() {
             "[ground]",
             "[space]\ncells = [2, 2]\ncell-m = 25\nservers = [2, 1]\ninterest-radius-m = 30\n[ground]",
         ),
-        ("[temper]", "[temper]\nteleport-each-second = \"100 %\""),
+        ("[bots]", "[bots]\nteleport-each-second = \"100 %\""),
         ("for = \"500 ms\"", "for = \"2 s\""),
     ] {
         assert!(spatial.contains(written), "{written}");
