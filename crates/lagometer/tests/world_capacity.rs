@@ -94,7 +94,7 @@ fn each_number_of_players_has_its_row_and_its_mark() {
     let verdict = document["verdict"].as_str().unwrap();
     assert!(table.contains(&verdict[..20]), "{verdict}: {table}");
     let html = std::fs::read_to_string(page).unwrap();
-    assert!(html.contains("Where it bends"));
+    assert!(html.contains("Where it saturates"));
     assert!(html.contains("frames missed"));
 }
 
@@ -107,7 +107,10 @@ fn two_curves_are_compared_number_by_number() {
     let (_, document) = place.play(&one, "one.json");
     assert_eq!(asked(&document), [2, 4]);
     let verdict = document["verdict"].as_str().unwrap();
-    assert!(verdict.starts_with("It does not bend up to 4"), "{verdict}");
+    assert!(
+        verdict.starts_with("It does not saturate up to 4"),
+        "{verdict}"
+    );
     place.play(&other, "other.json");
     let page = place.file("pair.html");
     let (before, after) = (place.file("one.json"), place.file("other.json"));
@@ -140,7 +143,7 @@ fn what_cannot_be_climbed_is_said_in_one_line() {
             "`players` is 0",
         ),
         (
-            &["world", "single", "--until-it-bends", "--testbed", "sim"],
+            &["world", "single", "--until-saturated", "--testbed", "sim"],
             "cannot be used with",
         ),
     ] {

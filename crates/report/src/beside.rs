@@ -149,7 +149,7 @@ pub(crate) fn carried(names: [&str; 2], documents: [&Document; 2]) -> Option<Str
         ([names[1], names[0]], [other, one], [second, first])
     };
     let times = |many: u32, few: u32| written::factor(f64::from(many) / f64::from(few.max(1)));
-    let too_many = |curve: &Capacity<'_>| curve.bent().map(|world| world.players.asked);
+    let too_many = |curve: &Capacity<'_>| curve.saturated().map(|world| world.players.asked);
     // What a gateway carries lies between two numbers that were played, and so
     // does how many times as many the other carries.
     Some(match (too_many(upper), too_many(lower)) {
@@ -160,12 +160,12 @@ pub(crate) fn carried(names: [&str; 2], documents: [&Document; 2]) -> Option<Str
             times(too_most, least)
         ),
         (None, Some(too_least)) => format!(
-            "{more} carries {most} players and does not bend there, {less} {least} and not \
+            "{more} carries {most} players and does not saturate there, {less} {least} and not \
              {too_least}: more than {} times as many.",
             times(most, too_least)
         ),
         (_, None) => {
-            format!("{more} carries {most} players, {less} {least}, without bending there.")
+            format!("{more} carries {most} players, {less} {least}, without saturating there.")
         }
     })
 }
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn world(players: u32, p99: f64, bend: Option<&str>) -> World {
+    fn world(players: u32, p99: f64, bottleneck: Option<&str>) -> World {
         World {
             players: Players {
                 asked: players,
@@ -190,7 +190,7 @@ mod tests {
                 },
                 ..WorldTier::default()
             }],
-            bend: bend.map(str::to_owned),
+            bottleneck: bottleneck.map(str::to_owned),
             ..World::default()
         }
     }
@@ -241,9 +241,9 @@ mod tests {
         );
         assert_eq!(
             told(&endless, &small),
-            "one carries 400 players and does not bend there, other 100 and not 200: more than \
+            "one carries 400 players and does not saturate there, other 100 and not 200: more than \
              2.00 times as many."
         );
-        assert!(told(&endless, &endless).ends_with("without bending there."));
+        assert!(told(&endless, &endless).ends_with("without saturating there."));
     }
 }

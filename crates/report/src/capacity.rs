@@ -17,7 +17,7 @@ pub(crate) struct Figure {
     pub(crate) unit: &'static str,
     /// What heads its chart, in full, with the unit unless marks have it.
     pub(crate) title: &'static str,
-    /// It spans powers of ten where a world bends.
+    /// It spans powers of ten where a world saturates.
     pub(crate) spans: bool,
     /// A narrow table can do without it.
     pub(crate) spare: bool,

@@ -1,5 +1,5 @@
 //! How many players a gateway carries: the same world with few players and
-//! with many, and between which numbers it bends.
+//! with many, and between which numbers it saturates.
 
 use crate::document::World;
 
@@ -48,9 +48,9 @@ impl<'a> Capacity<'a> {
         most_first.find(|world| world.is_carried()).copied()
     }
 
-    /// The world beyond it with fewest players: where it bends.
+    /// The world beyond it with fewest players: where it saturates.
     #[must_use]
-    pub fn bent(&self) -> Option<&'a World> {
+    pub fn saturated(&self) -> Option<&'a World> {
         let carried = self.carried().map_or(0, |world| world.players.asked);
         let mut steps = self.steps.iter().copied();
         steps.find(|world| world.players.asked > carried && !world.is_carried())
@@ -75,24 +75,27 @@ impl<'a> Capacity<'a> {
         }
     }
 
-    /// Between which numbers of players it bends and what gave way there, as a
+    /// Between which numbers of players it saturates and what gave way there, as a
     /// clause without a full stop.
     #[must_use]
     pub fn clause(&self) -> String {
-        let bend = match (self.carried(), self.bent()) {
-            (Some(carried), Some(bent)) => format!(
-                "it bends between {} and {} players: {}",
+        let saturation = match (self.carried(), self.saturated()) {
+            (Some(carried), Some(saturated)) => format!(
+                "it saturates between {} and {} players: {}",
                 carried.players.asked,
-                bent.players.asked,
-                why(bent)
+                saturated.players.asked,
+                why(saturated)
             ),
             (Some(carried), None) => {
-                format!("it does not bend up to {} players", carried.players.asked)
+                format!(
+                    "it does not saturate up to {} players",
+                    carried.players.asked
+                )
             }
-            (None, Some(bent)) => format!(
+            (None, Some(saturated)) => format!(
                 "even {} players are too many: {}",
-                bent.players.asked,
-                why(bent)
+                saturated.players.asked,
+                why(saturated)
             ),
             (None, None) => "nothing was played".to_owned(),
         };
@@ -103,13 +106,15 @@ impl<'a> Capacity<'a> {
                 why(world)
             )
         });
-        let parts = [bend].into_iter().chain(self.carried().and_then(seen));
+        let parts = [saturation]
+            .into_iter()
+            .chain(self.carried().and_then(seen));
         parts.chain(stumbled).collect::<Vec<_>>().join("; ")
     }
 }
 
 fn why(world: &World) -> &str {
-    world.bend.as_deref().unwrap_or_default()
+    world.bottleneck.as_deref().unwrap_or_default()
 }
 
 /// How old what is seen is at the nearest tier where anybody is.
@@ -121,7 +126,7 @@ fn seen(world: &World) -> Option<String> {
     ))
 }
 
-/// Where the worlds bend, in one sentence; `None` unless some differ in
+/// Where the worlds saturate, in one sentence; `None` unless some differ in
 /// nothing but the number of players.
 #[must_use]
 pub fn capacity_verdict(worlds: &[World]) -> Option<String> {
@@ -148,7 +153,7 @@ impl World {
     /// as they asked.
     #[must_use]
     pub fn is_carried(&self) -> bool {
-        self.bend.is_none()
+        self.bottleneck.is_none()
     }
 
     /// Processor time of the thread that played, in per cent of a core; of the
@@ -169,7 +174,7 @@ mod tests {
     use super::*;
     use crate::document::{Generator, Players, Quantiles, WorldProcess, WorldTier};
 
-    fn world(players: u32, bend: Option<&str>) -> World {
+    fn world(players: u32, bottleneck: Option<&str>) -> World {
         World {
             players: Players {
                 asked: players,
@@ -184,7 +189,7 @@ mod tests {
                 },
                 ..WorldTier::default()
             }],
-            bend: bend.map(str::to_owned),
+            bottleneck: bottleneck.map(str::to_owned),
             ..World::default()
         }
     }
@@ -204,7 +209,7 @@ mod tests {
         let worlds = [world(400, FULL), world(100, None), world(200, None)];
         assert_eq!(
             capacity_verdict(&worlds).unwrap(),
-            "It bends between 200 and 400 players: the gateway is full; \
+            "It saturates between 200 and 400 players: the gateway is full; \
              what 200 see of each other is 28 ms old at the median and 49 ms at p99."
         );
         let curve = &Capacity::curves(&worlds)[0];
@@ -213,12 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_stumbles_below_one_that_holds_is_no_bend() {
+    fn a_number_missed_below_one_that_holds_is_no_saturation() {
         let worlds = [world(100, FULL), world(200, None)];
         let curve = &Capacity::curves(&worlds)[0];
-        assert_eq!(curve.bent(), None);
+        assert_eq!(curve.saturated(), None);
         let told = capacity_verdict(&worlds).unwrap();
-        assert!(told.starts_with("It does not bend up to 200"), "{told}");
+        assert!(told.starts_with("It does not saturate up to 200"), "{told}");
         assert!(
             told.contains("100 were not carried though more were"),
             "{told}"
@@ -229,7 +234,10 @@ mod tests {
     fn as_many_as_were_carried_once_are_no_saturation() {
         let worlds = [world(200, None), world(200, FULL), world(400, FULL)];
         let curve = &Capacity::curves(&worlds)[0];
-        assert_eq!(curve.bent().map(|world| world.players.asked), Some(400));
+        assert_eq!(
+            curve.saturated().map(|world| world.players.asked),
+            Some(400)
+        );
     }
 
     #[test]
@@ -250,7 +258,7 @@ mod tests {
         ];
         let told = capacity_verdict(&worlds).unwrap();
         assert!(
-            told.starts_with("Over tcp on lan it bends between 100 and 200"),
+            told.starts_with("Over tcp on lan it saturates between 100 and 200"),
             "{told}"
         );
         assert!(

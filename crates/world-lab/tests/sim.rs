@@ -225,7 +225,7 @@ fn a_play_that_is_stopped_returns_what_it_has() {
     assert!(found[0].world.tiers[0].samples > 0);
 }
 
-/// What is too much for the link of each player bends by the link; what it
+/// What is too much for the link of each player saturates by the link; what it
 /// carries is carried.
 #[test]
 fn a_narrow_link_is_the_bottleneck() {
@@ -240,8 +240,8 @@ fn a_narrow_link_is_the_bottleneck() {
         found(&[cell], 1).remove(0).world
     };
     let few = played(2);
-    assert_eq!(few.bend, None, "{:?}", few.path);
+    assert_eq!(few.bottleneck, None, "{:?}", few.path);
     let many = played(40);
-    let why = many.bend.unwrap();
+    let why = many.bottleneck.unwrap();
     assert!(why.starts_with("the path to players is full"), "{why}");
 }

@@ -67,10 +67,10 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             .iter()
             .map(|process_stats| process(process_stats, seconds))
             .collect(),
-        bend: None,
+        bottleneck: None,
         timeline: outcome.timeline.iter().map(moment).collect(),
     };
-    world.bend = judge(scenario, &world);
+    world.bottleneck = judge(scenario, &world);
     world
 }
 
@@ -79,7 +79,7 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
 #[must_use]
 pub fn with_path(scenario: &Scenario, mut world: World, path: WorldPath) -> World {
     world.path = Some(path);
-    world.bend = judge(scenario, &world);
+    world.bottleneck = judge(scenario, &world);
     world
 }
 
@@ -117,8 +117,8 @@ pub fn verdict(world: &World) -> String {
             format!("; the gateway uses {cpu_pct:.0} % of a core")
         });
     let players = world.players.in_game;
-    match &world.bend {
-        Some(bend) => format!("{players} players are too many: {bend}; {seen}{cost}."),
+    match &world.bottleneck {
+        Some(bottleneck) => format!("{players} players are too many: {bottleneck}; {seen}{cost}."),
         None => format!(
             "{players} players are carried: {seen}{cost}{}.",
             breaks(world)

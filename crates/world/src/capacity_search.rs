@@ -14,31 +14,31 @@ const FALLS: usize = 2;
 const FINE: u32 = 8;
 
 /// Numbers of players from few to many, and after them, where that is asked
-/// for, those between which the world bends.
+/// for, those between which the world saturates.
 ///
 /// Ask for the [`next_step`](Self::next_step), play it, and
 /// [`note`](Self::note) whether it held.
 #[derive(Clone, Debug)]
 pub struct CapacitySearch {
     asked: VecDeque<u32>,
-    until_it_bends: bool,
+    until_saturated: bool,
     found: BTreeMap<u32, bool>,
     falls: usize,
 }
 
 impl CapacitySearch {
     /// A climb over the numbers `asked`, fewest first, each once. With
-    /// `until_it_bends` it goes on after them: twice as many as long as all
+    /// `until_saturated` it goes on after them: twice as many as long as all
     /// hold, half as many as long as none does, and then into the middle, until
     /// no more than an eighth is between what held and what did not.
     #[must_use]
-    pub fn new(asked: &[u32], until_it_bends: bool) -> Self {
+    pub fn new(asked: &[u32], until_saturated: bool) -> Self {
         let mut asked = asked.to_vec();
         asked.sort_unstable();
         asked.dedup();
         Self {
             asked: asked.into(),
-            until_it_bends,
+            until_saturated,
             found: BTreeMap::new(),
             falls: 0,
         }
@@ -52,8 +52,8 @@ impl CapacitySearch {
         {
             return Some(asked);
         }
-        if self.until_it_bends {
-            self.towards_the_bend()
+        if self.until_saturated {
+            self.towards_saturation()
         } else {
             None
         }
@@ -75,7 +75,7 @@ impl CapacitySearch {
         self.asked.iter().copied().collect()
     }
 
-    fn towards_the_bend(&self) -> Option<u32> {
+    fn towards_saturation(&self) -> Option<u32> {
         let of = |held| self.found.iter().filter(move |step| *step.1 == held);
         let carried = of(true).map(|(&players, _)| players).next_back();
         let Some(carried) = carried else {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bend_is_found_from_either_side() {
+    fn saturation_is_found_from_either_side() {
         let found = |from: u32, carries: u32| {
             let mut capacity_search = CapacitySearch::new(&[from], true);
             let mut played = climb(&mut capacity_search, carries);

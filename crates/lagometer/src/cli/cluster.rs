@@ -36,7 +36,7 @@ pub(crate) struct ClusterArguments {
         long,
         value_name = "HOST:PORT",
         conflicts_with_all = [
-            "scenario", "gateway", "servers", "metrics", "export", "players", "until_it_bends",
+            "scenario", "gateway", "servers", "metrics", "export", "players", "until_saturated",
             "join_every", "duration", "seed", "observers", "json", "testbed", "network",
             "transport", "threads", "html", "no_html", "workers", "server_workers", "coordinate"
         ]

@@ -30,10 +30,10 @@ pub(crate) struct WorldArguments {
     /// one after the other, from few to many until two in a row are too many
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub(crate) players: Vec<u32>,
-    /// Then go on: twice as many until it bends, and into the middle until it
+    /// Then go on: twice as many until it saturates, and into the middle until it
     /// is known to an eighth where
-    #[arg(long, conflicts_with_all = ["testbed", "network", "transport", "coordinate"])]
-    pub(crate) until_it_bends: bool,
+    #[arg(long, alias = "until-it-bends", conflicts_with_all = ["testbed", "network", "transport", "coordinate"])]
+    pub(crate) until_saturated: bool,
     /// From one player's coming to the next, as in `50ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) join_every: Option<Span>,

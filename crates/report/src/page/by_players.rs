@@ -1,6 +1,6 @@
 //! A small chart of one figure by the number of players: a line with a mark at
 //! each number that was played, filled where it was carried, and a band where
-//! it bends.
+//! it saturates.
 
 use super::markup::{coordinate, esc, per_cent};
 use super::palette::Look;
@@ -129,7 +129,7 @@ pub(crate) fn render(figure: &Figure, tier: usize, drawn: &[Drawn<'_>], out: &mu
 
 /// Between what was carried and what was not.
 fn band(each: &Drawn<'_>, x: impl Fn(u32) -> f64, out: &mut String) {
-    let Some(bent) = each.curve.bent() else {
+    let Some(saturated) = each.curve.saturated() else {
         return;
     };
     let from = each
@@ -138,10 +138,10 @@ fn band(each: &Drawn<'_>, x: impl Fn(u32) -> f64, out: &mut String) {
         .map_or(0.0, |world| x(world.players.asked));
     append!(
         out,
-        r#"<rect class="bend {}" x="{}" width="{}" y="{TOP}" height="{}"/>"#,
+        r#"<rect class="saturated {}" x="{}" width="{}" y="{TOP}" height="{}"/>"#,
         each.look.classes(),
         per_cent(from),
-        per_cent(x(bent.players.asked) - from),
+        per_cent(x(saturated.players.asked) - from),
         BOTTOM - TOP
     );
 }
@@ -241,8 +241,8 @@ mod tests {
     use crate::capacity::FIGURES;
 
     #[test]
-    fn each_world_has_a_mark_and_the_bend_a_band() {
-        let world = |players: u32, cpu_pct: f64, bend: Option<&str>| World {
+    fn each_world_has_a_mark_and_saturation_a_band() {
+        let world = |players: u32, cpu_pct: f64, bottleneck: Option<&str>| World {
             players: Players {
                 asked: players,
                 ..Players::default()
@@ -251,7 +251,7 @@ mod tests {
                 cpu_pct: Some(cpu_pct),
                 ..GatewayMetrics::default()
             }),
-            bend: bend.map(str::to_owned),
+            bottleneck: bottleneck.map(str::to_owned),
             ..World::default()
         };
         let worlds = [

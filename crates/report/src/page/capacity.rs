@@ -1,4 +1,4 @@
-//! Worlds with few players and with many on the page: where they bend, drawn
+//! Worlds with few players and with many on the page: where they saturate, drawn
 //! and in figures.
 
 use lagometer_stats::{Capacity, World};
@@ -25,7 +25,7 @@ pub(crate) fn render(view: &View<'_>, worlds: &[World], out: &mut String) {
         .collect();
     append!(
         out,
-        r#"<section class="capacity" aria-labelledby="{id}"><h2 id="{id}">Where it bends</h2>"#,
+        r#"<section class="capacity" aria-labelledby="{id}"><h2 id="{id}">Where it saturates</h2>"#,
         id = view.id("capacity")
     );
     charts(&drawn, out);
@@ -52,7 +52,7 @@ pub(crate) fn charts(drawn: &[Drawn<'_>], out: &mut String) {
     for each in drawn.iter().filter(|each| !each.name.is_empty()) {
         append!(
             out,
-            r#"<p class="bends {}">{}<b>{}</b>: {}.</p>"#,
+            r#"<p class="saturates {}">{}<b>{}</b>: {}.</p>"#,
             each.look.classes(),
             each.look.swatch(),
             esc(&each.name),
@@ -62,7 +62,7 @@ pub(crate) fn charts(drawn: &[Drawn<'_>], out: &mut String) {
     append!(
         out,
         r#"<p class="note">Each mark is a world of its own with so many players: filled where all were told of each other as often as they asked, hollow where something gave way. {} What gave way is looked for in the order in which one thing causes another: the generator, which would measure itself; the gateway's processor; its tick; the path to players; its queues; the game server's frames; players and connections; windows.{}</p><div class="trends">"#,
-        if drawn.iter().any(|each| each.curve.bent().is_some()) {
+        if drawn.iter().any(|each| each.curve.saturated().is_some()) {
             "The band lies between the most that were carried and the fewest beyond that were not."
         } else {
             "Nothing did, so there is no band."
@@ -142,8 +142,8 @@ fn figures(drawn: &[Drawn<'_>], tier: usize, out: &mut String) {
                 );
             }
             if any_fell {
-                let bend = world.bend.as_deref().unwrap_or_default();
-                append!(out, "<td>{}</td>", esc(bend));
+                let bottleneck = world.bottleneck.as_deref().unwrap_or_default();
+                append!(out, "<td>{}</td>", esc(bottleneck));
             }
             *out += "</tr>";
         }

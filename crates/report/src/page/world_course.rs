@@ -18,9 +18,9 @@ pub(super) fn render(view: &View<'_>, world: &World, out: &mut String) {
     append!(
         out,
         r#"<section class="course" aria-labelledby="{id}"><h2 id="{id}">How it went</h2>
-<p class="note">From the first player's coming on: first the players come in, then everything is measured, and at the end all stand still, of which no age is taken. Where a curve leaves the one of the players is where the world bends.{}</p><div class="trends">"#,
-        match &world.bend {
-            Some(bend) => format!(" Here <em>{}</em>.", esc(bend)),
+<p class="note">From the first player's coming on: first the players come in, then everything is measured, and at the end all stand still, of which no age is taken. Where a curve leaves the one of the players is where the world saturates.{}</p><div class="trends">"#,
+        match &world.bottleneck {
+            Some(bottleneck) => format!(" Here <em>{}</em>.", esc(bottleneck)),
             None => " Here none does.".to_owned(),
         },
         id = view.id("course")

@@ -67,9 +67,9 @@ fn grid(worlds: &[World], figures: &[&Figure], tier: usize) -> Grid {
                     .map(|figure| Cell::new(figure.cell(world, tier), Style::Plain)),
             );
             rows.push(Row::Cells(cells));
-            if let Some(bend) = &world.bend {
+            if let Some(bottleneck) = &world.bottleneck {
                 rows.push(Row::Label(
-                    format!("         {}", printable(bend)),
+                    format!("         {}", printable(bottleneck)),
                     Style::Bad,
                 ));
             }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn worlds() -> Vec<World> {
-        let world = |players: u32, bend: Option<&str>| World {
+        let world = |players: u32, bottleneck: Option<&str>| World {
             players: Players {
                 asked: players,
                 ..Players::default()
@@ -100,7 +100,7 @@ mod tests {
                 tick_max_ms: Some(1.5),
                 ..GatewayMetrics::default()
             }),
-            bend: bend.map(str::to_owned),
+            bottleneck: bottleneck.map(str::to_owned),
             ..World::default()
         };
         vec![

@@ -301,7 +301,7 @@ fn sample_world() -> World {
             servers: 1,
             ..WorldProcess::default()
         }],
-        bend: Some("the gateway is full".to_owned()),
+        bottleneck: Some("the gateway is full".to_owned()),
         timeline: vec![WorldMoment {
             players: 5,
             age_p50_ms: Some(39.0),

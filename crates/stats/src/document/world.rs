@@ -56,9 +56,10 @@ pub struct World {
     /// one played all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<WorldProcess>,
-    /// What gave way first, in a sentence; absent where nothing did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bend: Option<String>,
+    /// What was saturated first, in a sentence; absent where nothing was. `bend` in
+    /// documents from before it had this name.
+    #[serde(default, alias = "bend", skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<String>,
     /// How it went from the first player's coming on, every half second.
     pub timeline: Vec<WorldMoment>,
 }

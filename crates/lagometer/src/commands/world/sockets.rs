@@ -32,7 +32,7 @@ pub(super) fn play_all(
         Some(at) => Some(Exporter::start(address(at, "--export")?, &scenario.name)?),
         None => None,
     };
-    let mut capacity_search = CapacitySearch::new(players, arguments.until_it_bends);
+    let mut capacity_search = CapacitySearch::new(players, arguments.until_saturated);
     let (mut worlds, mut partial, mut failed): (Vec<World>, _, _) = (Vec::new(), false, None);
     while let Some(players) = capacity_search.next_step()
         && !partial
