@@ -14,17 +14,17 @@
 //! - `tls`: rustls, told to draw from the seed.
 //! - `cubic`: congestion control, the same on every machine.
 //! - `wiring`: settings and seed to the library's configuration.
-//! - `carriage`: how messages become streams or datagrams.
+//! - `mapping`: how messages become streams or datagrams.
 //! - `endpoint`: the connection behind [`Endpoint`](crate::Endpoint).
 
-mod carriage;
 mod cubic;
 mod endpoint;
+mod mapping;
 mod settings;
 mod tls;
 mod wiring;
 
-pub use settings::{AckFrequency, Carriage, CongestionControl, DatagramOverflow, Settings};
+pub use settings::{AckFrequency, CongestionControl, DatagramOverflow, MessageMapping, Settings};
 
 use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::tuned::tuned;

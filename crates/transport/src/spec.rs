@@ -240,7 +240,13 @@ impl<T: Transport> AnyTransport for T {
     }
 
     fn with(&self, overrides: &Map<String, Value>) -> Result<Spec, BadSetting> {
-        Spec::new(with_overrides(self, overrides)?)
+        let mut overrides = overrides.clone();
+        for (former, name) in T::FORMER_SETTINGS {
+            if let Some(value) = overrides.remove(*former) {
+                overrides.entry(*name).or_insert(value);
+            }
+        }
+        Spec::new(with_overrides(self, &overrides)?)
     }
 
     fn pair(&self, seed: u64, start: Time) -> Pair {
@@ -263,6 +269,17 @@ mod tests {
         let mut expected = Spec::preset("udp-redundant").unwrap().settings_json();
         expected["copies"] = json!(5);
         assert_eq!(spec.settings_json(), expected);
+    }
+
+    #[test]
+    fn a_setting_is_found_by_its_former_name() {
+        let [former, now] = ["carriage", "mapping"].map(|name| {
+            resolve("quic", &json!({ name: "datagram" }))
+                .unwrap()
+                .settings_json()
+        });
+        assert_eq!(former, now);
+        assert_eq!(now["mapping"], "datagram");
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub trait Transport: Clone + Debug + DeserializeOwned + Serialize + Send + Sync 
     /// none changes what a game feels.
     const TUNABLES: &'static [Tunable] = &[];
 
+    /// Settings that were called otherwise, the name of before first: files that
+    /// have it are read.
+    const FORMER_SETTINGS: &'static [(&'static str, &'static str)] = &[];
+
     /// Whether the settings make sense together.
     ///
     /// # Errors

@@ -78,14 +78,14 @@ fn datagrams_are_lost_as_the_wire_loses_and_never_come_twice() {
 #[test]
 fn streams_carry_64_kib_both_ways() {
     for settings in RELIABLE {
-        let carriage = settings.carriage;
+        let mapping = settings.mapping;
         let mut wire = connected(&settings, Impairments::HEAVY, 4);
         wire.echo = true;
         for index in 0..5 {
             wire.send_patiently(CLIENT, &numbered(index, 65_536));
         }
         wire.run_for(Duration::from_secs(30));
-        assert_eq!(wire.received[CLIENT].len(), 5, "{carriage:?}");
+        assert_eq!(wire.received[CLIENT].len(), 5, "{mapping:?}");
         for (_, message) in &wire.received[CLIENT] {
             assert!(number(&message.bytes).is_some());
         }
@@ -95,13 +95,13 @@ fn streams_carry_64_kib_both_ways() {
 #[test]
 fn an_empty_message_is_a_message() {
     for settings in ALL {
-        let carriage = settings.carriage;
+        let mapping = settings.mapping;
         let mut wire = connected(&settings, Impairments::NONE, 5);
         wire.send(CLIENT, b"").unwrap();
         wire.send(SERVER, b"").unwrap();
         wire.run_for(Duration::from_secs(1));
         for end in [CLIENT, SERVER] {
-            assert_eq!(wire.received[end].len(), 1, "{carriage:?}");
+            assert_eq!(wire.received[end].len(), 1, "{mapping:?}");
             assert!(wire.received[end][0].1.bytes.is_empty());
         }
     }
@@ -110,7 +110,7 @@ fn an_empty_message_is_a_message() {
 #[test]
 fn a_message_too_large_is_refused_with_the_limit() {
     for settings in ALL {
-        let carriage = settings.carriage;
+        let mapping = settings.mapping;
         let mut wire = connected(&settings, Impairments::NONE, 6);
         let refused = wire.send(CLIENT, &vec![0; 2_000_000]).unwrap_err();
         let limit_bytes = settings.largest_message_bytes();
@@ -124,7 +124,7 @@ fn a_message_too_large_is_refused_with_the_limit() {
         );
         wire.send(CLIENT, &numbered(1, limit_bytes)).unwrap();
         wire.run_for(Duration::from_secs(5));
-        assert_eq!(wire.received[SERVER].len(), 1, "{carriage:?}");
+        assert_eq!(wire.received[SERVER].len(), 1, "{mapping:?}");
         assert!(wire.send(CLIENT, &numbered(2, 1000)).is_ok());
     }
 }
@@ -141,7 +141,7 @@ fn nothing_is_taken_before_the_connection_is_open() {
 #[test]
 fn a_peer_that_stops_answering_is_a_dead_link() {
     for settings in ALL {
-        let carriage = settings.carriage;
+        let mapping = settings.mapping;
         let mut wire = connected(&settings, Impairments::NONE, 8);
         wire.cut = true;
         wire.send(CLIENT, b"anyone?").unwrap();
@@ -150,7 +150,7 @@ fn a_peer_that_stops_answering_is_a_dead_link() {
         assert_eq!(wire.ends[CLIENT].state(), State::Ready);
         wire.run_for(Duration::from_secs(10));
         for end in &wire.ends {
-            assert_eq!(end.state(), State::Closed(Closed::DeadLink), "{carriage:?}");
+            assert_eq!(end.state(), State::Closed(Closed::DeadLink), "{mapping:?}");
         }
         assert_eq!(wire.send(CLIENT, b"hello?"), Err(Refused::NotOpen));
     }
@@ -178,7 +178,7 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
         ..wide
     };
     for settings in RELIABLE {
-        let carriage = settings.carriage;
+        let mapping = settings.mapping;
         let mut wire = connected(&narrow(settings), Impairments::NONE, 10);
         wire.reads[SERVER] = false;
         let mut taken = 0;
@@ -190,7 +190,7 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
             assert!(taken < 1000, "everything is taken");
             wire.run_for(Duration::from_millis(5));
         };
-        assert_eq!(refused, Refused::BufferFull, "{carriage:?}");
+        assert_eq!(refused, Refused::BufferFull, "{mapping:?}");
         wire.reads[SERVER] = true;
         for index in taken..taken + 50 {
             wire.send_patiently(CLIENT, &numbered(index, 500));
@@ -201,7 +201,7 @@ fn a_peer_that_does_not_read_fills_the_buffer_and_resumes() {
             .map(|(_, message)| number(&message.bytes).unwrap())
             .collect();
         numbers.sort_unstable();
-        assert_eq!(numbers, (0..taken + 50).collect::<Vec<_>>(), "{carriage:?}");
+        assert_eq!(numbers, (0..taken + 50).collect::<Vec<_>>(), "{mapping:?}");
     }
 }
 
@@ -264,7 +264,7 @@ fn an_acknowledgement_of_every_packet_can_be_asked_for() {
 #[test]
 fn header_bytes_are_as_stated() {
     for settings in ALL {
-        let carriage = settings.carriage;
+        let mapping = settings.mapping;
         let mut wire = connected(&settings, Impairments::NONE, 13);
         // Past the first 64 streams and 16 KiB, where numbers get longer.
         for index in 0..100 {
@@ -275,6 +275,6 @@ fn header_bytes_are_as_stated() {
         wire.send(CLIENT, &numbered(100, 500)).unwrap();
         let stated = settings.properties().header_bytes as usize;
         let measured = 28 + wire.passed[before].size - 500;
-        assert!(measured.abs_diff(stated) <= 1, "{carriage:?}");
+        assert!(measured.abs_diff(stated) <= 1, "{mapping:?}");
     }
 }

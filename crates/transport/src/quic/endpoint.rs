@@ -11,7 +11,7 @@ use quinn_proto::{
     Connection, ConnectionError, ConnectionHandle, DatagramEvent, Event, Incoming, VarInt,
 };
 
-use super::carriage::{self, Courier};
+use super::mapping::{self, Mapping};
 use super::settings::Settings;
 use super::tls::SERVER_NAME;
 use super::wiring::{self, CLIENT, SERVER};
@@ -23,7 +23,7 @@ use crate::{Closed, Endpoint, Message, Refused, State};
 pub(super) struct QuicEndpoint {
     endpoint: quinn_proto::Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    courier: Box<dyn Courier>,
+    mapping: Box<dyn Mapping>,
     entropy: Entropy,
     peer: SocketAddr,
     /// Datagrams of the endpoint itself: refusals and resets.
@@ -77,7 +77,7 @@ impl QuicEndpoint {
         Self {
             endpoint,
             connection: None,
-            courier: carriage::courier(settings),
+            mapping: mapping::of(settings),
             entropy,
             peer,
             responses: VecDeque::new(),
@@ -111,7 +111,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Carries events between connection, endpoint and courier until there
+    /// Carries events between connection, endpoint and mapping until there
     /// are none.
     fn settle(&mut self) {
         let Some((handle, connection)) = &mut self.connection else {
@@ -132,8 +132,8 @@ impl QuicEndpoint {
                             self.state = State::Closed(why(&reason));
                         }
                     }
-                    Event::Stream(event) => self.courier.handle(connection, event),
-                    Event::DatagramReceived => self.courier.datagrams_arrived(),
+                    Event::Stream(event) => self.mapping.handle(connection, event),
+                    Event::DatagramReceived => self.mapping.datagrams_arrived(),
                     Event::HandshakeDataReady | Event::DatagramsUnblocked => {}
                 }
             } else {
@@ -147,7 +147,7 @@ impl Endpoint for QuicEndpoint {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         match (&self.state, &mut self.connection) {
             (State::Ready, Some((_, connection))) => {
-                self.courier.send(connection, message)?;
+                self.mapping.send(connection, message)?;
                 self.may_transmit = true;
                 Ok(())
             }
@@ -158,13 +158,13 @@ impl Endpoint for QuicEndpoint {
     fn receive(&mut self, now: Time) -> Option<Message> {
         // What was delivered before the peer left is still handed out; what
         // follows a violation is not.
-        if !self.courier.may_receive() || matches!(self.state, State::Closed(Closed::Failed(_))) {
+        if !self.mapping.may_receive() || matches!(self.state, State::Closed(Closed::Failed(_))) {
             return None;
         }
         let (_, connection) = self.connection.as_mut()?;
         // Reading may grant the peer credit, of which it must be told.
         self.may_transmit = true;
-        match self.courier.receive(connection) {
+        match self.mapping.receive(connection) {
             Ok(message) => message,
             Err(violation) => {
                 let reason = violation.to_string();

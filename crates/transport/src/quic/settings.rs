@@ -19,7 +19,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// How messages are carried.
-    pub carriage: Carriage,
+    pub mapping: MessageMapping,
     /// Congestion control.
     pub congestion_control: CongestionControl,
     /// Round-trip time assumed before any was measured; 1 ms to 60 s. The
@@ -70,16 +70,16 @@ pub struct Settings {
     /// Bytes of datagrams that may wait to be read; the oldest are dropped
     /// for newer ones. 2 KB to 1 GB. The presets: 1.25 MB.
     pub datagram_receive_buffer: Size,
-    /// Largest message, for the carriages on streams; larger ones are
+    /// Largest message, for the mappings on streams; larger ones are
     /// refused, and a peer that announces one is disconnected. 1 B to
     /// 1 GB. The presets: 1 MB.
     pub max_message: Size,
 }
 
-/// How messages are carried.
+/// How messages are mapped onto QUIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Carriage {
+pub enum MessageMapping {
     /// One stream in each direction for the life of the connection, every
     /// message behind its length (32 bits, little-endian): reliable and
     /// ordered.
@@ -137,7 +137,7 @@ pub enum DatagramOverflow {
 impl Settings {
     /// Every message on the same stream.
     pub const ONE_STREAM: Self = Self {
-        carriage: Carriage::OneStream,
+        mapping: MessageMapping::OneStream,
         congestion_control: CongestionControl::Cubic,
         initial_rtt: Span::from_millis(333),
         max_idle_timeout: PEER_TIMEOUT,
@@ -160,13 +160,13 @@ impl Settings {
 
     /// A stream of its own for every message.
     pub const STREAM_EACH: Self = Self {
-        carriage: Carriage::StreamEach,
+        mapping: MessageMapping::StreamEach,
         ..Self::ONE_STREAM
     };
 
     /// Unreliable datagrams.
     pub const DATAGRAM: Self = Self {
-        carriage: Carriage::Datagram,
+        mapping: MessageMapping::Datagram,
         ..Self::ONE_STREAM
     };
 
@@ -186,6 +186,8 @@ impl Settings {
 impl Transport for Settings {
     const TRANSPORT: &'static str = "quic";
     const LIBRARY: &'static str = "quinn-proto 0.11.19";
+    const FORMER_SETTINGS: &'static [(&'static str, &'static str)] = &[("carriage", "mapping")];
+
     const TUNABLES: &'static [Tunable] = &[
         Tunable::choice("congestion_control", &["cubic", "new-reno"]),
         Tunable::millis("initial_rtt", 20, 500),
@@ -249,14 +251,14 @@ impl Transport for Settings {
     fn properties(&self) -> TransportProperties {
         // Flags, connection ID, packet number; the tag.
         let packet = 1 + 8 + 1 + 16;
-        let frame = match self.carriage {
+        let frame = match self.mapping {
             // Type, stream ID, 4-byte offset, 2-byte length; the message's
             // own length.
-            Carriage::OneStream => 1 + 1 + 4 + 2 + 4,
+            MessageMapping::OneStream => 1 + 1 + 4 + 2 + 4,
             // Type, 2-byte stream ID, 2-byte length.
-            Carriage::StreamEach => 1 + 2 + 2,
+            MessageMapping::StreamEach => 1 + 2 + 2,
             // Type, 2-byte length.
-            Carriage::Datagram => 1 + 2,
+            MessageMapping::Datagram => 1 + 2,
         };
         let acks = self.ack_frequency.map_or_else(
             || "every 2nd packet or after 25 ms".to_owned(),
@@ -269,8 +271,8 @@ impl Transport for Settings {
                 ),
             },
         );
-        let reliable = self.carriage != Carriage::Datagram;
-        let ordered = self.carriage == Carriage::OneStream;
+        let reliable = self.mapping != MessageMapping::Datagram;
+        let ordered = self.mapping == MessageMapping::OneStream;
         TransportProperties {
             reliable,
             ordered,
@@ -298,9 +300,9 @@ impl Transport for Settings {
 
     /// For datagrams, what fits a payload of `initial_mtu`.
     fn largest_message_bytes(&self) -> usize {
-        match self.carriage {
-            Carriage::OneStream | Carriage::StreamEach => self.max_message.0 as usize,
-            Carriage::Datagram => usize::from(self.initial_mtu) - DATAGRAM_OVERHEAD_BYTES,
+        match self.mapping {
+            MessageMapping::OneStream | MessageMapping::StreamEach => self.max_message.0 as usize,
+            MessageMapping::Datagram => usize::from(self.initial_mtu) - DATAGRAM_OVERHEAD_BYTES,
         }
     }
 

@@ -16,7 +16,7 @@ use quinn_proto::{
 use ring::{hkdf, hmac};
 
 use super::cubic::CubicFactory;
-use super::settings::{Carriage, CongestionControl, Settings};
+use super::settings::{CongestionControl, MessageMapping, Settings};
 use super::tls;
 use crate::entropy::Entropy;
 
@@ -76,10 +76,10 @@ fn transport(settings: &Settings) -> TransportConfig {
     let idle = settings.max_idle_timeout.0;
     let idle = IdleTimeout::try_from(idle).ok().filter(|_| !idle.is_zero());
     let keep_alive = settings.keep_alive.0;
-    let streams = match settings.carriage {
-        Carriage::OneStream => 1,
-        Carriage::StreamEach => settings.max_streams,
-        Carriage::Datagram => 0,
+    let streams = match settings.mapping {
+        MessageMapping::OneStream => 1,
+        MessageMapping::StreamEach => settings.max_streams,
+        MessageMapping::Datagram => 0,
     };
     config
         .max_idle_timeout(idle)

@@ -7,11 +7,11 @@ mod stream_each;
 use quinn_proto::{Connection, StreamEvent};
 use thiserror::Error;
 
-use super::settings::{Carriage, Settings};
+use super::settings::{MessageMapping, Settings};
 use crate::{Message, Refused, Transport};
 
-/// One way of carrying messages over an established connection.
-pub(super) trait Courier: Send {
+/// A mapping of messages onto streams or datagrams of an established connection.
+pub(super) trait Mapping: Send {
     /// Hands one message to the connection.
     fn send(&mut self, connection: &mut Connection, message: &[u8]) -> Result<(), Refused>;
 
@@ -28,16 +28,16 @@ pub(super) trait Courier: Send {
     fn datagrams_arrived(&mut self) {}
 }
 
-/// The courier that `settings` ask for.
-pub(super) fn courier(settings: &Settings) -> Box<dyn Courier> {
+/// The mapping that `settings` ask for.
+pub(super) fn of(settings: &Settings) -> Box<dyn Mapping> {
     let largest = settings.largest_message_bytes();
-    match settings.carriage {
-        Carriage::OneStream => Box::new(one_stream::OneStream::new(largest)),
-        Carriage::StreamEach => Box::new(stream_each::StreamEach::new(
+    match settings.mapping {
+        MessageMapping::OneStream => Box::new(one_stream::OneStream::new(largest)),
+        MessageMapping::StreamEach => Box::new(stream_each::StreamEach::new(
             largest,
             settings.receive_window.0 as usize,
         )),
-        Carriage::Datagram => {
+        MessageMapping::Datagram => {
             Box::new(datagram::Datagram::new(largest, settings.datagram_overflow))
         }
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use quinn_proto::{Connection, SendDatagramError, StreamEvent};
 
 use super::super::settings::DatagramOverflow;
-use super::{Courier, Violation};
+use super::{Mapping, Violation};
 use crate::{Message, Refused};
 
 pub(super) struct Datagram {
@@ -26,7 +26,7 @@ impl Datagram {
     }
 }
 
-impl Courier for Datagram {
+impl Mapping for Datagram {
     fn send(&mut self, connection: &mut Connection, message: &[u8]) -> Result<(), Refused> {
         let mut datagrams = connection.datagrams();
         // The path may turn out to take less than was stated, but that it

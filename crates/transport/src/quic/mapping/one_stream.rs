@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId};
 
-use super::{Courier, Violation};
+use super::{Mapping, Violation};
 use crate::{Message, Refused};
 
 /// Bytes of the length in front of each message: 32 bits, little-endian.
@@ -51,7 +51,7 @@ impl OneStream {
     }
 }
 
-impl Courier for OneStream {
+impl Mapping for OneStream {
     fn send(&mut self, connection: &mut Connection, message: &[u8]) -> Result<(), Refused> {
         Refused::if_larger(message, self.max_message)?;
         if self.outgoing.is_none() {

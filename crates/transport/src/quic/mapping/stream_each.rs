@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId};
 
-use super::{Courier, Violation};
+use super::{Mapping, Violation};
 use crate::{Message, Refused};
 
 pub(super) struct StreamEach {
@@ -85,7 +85,7 @@ impl StreamEach {
     }
 }
 
-impl Courier for StreamEach {
+impl Mapping for StreamEach {
     fn send(&mut self, connection: &mut Connection, message: &[u8]) -> Result<(), Refused> {
         Refused::if_larger(message, self.max_message)?;
         if !self.flush(connection) {
