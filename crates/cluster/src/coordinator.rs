@@ -80,7 +80,7 @@ impl Coordinator {
     /// [`Error::Remote`] where it cannot listen, and [`Error::TooFewServers`] where
     /// workers would have none.
     pub fn start(settings: Settings<'_>) -> Result<Self, Error> {
-        let scenario = as_told(settings.scenario)?;
+        let scenario = as_received(settings.scenario)?;
         let (shard, shards) = shards(&scenario, settings.workers, settings.server_workers)?;
         let workers = shards.len() as u32;
         let addresses = [settings.gateway, settings.servers];
@@ -113,7 +113,7 @@ impl Coordinator {
     }
 
     /// Waits until all workers are ready, as long as there is timeout.
-    /// `meanwhile` is told often how many are, and may end the waiting.
+    /// `meanwhile` is called often with how many are, and may end the waiting.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Coordinator {
 
     /// Plays the world with the workers, who are all ready, on the gateway at
     /// `venue`: what they have not, here. What is found is as if one process
-    /// had found it. `progress` hears of every half second of all together, and
+    /// had found it. `progress` is called every half second with the stats of all, and
     /// `on_event` of workers that are missed; when `stop` becomes true, all stop
     /// where they are.
     ///
@@ -173,7 +173,7 @@ impl Coordinator {
             progress,
             on_event,
             stop,
-            told_to_stop: false,
+            has_sent_stop: false,
             notes: VecDeque::new(),
             timeline: Vec::new(),
             own: Truth::new(),
@@ -194,7 +194,7 @@ impl Coordinator {
         Ok(outcome)
     }
 
-    /// What is played, as the workers are told it.
+    /// What is played, as the workers are sent it.
     #[must_use]
     pub const fn scenario(&self) -> &Arc<Scenario> {
         &self.scenario
@@ -240,9 +240,9 @@ fn shards(
     Ok((own, with_players.chain(with_servers).collect()))
 }
 
-/// The scenario as whoever is told it understands it: quantities are rounded
+/// The scenario as whoever is sent it understands it: quantities are rounded
 /// as they are written, and all are to play the very same.
-fn as_told(scenario: &Scenario) -> Result<Scenario, Error> {
+fn as_received(scenario: &Scenario) -> Result<Scenario, Error> {
     let told = serde_json::to_value(scenario);
     told.and_then(serde_json::from_value)
         .map_err(|error| Error::NotUnderstood(error.to_string()))
@@ -281,7 +281,7 @@ struct Workers<'a> {
     progress: &'a mut dyn FnMut(&Moment),
     on_event: &'a mut dyn FnMut(Event),
     stop: &'a AtomicBool,
-    told_to_stop: bool,
+    has_sent_stop: bool,
     /// Ours that lack a worker's.
     notes: VecDeque<Note>,
     timeline: Vec<Moment>,
@@ -292,7 +292,7 @@ struct Workers<'a> {
 }
 
 impl Workers<'_> {
-    /// Whether all are still there, or were told of.
+    /// Whether all are still connected, or their loss was reported.
     fn attend(&mut self) -> Result<(), PlayError> {
         for event in self.registry.attend(self.timeout)? {
             (self.on_event)(event);
@@ -322,8 +322,8 @@ impl Coordination for Workers<'_> {
     fn is_stopped(&mut self) -> Result<bool, PlayError> {
         self.attend()?;
         let is_stopped = self.stop.load(Ordering::Relaxed);
-        if is_stopped && !self.told_to_stop {
-            self.told_to_stop = true;
+        if is_stopped && !self.has_sent_stop {
+            self.has_sent_stop = true;
             self.registry.stop();
         }
         Ok(is_stopped)
@@ -357,7 +357,7 @@ impl Coordination for Workers<'_> {
         self.attend()?;
         self.merge_notes();
         if self.registry.all_found() {
-            self.registry.tell(&FromCoordinator::Over);
+            self.registry.send(&FromCoordinator::Over);
             return Ok(true);
         }
         let is_late = self.waits_until.is_some_and(|until| Instant::now() > until);

@@ -24,11 +24,11 @@
 //!   where its servers' are ──────▶  put together
 //!   ◀──────────────── truth: where everybody is
 //!   what was found ──────────────▶  merged
-//!   ◀──────────────── over, once all have told
+//!   ◀──────────────── over, once all have reported
 //! ```
 //!
-//! A worker that leaves before it has told what it found is replaced: whoever
-//! takes its slot is told the start at once, its players log in anew, its
+//! A worker that leaves before it has reported what it found is replaced: whoever
+//! takes its slot is sent the start at once, its players log in anew, its
 //! servers get from the gateway what they had, and what the lost one found up to
 //! its last note is merged with the rest. Nobody waits for ever for either.
 //!

@@ -57,7 +57,7 @@ pub(crate) enum FromWorker {
     },
     /// What its game servers say of whom they simulate.
     Report(Claims),
-    /// Nobody moves there any more, and its players have been told everything.
+    /// Nobody moves there any more, and its players have received everything.
     /// Where some of its servers' characters are; `is_all` with the last, which
     /// is the first where it has none.
     Stands {
@@ -180,7 +180,7 @@ mod tests {
         let truth: Truth = (0..12_345)
             .map(|id| (EntityId(id), Vector::on_ground(f64::from(id) / 3.0, -1.5)))
             .collect();
-        let mut heard = Truth::new();
+        let mut received = Truth::new();
         let mut is_whole = false;
         for (characters, is_all) in pieces(&truth) {
             let said = FromCoordinator::Truth { characters, is_all };
@@ -192,11 +192,11 @@ mod tests {
                 panic!("{text}");
             };
             assert!(!is_whole);
-            heard.extend(places(characters));
+            received.extend(places(characters));
             is_whole = is_all;
         }
         assert!(is_whole);
-        assert_eq!(heard, truth);
+        assert_eq!(received, truth);
     }
 
     #[test]
@@ -217,9 +217,9 @@ mod tests {
         };
         let within = Duration::from_micros(12);
         let text = serde_json::to_string(&Claims::of(&report, within)).unwrap();
-        let heard: Claims = serde_json::from_str(&text).unwrap();
+        let received: Claims = serde_json::from_str(&text).unwrap();
         let mut meant = report;
         meant.claims[0].within = within;
-        assert_eq!(heard.report(), meant);
+        assert_eq!(received.report(), meant);
     }
 }

@@ -23,7 +23,7 @@ pub enum Event {
     Missing {
         /// The worker.
         index: u32,
-        /// How often it was told before.
+        /// How often it was reported before.
         attempt: u32,
     },
     /// Another has come: its players log in again, or its game servers have what
@@ -60,7 +60,7 @@ struct RegistryState {
     lost: Vec<Outcome>,
     servers_lost: u32,
     servers_returned: u32,
-    /// Workers that came in the place of others, and have not been told of.
+    /// Workers that came in the place of others, and have not been reported.
     back: Vec<u32>,
     /// Why the world cannot be played on.
     failed: Option<String>,
@@ -142,7 +142,7 @@ impl WorkerRegistry {
     /// Waits until all game servers of workers have what they are to own, but
     /// no longer than `timeout`.
     pub(crate) fn open(&self, timeout: Duration) -> Result<(), PlayError> {
-        self.tell(&FromCoordinator::Open);
+        self.send(&FromCoordinator::Open);
         let is_out = |slot: &WorkerSlot| slot.has_servers() && !slot.is_open();
         let goes_on = |state: &mut RegistryState| {
             state.failed.is_none()
@@ -174,18 +174,18 @@ impl WorkerRegistry {
             return Err(PlayError::Coordination(why));
         }
         drop(state);
-        self.tell(&start(at));
+        self.send(&start(at));
         Ok(())
     }
 
     /// All are to stop where they are.
     pub(crate) fn stop(&self) {
         self.state().end();
-        self.tell(&FromCoordinator::Stop);
+        self.send(&FromCoordinator::Stop);
     }
 
     /// Says something to all workers.
-    pub(crate) fn tell(&self, said: &FromCoordinator) {
+    pub(crate) fn send(&self, said: &FromCoordinator) {
         let body = written(said);
         // What is said may take as long as a worker that does not read lets
         // it: nobody else has to wait for that.
@@ -200,7 +200,7 @@ impl WorkerRegistry {
         failure(&self.state())
     }
 
-    /// Whether the world can still be played, and what is to be told of the
+    /// Whether the world can still be played, and what is to be reported of the
     /// workers. One that has left may be out for `timeout`.
     pub(crate) fn attend(&self, timeout: Duration) -> Result<Vec<Event>, PlayError> {
         let mut state = self.state();
@@ -239,17 +239,17 @@ impl WorkerRegistry {
     }
 
     /// Adds what the workers' game servers say to what those here say. Of what
-    /// time all have told, the earliest of them decides.
+    /// time all have reported, the earliest of them decides.
     pub(crate) fn report(&self, own: Report) -> Report {
         let mut state = self.state();
         let mut all = std::mem::take(&mut state.said);
         all.claims.extend(own.claims);
         all.losses.extend(own.losses);
         // Who is gone says nothing more, and who is done neither.
-        let telling = state.slots.iter().filter(|slot| {
+        let reporting = state.slots.iter().filter(|slot| {
             slot.has_servers() && slot.worker_session.is_some() && slot.found.is_none()
         });
-        let told = telling.map(|slot| slot.told_until);
+        let told = reporting.map(|slot| slot.reported_until);
         all.until = told.fold(own.until, Time::min);
         all
     }
@@ -266,12 +266,12 @@ impl WorkerRegistry {
         state.end();
         drop(state);
         for (characters, is_all) in pieces(&all) {
-            self.tell(&FromCoordinator::Truth { characters, is_all });
+            self.send(&FromCoordinator::Truth { characters, is_all });
         }
         Some(all)
     }
 
-    /// Whether every worker has told what it found.
+    /// Whether every worker has reported what it found.
     pub(crate) fn all_found(&self) -> bool {
         self.still_out().is_none()
     }
@@ -319,7 +319,7 @@ impl WorkerRegistry {
         })
     }
 
-    fn hear(&self, index: u32, said: FromWorker) {
+    fn receive(&self, index: u32, said: FromWorker) {
         let mut state = self.state();
         let state_now = &mut *state;
         let slot = &mut state_now.slots[index as usize];
@@ -329,7 +329,7 @@ impl WorkerRegistry {
                 slot.be_ready();
                 if let (Some(at), Some(worker_session)) = (state_now.start, &slot.worker_session) {
                     // What it will say is of the time from now on.
-                    slot.told_until = Time::ZERO + worker_session.clock().now().since(at);
+                    slot.reported_until = Time::ZERO + worker_session.clock().now().since(at);
                     // It may have come too late.
                     let word = if state_now.is_ending {
                         slot.is_excused = true;
@@ -352,7 +352,7 @@ impl WorkerRegistry {
             FromWorker::Report(claims) => {
                 slot.set_clock_error(claims.within());
                 let mut report = claims.report();
-                slot.told_until = slot.told_until.max(report.until);
+                slot.reported_until = slot.reported_until.max(report.until);
                 state_now.said.claims.append(&mut report.claims);
                 state_now.said.losses.append(&mut report.losses);
             }
@@ -366,7 +366,7 @@ impl WorkerRegistry {
             }
             FromWorker::Failed { why } => {
                 if slot.is_excused {
-                    // It was told that it is not needed.
+                    // It was dismissed.
                 } else if slot.is_on_its_way() {
                     slot.complain(why);
                 } else {
@@ -468,7 +468,7 @@ struct WorkerSession {
 impl Job for WorkerSession {
     fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
         let said = understand("what was said", body)?;
-        self.registry.hear(self.index, said);
+        self.registry.receive(self.index, said);
         Ok(Value::Null)
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct WorkerSlot {
     /// The number of the last note of whoever sits there now.
     last_note: Option<u32>,
     /// What its game servers claim of the time before is known.
-    pub(crate) told_until: Time,
+    pub(crate) reported_until: Time,
     clock_error: Duration,
     /// How many of its players had come by the last note of anybody who sat
     /// there.
@@ -41,7 +41,7 @@ pub(crate) struct WorkerSlot {
     /// All that it found up to its last note.
     so_far: Option<Box<Outcome>>,
     /// Where its servers' characters are, as far as it has come.
-    heard: Truth,
+    received: Truth,
     stands: Option<Truth>,
     pub(crate) found: Option<Box<Outcome>>,
     /// Nobody is waited for here any more.
@@ -79,12 +79,12 @@ impl WorkerSlot {
             is_late: false,
             notes: VecDeque::new(),
             last_note: None,
-            told_until: Time::ZERO,
+            reported_until: Time::ZERO,
             clock_error: Duration::ZERO,
             came: 0,
             connected: 0,
             so_far: None,
-            heard: Truth::new(),
+            received: Truth::new(),
             stands: None,
             found: None,
             is_excused: false,
@@ -130,14 +130,14 @@ impl WorkerSlot {
         self.stage = Stage::Coming;
         self.last_note = None;
         self.connected = 0;
-        self.heard.clear();
+        self.received.clear();
         self.stands = None;
     }
 
     /// A worker has left in the middle. Its servers, where they were lost with
     /// it, and what it had found up to its last note.
     pub(crate) fn lose(&mut self, scenario: &Scenario) -> (Vec<Loss>, Option<Box<Outcome>>) {
-        let at = self.told_until;
+        let at = self.reported_until;
         let mut losses = Vec::new();
         // One that came in another's place and had not begun had nothing.
         if self.is_open() {
@@ -149,7 +149,7 @@ impl WorkerSlot {
             );
         }
         let process_stats = self.process_stats(scenario, true);
-        // One that played and has told of nothing is named all the same.
+        // One that played and has reported nothing is named all the same.
         let played = self.is_open();
         let nothing = || played.then(|| Box::new(Outcome::nothing(scenario)));
         let so_far = self.so_far.take().or_else(nothing).map(|mut found| {
@@ -243,14 +243,14 @@ impl WorkerSlot {
 
     /// Takes where some of its servers' characters are.
     pub(crate) fn stand(&mut self, characters: Vec<Place>, is_all: bool) {
-        self.heard.extend(places(characters));
+        self.received.extend(places(characters));
         if is_all {
-            self.stands = Some(std::mem::take(&mut self.heard));
+            self.stands = Some(std::mem::take(&mut self.received));
         }
     }
 
     /// Where its servers' characters are, once nobody moves there and everybody
-    /// has been told everything.
+    /// has received everything.
     pub(crate) fn truth(&self) -> Option<Truth> {
         if self.is_excused {
             return Some(Truth::new());
@@ -373,13 +373,13 @@ mod tests {
     #[test]
     fn the_servers_of_the_lost_are_lost_when_they_were_heard_of_last() {
         let mut slot = slot();
-        slot.told_until = Time::from_nanos(7);
+        slot.reported_until = Time::from_nanos(7);
         assert!(!slot.open(), "nobody missed them");
         let (losses, _) = slot.lose(&spatial());
         // Counted among those that simulate, which the master does not.
         let servers: Vec<u32> = losses.iter().map(|loss| loss.server).collect();
         assert_eq!(servers, [0, 3, 6]);
-        assert!(losses.iter().all(|loss| loss.at == slot.told_until));
+        assert!(losses.iter().all(|loss| loss.at == slot.reported_until));
         assert!(slot.open(), "they were missed");
     }
 

@@ -127,7 +127,7 @@ impl Joined {
     /// Tells the coordinator that this worker cannot play.
     pub fn give_up(&self, why: &str) {
         let why = why.to_owned();
-        // A coordinator that is gone need not be told.
+        // A coordinator that is gone need not be notified.
         let _ = self.job.ask(&written(&FromWorker::Failed { why }));
     }
 
@@ -136,7 +136,7 @@ impl Joined {
     ///
     /// # Errors
     ///
-    /// [`Error::Play`], of which the coordinator is told too.
+    /// [`Error::Play`], which is reported to the coordinator, too.
     pub fn play(self, venue: &Venue, stop: &'static AtomicBool) -> Result<(), Error> {
         let Self { remote, job, task } = self;
         let line = remote.offset().ok_or(Error::NoClock)?;
@@ -159,7 +159,7 @@ impl Joined {
         let run_clock = Rc::new(SharedTime(Rc::clone(&here)));
         let mut coordinator = OtherWorkers {
             here: Rc::clone(&here),
-            heard: Truth::new(),
+            received: Truth::new(),
             truth: None,
             is_stopped: false,
             is_over: false,
@@ -168,7 +168,7 @@ impl Joined {
             .and_then(|()| play_together(&scenario, shard, venue, run_clock, &mut coordinator))
             .map(drop)
             .map_err(|error| {
-                // A coordinator that is gone need not be told.
+                // A coordinator that is gone need not be notified.
                 let why = error.to_string();
                 let _ = job.ask(&written(&FromWorker::Failed { why }));
                 error.into()
@@ -190,7 +190,7 @@ struct LocalWorker {
     set_at: Cell<Time>,
     /// The start, by the coordinator's clock.
     start: Cell<Time>,
-    /// The latest time that was told.
+    /// The latest time that was sent.
     last: Cell<Time>,
     poster: Poster,
     stop: &'static AtomicBool,
@@ -198,14 +198,14 @@ struct LocalWorker {
 
 impl LocalWorker {
     /// The next thing that the coordinator says, if it comes within `timeout`.
-    fn hear(&self, timeout: Duration) -> Result<Option<FromCoordinator>, PlayError> {
+    fn receive(&self, timeout: Duration) -> Result<Option<FromCoordinator>, PlayError> {
         let gone = self.remote.gone();
         if let Some(said) = self.job.next_event(timeout) {
             return serde_json::from_value(said).map(Some).map_err(|error| {
                 PlayError::Coordination(Error::NotUnderstood(error.to_string()).to_string())
             });
         }
-        // What was said before it went has been heard.
+        // What was said before it went has been received.
         match gone {
             Some(why) => Err(PlayError::Coordination(format!(
                 "the coordinator is gone: {why}"
@@ -224,7 +224,7 @@ impl LocalWorker {
     /// at once where the world is being played already.
     fn wait_to_open(&self) -> Result<(), PlayError> {
         while self.has_servers() {
-            match self.hear(NAP)? {
+            match self.receive(NAP)? {
                 Some(FromCoordinator::Open) => break,
                 Some(FromCoordinator::Start { at_ns }) => {
                     self.begin(at_ns);
@@ -244,7 +244,7 @@ impl LocalWorker {
             .set(self.remote.offset().unwrap_or(self.line.get()));
     }
 
-    /// Says something that the coordinator has heard when this returns.
+    /// Says something that the coordinator has received when this returns.
     fn say_now(&self, said: &FromWorker) -> Result<(), PlayError> {
         let said = self.job.ask(&written(said));
         said.map(drop)
@@ -289,7 +289,7 @@ impl RunClock for SharedTime {
             here.poster.say(FromWorker::Opened);
         }
         while here.start.get() == Time::MAX {
-            match here.hear(NAP)? {
+            match here.receive(NAP)? {
                 Some(FromCoordinator::Start { at_ns }) => here.begin(at_ns),
                 Some(FromCoordinator::Stop) => return Err(was_stopped()),
                 _ => {}
@@ -312,7 +312,7 @@ impl RunClock for SharedTime {
 struct OtherWorkers {
     here: Rc<LocalWorker>,
     /// What of the truth has come.
-    heard: Truth,
+    received: Truth,
     truth: Option<Truth>,
     is_stopped: bool,
     is_over: bool,
@@ -322,14 +322,14 @@ impl OtherWorkers {
     fn listen(&mut self) -> Result<(), PlayError> {
         // Who is over needs nobody any more.
         while !self.is_over {
-            let Some(said) = self.here.hear(Duration::ZERO)? else {
+            let Some(said) = self.here.receive(Duration::ZERO)? else {
                 return Ok(());
             };
             match said {
                 FromCoordinator::Truth { characters, is_all } => {
-                    self.heard.extend(places(characters));
+                    self.received.extend(places(characters));
                     if is_all {
-                        self.truth = Some(std::mem::take(&mut self.heard));
+                        self.truth = Some(std::mem::take(&mut self.received));
                     }
                 }
                 FromCoordinator::Stop => self.is_stopped = true,

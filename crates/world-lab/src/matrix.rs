@@ -38,7 +38,7 @@ pub struct Found {
 }
 
 /// Plays each of `cells` and returns what they found, in their order.
-/// `progress` hears of every half second of each. When `stop` becomes true all
+/// `progress` is called every half second of each. When `stop` becomes true all
 /// end where they are.
 ///
 /// # Errors
@@ -93,7 +93,7 @@ fn play_cell(
     let mut world = assemble(scenario, "in virtual time".to_owned(), &outcome);
     world.transport = Some(cell.transport.name().to_owned());
     world.network = Some(cell.network.clone());
-    let path = told(&path, world.measured_s);
+    let path = path_of(&path, world.measured_s);
     let mut world = with_path(scenario, world, path);
     world.digest = Some(digest(&world));
     Ok(Found {
@@ -103,7 +103,7 @@ fn play_cell(
     })
 }
 
-fn told(path: &PathStats, seconds: f64) -> WorldPath {
+fn path_of(path: &PathStats, seconds: f64) -> WorldPath {
     let share = |of: u64, way: &DirectionStats| of as f64 / (way.packets as f64).max(1.0);
     let way = |way: &DirectionStats| WorldWay {
         packets_per_s: Some(way.packets as f64 / seconds.max(1e-9)),

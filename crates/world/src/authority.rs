@@ -49,7 +49,7 @@ pub enum Authority {
 /// A server that has broken off: nobody has what it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// When it was heard of last.
+    /// When it was reported last.
     pub at: Time,
     /// The server, by its number among those that simulate.
     pub server: u32,

@@ -60,7 +60,7 @@ pub enum PlayError {
     Io(#[from] io::Error),
 }
 
-/// Connections to a gateway, each with a [`Peer`] that hears what it says, and
+/// Connections to a gateway, each with a [`Peer`] that receives what it says, and
 /// the clock by which they are played.
 ///
 /// The shared clock that peers read (see [`play_on`](crate::play_on)) is set

@@ -83,9 +83,9 @@ pub trait Coordination {
     fn note(&mut self, note: Note, so_far: &dyn Fn() -> Outcome) -> Result<(), PlayError>;
 
     /// Takes what this shard's servers say of whom they simulate: where they say
-    /// something, before the gateway hears what follows from it. Returns what
+    /// something, before the gateway receives what follows from it. Returns what
     /// is to be held against each other here: what all servers say, up to the
-    /// instant that all have told of, or nothing where another has the checker.
+    /// instant that all have reported, or nothing where another has the checker.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ pub trait Coordination {
     fn report(&mut self, own: Report) -> Result<Report, PlayError>;
 
     /// Takes where the characters of this shard's servers are, if it has any,
-    /// after nobody has moved for a while and those who came back have been told
-    /// everything. May be told again.
+    /// after nobody has moved for a while and those who came back have been sent
+    /// everything. May be sent again.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ pub struct SingleProcess<'a> {
 }
 
 impl<'a> SingleProcess<'a> {
-    /// `progress` hears of every half second; when `stop` becomes true, the
+    /// `progress` is called every half second; when `stop` becomes true, the
     /// world stops where it is.
     #[must_use]
     pub fn new(progress: &'a mut dyn FnMut(&Moment), stop: &'a AtomicBool) -> Self {

@@ -10,7 +10,7 @@
 //!
 //! - [`Scenario`]: who plays, where and how often, as a TOML file says
 //! - [`Ground`], [`BotBehavior`], [`Movement`], [`Body`], [`Crowd`]: the world itself
-//! - [`Replica`], [`Intent`], `words`, `sight`, `ids`: the world on the wire
+//! - [`Replica`], [`Intent`], `messages`, `sight`, `ids`: the world on the wire
 //! - [`Server`]: simulates the characters and tells the gateway of them: a
 //!   [`GameServer`] alone, or a [`Master`] and a [`Region`] for each part of the
 //!   [`Space`]; the [`AuthorityChecker`] holds that each character has one of them
@@ -34,6 +34,7 @@ mod ids;
 mod input_digest;
 mod intent;
 mod merging;
+mod messages;
 mod outcome;
 mod player;
 #[cfg(target_os = "linux")]
@@ -49,7 +50,6 @@ mod stage;
 mod vector;
 mod view;
 mod windows;
-mod words;
 
 pub use assemble::{assemble, verdict, with_path};
 pub use authority::{

@@ -21,19 +21,19 @@ use crate::crowd::EntityId;
 use crate::ids::EntityKind;
 use crate::input_digest::InputDigest;
 use crate::intent::Intent;
+use crate::messages::{self, GLOBAL, read_spawn};
 use crate::scenario::{Channels, Scenario};
 use crate::sight::{read_entity, read_world};
 use crate::vector::Vector;
 use crate::view::{Seen, View};
 use crate::windows::Windows;
-use crate::words::{self, GLOBAL, read_spawn};
 use around::Around;
 
 /// How long a player that has no pawn, or is not answered any more, waits until
 /// it asks again to play.
 pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// What a player has done and been told.
+/// What a player has done and been sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlayerCounts {
     /// Data updates received.
@@ -70,7 +70,7 @@ pub struct Player {
     first_state_after: Option<Duration>,
     /// The others, and at which tier their channels are subscribed to.
     view: View,
-    /// What it saw when its connection broke off, until it is told anew.
+    /// What it saw when its connection broke off, until it is sent an update.
     before: View,
     /// When it had its pawn again.
     back_at: Option<Time>,
@@ -153,9 +153,9 @@ impl Player {
         };
         self.intent.sequence += 1;
         self.intent.at_ms = (now.as_nanos() / 1_000_000) as u32;
-        let moved = words::move_call(pawn, &self.intent);
+        let moved = messages::move_call(pawn, &self.intent);
         let listener = self.around.home().unwrap_or(GLOBAL);
-        let sent = outbox.message_owner(listener, words::RPC, &moved);
+        let sent = outbox.message_owner(listener, messages::RPC, &moved);
         self.counts.moves += u64::from(sent.is_ok());
         self.note(sent);
     }
@@ -178,7 +178,7 @@ impl Player {
         &self.windows
     }
 
-    /// Whether it keeps what it is told.
+    /// Whether it keeps what it is sent.
     #[must_use]
     pub fn observes(&self) -> bool {
         self.observes
@@ -198,7 +198,7 @@ impl Player {
         self.pawn.is_some()
     }
 
-    /// The time from its subscription to the first state it was told.
+    /// The time from its subscription to the first state it was sent.
     #[must_use]
     pub fn first_state_after(&self) -> Option<Duration> {
         self.first_state_after
@@ -210,7 +210,7 @@ impl Player {
         std::mem::take(&mut self.handover_gaps)
     }
 
-    /// What it has done and been told so far.
+    /// What it has done and been sent so far.
     #[must_use]
     pub fn counts(&self) -> PlayerCounts {
         self.counts
@@ -320,10 +320,10 @@ impl Player {
         self.note(asked.map(drop));
     }
 
-    /// The player gets its pawn again without having been told that it was
+    /// The player gets its pawn again without a message that it was
     /// gone: the server has broken off and makes all channels anew, and not
     /// every gateway says of the old ones that they are no more. Those that are
-    /// there already are told of now, the others once they are announced.
+    /// there already are sent now, the others once they are announced.
     fn subscribe_anew(&mut self, outbox: &mut Outbox) {
         let entities: Vec<EntityId> = self.view.entities().map(|(entity, _)| entity).collect();
         for entity in entities {
@@ -332,7 +332,7 @@ impl Player {
         }
     }
 
-    fn told(&mut self, channel_id: u32, data: &[u8], outbox: &mut Outbox) {
+    fn receive(&mut self, channel_id: u32, data: &[u8], outbox: &mut Outbox) {
         let now = self.clock.get();
         self.counts.updates += 1;
         if channel_id == GLOBAL {
@@ -344,18 +344,18 @@ impl Player {
         }
         let is_cell = |space: crate::Space| space.is_cell(channel_id);
         let read = match channel_id {
-            GLOBAL => self.told_of_world(data, now),
+            GLOBAL => self.receive_world(data, now),
             cell if self.scenario.space.is_some_and(is_cell) => {
-                self.told_of_cell(cell, data, outbox)
+                self.receive_cell(cell, data, outbox)
             }
-            _ => self.told_of_entity(EntityId(channel_id), data, now, outbox),
+            _ => self.receive_entity(EntityId(channel_id), data, now, outbox),
         };
         if read.is_none() {
             self.counts.bad_updates += 1;
         }
     }
 
-    fn told_of_world(&mut self, data: &[u8], now: Time) -> Option<()> {
+    fn receive_world(&mut self, data: &[u8], now: Time) -> Option<()> {
         let Self { view, counts, .. } = self;
         let at_s = read_world(data, |entity, sighting| {
             counts.states += 1;
@@ -368,7 +368,7 @@ impl Player {
         Some(())
     }
 
-    fn told_of_entity(
+    fn receive_entity(
         &mut self,
         entity: EntityId,
         data: &[u8],
@@ -439,15 +439,15 @@ impl Handler for Player {
         match event {
             Event::Data {
                 channel_id, value, ..
-            } => self.told(channel_id, value, outbox),
+            } => self.receive(channel_id, value, outbox),
             Event::User {
                 channel_id,
-                msg_type: words::SPAWN,
+                msg_type: messages::SPAWN,
                 payload,
                 ..
             } => self.spawned(channel_id, payload, outbox),
             Event::User {
-                msg_type: words::RPC,
+                msg_type: messages::RPC,
                 ..
             } => {
                 self.counts.answers += 1;
@@ -473,7 +473,7 @@ impl Handler for Player {
                 message,
                 ..
             } if self.scenario.channels == Channels::Spatial => {
-                self.hear_of_space(channel_id, &message, outbox);
+                self.receive_space(channel_id, &message, outbox);
             }
             _ => {}
         }

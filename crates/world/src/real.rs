@@ -209,7 +209,7 @@ struct Sockets<'a> {
     measured_from: Time,
 }
 
-/// A peer that hears everything at its time: connections are served after a
+/// A peer that receives everything at its time: connections are served after a
 /// wait, and one after the other.
 struct Timed {
     peer: Peer,

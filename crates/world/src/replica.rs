@@ -14,7 +14,7 @@ const WALKING: u32 = 1;
 /// The engine's number for falling, which jumping is too.
 const FALLING: u32 = 3;
 
-/// What the others have been told of one character.
+/// What the others have been sent of one character.
 #[derive(Clone, Debug, Default)]
 pub struct Replica {
     location: Option<[f32; 3]>,
@@ -25,7 +25,7 @@ pub struct Replica {
 
 impl Replica {
     /// What the others know of a character whose states are these.
-    pub fn told(actor: &ActorState, character: Option<&CharacterState>) -> Self {
+    pub fn as_sent(actor: &ActorState, character: Option<&CharacterState>) -> Self {
         let movement = actor.replicated_movement.as_ref();
         let components = |vector: Option<&FVector>| {
             let vector = vector?;
@@ -39,14 +39,14 @@ impl Replica {
         }
     }
 
-    /// Where the others have been told that it is.
+    /// Where the others were last sent that it is.
     #[must_use]
     pub fn place(&self) -> Option<Vector> {
         let [x, y, z] = self.location?.map(f64::from);
         Some(Vector { x, y, z })
     }
 
-    /// What is to be told of the actor itself, where anything is; from then on
+    /// What is to be sent of the actor itself, where anything is; from then on
     /// it counts as told.
     pub fn actor_changes(&mut self, body: &Body) -> Option<ActorState> {
         let location = changes(&mut self.location, components(body.place));
@@ -66,7 +66,7 @@ impl Replica {
         })
     }
 
-    /// What is to be told of it as a character: whether it walks or falls,
+    /// What is to be sent of it as a character: whether it walks or falls,
     /// where that changed.
     pub fn character_changes(&mut self, body: &Body) -> Option<CharacterState> {
         let mode = if body.airborne() { FALLING } else { WALKING };
@@ -84,7 +84,7 @@ fn components(vector: Vector) -> [f32; 3] {
     [vector.x as f32, vector.y as f32, vector.z as f32]
 }
 
-/// The components that differ from what was told; all of them the first time.
+/// The components that differ from what was sent; all of them the first time.
 fn changes(told: &mut Option<[f32; 3]>, now: [f32; 3]) -> Option<FVector> {
     let before = told.replace(now);
     let mut changed = [None; 3];

@@ -60,7 +60,7 @@ pub struct Scenario {
     pub server_frames_per_s: u32,
     /// Frames in which a player tells its server what it wants, each second.
     pub player_frames_per_s: u32,
-    /// How often a player is told of what changes: the first tier within whose
+    /// How often a player is sent what changes: the first tier within whose
     /// distance an entity is. Scenarios in one channel have one tier.
     #[serde(rename = "tier")]
     pub tiers: Vec<Tier>,
@@ -69,7 +69,7 @@ pub struct Scenario {
     /// Players that keep the newest state of everything they see and sample
     /// its age; the others only count what arrives, so that the generator is
     /// not what is measured. In scenarios where distance decides what a player
-    /// is told, all have to look.
+    /// is sent, all have to look.
     pub observers: u32,
     /// How the ground is cut into cells, where each server has a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,11 +94,11 @@ pub enum Channels {
     /// interval of its distance.
     Entity,
     /// As `Entity`, among a grid of servers that hand entities over; a player
-    /// is told of those in the cells around it.
+    /// is sent those in the cells around it.
     Spatial,
 }
 
-/// How often a player is told of the entities within a distance.
+/// How often a player is sent the entities within a distance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tier {
@@ -235,7 +235,7 @@ impl Scenario {
         Time::ZERO + self.join_every.0 * player
     }
 
-    /// When everybody is in and has been told the first of everything, so that
+    /// When everybody is in and has been sent the first of everything, so that
     /// measuring begins.
     #[must_use]
     pub fn filled_at(&self) -> Time {
@@ -268,7 +268,7 @@ impl Scenario {
         Duration::from_secs(1) / self.player_frames_per_s
     }
 
-    /// Whether distance decides what a player is told, so that all of them
+    /// Whether distance decides what a player is sent, so that all of them
     /// have to look.
     #[must_use]
     pub fn all_look(&self) -> bool {

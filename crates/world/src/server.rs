@@ -50,7 +50,7 @@ pub struct ServerCounts {
 }
 
 impl ServerCounts {
-    /// What came since `before`, players turned away excepted: those are told
+    /// What came since `before`, players turned away excepted: those are counted
     /// altogether.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
@@ -85,7 +85,7 @@ impl std::ops::AddAssign for ServerCounts {
 /// Any of the game servers that a scenario needs, each with a connection of
 /// its own.
 ///
-/// It hears the gateway as a [`Handler`] and is told of each frame's time.
+/// It handles the gateway's messages as a [`Handler`] and is given each frame's time.
 /// What it sends goes into the outbox it is handed.
 #[derive(Debug)]
 pub enum Server {
@@ -231,7 +231,7 @@ impl Server {
         }
     }
 
-    /// Has the channels removed that it has made. What it hears afterwards of
+    /// Has the channels removed that it has made. What it receives afterwards of
     /// their going is counted.
     pub fn take_away(&mut self, outbox: &mut Outbox) {
         match self {

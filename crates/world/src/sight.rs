@@ -1,4 +1,4 @@
-//! Reading what a player is told, without unpacking what it does not need.
+//! Reading what a player is sent, without unpacking what it does not need.
 //!
 //! Players by the thousand read the same states: only places and times are
 //! taken from the wire, nothing is allocated.
@@ -6,7 +6,7 @@
 use lagometer_protocol::wire::{Reader, Value, WireError};
 
 use crate::crowd::EntityId;
-use crate::words::STAMPS_PER_S;
+use crate::messages::STAMPS_PER_S;
 
 /// Field numbers of the messages that are read: `tpspb.TestRepChannelData`,
 /// `tpspb.EntityChannelData` and what of `unrealpb` they hold.

@@ -12,7 +12,7 @@ const FIRST_CHANNEL: u32 = 0x1_0000;
 pub(crate) const MOST_CELLS: u32 = 600;
 
 /// A grid of cells around the ground's centre, in blocks of one server each,
-/// as a gateway's static grid controller is told of it.
+/// as a gateway's static grid controller reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Space {

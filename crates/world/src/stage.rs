@@ -39,16 +39,16 @@ const HEARING: Duration = Duration::from_millis(10);
 /// How long others may take to say where everybody is once all are to stop.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// How often progress is told.
+/// How often progress is reported.
 const NOTE_EVERY: Duration = Duration::from_millis(500);
 
-/// The longest that nothing is looked after, so that a stop is heard.
+/// The longest that nothing is looked after, so that a stop is noticed.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Plays `scenario` on `backend`: players come one by one, then everything is
 /// measured for the scenario's time, then all stand still and every view is
 /// compared with the truth. `clock` is what servers and players read the time
-/// from. `progress` hears of every half second; when `stop` becomes true, what
+/// from. `progress` is called every half second; when `stop` becomes true, what
 /// was found so far is returned.
 ///
 /// # Errors
@@ -343,7 +343,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
             Duty::Return(number) => self.come_back(number),
             Duty::Revive(number) => self.revive(number)?,
             Duty::PlayerFrame(number) => self.player_frame(due, number),
-            // Of those who stand still nothing new is told: what is seen of
+            // Of those who stand still nothing new is sent: what is seen of
             // them only looks old.
             Duty::Look(_) if self.frozen => {}
             Duty::Look(number) => {

@@ -1,7 +1,7 @@
 //! What one player sees of the others, and how old it is.
 //!
 //! A thousand players who each see a thousand others keep a million entries,
-//! and which of them is told of next is anybody's guess: an entry is as small
+//! and which of them is sent next is anybody's guess: an entry is as small
 //! as can be, and lies where it is looked for first.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::vector::Vector;
 /// The newest of an entity that a player knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// Where it is, once the player has been told.
+    /// Where it is, once the player has received it.
     pub place: Option<Vector>,
     /// The simulation's time of that state.
     pub at: Time,
@@ -35,7 +35,7 @@ pub struct View {
     /// Since when entities are known of whose place nothing is known yet.
     awaited: BTreeMap<EntityId, Time>,
     /// Who simulates the entities whose data says so.
-    tellers: BTreeMap<EntityId, Teller>,
+    sources: BTreeMap<EntityId, Source>,
 }
 
 /// What is kept of one entity. Places come with 32 bits for each coordinate.
@@ -50,12 +50,12 @@ struct Entry {
     has_place: bool,
 }
 
-/// The server that told of an entity last.
+/// The server that reported an entity last.
 #[derive(Clone, Copy, Debug)]
-struct Teller {
+struct Source {
     number: u32,
-    /// When the player was told last.
-    told_at: Time,
+    /// When the player received its state last.
+    received_at: Time,
 }
 
 impl View {
@@ -67,7 +67,7 @@ impl View {
     /// Forgets an entity; a subscription to it stays.
     pub fn forget(&mut self, entity: EntityId) {
         self.awaited.remove(&entity);
-        self.tellers.remove(&entity);
+        self.sources.remove(&entity);
         if let Ok(index) = self.find(entity) {
             let entry = &mut self.entries[index];
             if entry.tier.is_some() {
@@ -108,7 +108,7 @@ impl View {
     }
 
     /// Takes news of an entity. `at` is the simulation's time of the state.
-    /// Returns how long the player was told nothing of it, where another
+    /// Returns how long the player received nothing of it, where another
     /// server than before tells now.
     pub(crate) fn see(
         &mut self,
@@ -133,7 +133,7 @@ impl View {
                 self.awaited.remove(&entity);
             }
         }
-        self.told_by(entity, sighting.by, now)
+        self.note_source(entity, sighting.by, now)
     }
 
     /// Takes over the places of another view, and how old they are, of entities
@@ -181,21 +181,29 @@ impl View {
         entry
     }
 
-    /// Notes who told of an entity. Returns how long nobody did, where another
+    /// Notes who reported an entity. Returns how long nobody did, where another
     /// did before.
-    fn told_by(&mut self, entity: EntityId, by: Option<u32>, now: Time) -> Option<Duration> {
-        if self.tellers.is_empty() && by.is_none() {
+    fn note_source(&mut self, entity: EntityId, by: Option<u32>, now: Time) -> Option<Duration> {
+        if self.sources.is_empty() && by.is_none() {
             return None;
         }
-        let Some(teller) = self.tellers.get_mut(&entity) else {
-            let told_at = now;
-            let teller = by.map(|number| (entity, Teller { number, told_at }));
-            self.tellers.extend(teller);
+        let Some(source) = self.sources.get_mut(&entity) else {
+            let received_at = now;
+            let source = by.map(|number| {
+                (
+                    entity,
+                    Source {
+                        number,
+                        received_at,
+                    },
+                )
+            });
+            self.sources.extend(source);
             return None;
         };
-        let told_before = std::mem::replace(&mut teller.told_at, now);
-        let before = std::mem::replace(&mut teller.number, by?);
-        (before != teller.number).then(|| now.since(told_before))
+        let received_before = std::mem::replace(&mut source.received_at, now);
+        let before = std::mem::replace(&mut source.number, by?);
+        (before != source.number).then(|| now.since(received_before))
     }
 
     /// Where an entity's entry is, made if there is none.
@@ -269,7 +277,7 @@ mod tests {
     #[derive(Clone, Debug)]
     struct PlainSeen {
         since: Time,
-        told_at: Time,
+        received_at: Time,
         place: Option<Vector>,
         at: Time,
         by: Option<u32>,
@@ -279,7 +287,7 @@ mod tests {
         fn learn(&mut self, entity: EntityId, now: Time) -> &mut PlainSeen {
             self.known.entry(entity).or_insert(PlainSeen {
                 since: now,
-                told_at: now,
+                received_at: now,
                 place: None,
                 at: Time::ZERO,
                 by: None,
@@ -304,10 +312,10 @@ mod tests {
                 });
             }
             seen.at = seen.at.max(at.unwrap_or(Time::ZERO));
-            let told_before = std::mem::replace(&mut seen.told_at, now);
+            let received_before = std::mem::replace(&mut seen.received_at, now);
             let by = sighting.by?;
             let before = seen.by.replace(by)?;
-            (before != by).then(|| now.since(told_before))
+            (before != by).then(|| now.since(received_before))
         }
     }
 

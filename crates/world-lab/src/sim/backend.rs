@@ -33,7 +33,7 @@ pub(super) struct SimBackend<'a> {
     link: &'a dyn Fn(u32, Time) -> Link,
     /// What servers and players read the time from.
     clock: Rc<Cell<Time>>,
-    /// The instant that is told as zero.
+    /// The instant that counts as zero.
     zero: Time,
     gateway: Gateway,
     connections: Vec<Option<SimConnection>>,
@@ -338,7 +338,7 @@ impl<'a> SimBackend<'a> {
         .min()
     }
 
-    fn tell_time(&self) {
+    fn set_time(&self) {
         self.clock
             .set(Time::ZERO + self.network.now.since(self.zero));
     }
@@ -347,7 +347,7 @@ impl<'a> SimBackend<'a> {
 impl ConnectionBackend for SimBackend<'_> {
     fn start(&mut self) -> Result<(), PlayError> {
         self.zero = self.network.now;
-        self.tell_time();
+        self.set_time();
         Ok(())
     }
 
@@ -399,11 +399,11 @@ impl ConnectionBackend for SimBackend<'_> {
         self.settle();
         while let Some(next) = self.next_event().filter(|next| *next <= end) {
             self.network.now = self.network.now.max(next);
-            self.tell_time();
+            self.set_time();
             self.play_instant();
         }
         self.network.now = end;
-        self.tell_time();
+        self.set_time();
         Ok(())
     }
 

@@ -17,7 +17,7 @@ pub const LONGEST_FLIGHT: Duration = Duration::from_secs(1);
 /// What the claims of all servers come to.
 ///
 /// Servers may be in several processes, and what they claim comes late and not
-/// in order. It is judged in the order of its instants, once all have told of
+/// in order. It is judged in the order of its instants, once all have reported
 /// that time.
 #[derive(Clone, Debug)]
 pub struct AuthorityChecker {
@@ -93,7 +93,7 @@ impl Default for AuthorityChecker {
 }
 
 impl AuthorityChecker {
-    /// Takes what all servers say, and judges as much of it as all have told
+    /// Takes what all servers say, and judges as much of it as all have reported
     /// of: what lies before the report's instant by more than two of their
     /// clocks may be apart.
     pub fn take(&mut self, report: Report) {
@@ -348,7 +348,7 @@ mod tests {
     fn nothing_is_judged_before_all_have_told_of_it() {
         let mut checker = AuthorityChecker::default();
         checker.take(said(10, vec![claim(0, 1, Authority::Took)]));
-        // Another process has told more than the one that lets go.
+        // Another process has reported more than the one that lets go.
         checker.take(said(90, vec![claim(140, 2, Authority::Took)]));
         assert_eq!(checker.sums(), AuthoritySums::default());
         checker.take(said(200, vec![claim(100, 1, Authority::Gave)]));
@@ -402,7 +402,7 @@ mod tests {
             vec![claim(0, 1, Authority::Took), claim(50, 1, Authority::Gave)],
         ));
         checker.count_from(at(100));
-        // It was told later than it happened.
+        // It was reported later than it happened.
         checker.take(said(
             130,
             vec![
@@ -470,7 +470,7 @@ mod tests {
             let mut told = 0;
             for until_ms in cuts {
                 let more = claims.iter().filter(|claim| {
-                    // One of the three tells ahead of the others.
+                    // One of the three reports ahead of the others.
                     let ahead_ms = if claim.server == 1 { 700 } else { 0 };
                     (at(told)..at(until_ms)).contains(&(claim.at - Duration::from_millis(ahead_ms)))
                 });

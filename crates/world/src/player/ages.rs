@@ -14,11 +14,11 @@ use crate::view::{Seen, View};
 
 impl Player {
     /// The player goes on as `earlier`, whose connection broke off: what that one
-    /// saw is what this one sees until it is told of it anew, older and older.
+    /// saw is what this one sees until it is sent it anew, older and older.
     pub(crate) fn goes_on_as(&mut self, earlier: Self) {
         self.before = View::default();
         self.before.take_places(&earlier.view);
-        // It may have broken off again before it was told of all.
+        // It may have broken off again before it was sent all.
         self.before.take_places(&earlier.before);
         self.before.forget(EntityKind::Pawn.of(self.number));
         self.windows = earlier.windows;
@@ -63,10 +63,10 @@ mod tests {
 
     use super::*;
     use crate::body::Body;
+    use crate::messages::WorldUpdate;
     use crate::replica::Replica;
     use crate::scenario::{BUILT_IN, Scenario};
     use crate::vector::{Vector, Yaw};
-    use crate::words::WorldUpdate;
 
     /// What one update says: of which of the others.
     type Told = [bool; 3];
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn update_at(player: &mut Player, at: Time, told: Told) {
-        player.told_of_world(&update(at, told), at).unwrap();
+        player.receive_world(&update(at, told), at).unwrap();
     }
 
     fn ages_ms(player: &Player, now: Time) -> Vec<u128> {
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(ages_ms(&back, Time::from_millis(900)), [800, 800, 800]);
         update_at(&mut back, Time::from_millis(900), [true, false, false]);
         assert_eq!(ages_ms(&back, Time::from_millis(950)), [50, 850, 850]);
-        // It breaks off again before it was told of all.
+        // It breaks off again before it was sent all.
         let mut again = self::player();
         again.pawn = None;
         again.goes_on_as(back);

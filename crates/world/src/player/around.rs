@@ -15,12 +15,12 @@ pub(super) struct Around {
     pawns: BTreeMap<EntityId, u32>,
     /// The entities of others it is subscribed to.
     subscribed: BTreeSet<EntityId>,
-    /// The cell whose server hears it.
+    /// The cell whose server receives its messages.
     home: Option<u32>,
 }
 
 impl Around {
-    /// The cell whose server hears the player.
+    /// The cell whose server receives the player's messages.
     pub(super) fn home(&self) -> Option<u32> {
         self.home
     }

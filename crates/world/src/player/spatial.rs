@@ -11,8 +11,8 @@ use prost::Message as _;
 use super::Player;
 use crate::crowd::EntityId;
 use crate::ids::EntityKind;
+use crate::messages;
 use crate::vector::Vector;
-use crate::words;
 
 impl Player {
     /// Whether a place is in what this player is shown.
@@ -25,7 +25,7 @@ impl Player {
     }
 
     /// Hears of cells and handovers.
-    pub(super) fn hear_of_space(
+    pub(super) fn receive_space(
         &mut self,
         channel_id: u32,
         message: &FromGateway,
@@ -46,7 +46,7 @@ impl Player {
     }
 
     /// A cell tells who is in it.
-    pub(super) fn told_of_cell(
+    pub(super) fn receive_cell(
         &mut self,
         cell: u32,
         data: &[u8],
@@ -143,7 +143,7 @@ impl Player {
             if let Some(known) = state.entity_data {
                 let now = self.clock.get();
                 if self
-                    .told_of_entity(pawn, &known.value, now, outbox)
+                    .receive_entity(pawn, &known.value, now, outbox)
                     .is_none()
                 {
                     self.counts.bad_updates += 1;
@@ -159,8 +159,8 @@ impl Player {
     /// Tells a channel's owner who wants to play.
     pub(super) fn ask_to_play(&mut self, channel_id: u32, outbox: &mut Outbox) {
         self.asked_at = self.clock.get();
-        let login = words::login(self.number);
-        let told = outbox.message_owner(channel_id, words::LOW_LEVEL, &login);
+        let login = messages::login(self.number);
+        let told = outbox.message_owner(channel_id, messages::LOW_LEVEL, &login);
         self.note(told);
     }
 }

@@ -26,7 +26,7 @@ const WHOLE_SECONDS_ENOUGH: f64 = 20.0;
 /// How many ticks of its channels this project's gateway has made.
 const TICKS: &str = "gateway_tick_delay_seconds_count";
 
-/// A thread that asks a gateway for its metrics until it is told to stop.
+/// A thread that asks a gateway for its metrics until it is asked to stop.
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Sender<()>,
@@ -250,9 +250,9 @@ fn longest_tick(readings: &[Reading]) -> Option<f64> {
 fn cpu_pct(before: &Reading, after: &Reading) -> Option<f64> {
     let (from, to) = (before.cpu_s?, after.cpu_s?);
     let is_whole = from.fract() == 0.0 && to.fract() == 0.0;
-    let is_told = !is_whole || to - from >= WHOLE_SECONDS_ENOUGH;
+    let is_known = !is_whole || to - from >= WHOLE_SECONDS_ENOUGH;
     let rate = after.rate(before, |it| it.cpu_s)?;
-    is_told.then_some(100.0 * rate)
+    is_known.then_some(100.0 * rate)
 }
 
 /// The ticks that were come to within 10 ms, where a gateway tells of them.
@@ -277,7 +277,7 @@ channel_tick_duration{type=\"GLOBAL\"} 7.25\n\
 process_cpu_seconds_total 12\n\
 frames_total{x=\"y\"} 3\n";
 
-    fn told(at_s: f64, cpu: &str) -> Reading {
+    fn reading(at_s: f64, cpu: &str) -> Reading {
         let text = format!("{TEXT}process_cpu_seconds_total {cpu}\n");
         let text = text.replacen("process_cpu_seconds_total 12\n", "", 1);
         Reading::of(Time::from_nanos((at_s * 1e9) as u64), &text)
@@ -285,7 +285,7 @@ frames_total{x=\"y\"} 3\n";
 
     #[test]
     fn whole_seconds_say_nothing_of_a_short_run() {
-        let shares = |from, to| cpu_pct(&told(0.0, from), &told(40.0, to));
+        let shares = |from, to| cpu_pct(&reading(0.0, from), &reading(40.0, to));
         assert_eq!(shares("3", "4"), None);
         assert_eq!(shares("3", "24"), Some(52.5));
         assert_eq!(shares("3.5", "5.5"), Some(5.0));
@@ -296,7 +296,7 @@ frames_total{x=\"y\"} 3\n";
     #[test]
     fn figures_are_of_what_was_measured_and_the_course_of_everything() {
         let readings: Vec<Reading> = (0..11)
-            .map(|nth| told(0.2 * f64::from(nth), &format!("{}.5", nth / 5)))
+            .map(|nth| reading(0.2 * f64::from(nth), &format!("{}.5", nth / 5)))
             .collect();
         let course = course(&readings);
         let at_s: Vec<_> = course.iter().map(|moment| moment.at_s).collect();
@@ -314,7 +314,7 @@ frames_total{x=\"y\"} 3\n";
 
     #[test]
     fn queues_are_as_long_as_what_waits_takes_to_go_through() {
-        let told = |at_s: u64, queued: f64, waiting: f64, merged: f64| {
+        let reading = |at_s: u64, queued: f64, waiting: f64, merged: f64| {
             let seconds = at_s as f64;
             Reading {
                 at: Time::from_nanos(at_s * 1_000_000_000),
@@ -327,7 +327,7 @@ frames_total{x=\"y\"} 3\n";
                 ..Reading::default()
             }
         };
-        let readings = [told(1, 10.0, 0.0, 5.0), told(2, 30.0, 200.0, 23.0)];
+        let readings = [reading(1, 10.0, 0.0, 5.0), reading(2, 30.0, 200.0, 23.0)];
         // 20 of 1,000 messages a second, and 100 of 10,000 bytes.
         assert_eq!(queue_ms(&readings), Some(30.0));
         assert_eq!(merged_pct(&readings[0], &readings[1]), Some(2.0));
@@ -340,7 +340,7 @@ frames_total{x=\"y\"} 3\n";
 
     #[test]
     fn ticks_are_told_as_they_come() {
-        let told = |at_s: u64, all: u32, in_time: u32, tick_ms: f64| Reading {
+        let reading = |at_s: u64, all: u32, in_time: u32, tick_ms: f64| Reading {
             at: Time::from_nanos(at_s * 1_000_000_000),
             ticks: Some(all.into()),
             ticks_in_time: Some(in_time.into()),
@@ -348,9 +348,9 @@ frames_total{x=\"y\"} 3\n";
             ..Reading::default()
         };
         let readings = [
-            told(1, 40, 40, 9.0),
-            told(2, 90, 80, 3.0),
-            told(3, 140, 130, 1.0),
+            reading(1, 40, 40, 9.0),
+            reading(2, 90, 80, 3.0),
+            reading(3, 140, 130, 1.0),
         ];
         let expected = GatewayTicks {
             per_s: Some(50.0),

@@ -17,8 +17,8 @@ use lagometer_protocol::messages::channeldpb::{
 };
 
 use crate::ids;
+use crate::messages::{self, GLOBAL};
 use crate::scenario::{Channels, Scenario};
-use crate::words::{self, GLOBAL};
 
 /// How often what is left is listed: a gateway removes a channel within one of
 /// its ticks, and answers in another.
@@ -93,7 +93,11 @@ impl GlobalOwnerBootstrap {
     }
 
     /// Hears what concerns it; what could not be asked for is returned.
-    pub(super) fn hear(&mut self, event: &Event<'_>, outbox: &mut Outbox) -> Result<(), SendError> {
+    pub(super) fn receive(
+        &mut self,
+        event: &Event<'_>,
+        outbox: &mut Outbox,
+    ) -> Result<(), SendError> {
         match event {
             Event::LoggedIn {
                 conn_id,
@@ -106,12 +110,12 @@ impl GlobalOwnerBootstrap {
                 }
                 Ok(())
             }
-            Event::Message { stub, message, .. } => self.told(*stub, message, outbox),
+            Event::Message { stub, message, .. } => self.receive_answer(*stub, message, outbox),
             _ => Ok(()),
         }
     }
 
-    fn told(
+    fn receive_answer(
         &mut self,
         stub: Stub,
         message: &FromGateway,
@@ -124,7 +128,7 @@ impl GlobalOwnerBootstrap {
                 if self.begins {
                     return self.list(1, outbox);
                 }
-                // Whoever comes back is told first what it had.
+                // Whoever comes back is sent first what it had.
                 if matches!(self.stage, Stage::Asking) {
                     self.stage = Stage::Done;
                 }
@@ -187,9 +191,9 @@ impl GlobalOwnerBootstrap {
     /// Asks for what an earlier world left, for the `rounds`th time.
     fn list(&mut self, rounds: u32, outbox: &mut Outbox) -> Result<(), SendError> {
         let mut lists = BTreeSet::new();
-        lists.insert(outbox.list_channels(ChannelType::Spatial, &[words::CELL_MARK])?);
-        for nth in 0..words::ENTITY_MARKS {
-            let mark = words::entity_mark(nth);
+        lists.insert(outbox.list_channels(ChannelType::Spatial, &[messages::CELL_MARK])?);
+        for nth in 0..messages::ENTITY_MARKS {
+            let mark = messages::entity_mark(nth);
             lists.insert(outbox.list_channels(ChannelType::Entity, &[&mark])?);
         }
         self.stage = Stage::Clearing {
@@ -228,7 +232,7 @@ fn ask_for_global(outbox: &mut Outbox) -> Result<(), SendError> {
             data_access: Some(ChannelDataAccess::WriteAccess.into()),
             ..ChannelSubscriptionOptions::default()
         }),
-        data: Some(words::any(words::WORLD_TYPE, Vec::new())),
+        data: Some(messages::any(messages::WORLD_TYPE, Vec::new())),
         ..CreateChannelMessage::default()
     });
     asked.map(drop)
@@ -262,7 +266,7 @@ mod tests {
                 bootstrap,
                 session: Session::new(Settings::default()),
             };
-            server.hear(&Event::LoggedIn {
+            server.receive(&Event::LoggedIn {
                 stub: Stub(1),
                 conn_id: OWN,
                 should_recover,
@@ -270,13 +274,13 @@ mod tests {
             server
         }
 
-        fn hear(&mut self, event: &Event<'_>) {
-            let heard = self.bootstrap.hear(event, self.session.outbox());
-            heard.unwrap();
+        fn receive(&mut self, event: &Event<'_>) {
+            let received = self.bootstrap.receive(event, self.session.outbox());
+            received.unwrap();
         }
 
-        fn told(&mut self, stub: Stub, message: FromGateway) {
-            self.hear(&Event::Message {
+        fn receive_answer(&mut self, stub: Stub, message: FromGateway) {
+            self.receive(&Event::Message {
                 channel_id: GLOBAL,
                 stub,
                 message,
@@ -289,7 +293,7 @@ mod tests {
                 channel_id: GLOBAL,
                 ..CreateChannelResultMessage::default()
             });
-            self.told(Stub(2), made);
+            self.receive_answer(Stub(2), made);
         }
 
         /// Each list that was asked for has these channels.
@@ -306,7 +310,7 @@ mod tests {
             let channels: Vec<ChannelInfo> = channels.collect();
             for stub in stubs {
                 let channels = channels.clone();
-                self.told(
+                self.receive_answer(
                     stub,
                     FromGateway::ListChannel(ListChannelResultMessage { channels }),
                 );
@@ -351,7 +355,7 @@ mod tests {
     fn what_it_gets_back_it_takes_anew() {
         let mut server = Server::begins(true);
         let before = server.session.outbox().waiting_bytes();
-        server.told(Stub(0), FromGateway::RecoveryEnd(EndRecoveryMesssage {}));
+        server.receive_answer(Stub(0), FromGateway::RecoveryEnd(EndRecoveryMesssage {}));
         assert!(server.session.outbox().waiting_bytes() > before);
         assert_eq!(server.bootstrap.is_done(), Ok(false));
         server.gets_global();

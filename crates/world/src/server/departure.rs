@@ -10,7 +10,7 @@ use lagometer_client::Outbox;
 pub(super) struct Departure {
     begun: bool,
     /// Channels that it has asked to be removed. It is subscribed to each, and
-    /// so is told.
+    /// so is sent their removal.
     removing: BTreeSet<u32>,
 }
 

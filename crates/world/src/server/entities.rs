@@ -11,7 +11,7 @@ use prost::Message as _;
 
 use crate::crowd::EntityId;
 use crate::ids::EntityKind;
-use crate::words;
+use crate::messages;
 
 /// Channels asked for and channels that are there.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Entities {
         for kind in EntityKind::ALL {
             let known = pawn.filter(|_| kind == EntityKind::Pawn).cloned();
             let data = EntityChannelData {
-                obj_ref: Some(words::object(player, kind, conn_id)),
+                obj_ref: Some(messages::object(player, kind, conn_id)),
                 ..known.unwrap_or_default()
             };
             let entity = kind.of(player);
@@ -52,8 +52,8 @@ impl Entities {
                         data_access: Some(ChannelDataAccess::WriteAccess.into()),
                         ..ChannelSubscriptionOptions::default()
                     }),
-                    data: Some(words::any(words::ENTITY_TYPE, data.encode_to_vec())),
-                    metadata: words::entity_mark(player),
+                    data: Some(messages::any(messages::ENTITY_TYPE, data.encode_to_vec())),
+                    metadata: messages::entity_mark(player),
                     is_well_known: kind == EntityKind::PlayerState,
                     ..CreateEntityChannelMessage::default()
                 },

@@ -77,7 +77,7 @@ pub(super) struct HandoverState {
     pub(super) conn_id: u32,
     pub(super) body: Body,
     pub(super) followed: Followed,
-    /// What all have been told of it.
+    /// What all have been sent of it.
     pub(super) replica: Replica,
     /// Where that says it is.
     pub(super) place: Vector,
@@ -89,7 +89,7 @@ impl HandoverState {
     pub(super) fn read(data: &EntityChannelData) -> Option<Self> {
         let actor = data.actor_state.as_ref()?;
         let movement = actor.replicated_movement.as_ref()?;
-        let replica = Replica::told(actor, data.character_state.as_ref());
+        let replica = Replica::as_sent(actor, data.character_state.as_ref());
         let place = replica.place()?;
         let degrees = movement.rotation.as_ref().and_then(|rotation| rotation.y);
         let body = Body {
@@ -124,7 +124,7 @@ fn vector(told: &FVector) -> Vector {
 mod tests {
     use super::*;
     use crate::ids::EntityKind;
-    use crate::words;
+    use crate::messages;
 
     #[test]
     fn what_is_packed_is_unpacked() {
@@ -145,8 +145,8 @@ mod tests {
         };
         let mut replica = Replica::default();
         let actor = replica.actor_changes(&body).unwrap();
-        let mut data = words::entity_update(actor, replica.character_changes(&body), 1.5);
-        data.obj_ref = Some(words::object(4, EntityKind::Pawn, 88));
+        let mut data = messages::entity_update(actor, replica.character_changes(&body), 1.5);
+        data.obj_ref = Some(messages::object(4, EntityKind::Pawn, 88));
         Followed::of(&intent).put_into(&mut data);
         let unpacked = HandoverState::read(&data).unwrap();
         assert_eq!(unpacked.conn_id, 88);

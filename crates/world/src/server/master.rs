@@ -1,7 +1,7 @@
 //! The server that lets players in where others simulate them.
 //!
 //! It owns GLOBAL. A player that has come is subscribed to the cell it is to
-//! start in, whose server then hears it; a player that has gone is announced
+//! start in, whose server then receives its messages; a player that has gone is announced
 //! to all servers, of which one has its character.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,8 @@ use prost::Message as _;
 use super::bootstrap::{self, GlobalOwnerBootstrap};
 use super::{ServerCounts, count_refusal};
 use crate::ground::Ground;
+use crate::messages::{self, GLOBAL};
 use crate::scenario::Scenario;
-use crate::words::{self, GLOBAL};
 
 /// To all servers but the sender.
 const TO_SERVERS: u32 = BroadcastType::AllButClient as u32 | BroadcastType::AllButSender as u32;
@@ -104,7 +104,7 @@ impl Master {
             self.counts.turned_away += 1;
             return;
         };
-        let asked = outbox.query_spatial(vec![words::spatial(place)]);
+        let asked = outbox.query_spatial(vec![messages::spatial(place)]);
         if let Ok(stub) = asked {
             self.asked.insert(stub, conn_id);
         }
@@ -132,7 +132,7 @@ impl Master {
             GLOBAL,
             Broadcast(TO_SERVERS),
             0,
-            words::PLAYER_LEFT,
+            messages::PLAYER_LEFT,
             &left.encode_to_vec(),
         );
         count_refusal(&mut self.counts, &sent);
@@ -141,15 +141,15 @@ impl Master {
 
 impl Handler for Master {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
-        let asked = self.bootstrap.hear(&event, outbox);
+        let asked = self.bootstrap.receive(&event, outbox);
         count_refusal(&mut self.counts, &asked);
         match event {
             Event::User {
-                msg_type: words::LOW_LEVEL,
+                msg_type: messages::LOW_LEVEL,
                 client_conn_id,
                 payload,
                 ..
-            } => match words::read_login(payload) {
+            } => match messages::read_login(payload) {
                 Some(player) if player < self.scenario.players => {
                     self.receive(client_conn_id, player, outbox);
                 }

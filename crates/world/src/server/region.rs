@@ -35,10 +35,10 @@ use crate::body::Body;
 use crate::crowd::{Crowd, EntityId};
 use crate::ground::Ground;
 use crate::ids::EntityKind;
+use crate::messages::{self, GLOBAL};
 use crate::scenario::Scenario;
 use crate::space::Space;
 use crate::vector::Vector;
-use crate::words::{self, GLOBAL};
 
 /// Centimetres by which a gateway's cells may lie apart from the scenario's.
 const GRID_TOLERANCE_CM: f64 = 0.5;
@@ -207,14 +207,14 @@ impl Region {
         if !self.frozen {
             self.crowd.frame(self.scenario.server_frame().as_secs_f64());
         }
-        self.tell(now, outbox);
+        self.send(now, outbox);
         self.let_go_of_leavers(now);
         self.follow(outbox);
         self.acknowledge(now, outbox);
     }
 
     /// Each character that changed, in its own channel.
-    fn tell(&mut self, now: Time, outbox: &mut Outbox) {
+    fn send(&mut self, now: Time, outbox: &mut Outbox) {
         for (entity, body) in self.crowd.own() {
             let Some(charge) = player_of(entity).and_then(|player| self.charges.get_mut(&player))
             else {
@@ -227,7 +227,7 @@ impl Region {
                 continue;
             };
             let character = replica.character_changes(body);
-            let mut data = words::entity_update(actor, character, now.as_secs_f64() as f32);
+            let mut data = messages::entity_update(actor, character, now.as_secs_f64() as f32);
             let followed = Followed::of(&charge.server_player.intent);
             if followed != charge.told {
                 followed.put_into(&mut data);
@@ -238,7 +238,7 @@ impl Region {
             self.buffer.clear();
             // A vector takes whatever is written.
             let _ = data.encode(&mut self.buffer);
-            let sent = outbox.update(entity.0, words::ENTITY_TYPE_URL, &self.buffer);
+            let sent = outbox.update(entity.0, messages::ENTITY_TYPE_URL, &self.buffer);
             if sent.is_ok() {
                 self.counts.states += 1;
                 charge.server_player.replica = replica;
@@ -281,12 +281,12 @@ impl Region {
                 continue;
             };
             let answer =
-                words::move_answer(EntityKind::Pawn.of(player), &charge.server_player.intent);
+                messages::move_answer(EntityKind::Pawn.of(player), &charge.server_player.intent);
             let sent = outbox.message(
                 cell,
-                Broadcast(words::SINGLE_CONNECTION),
+                Broadcast(messages::SINGLE_CONNECTION),
                 charge.server_player.conn_id,
-                words::RPC,
+                messages::RPC,
                 &answer,
             );
             count_refusal(&mut self.counts, &sent);
@@ -334,7 +334,7 @@ impl Region {
         charge.interest_at = place;
         let query = SpatialInterestQuery {
             sphere_aoi: Some(SphereAoi {
-                center: Some(words::spatial(place)),
+                center: Some(messages::spatial(place)),
                 radius: self.space.interest_radius_m * 100.0,
             }),
             ..SpatialInterestQuery::default()
@@ -360,7 +360,7 @@ impl Region {
         let asked = outbox.create_channel(CreateChannelMessage {
             channel_type: ChannelType::Spatial.into(),
             sub_options: Some(options(ChannelDataAccess::WriteAccess)),
-            metadata: words::CELL_MARK.to_owned(),
+            metadata: messages::CELL_MARK.to_owned(),
             ..CreateChannelMessage::default()
         });
         count_refusal(&mut self.counts, &asked);
@@ -404,8 +404,8 @@ impl Handler for Region {
                 payload,
                 ..
             } => match msg_type {
-                words::LOW_LEVEL => self.asked_in(channel_id, client_conn_id, payload, outbox),
-                _ => self.hear_player(outbox, client_conn_id, msg_type, payload),
+                messages::LOW_LEVEL => self.asked_in(channel_id, client_conn_id, payload, outbox),
+                _ => self.receive_from_player(outbox, client_conn_id, msg_type, payload),
             },
             Event::Data {
                 channel_id, value, ..

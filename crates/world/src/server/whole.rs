@@ -22,12 +22,12 @@ use crate::crowd::{Crowd, EntityId};
 use crate::ground::Ground;
 use crate::ids::EntityKind;
 use crate::intent::Intent;
+use crate::messages::{self, GLOBAL};
 use crate::scenario::{Channels, Scenario};
-use crate::words::{self, GLOBAL};
 
 /// A simulated game server that has the world to itself.
 ///
-/// It hears the gateway as a [`Handler`] and is told of each frame's time.
+/// It handles the gateway's messages as a [`Handler`] and is given each frame's time.
 /// What it sends goes into the outbox it is handed.
 #[derive(Debug)]
 pub struct GameServer {
@@ -38,7 +38,7 @@ pub struct GameServer {
     server_players: BTreeMap<u32, ServerPlayer>,
     /// The numbers of the players behind connections.
     players: BTreeMap<u32, u32>,
-    /// Entity channels asked for: what is to be told once they are there.
+    /// Entity channels asked for: what is to be sent once they are there.
     channels: Entities,
     clock: Rc<Cell<Time>>,
     bootstrap: GlobalOwnerBootstrap,
@@ -100,8 +100,8 @@ impl GameServer {
             self.crowd.frame(self.scenario.server_frame().as_secs_f64());
         }
         match self.scenario.channels {
-            Channels::Single => self.tell_world(now, outbox),
-            Channels::Entity | Channels::Spatial => self.tell_entities(now, outbox),
+            Channels::Single => self.send_world(now, outbox),
+            Channels::Entity | Channels::Spatial => self.send_entities(now, outbox),
         }
         self.acknowledge(now, outbox);
     }
@@ -146,8 +146,8 @@ impl GameServer {
     }
 
     /// All characters in one update, or as many as a frame of the wire takes.
-    fn tell_world(&mut self, now: Time, outbox: &mut Outbox) {
-        let mut update = words::WorldUpdate::new(now.as_secs_f64());
+    fn send_world(&mut self, now: Time, outbox: &mut Outbox) {
+        let mut update = messages::WorldUpdate::new(now.as_secs_f64());
         for (entity, body) in self.crowd.own() {
             let Some(server_player) =
                 EntityKind::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
@@ -161,18 +161,18 @@ impl GameServer {
             if update.is_full() {
                 count_refusal(
                     &mut self.counts,
-                    &outbox.update(GLOBAL, words::WORLD_TYPE_URL, update.encode()),
+                    &outbox.update(GLOBAL, messages::WORLD_TYPE_URL, update.encode()),
                 );
             }
         }
         count_refusal(
             &mut self.counts,
-            &outbox.update(GLOBAL, words::WORLD_TYPE_URL, update.encode()),
+            &outbox.update(GLOBAL, messages::WORLD_TYPE_URL, update.encode()),
         );
     }
 
     /// Each character that changed in its own channel.
-    fn tell_entities(&mut self, now: Time, outbox: &mut Outbox) {
+    fn send_entities(&mut self, now: Time, outbox: &mut Outbox) {
         for (entity, body) in self.crowd.own() {
             let Some(server_player) =
                 EntityKind::parse(entity).and_then(|(nth, _)| self.server_players.get_mut(&nth))
@@ -186,14 +186,14 @@ impl GameServer {
                 continue;
             };
             let character = server_player.replica.character_changes(body);
-            let data = words::entity_update(actor, character, now.as_secs_f64() as f32);
+            let data = messages::entity_update(actor, character, now.as_secs_f64() as f32);
             self.buffer.clear();
             // A vector takes whatever is written.
             let _ = data.encode(&mut self.buffer);
             self.counts.states += 1;
             count_refusal(
                 &mut self.counts,
-                &outbox.update(entity.0, words::ENTITY_TYPE_URL, &self.buffer),
+                &outbox.update(entity.0, messages::ENTITY_TYPE_URL, &self.buffer),
             );
         }
     }
@@ -204,19 +204,19 @@ impl GameServer {
             if !server_player.answer_is_due(now) {
                 continue;
             }
-            let answer = words::move_answer(EntityKind::Pawn.of(player), &server_player.intent);
+            let answer = messages::move_answer(EntityKind::Pawn.of(player), &server_player.intent);
             let sent = outbox.message(
                 GLOBAL,
-                Broadcast(words::SINGLE_CONNECTION),
+                Broadcast(messages::SINGLE_CONNECTION),
                 server_player.conn_id,
-                words::RPC,
+                messages::RPC,
                 &answer,
             );
             count_refusal(&mut self.counts, &sent);
         }
     }
 
-    /// A player has come: it gets a pawn, and everybody hears of it.
+    /// A player has come: it gets a pawn, and everybody is sent it.
     fn admit(&mut self, conn_id: u32, player: u32, outbox: &mut Outbox) {
         if self.server_players.contains_key(&player) || player >= self.scenario.players {
             return;
@@ -266,17 +266,17 @@ impl GameServer {
             Channels::Entity | Channels::Spatial => pawn.0,
         };
         let message = SpawnObjectMessage {
-            obj: Some(words::object(player, EntityKind::Pawn, owner_conn_id)),
+            obj: Some(messages::object(player, EntityKind::Pawn, owner_conn_id)),
             channel_id: Some(channel_id),
-            local_role: Some(words::SIMULATED_PROXY),
+            local_role: Some(messages::SIMULATED_PROXY),
             ..SpawnObjectMessage::default()
         };
-        let broadcast = to.map_or(words::ALL_BUT_SERVER, |_| words::SINGLE_CONNECTION);
+        let broadcast = to.map_or(messages::ALL_BUT_SERVER, |_| messages::SINGLE_CONNECTION);
         outbox.message(
             GLOBAL,
             Broadcast(broadcast),
             to.unwrap_or(0),
-            words::SPAWN,
+            messages::SPAWN,
             &message.encode_to_vec(),
         )
     }
@@ -303,8 +303,8 @@ impl GameServer {
         self.crowd.give_up(EntityKind::Pawn.of(player));
         let told = match self.scenario.channels {
             Channels::Single => {
-                let gone = words::world_without(EntityKind::Pawn.of(player));
-                outbox.update(GLOBAL, words::WORLD_TYPE_URL, &gone)
+                let gone = messages::world_without(EntityKind::Pawn.of(player));
+                outbox.update(GLOBAL, messages::WORLD_TYPE_URL, &gone)
             }
             Channels::Entity | Channels::Spatial => self.channels.close(player, outbox),
         };
@@ -321,15 +321,21 @@ impl GameServer {
         self.counts.moves += u64::from(applied);
     }
 
-    fn hear_player(&mut self, outbox: &mut Outbox, conn_id: u32, msg_type: u32, payload: &[u8]) {
+    fn receive_from_player(
+        &mut self,
+        outbox: &mut Outbox,
+        conn_id: u32,
+        msg_type: u32,
+        payload: &[u8],
+    ) {
         match msg_type {
-            // Who is not heard now asks again.
-            words::LOW_LEVEL if self.is_ready() != Ok(true) => {}
-            words::LOW_LEVEL => match words::read_login(payload) {
+            // Who is not answered now asks again.
+            messages::LOW_LEVEL if self.is_ready() != Ok(true) => {}
+            messages::LOW_LEVEL => match messages::read_login(payload) {
                 Some(player) => self.admit(conn_id, player, outbox),
                 None => self.counts.bad_moves += 1,
             },
-            words::RPC => match read_move(payload) {
+            messages::RPC => match read_move(payload) {
                 Some(intent) => {
                     if let Some(&player) = self.players.get(&conn_id) {
                         self.apply_input(player, intent);
@@ -344,7 +350,7 @@ impl GameServer {
 
 impl Handler for GameServer {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
-        let asked = self.bootstrap.hear(&event, outbox);
+        let asked = self.bootstrap.receive(&event, outbox);
         count_refusal(&mut self.counts, &asked);
         match event {
             Event::User {
@@ -352,7 +358,7 @@ impl Handler for GameServer {
                 client_conn_id,
                 payload,
                 ..
-            } => self.hear_player(outbox, client_conn_id, msg_type, payload),
+            } => self.receive_from_player(outbox, client_conn_id, msg_type, payload),
             Event::Message { message, .. } => match message {
                 FromGateway::RecoveryChannelData(data) => self.give_up(&data, outbox),
                 FromGateway::CreateEntityChannel(result) => {

@@ -44,7 +44,7 @@ pub(super) struct Measurements {
     outcome: Outcome,
     /// Ages since the last note.
     ages_since: Distribution,
-    /// What servers here say of whom they simulate, and has not been told.
+    /// What servers here say of whom they simulate, and has not been reported.
     claims: Vec<Claim>,
     losses: Vec<Loss>,
     /// Who simulates whom, where several servers do.
@@ -101,7 +101,7 @@ impl Measurements {
         self.claims.append(&mut claims);
     }
 
-    /// All that was said by servers here up to `now` and has not been told.
+    /// All that was said by servers here up to `now` and has not been reported.
     pub(super) fn report(&mut self, now: Time) -> Report {
         Report {
             until: now,

@@ -1,7 +1,7 @@
 //! Connections that break off, and their return.
 //!
 //! A player that has lost its connection comes back as a new one of the same
-//! number, as players do; until it is told anew it goes on seeing what it saw
+//! number, as players do; until it is sent an update it goes on seeing what it saw
 //! last. A server comes back knowing nothing, as after a
 //! crash: what it had, the gateway tells it, or it begins anew where the
 //! gateway knows nothing either, and its players, whom it does not answer any
@@ -106,7 +106,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
         Ok(())
     }
 
-    /// Somebody connects anew at `at`: until everybody has been told all that
+    /// Somebody connects anew at `at`: until everybody has been sent all that
     /// follows from it, views are not what they will be.
     pub(super) fn unsettle(&mut self, at: Time) {
         let scenario = &self.scenario;

@@ -18,7 +18,7 @@ use crate::server::count_refusal;
 use crate::server::handover_state::HandoverState;
 use crate::server::server_player::{ServerPlayer, player_of};
 
-/// What a server that came back is told it had.
+/// What a server that came back is sent of what it had.
 #[derive(Debug)]
 pub(super) enum Recovered {
     /// An entity that it owned, with its data.
@@ -28,7 +28,7 @@ pub(super) enum Recovered {
 }
 
 impl Region {
-    /// Lets go of those whom the last frame has told to be in another server's
+    /// Lets go of those whom the last frame has reported to be in another server's
     /// cells.
     pub(super) fn let_go_of_leavers(&mut self, now: Time) {
         let leavers: Vec<u32> = self
@@ -64,7 +64,7 @@ impl Region {
                 continue;
             };
             if !to_here {
-                // Known already where this server told of the crossing.
+                // Known already where this server reported the crossing.
                 self.lose(entity, Authority::Gave);
                 continue;
             }

@@ -13,14 +13,14 @@ use super::{Arrival, Charge, Region};
 use crate::authority::Authority;
 use crate::crowd::EntityId;
 use crate::ids::EntityKind;
+use crate::messages;
 use crate::server::count_refusal;
 use crate::server::handover_state::Followed;
 use crate::server::server_player::{ServerPlayer, newcomer, read_move};
-use crate::words;
 
 impl Region {
     /// Something that a player says.
-    pub(super) fn hear_player(
+    pub(super) fn receive_from_player(
         &mut self,
         outbox: &mut Outbox,
         conn_id: u32,
@@ -28,8 +28,8 @@ impl Region {
         payload: &[u8],
     ) {
         match msg_type {
-            words::RPC => match read_move(payload) {
-                // Who has just been handed over may still be heard here.
+            messages::RPC => match read_move(payload) {
+                // Messages of one that was just handed over may still arrive here.
                 Some(_) if self.frozen => {}
                 Some(intent) => {
                     let player = self.players.get(&conn_id).copied();
@@ -45,7 +45,7 @@ impl Region {
                 }
                 None => self.counts.bad_moves += 1,
             },
-            words::PLAYER_LEFT => match UnsubscribedFromChannelResultMessage::decode(payload) {
+            messages::PLAYER_LEFT => match UnsubscribedFromChannelResultMessage::decode(payload) {
                 Ok(left) => self.dismiss(left.conn_id, outbox),
                 Err(_) => self.counts.bad_moves += 1,
             },
@@ -61,7 +61,7 @@ impl Region {
         payload: &[u8],
         outbox: &mut Outbox,
     ) {
-        match words::read_login(payload) {
+        match messages::read_login(payload) {
             Some(player) => self.admit(cell, conn_id, player, outbox),
             None => self.counts.bad_moves += 1,
         }
@@ -95,7 +95,7 @@ impl Region {
             .actor_changes(&body)
             .unwrap_or_default();
         let character = server_player.replica.character_changes(&body);
-        let data = words::entity_update(actor, character, now.as_secs_f64() as f32);
+        let data = messages::entity_update(actor, character, now.as_secs_f64() as f32);
         let charge = Charge {
             server_player,
             told: Followed::default(),
@@ -146,9 +146,9 @@ impl Region {
         );
         count_refusal(&mut self.counts, &grouped);
         let message = SpawnObjectMessage {
-            obj: Some(words::object(player, EntityKind::Pawn, conn_id)),
+            obj: Some(messages::object(player, EntityKind::Pawn, conn_id)),
             channel_id: Some(cell),
-            local_role: Some(words::SIMULATED_PROXY),
+            local_role: Some(messages::SIMULATED_PROXY),
             location: Some(FVector {
                 x: Some(place.x as f32),
                 y: Some(place.y as f32),
@@ -157,14 +157,14 @@ impl Region {
         };
         let message = message.encode_to_vec();
         let mut tell = |whom: u32, conn_id: u32, outbox: &mut Outbox| {
-            let sent = outbox.message(cell, Broadcast(whom), conn_id, words::SPAWN, &message);
+            let sent = outbox.message(cell, Broadcast(whom), conn_id, messages::SPAWN, &message);
             count_refusal(&mut self.counts, &sent);
         };
-        tell(words::ALL_BUT_SERVER, 0, outbox);
+        tell(messages::ALL_BUT_SERVER, 0, outbox);
         if cell != came_to {
             // Somebody stood where it was to start. It is not shown this cell
             // yet, and is to know its pawn.
-            tell(words::SINGLE_CONNECTION, conn_id, outbox);
+            tell(messages::SINGLE_CONNECTION, conn_id, outbox);
         }
         self.take(player, charge, body);
         self.set_interest(player, place, outbox);
@@ -183,8 +183,8 @@ impl Region {
         let charge = self.charges.get(&player);
         let place = charge.and_then(|charge| charge.server_player.replica.place());
         if let Some(cell) = place.or(arriving).and_then(|it| self.space.cell_at(it)) {
-            let gone = words::cell_without(player);
-            let sent = outbox.update(cell, words::CELL_TYPE_URL, &gone);
+            let gone = messages::cell_without(player);
+            let sent = outbox.update(cell, messages::CELL_TYPE_URL, &gone);
             count_refusal(&mut self.counts, &sent);
         }
         self.release(player, Authority::Dropped, self.clock.get());

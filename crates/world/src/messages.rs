@@ -96,7 +96,7 @@ impl WorldUpdate {
         }
     }
 
-    /// Adds what is to be told of an entity: at least that its state is of now.
+    /// Adds what is to be sent of an entity: at least that its state is of now.
     /// The stamp is in a field that the engine has no use for in a state that is
     /// replicated; it counts up with every update, as a sequence number does,
     /// and lasts for five days.
