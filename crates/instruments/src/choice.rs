@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::placement::Spot;
 
 /// A later placement must be better than an earlier one by this factor: equal
-/// ones are told apart by luck, and the earlier ones are steadier.
+/// ones differ by luck, and the earlier ones are steadier.
 const CLEARLY_BETTER: f64 = 1.05;
 
 /// Tries every one of `spots` (at least one) with `attempt`, which returns a

@@ -96,7 +96,7 @@ const TRIAL: Duration = Duration::from_millis(150);
 /// How long nothing may come before the remote end counts as gone, at least.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// What is told as the measuring goes on.
+/// What is reported while it measures.
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// A placement was tried.
@@ -129,11 +129,11 @@ impl Settings {
         if self.timeout < Duration::from_millis(1) || self.timeout > Duration::from_mins(1) {
             return refuse("--timeout: wait 1 ms to 60 s, as in `--timeout 1s`".to_owned());
         }
-        let told_apart =
+        let most_numbers =
             (Payload::new(0, self.size).numbers() / 2 - 1).min(MOST_OUTSTANDING as u64) as usize;
         let most = match self.transport {
-            Transport::Udp => told_apart,
-            Transport::Tcp => told_apart.min((MOST_STREAM_BYTES / self.size).max(1)),
+            Transport::Udp => most_numbers,
+            Transport::Tcp => most_numbers.min((MOST_STREAM_BYTES / self.size).max(1)),
         };
         if !(1..=most).contains(&self.outstanding) {
             return refuse(format!(
@@ -189,13 +189,13 @@ pub fn measure(
     }
     let ended = outcome.ended.clone();
     let asked = settings.pin != Pin::Best;
-    let mut echo = told(settings, outcome);
+    let mut echo = document_of(settings, outcome);
     echo.remote = if remote.is_own() {
         "own".to_owned()
     } else {
         remote.host().to_string()
     };
-    echo.placement = spot.told(remote.is_own(), asked, tried);
+    echo.placement = spot.into_document(remote.is_own(), asked, tried);
     Ok((echo, ended))
 }
 
@@ -286,8 +286,8 @@ fn drain(socket: &std::net::UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(false)
 }
 
-/// The outcome as the document tells it.
-fn told(settings: &Settings, outcome: Outcome) -> Echo {
+/// The outcome as the document has it.
+fn document_of(settings: &Settings, outcome: Outcome) -> Echo {
     let measured_s = outcome.measured.as_secs_f64().max(1e-9);
     let stats = outcome.stats;
     let counts = stats.counts.clone();

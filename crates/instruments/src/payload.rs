@@ -1,4 +1,4 @@
-//! What messages hold, so that whoever receives one can tell which it is and
+//! What messages hold, so that whoever receives one can identify it and
 //! that every byte of it is right, at a price that does not show in a figure.
 //!
 //! A message of at least [`HEADER_BYTES`] opens with its number and a check
@@ -9,7 +9,7 @@
 //! The receiver compares the rest with its own copy of the pattern.
 //!
 //! Shorter messages have no room for that: they hold the low bytes of their
-//! number, disguised by the key. One byte tells a loss, a repetition or an
+//! number, disguised by the key. One byte reveals a loss, a repetition or an
 //! overtaking apart as long as fewer than 128 messages are concerned.
 
 mod stream;
@@ -94,7 +94,7 @@ impl Payload {
         self.rotation
     }
 
-    /// How many messages in a row can be told apart by their numbers; half of
+    /// How many messages in a row have numbers of their own; half of
     /// that is how far a number may be from the expected one.
     #[must_use]
     pub const fn numbers(&self) -> u64 {
@@ -278,7 +278,7 @@ mod tests {
         let message = sender.message(1000).to_vec();
         assert_eq!(receiver.check(&message, 990), Ok(1000));
         assert_eq!(receiver.check(&message, 1100), Ok(1000));
-        assert_eq!(receiver.check(&message, 1129), Ok(1256), "too far to tell");
+        assert_eq!(receiver.check(&message, 1129), Ok(1256), "out of range");
     }
 
     #[test]

@@ -107,9 +107,14 @@ impl Spot {
         }
     }
 
-    /// As the document tells it.
+    /// As the document has it.
     #[must_use]
-    pub fn told(self, own_remote: bool, asked: bool, tried: Vec<PlacementTrial>) -> Placement {
+    pub fn into_document(
+        self,
+        own_remote: bool,
+        asked: bool,
+        tried: Vec<PlacementTrial>,
+    ) -> Placement {
         Placement {
             name: self.name(own_remote).to_owned(),
             near_cpu: self.local,
@@ -119,7 +124,7 @@ impl Spot {
         }
     }
 
-    /// As the document tells of a trial.
+    /// As the document has a trial.
     #[must_use]
     pub fn trial(self, own_remote: bool, rate: f64) -> PlacementTrial {
         PlacementTrial {

@@ -169,7 +169,7 @@ impl Settings {
     }
 }
 
-/// What is told as the measuring goes on.
+/// What is reported while it measures.
 #[derive(Clone, Debug)]
 pub enum Progress<'a> {
     /// A placement was tried for a test.
@@ -229,7 +229,7 @@ pub fn measure(
                 return ended_early(sweep, Ended::Stopped);
             }
             let asked = settings.pin != Pin::Best;
-            cell.cell.placement = spot.told(remote.is_own(), asked, tried.clone());
+            cell.cell.placement = spot.into_document(remote.is_own(), asked, tried.clone());
             if sweep.congestion_control.is_none() {
                 sweep.congestion_control = cell.congestion;
             }

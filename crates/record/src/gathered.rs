@@ -1,5 +1,5 @@
 //! What the remote end noted, fetched while the recording goes on: should the remote
-//! end die, what it had told by then is kept.
+//! end die, what it had sent by then is kept.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::local::RecordError;
 use crate::player::Played;
-use crate::service::{CHUNK, MOST_PROBES, Question, read_heard, read_sent, read_trains};
+use crate::service::{CHUNK, MOST_PROBES, Question, read_received, read_sent, read_trains};
 
 /// From one look at the remote end's notes to the next: what may be missing at
 /// the end of a recording whose remote end died.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// The remote end's notes as far as they have been told.
+/// The remote end's notes as far as they were fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     /// The notes.
@@ -26,7 +26,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Fetches now and then until `end` is told or dropped, or the remote end
+    /// Fetches now and then until `end` is signalled or dropped, or the remote end
     /// answers no more.
     pub(crate) fn grow(&mut self, job: &RemoteJob, clock: Clock, end: &Receiver<()>) {
         while end.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -47,7 +47,7 @@ impl Gathered {
         let asked_at = clock.now();
         let played = &mut self.played;
         extend(&mut played.sent, job, Question::Sent, read_sent)?;
-        extend(&mut played.heard, job, Question::Heard, read_heard)?;
+        extend(&mut played.received, job, Question::Received, read_received)?;
         extend(&mut played.trains, job, Question::Trains, read_trains)?;
         self.whole_until = asked_at;
         Ok(())

@@ -12,7 +12,7 @@
 //!
 //! Without sockets and clocks:
 //! - `probe`: what is on the wire
-//! - `fates`: what became of each probe; `rate`: what trains tell
+//! - `fates`: what became of each probe; `rate`: what trains show
 //! - `trace`, `profile`: what is written; `summary`: what is shown
 //!
 //! With them:

@@ -133,7 +133,7 @@ pub fn record(
     let cut_short = match theirs.finish(&job, clock) {
         Ok(()) if stopped => Some("it was stopped".to_owned()),
         Ok(()) => None,
-        // What it had told before is worth keeping.
+        // What it had sent before is worth keeping.
         Err(RecordError::Remote(error)) if theirs.whole_until > start + GRACE => {
             Some(error.to_string())
         }
@@ -166,7 +166,7 @@ fn both_ways(
     lasts: Duration,
 ) -> [Way; 2] {
     let heard_remote: Vec<Arrival> = theirs
-        .heard
+        .received
         .iter()
         .map(|arrival| Arrival {
             number: arrival.number,
@@ -175,7 +175,7 @@ fn both_ways(
         .collect();
     let sent_remote: Vec<Time> = theirs.sent.iter().map(|&at| clocks.to_local(at)).collect();
     let mut up = Way::of(&mine.sent, &heard_remote);
-    let mut down = Way::of(&sent_remote, &mine.heard);
+    let mut down = Way::of(&sent_remote, &mine.received);
     for way in [&mut up, &mut down] {
         // The remote end may have begun a little before.
         way.fates
@@ -194,12 +194,12 @@ fn both_ways(
 fn sharpen(remote: &Remote, mine: &Played, theirs: &Played) {
     const WINDOW: u64 = 1_000_000_000;
     let apart = |one: Time, other: Time| i128::from(one.as_nanos()) - i128::from(other.as_nanos());
-    let ups = theirs.heard.iter().filter_map(|arrival| {
+    let ups = theirs.received.iter().filter_map(|arrival| {
         let sent = *mine.sent.get(arrival.number as usize)?;
         Some((sent, arrival.at, apart(arrival.at, sent)))
     });
     let downs: Vec<(Time, Time, i128)> = mine
-        .heard
+        .received
         .iter()
         .filter_map(|arrival| {
             let sent = *theirs.sent.get(arrival.number as usize)?;

@@ -34,13 +34,13 @@ pub(crate) struct Score {
     pub(crate) trains: bool,
 }
 
-/// What one end sent and heard, by its own clock.
+/// What one end sent and received, by its own clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Played {
     /// When each probe left.
     pub(crate) sent: Vec<Time>,
     /// The other end's probes as they came, with when they say they left.
-    pub(crate) heard: Vec<Arrival>,
+    pub(crate) received: Vec<Arrival>,
     /// The packets of its trains.
     pub(crate) trains: Vec<TrainArrival>,
 }
@@ -53,7 +53,7 @@ impl Score {
     }
 
     /// Plays it over `socket`, which is connected, and goes on listening until
-    /// `is_over` says so, which is told whether all has been sent. What happens
+    /// `is_over` says so, which is given whether all has been sent. What happens
     /// is noted in `played` at once, so that others can read it meanwhile.
     pub(crate) fn play(
         &self,
@@ -126,8 +126,8 @@ impl Played {
 
     fn note(&mut self, packet: &[u8], at: Time, most: usize) {
         match Probe::read(packet) {
-            Some(Probe::Lone { number, .. }) if self.heard.len() < most => {
-                self.heard.push(Arrival { number, at });
+            Some(Probe::Lone { number, .. }) if self.received.len() < most => {
+                self.received.push(Arrival { number, at });
             }
             Some(Probe::OfTrain { train, place }) if self.trains.len() < most => {
                 self.trains.push(TrainArrival { train, place, at });

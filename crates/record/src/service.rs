@@ -46,7 +46,7 @@ pub(crate) enum Question {
     /// When probes left, from the one with this number.
     Sent(usize),
     /// The probes that came, by number and instant, from this one on.
-    Heard(usize),
+    Received(usize),
     /// The packets of trains that came, from this one on.
     Trains(usize),
 }
@@ -137,8 +137,8 @@ impl Job for RecordJob {
         Ok(match question {
             Question::End => Value::Null,
             Question::Sent(from) => piece(&played.sent, from, |at| json!(at.as_nanos())),
-            Question::Heard(from) => piece(&played.heard, from, |heard| {
-                json!([heard.number, heard.at.as_nanos()])
+            Question::Received(from) => piece(&played.received, from, |received| {
+                json!([received.number, received.at.as_nanos()])
             }),
             Question::Trains(from) => piece(&played.trains, from, |packet| {
                 json!([packet.train, packet.place, packet.at.as_nanos()])
@@ -160,13 +160,13 @@ pub(crate) fn read_sent(answer: Value) -> Option<Vec<Time>> {
 }
 
 /// Reads an answer's list of arrivals.
-pub(crate) fn read_heard(answer: Value) -> Option<Vec<Arrival>> {
-    let heard: Vec<(u32, u64)> = serde_json::from_value(answer).ok()?;
+pub(crate) fn read_received(answer: Value) -> Option<Vec<Arrival>> {
+    let received: Vec<(u32, u64)> = serde_json::from_value(answer).ok()?;
     let arrival = |(number, at)| Arrival {
         number,
         at: Time::from_nanos(at),
     };
-    Some(heard.into_iter().map(arrival).collect())
+    Some(received.into_iter().map(arrival).collect())
 }
 
 /// Reads an answer's list of train packets.

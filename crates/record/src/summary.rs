@@ -21,7 +21,7 @@ pub struct Summary {
     pub overtaken: f64,
     /// The share that came more than once.
     pub duplicated: f64,
-    /// Bits per second, where trains told.
+    /// Bits per second, where trains showed it.
     pub rate_bits_per_second: Option<u64>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     /// The stretch `piece` has arrived. What of it is delivered already, or
     /// had arrived before, changes nothing.
-    pub(crate) fn heard(&mut self, piece: Range<u64>, now: Time) {
+    pub(crate) fn received(&mut self, piece: Range<u64>, now: Time) {
         let mut at = piece.start.max(self.delivered);
         while at < piece.end && self.pieces.len() < MOST_PIECES {
             let known_until = self
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn messages_behind_a_hole_have_waited_and_the_one_that_fills_it_has_not() {
         let mut arrivals = Arrivals::default();
-        arrivals.heard(1..2, ms(50));
-        arrivals.heard(2..3, ms(100));
-        arrivals.heard(0..1, ms(250));
+        arrivals.received(1..2, ms(50));
+        arrivals.received(2..3, ms(100));
+        arrivals.received(0..1, ms(250));
         let waited = [(); 3].map(|()| arrivals.delivered(1, ms(250)).as_millis());
         assert_eq!(waited, [0, 200, 150]);
     }
@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn a_message_of_several_pieces_is_complete_with_the_last() {
         let mut arrivals = Arrivals::default();
-        arrivals.heard(100..1500, ms(10));
-        arrivals.heard(2900..3000, ms(20));
-        arrivals.heard(1500..2900, ms(30));
-        arrivals.heard(0..100, ms(70));
+        arrivals.received(100..1500, ms(10));
+        arrivals.received(2900..3000, ms(20));
+        arrivals.received(1500..2900, ms(30));
+        arrivals.received(0..100, ms(70));
         assert_eq!(arrivals.delivered(100, ms(70)).as_millis(), 0);
         assert_eq!(arrivals.delivered(2900, ms(70)).as_millis(), 40);
     }
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn what_was_known_keeps_its_time_and_a_piece_may_span_messages() {
         let mut arrivals = Arrivals::default();
-        arrivals.heard(10..20, ms(10));
-        arrivals.heard(0..30, ms(40));
+        arrivals.received(10..20, ms(10));
+        arrivals.received(0..30, ms(40));
         assert_eq!(arrivals.delivered(5, ms(40)).as_millis(), 0);
         assert_eq!(arrivals.delivered(5, ms(40)).as_millis(), 0);
         assert_eq!(arrivals.delivered(10, ms(40)).as_millis(), 30);
@@ -136,7 +136,7 @@ mod tests {
             0xffff,
             "nothing is before the start"
         );
-        arrivals.heard(0..70_000, ms(1));
+        arrivals.received(0..70_000, ms(1));
         arrivals.delivered(65_530, ms(1));
         assert_eq!(arrivals.place_of(65_520, 16), 65_520);
         assert_eq!(arrivals.place_of(3, 16), 65_539);
@@ -153,7 +153,7 @@ mod tests {
             let mut table = [None; 300];
             for (index, &(start, length)) in pieces.iter().enumerate() {
                 let now = ms(index as u64 + 1);
-                arrivals.heard(start..start + length, now);
+                arrivals.received(start..start + length, now);
                 for unit in &mut table[start as usize..(start + length) as usize] {
                     unit.get_or_insert(now);
                 }

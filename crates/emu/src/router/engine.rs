@@ -70,7 +70,7 @@ const LONG_PASS: Duration = Duration::from_micros(500);
 impl Engine {
     /// Routes until told to stop.
     pub(super) fn run(mut self) -> Finished {
-        let outcome = self.route_until_told();
+        let outcome = self.route_until_stopped();
         self.close_books();
         Finished {
             outcome: outcome.map(|()| self.audit_counters),
@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    fn route_until_told(&mut self) -> io::Result<()> {
+    fn route_until_stopped(&mut self) -> io::Result<()> {
         let mut waiter = Waiter::new(self.ports.len() * 2 + 1)?;
         waiter.add(&self.waker, WAKER)?;
         for (number, port) in self.ports.iter().flatten().enumerate() {
@@ -265,7 +265,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Does what it is told; whether that is to stop.
+    /// Executes the commands that wait; returns whether one is to stop.
     fn take_commands(&mut self) -> io::Result<bool> {
         let mut count = [0; 8];
         rustix::io::read(&self.waker, &mut count)?;

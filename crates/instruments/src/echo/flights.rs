@@ -30,7 +30,7 @@ pub enum Arrival {
 }
 
 impl Flights {
-    /// Nothing on its way. Numbers may be told apart within `numbers`.
+    /// Nothing on its way. Numbers are unambiguous within `numbers`.
     #[must_use]
     pub fn new(numbers: u64) -> Self {
         let range = usize::try_from(numbers / 2 - 1).unwrap_or(usize::MAX);

@@ -58,7 +58,7 @@ pub struct Outcome {
     pub ended: Ended,
 }
 
-/// What the loop tells the thread that watches it.
+/// What the loop reports to the thread that watches it.
 #[derive(Debug, Default)]
 struct Pulse {
     /// Arrivals of any kind.
@@ -78,7 +78,7 @@ const LOOK: Duration = Duration::from_millis(25);
 
 /// Carries one run out over `wire`, whose wait `unblock` ends. `nudge` sends a
 /// message on the same path from another thread, where that is possible.
-/// `progress` is told now and then how long the run lasts and how many echoes
+/// `progress` is called now and then with how long the run lasts and how many echoes
 /// have come; the run ends when it returns false.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What an echo run has seen so far. Pure: it is told when things happened.
+//! What an echo run has seen so far. Pure: the time is passed in.
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ pub(super) struct Terms {
     pub(super) sleeps: bool,
 }
 
-/// Sends until it is told to stop.
+/// Sends until it is asked to stop.
 pub(super) fn send(
     mut pump: impl Mover,
     terms: &Terms,
@@ -116,7 +116,7 @@ pub(super) fn send(
     })
 }
 
-/// Receives, and checks what comes, until it is told to stop.
+/// Receives, and checks what comes, until it is asked to stop.
 pub(super) fn receive(
     mut pump: impl Mover,
     terms: &Terms,
@@ -140,7 +140,7 @@ pub(super) fn receive(
         }
         let drained = pump.put_out(now)?;
         if pump.closed().is_some() {
-            // What came counts; why no more does is the sender's to tell.
+            // What came counts; why no more does is for the sender to report.
             break;
         }
         if came || drained.datagrams > 0 {

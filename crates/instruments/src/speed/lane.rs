@@ -137,7 +137,7 @@ impl LanePlan {
         })
     }
 
-    /// Every setting, to be told to the remote end.
+    /// Every setting, to be sent to the remote end.
     pub(super) fn settings(&self) -> Map<String, Value> {
         let settings = match &self.lane_transport {
             LaneTransport::Tcp { .. } => Value::Null,

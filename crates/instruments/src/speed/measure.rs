@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// The same of a transport that promises nothing.
 const TIMEOUT_UNRELIABLE: Duration = Duration::from_millis(300);
 
-/// What is told while a lane is measured.
+/// What is reported while a lane is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress<'a> {
     /// The lane.
@@ -43,7 +43,7 @@ pub struct Progress<'a> {
 }
 
 /// Measures one lane towards the remote end and returns its part of the document;
-/// what kept it from being measured is [`Lane::failure`]. `progress` is told
+/// what kept it from being measured is [`Lane::failure`]. `progress` is called
 /// twice a second. Once `stop` is raised no more is offered.
 #[must_use]
 pub fn measure(
@@ -248,8 +248,10 @@ impl Watch<'_> {
 impl Receiver {
     /// What it shows now; what it last showed where it is gone.
     fn look(&mut self) -> Reading {
-        let told = self.job.ask(&Value::Null);
-        let reading = told.ok().and_then(|told| serde_json::from_value(told).ok());
+        let answer = self.job.ask(&Value::Null);
+        let reading = answer
+            .ok()
+            .and_then(|answer| serde_json::from_value(answer).ok());
         match reading {
             Some(reading) => self.reading = reading,
             None => self.is_gone = true,

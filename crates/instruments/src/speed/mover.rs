@@ -7,7 +7,7 @@ use lagometer_transport::{Closed, Message, Refused};
 use lagometer_units::Time;
 
 /// One end of a lane: takes messages, gives messages back, and does its I/O
-/// when it is told to.
+/// when it is asked to.
 pub(super) trait Mover {
     /// Why the connection is over, if it is.
     fn closed(&self) -> Option<Closed>;

@@ -1,4 +1,4 @@
-//! What is carried in bulk, such that the receiver can tell from the bytes
+//! What is carried in bulk, such that the receiver can see by the bytes
 //! alone that each is the right one in the right place.
 //!
 //! Every payload is cut from one block of noise that both ends make from the

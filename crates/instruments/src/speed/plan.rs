@@ -40,7 +40,7 @@ pub struct Plan {
     pub sleeps: bool,
 }
 
-/// [`Offload`], as it is told to the remote end.
+/// [`Offload`], as it is sent to the remote end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Way {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers behind the highest that are still told from duplicates.
+/// Numbers behind the highest that are still distinguished from duplicates.
 const WINDOW: u64 = 4096;
 const WORDS: usize = (WINDOW / 64) as usize;
 
@@ -23,7 +23,7 @@ pub(super) struct Counts {
     pub(super) messages: u64,
     /// Their bytes.
     pub(super) bytes: u64,
-    /// Messages that came once more; those so late that it cannot be told
+    /// Messages that came once more; those so late that it cannot be known
     /// count as such too.
     pub(super) duplicates: u64,
     /// Messages that came after one that was sent later.

@@ -131,7 +131,7 @@ pub(super) struct Report {
 
 impl Job for SpeedJob {
     fn ask(&mut self, _: &Value) -> Result<Value, Refusal> {
-        told(&self.gauge.read())
+        to_value(&self.gauge.read())
     }
 
     fn finish(self: Box<Self>) -> Value {
@@ -141,10 +141,10 @@ impl Job for SpeedJob {
             failure: ended.as_ref().err().map(ToString::to_string),
             ended: ended.unwrap_or_default(),
         };
-        told(&report).unwrap_or_default()
+        to_value(&report).unwrap_or_default()
     }
 }
 
-fn told(figures: &impl Serialize) -> Result<Value, Refusal> {
+fn to_value(figures: &impl Serialize) -> Result<Value, Refusal> {
     serde_json::to_value(figures).map_err(|why| Refusal::new(why.to_string()))
 }

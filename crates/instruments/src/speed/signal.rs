@@ -1,4 +1,4 @@
-//! What a working thread is told to do.
+//! What a working thread is asked to do.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

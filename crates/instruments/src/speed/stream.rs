@@ -43,7 +43,7 @@ pub(super) fn set_congestion(stream: &TcpStream, name: &str) -> io::Result<()> {
     sockopt::set_tcp_congestion(stream, name).map_err(Into::into)
 }
 
-/// Sends until it is told to stop, then says goodbye.
+/// Sends until it is asked to stop, then says goodbye.
 pub(super) fn send(
     mut stream: TcpStream,
     terms: &Terms,

@@ -69,9 +69,9 @@ pub(super) fn measure(
     };
     let found: Found =
         serde_json::from_value(job.finish()?).map_err(|bad| lagometer_remote::Error::Gone {
-            why: format!("it tells what it found in words of its own: {bad}"),
+            why: format!("its report cannot be read: {bad}"),
         })?;
-    Ok((told(test, size, &sent, found), congestion))
+    Ok((cell(test, size, &sent, found), congestion))
 }
 
 fn over_udp(
@@ -125,7 +125,7 @@ fn over_tcp(
 /// Ends the stream and waits until the remote end has read it all.
 fn delivered(mut stream: &TcpStream, span: Duration) {
     use std::io::Read as _;
-    // A remote end that does not close leaves what it found to be told later.
+    // A remote end that does not close reports what it found later.
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(BLOCKED.max(span)));
     let _ = stream.read(&mut [0; 1]);
@@ -174,8 +174,8 @@ fn system(why: io::Error) -> Error {
     Error::System("sending", why)
 }
 
-/// The cell as the document tells it.
-fn told(test: Test, size: usize, sent: &Sent, found: Found) -> Cell {
+/// The cell as the document has it.
+fn cell(test: Test, size: usize, sent: &Sent, found: Found) -> Cell {
     let mbit = |messages: u64, seconds: f64| {
         let bits = messages as f64 * size as f64 * 8.0;
         (seconds > 0.0).then(|| bits / seconds / 1e6)

@@ -38,7 +38,7 @@ const WAKE_BYTES: usize = 256 << 10;
 /// receiver runs.
 const WAITING_BYTES: usize = 4 << 20;
 
-/// One system call for each datagram, until `stop`; `arrivals` tells others
+/// One system call for each datagram, until `stop`; `arrivals` shows others
 /// that something still comes.
 ///
 /// # Errors
@@ -118,7 +118,7 @@ pub(super) fn stream(stream: &TcpStream, payload: Payload) -> io::Result<Found> 
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
             Err(error) => return Err(error),
         };
-        // Behind a wrong byte nothing more can be told from the rest.
+        // Behind a wrong byte nothing more can be verified.
         if corrupt == 0 && check.take(&buffer[..length]).is_err() {
             corrupt = 1;
         }

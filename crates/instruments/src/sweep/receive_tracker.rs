@@ -10,7 +10,7 @@ use crate::payload::Payload;
 /// counts any more.
 const MOST_GAPS: usize = 4096;
 
-/// What arrived, as the remote end tells it.
+/// What arrived, as the remote end reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// Messages that arrived and were verified, each once.

@@ -1,5 +1,5 @@
 //! The remote end's part of a bandwidth test: a job is one socket that takes what
-//! comes and tells in the end what that was.
+//! comes and reports in the end what that was.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -208,7 +208,7 @@ fn attend<B: Backend>(
 fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
     for (lane, stage) in stages.iter().enumerate() {
         let start = first + timeline.offset(lane);
-        stage.cue.start(timeline.lanes().told(start));
+        stage.cue.start(timeline.lanes().at(start));
     }
 }
 

@@ -103,15 +103,15 @@ impl Timeline {
 impl LaneClock {
     /// How late it is; [`Time::ZERO`] until it starts.
     pub(super) fn now(self) -> Time {
-        self.told(self.clock.now())
+        self.at(self.clock.now())
     }
 
-    /// What it tells at `at` of the run's clock.
-    pub(super) fn told(self, at: Time) -> Time {
+    /// Its reading at `at` of the run's clock.
+    pub(super) fn at(self, at: Time) -> Time {
         Time::ZERO + at.since(self.zero)
     }
 
-    /// The instant on the calendar at which it tells `at`.
+    /// The instant on the calendar at which it reads `at`.
     pub(super) fn on_calendar(self, at: Time) -> SystemTime {
         let (at, now) = (self.zero + at.since(Time::ZERO), self.clock.now());
         SystemTime::now() + at.since(now) - now.since(at)

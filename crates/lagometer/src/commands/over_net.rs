@@ -60,7 +60,7 @@ impl Path {
     }
 
     /// Puts it into the run's document.
-    pub(super) fn tell(self, document: &mut Document) {
+    pub(super) fn report_in(self, document: &mut Document) {
         if let Some(experiment) = document.experiment.as_object_mut() {
             experiment.insert("far_end".to_owned(), self.as_json());
         }

@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     };
     let mut document = assemble(&resolved, &options.seeds, seeds, context);
     if let Some(path) = path {
-        path.tell(&mut document);
+        path.report_in(&mut document);
     }
     if let Some(kernel) = &kernel {
         in_guests::label(&mut document, kernel);

@@ -41,7 +41,7 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
         stop: None,
     };
     let shaped = shape.run().map_err(failure)?;
-    Ok(told(&shaped))
+    Ok(report(&shaped))
 }
 
 /// Flags that have a meaning in a guest only.
@@ -82,22 +82,22 @@ pub(crate) fn shape_within(arguments: &GuestShapeArguments) -> Result<ExitCode, 
         stop: Some(&folder.join(STOP)),
     };
     let mut shaped = shape.run().map_err(failure)?;
-    // The log is told of by the place where it will be found.
+    // The log is reported by the path where it will be found.
     shaped.network.log = shaped
         .network
         .log
         .zip(arguments.pcap.clone())
         .map(|(log, path)| LogSummary { path, ..log });
-    Ok(told(&shaped))
+    Ok(report(&shaped))
 }
 
 /// Says what came of it; the exit code is the client's.
-fn told(shaped: &Shaped) -> ExitCode {
+fn report(shaped: &Shaped) -> ExitCode {
     if let Some(status) = shaped.remote_ended {
         note!("lagometer: the server command ended before the client: {status}");
     }
     if let Some(log) = &shaped.network.log {
-        tell_log(log);
+        report_log(log);
     }
     note!("lagometer: {}", in_a_line(&shaped.network.audit));
     for fault in &shaped.network.audit.faults {
@@ -108,7 +108,7 @@ fn told(shaped: &Shaped) -> ExitCode {
 }
 
 /// Says what became of a log of packets.
-pub(super) fn tell_log(log: &LogSummary) {
+pub(super) fn report_log(log: &LogSummary) {
     let path = log.path.display();
     match &log.failure {
         Some(why) => note!(

@@ -17,7 +17,7 @@ use crate::cli::ShapeArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
-use playing::{Heard, play};
+use playing::{Captured, play};
 
 /// The exit code of what the user interrupted.
 const INTERRUPTED: u8 = 130;
@@ -30,8 +30,8 @@ pub(super) fn shape_in_guest(arguments: &ShapeArguments) -> Result<ExitCode, Fai
     let kernel = in_guest::kernel(&arguments.guest)?;
     let stop = interrupt::listen()?;
     announce(arguments, &kernel);
-    let mut heard = Heard::new(arguments, true);
-    let ended = play(arguments, &kernel, &mut heard, stop)?;
+    let mut captured = Captured::new(arguments, true);
+    let ended = play(arguments, &kernel, &mut captured, stop)?;
     if let Some(path) = &arguments.pcap {
         save_packets(&packets(&ended), path)?;
     }
@@ -42,10 +42,10 @@ pub(super) fn shape_in_guest(arguments: &ShapeArguments) -> Result<ExitCode, Fai
     if !arguments.twice || matches!(ended.outcome, Outcome::Cut(_)) {
         return Ok(code);
     }
-    let mut again = Heard::new(arguments, false);
+    let mut again = Captured::new(arguments, false);
     let ended_again = play(arguments, &kernel, &mut again, stop)?;
     exit_code(arguments, &ended_again)?;
-    let first = twice::Playing::new(&heard, &ended);
+    let first = twice::Playing::new(&captured, &ended);
     let second = twice::Playing::new(&again, &ended_again);
     Ok(match first.difference(&second) {
         None => {

@@ -182,15 +182,15 @@ fn address(written: &str, flag: &str) -> Result<SocketAddr, Failure> {
 /// and a log of a long run can be read too.
 #[derive(Default)]
 struct Progress {
-    told_s: f64,
+    reported_s: f64,
 }
 
 impl Progress {
-    fn tell(&mut self, moment: &Moment) {
-        if moment.at_s - self.told_s < 1.0 {
+    fn report(&mut self, moment: &Moment) {
+        if moment.at_s - self.reported_s < 1.0 {
             return;
         }
-        self.told_s = moment.at_s;
+        self.reported_s = moment.at_s;
         let age = moment
             .age_p50_ms
             .map_or_else(String::new, |age_ms| format!(", seen {age_ms:.0} ms old"));
@@ -210,17 +210,17 @@ impl Progress {
     }
 }
 
-/// The gateway's ticks in a line of progress, as far as it tells of them.
+/// The gateway's ticks in a line of progress, as far as it reports them.
 fn ticks(of: &GatewayTicks) -> String {
-    let mut told = Vec::new();
-    told.extend(of.per_s.map(|per_s| format!("{per_s:.1} ticks/s")));
-    told.extend(of.longest_ms.map(|ms| format!("the longest {ms:.2} ms")));
-    told.extend(of.late_pct.map(|late| format!("{late:.0} % late")));
-    if told.is_empty() {
+    let mut parts = Vec::new();
+    parts.extend(of.per_s.map(|per_s| format!("{per_s:.1} ticks/s")));
+    parts.extend(of.longest_ms.map(|ms| format!("the longest {ms:.2} ms")));
+    parts.extend(of.late_pct.map(|late| format!("{late:.0} % late")));
+    if parts.is_empty() {
         return String::new();
     }
     let what = if of.per_s.is_some() { "" } else { "ticks, " };
-    format!(", gateway {what}{}", told.join(", "))
+    format!(", gateway {what}{}", parts.join(", "))
 }
 
 #[cfg(test)]

@@ -176,7 +176,7 @@ impl Enet {
             .arrivals
             .place_of(u32::from(sequence.wrapping_sub(1)), 16);
         if place < self.arrivals.delivered_until() + u64::from(windows) {
-            self.arrivals.heard(place..place + 1, now);
+            self.arrivals.received(place..place + 1, now);
         }
     }
 
@@ -226,7 +226,7 @@ impl Endpoint for Enet {
         }
         let now_ms = enet_ms(now);
         for command in commands(datagram, self.settings.checksum) {
-            self.timers.heard(command, now_ms);
+            self.timers.received(command, now_ms);
             match command {
                 Command::Reliable {
                     channel: CHANNEL,

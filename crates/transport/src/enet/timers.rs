@@ -73,7 +73,7 @@ impl Timers {
     }
 
     /// ENet was handed a command of the peer's.
-    pub(super) fn heard(&mut self, command: Command, now_ms: u64) {
+    pub(super) fn received(&mut self, command: Command, now_ms: u64) {
         let key = match command {
             Command::Acknowledge { channel, sequence } => {
                 self.acknowledged_at_ms = now_ms;
@@ -147,7 +147,7 @@ mod tests {
     fn an_acknowledged_command_is_not_waited_for() {
         let mut timers = timers_at(5000);
         timers.sent(COMMAND, 5000, 150);
-        timers.heard(ACKNOWLEDGEMENT, 5100);
+        timers.received(ACKNOWLEDGEMENT, 5100);
         assert_eq!(timers.next_ms(Some(500)), 5600, "the next ping");
         assert_eq!(timers.next_ms(None), 6000, "the next look at bandwidths");
     }

@@ -149,7 +149,7 @@ impl Engine {
         let was_full = self.receiver.is_full();
         let arrival = self.receiver.take(message, &mut self.pool)?;
         if was_full && !self.receiver.is_full() {
-            self.probe.tell_window();
+            self.probe.announce_window();
         }
         Some(arrival)
     }
@@ -228,7 +228,7 @@ impl Engine {
                         );
                     }
                 }
-                Command::AskWindow => self.probe.tell_window(),
+                Command::AskWindow => self.probe.announce_window(),
                 Command::TellWindow => {}
             }
         }

@@ -2,7 +2,7 @@
 //! after a receiver has said that it has no room.
 
 /// When to ask a peer without room whether it has some now, and what is to be
-/// asked or told at the next flush.
+/// asked for or announced at the next flush.
 ///
 /// As in the reference, the peer's word that it has room again is sent once;
 /// if that datagram is lost, nothing moves until the first question goes out,
@@ -14,7 +14,7 @@ pub(crate) struct Probe {
     wait: i64,
     due: i64,
     ask: bool,
-    tell: bool,
+    announce: bool,
 }
 
 impl Probe {
@@ -26,13 +26,13 @@ impl Probe {
             wait: 0,
             due: 0,
             ask: false,
-            tell: false,
+            announce: false,
         }
     }
 
-    /// The peer is to be told our window at the next flush.
-    pub(crate) fn tell_window(&mut self) {
-        self.tell = true;
+    /// Our window is to be announced to the peer at the next flush.
+    pub(crate) fn announce_window(&mut self) {
+        self.announce = true;
     }
 
     /// The peer is to be asked for its window at the next flush, whether or not
@@ -42,7 +42,7 @@ impl Probe {
     }
 
     /// A flush at `now` with the peer's window at `remote_window`: returns
-    /// whether to ask and whether to tell.
+    /// whether to ask and whether to announce.
     pub(crate) fn on_flush(&mut self, now: i64, remote_window: u32) -> (bool, bool) {
         if remote_window != 0 {
             self.wait = 0;
@@ -57,13 +57,13 @@ impl Probe {
         }
         (
             std::mem::take(&mut self.ask),
-            std::mem::take(&mut self.tell),
+            std::mem::take(&mut self.announce),
         )
     }
 
     /// Whether a flush has nothing to do here, now or later.
     pub(crate) const fn is_idle(&self) -> bool {
-        self.wait == 0 && !self.ask && !self.tell
+        self.wait == 0 && !self.ask && !self.announce
     }
 }
 

@@ -194,7 +194,7 @@ impl Endpoint for Renet {
             return;
         }
         for stretch in stretches(packet) {
-            self.arrivals.heard(stretch, now);
+            self.arrivals.received(stretch, now);
         }
         self.connection.process_packet(packet);
         self.note_disconnect();

@@ -64,7 +64,7 @@ impl Tcp {
         let start = self.arrivals.place_of(wrapped, 32);
         let end = start + segment.length as u64;
         if end <= window_end {
-            self.arrivals.heard(start..end, now);
+            self.arrivals.received(start..end, now);
         }
     }
 

@@ -28,8 +28,8 @@ pub(super) struct WebRtcEndpoint {
     arrived: VecDeque<Vec<u8>>,
     arrived_bytes: usize,
     outgoing: VecDeque<Vec<u8>>,
-    /// The time last told to the library.
-    told: Time,
+    /// The time that the library was last set to.
+    set_to: Time,
     deadline: Option<Time>,
     state: State,
 }
@@ -62,7 +62,7 @@ impl WebRtcEndpoint {
             arrived: VecDeque::new(),
             arrived_bytes: 0,
             outgoing: VecDeque::new(),
-            told: start,
+            set_to: start,
             deadline: None,
             state: State::Connecting,
         };
@@ -78,12 +78,12 @@ impl WebRtcEndpoint {
             if self.deadline.is_none_or(|deadline| deadline > now) {
                 return;
             }
-            self.tell(now);
+            self.set_time(now);
         }
         self.deadline = Some(now + PAUSE);
     }
 
-    /// Takes everything out of the library; returns when it must be told the
+    /// Takes everything out of the library; returns when it must be given the
     /// time again.
     fn collect(&mut self) -> Option<Time> {
         loop {
@@ -92,7 +92,7 @@ impl WebRtcEndpoint {
                 Ok(Output::Event(event)) => self.handle_event(event),
                 Ok(Output::Timeout(instant)) => {
                     let deadline = to_time(instant);
-                    return (deadline.since(self.told) < NEVER).then_some(deadline);
+                    return (deadline.since(self.set_to) < NEVER).then_some(deadline);
                 }
                 Err(error) => {
                     self.close(Closed::Failed(error.to_string()));
@@ -132,8 +132,8 @@ impl WebRtcEndpoint {
         }
     }
 
-    fn tell(&mut self, now: Time) {
-        self.told = now;
+    fn set_time(&mut self, now: Time) {
+        self.set_to = now;
         self.input(Input::Timeout(to_instant(now)));
     }
 
@@ -151,9 +151,9 @@ impl Endpoint for WebRtcEndpoint {
             return Err(Refused::NotOpen);
         }
         Refused::if_larger(message, self.largest_message_bytes)?;
-        // Timers that the message starts count from the time last told.
-        if self.told < now {
-            self.tell(now);
+        // Timers that the message starts count from the time last set.
+        if self.set_to < now {
+            self.set_time(now);
         }
         let channel = self.rtc.channel(self.channel);
         let mut channel = channel.ok_or(Refused::NotOpen)?;
@@ -178,21 +178,21 @@ impl Endpoint for WebRtcEndpoint {
     }
 
     fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {
-        let is_heard = match Kind::of(datagram) {
+        let is_accepted = match Kind::of(datagram) {
             Kind::Ice => true,
             // The library hands out messages whether they are wanted or not.
             // So a reader that does not read makes the endpoint deaf to them.
             Kind::Data => self.arrived_bytes < self.receive_buffer_bytes,
             Kind::Garbage => false,
         };
-        if !is_heard {
+        if !is_accepted {
             return;
         }
         let (here, there) = (self.side.address(), self.side.peer().address());
         let Ok(receive) = Receive::new(Protocol::Udp, there, here, datagram) else {
             return;
         };
-        self.told = now;
+        self.set_to = now;
         self.input(Input::Receive(to_instant(now), receive));
         self.settle(now);
     }
@@ -212,7 +212,7 @@ impl Endpoint for WebRtcEndpoint {
     }
 
     fn handle_deadline(&mut self, now: Time) {
-        self.tell(now);
+        self.set_time(now);
         self.settle(now);
     }
 

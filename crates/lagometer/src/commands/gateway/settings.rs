@@ -36,11 +36,11 @@ impl Settings {
     pub(super) fn resolve(&self) -> Result<Config, Failure> {
         self.file
             .resolve(processors())
-            .map_err(|error| self.told(&error))
+            .map_err(|error| self.failure(&error))
     }
 
     /// A mistake, with the line of the file where its key stands.
-    fn told(&self, error: &ConfigError) -> Failure {
+    fn failure(&self, error: &ConfigError) -> Failure {
         let place = self.origin.as_ref().zip(error.key());
         let place = place.and_then(|((name, text), key)| {
             let path: Vec<&str> = key.split('.').collect();

@@ -1,4 +1,4 @@
-//! One play in one guest: started, heard, and its output passed on with the
+//! One play in one guest: started, captured, and its output passed on with the
 //! guest's time.
 
 use std::env;
@@ -19,8 +19,8 @@ use crate::failure::Failure;
 /// Bytes of output that are kept to be set beside another play's.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// What was heard of one play.
-pub(super) struct Heard {
+/// What was captured of one play.
+pub(super) struct Captured {
     /// How lines are shown; nothing where they are not.
     shown: Option<Manner>,
     is_kept: bool,
@@ -52,8 +52,8 @@ pub(super) struct Kept {
     pub(super) line: Vec<u8>,
 }
 
-impl Heard {
-    /// Ready to hear; what is heard is shown if `is_shown`.
+impl Captured {
+    /// Nothing yet; what is captured is shown if `is_shown`.
     pub(super) fn new(arguments: &ShapeArguments, is_shown: bool) -> Self {
         let manner = if arguments.plain {
             Manner::Plain
@@ -159,7 +159,7 @@ fn stamp(at: Duration) -> String {
 pub(super) fn play(
     arguments: &ShapeArguments,
     kernel: &Kernel,
-    heard: &mut Heard,
+    captured: &mut Captured,
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let limit = arguments.guest.real_limit.duration();
@@ -173,7 +173,7 @@ pub(super) fn play(
         environment: env::vars_os().collect(),
         keeps_files: arguments.keep.is_some(),
     };
-    visit.run(&mut |said| heard.take(said), stop)
+    visit.run(&mut |said| captured.take(said), stop)
 }
 
 /// What this program is to do within the guest.

@@ -4,7 +4,7 @@ use lagometer_emu::{LoggedPacket, logged_packets};
 use lagometer_guest::{Ended, Outcome};
 
 use super::super::in_guest::packets;
-use super::playing::{Heard, Kept};
+use super::playing::{Captured, Kept};
 
 /// The longest part of a line that is shown.
 const SHOWN_BYTES: usize = 120;
@@ -13,15 +13,15 @@ const EPOCH_NS: u64 = lagometer_guest::EPOCH_S * 1_000_000_000;
 
 /// One play.
 pub(super) struct Playing<'a> {
-    heard: &'a Heard,
+    captured: &'a Captured,
     outcome: Outcome,
     log: Vec<u8>,
 }
 
 impl<'a> Playing<'a> {
-    pub(super) fn new(heard: &'a Heard, ended: &Ended) -> Self {
+    pub(super) fn new(captured: &'a Captured, ended: &Ended) -> Self {
         Self {
-            heard,
+            captured,
             outcome: ended.outcome,
             log: packets(ended),
         }
@@ -29,7 +29,7 @@ impl<'a> Playing<'a> {
 
     /// How many lines were said.
     pub(super) fn lines(&self) -> u64 {
-        self.heard.lines
+        self.captured.lines
     }
 
     /// How many packets were offered to the links.
@@ -40,7 +40,7 @@ impl<'a> Playing<'a> {
     /// What differs, in words: of output and packets what differs first by the
     /// guest's clock; nothing if all is the same.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
-        let line = first_difference(self.heard.kept().iter(), other.heard.kept().iter());
+        let line = first_difference(self.captured.kept().iter(), other.captured.kept().iter());
         let packet = (self.log != other.log)
             .then(|| first_difference(logged_packets(&self.log), logged_packets(&other.log)))
             .flatten();
@@ -54,7 +54,7 @@ impl<'a> Playing<'a> {
             (None, Some(packet)) => Some(about_packet(packet)),
             (Some(_), Some(packet)) if packet_at <= line_at => Some(about_packet(packet)),
             (Some(line), _) => Some(about_line(line)),
-            (None, None) if self.heard.digest() != other.heard.digest() => {
+            (None, None) if self.captured.digest() != other.captured.digest() => {
                 Some("the output, after the first 64 MiB".to_owned())
             }
             (None, None) if self.log != other.log => Some("the log of packets".to_owned()),

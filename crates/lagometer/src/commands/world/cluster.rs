@@ -51,7 +51,7 @@ pub(super) fn play(
         Some(at) => address(at, "--coordinate")?,
         None => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
     };
-    let [gateway, servers] = as_told(arguments, venue);
+    let [gateway, servers] = as_passed_on(arguments, venue);
     let coordinator = Coordinator::start(Settings {
         bind,
         secret: &secret,
@@ -88,7 +88,7 @@ pub(super) fn play(
         }
         own.as_mut().map_or(Ok(()), Processes::check)
     })?;
-    let mut mend = |event| tell_and_mend(event, with_players, own.as_mut());
+    let mut mend = |event| report_and_mend(event, with_players, own.as_mut());
     let outcome = coordinator.play(venue, progress, &mut mend, stop)?;
     if let Some(own) = &mut own {
         own.let_end();
@@ -114,7 +114,7 @@ fn not_shared(error: Error, scenario: &Scenario) -> Failure {
 
 /// The gateway's addresses for players and for game servers, as workers are to
 /// find it: as written, since names may lead elsewhere where they are.
-fn as_told(arguments: &WorldArguments, venue: &Venue) -> [String; 2] {
+fn as_passed_on(arguments: &WorldArguments, venue: &Venue) -> [String; 2] {
     let Some(gateway) = &arguments.gateway else {
         return [venue.clients.to_string(), venue.servers.to_string()];
     };
@@ -130,7 +130,7 @@ fn as_told(arguments: &WorldArguments, venue: &Venue) -> [String; 2] {
 /// Says what became of a worker, of whom the first `with_players` have players
 /// and the others game servers, and starts another in its place where it was a
 /// process of our `own`.
-fn tell_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
+fn report_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>) {
     let (Event::Missing { index, .. } | Event::Back { index }) = event;
     let worker = index + 1;
     let (what, are_back) = if index < with_players {
@@ -227,7 +227,7 @@ impl Processes {
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            // What goes wrong the coordinator is told.
+            // What goes wrong is reported to the coordinator.
             .stderr(Stdio::null())
             .spawn()
             .map_err(|why| no_process(&why))
@@ -249,7 +249,7 @@ impl Processes {
         Ok(Some(process))
     }
 
-    /// Gives those that have told all they had to tell the time to take away
+    /// Gives those that have reported everything the time to take away
     /// what they made on the gateway.
     fn let_end(&mut self) {
         let began = Instant::now();

@@ -102,7 +102,7 @@ fn play(cell: &Cell, testbed: Testbed, stop: &AtomicBool) -> Result<EmulatedWorl
         scenario,
         gateway,
         cell.transport,
-        &mut |moment| line.tell(moment),
+        &mut |moment| line.report(moment),
         stop,
     );
     drop(own);

@@ -10,7 +10,7 @@ use prometheus::{Gauge, GaugeVec, Opts, Registry, TextEncoder};
 
 use crate::failure::Failure;
 
-/// The quantiles of ages that are told.
+/// The quantiles of ages that are exported.
 const QUANTILES: [&str; 2] = ["0.5", "0.99"];
 
 /// The gauges, which a thread of their own shows to whoever asks.
@@ -94,7 +94,7 @@ impl Exporter {
     }
 
     /// Shows this moment from now on.
-    pub(super) fn tell(&self, moment: &Moment) {
+    pub(super) fn report(&self, moment: &Moment) {
         self.players.set(f64::from(moment.players));
         self.updates_per_second.set(moment.updates_per_s);
         self.received_bytes_per_second.set(moment.bytes_per_s);

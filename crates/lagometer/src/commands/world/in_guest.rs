@@ -40,8 +40,8 @@ pub(super) fn play_in_guest(
         environment: Vec::new(),
         keeps_files: false,
     };
-    let hear = &mut |said: &Said<'_>| note!("{}", said.text());
-    let (found, ended): (FoundWorlds, _) = found_by(visit, hear, stop)?;
+    let receive = &mut |said: &Said<'_>| note!("{}", said.text());
+    let (found, ended): (FoundWorlds, _) = found_by(visit, receive, stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let host = lagometer_machine::named();
     let mut document = instrument::document("world", asked, started, ended.at, host);

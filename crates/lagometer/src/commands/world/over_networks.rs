@@ -80,8 +80,8 @@ pub(super) fn simulate(
     note!(
         "lagometer: `{}` with {} players in virtual time, {} on {} threads",
         scenario.name,
-        told_players(players),
-        told(cells.len()),
+        number_of_players(players),
+        number_of_worlds(cells.len()),
         threads.min(cells.len())
     );
     let whole = cells.iter().map(|Cell { scenario, .. }| {
@@ -102,7 +102,7 @@ pub(super) fn simulate(
     )
     .map_err(|error| Failure::Environment(error.to_string()))?;
     progress.finish();
-    tell_pace(&found, playing.elapsed());
+    report_pace(&found, playing.elapsed());
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some(Testbed::Sim.name().to_owned());
@@ -111,12 +111,12 @@ pub(super) fn simulate(
     finish(scenario, arguments, document, worlds)
 }
 
-fn told_players(players: &[u32]) -> String {
+fn number_of_players(players: &[u32]) -> String {
     let players: Vec<String> = players.iter().map(u32::to_string).collect();
     players.join(", ")
 }
 
-fn told(worlds: usize) -> String {
+fn number_of_worlds(worlds: usize) -> String {
     match worlds {
         1 => "one world".to_owned(),
         many => format!("{many} worlds"),
@@ -124,7 +124,7 @@ fn told(worlds: usize) -> String {
 }
 
 /// How much faster than real time it went.
-fn tell_pace(found: &[Found], wall: Duration) {
+fn report_pace(found: &[Found], wall: Duration) {
     let played: f64 = found.iter().map(|found| found.played.as_secs_f64()).sum();
     let seconds = wall.as_secs_f64().max(1e-9);
     note!(

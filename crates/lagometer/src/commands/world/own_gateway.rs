@@ -1,5 +1,5 @@
 //! A gateway of our own for one world: this program once more, as a process
-//! of its own, so that its cost can be told from the generator's.
+//! of its own, so that its cost is apart from the generator's.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -107,7 +107,7 @@ impl OwnGateway {
 
 impl Drop for OwnGateway {
     fn drop(&mut self) {
-        // Nobody is left to be told, so it need not take its leave.
+        // Nobody is left to be notified, so it need not take its leave.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -108,17 +108,17 @@ fn play_one(
         exporter.ask(scenario);
     }
     let mut line = Progress::default();
-    let mut tell = |moment: &Moment| {
-        line.tell(moment);
+    let mut report = |moment: &Moment| {
+        line.report(moment);
         if let Some(exporter) = exporter {
-            exporter.tell(moment);
+            exporter.report(moment);
         }
     };
     let cluster = &arguments.cluster;
     let outcome = if cluster.workers.is_some() || cluster.server_workers.is_some() {
-        cluster::play(scenario, &venue, arguments, &mut tell, stop)?
+        cluster::play(scenario, &venue, arguments, &mut report, stop)?
     } else {
-        play(scenario, &venue, &mut tell, stop)
+        play(scenario, &venue, &mut report, stop)
             .map_err(|error| Failure::Environment(error.to_string()))?
     };
     drop(own);
