@@ -1,4 +1,5 @@
-//! The side that has the scenario and the servers, and tells the time.
+//! The coordinator: it has the scenario and the servers, and its clock is the
+//! run's.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -27,15 +27,15 @@
 //!   ◀──────────────── over, once all have reported
 //! ```
 //!
-//! A worker that leaves before it has reported what it found is replaced: whoever
-//! takes its slot is sent the start at once, its players log in anew, its
-//! servers get from the gateway what they had, and what the lost one found up to
-//! its last note is merged with the rest. Nobody waits for ever for either.
+//! A worker that leaves before it has reported what it found is replaced: the one
+//! that is assigned its slot is sent the start at once, its players log in anew,
+//! its servers get from the gateway what they had, and what the lost one found up
+//! to its last note is merged with the rest. Every wait has a timeout.
 //!
 //! # Map
 //!
-//! - `messages`: what is said
-//! - `registry`: who has come and what they said; `slot`: one worker's place
+//! - `messages`: the protocol
+//! - `registry`: the workers and their reports; `slot`: one worker's slot
 //! - [`Coordinator`], [`join`]: the two sides
 
 mod coordinator;

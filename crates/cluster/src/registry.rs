@@ -1,5 +1,5 @@
-//! Who has come, and what they said: shared between the conversations with the
-//! workers and the thread that plays.
+//! The workers and their reports, shared between the threads of their control
+//! connections and the thread that plays.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The place of one worker, and what is known of whoever sits there.
+//! The slot of one worker, and what is known of the worker assigned to it.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(crate) struct WorkerSlot {
     /// It took another's place while the world was being played.
     is_late: bool,
     notes: VecDeque<Note>,
-    /// The number of the last note of whoever sits there now.
+    /// The number of the last note of the worker assigned now.
     last_note: Option<u32>,
     /// What its game servers claim of the time before is known.
     pub(crate) reported_until: Time,
@@ -49,7 +49,7 @@ pub(crate) struct WorkerSlot {
     gone: Option<Absence>,
 }
 
-/// How far whoever sits there has come.
+/// The state of the worker assigned to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     /// It has its task, or nobody is there.
@@ -117,14 +117,14 @@ impl WorkerSlot {
         self.is_late && !self.is_open()
     }
 
-    /// Somebody sits down; `is_late` while the world is being played.
+    /// Assigns a worker to this slot; `is_late` while the world is being played.
     pub(crate) fn take(&mut self, worker_session: Session, is_late: bool) {
         self.worker_session = Some(worker_session);
         self.is_late = is_late;
         self.last_note = None;
     }
 
-    /// Whoever sat there has left. What its notes told stays.
+    /// Its worker has left. What its notes reported stays.
     pub(crate) fn leave(&mut self) {
         self.worker_session = None;
         self.stage = Stage::Coming;
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_is_sought_for_its_place_again_and_again_but_not_for_ever() {
+    fn a_replacement_is_asked_for_repeatedly_and_not_for_ever() {
         let (mut slot, timeout) = (slot(), Duration::from_secs(9));
         let began = Instant::now();
         assert_eq!(slot.replace(began, timeout), Ok(None));

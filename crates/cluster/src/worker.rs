@@ -1,4 +1,4 @@
-//! The side that has a shard of the players, or of the game servers.
+//! A worker: it has a shard of the players, or of the game servers.
 
 use std::cell::Cell;
 use std::rc::Rc;

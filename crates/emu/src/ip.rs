@@ -1,5 +1,5 @@
-//! What the router reads of an IP packet: its version, its addresses, and
-//! whether it is as long as it says.
+//! What the router parses of an IP packet: version, addresses, and whether its
+//! length field is right.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

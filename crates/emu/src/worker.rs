@@ -1,7 +1,7 @@
-//! A thread that does what it is asked, one piece of work after the other.
+//! A thread with a queue of closures, executed one after the other.
 //!
-//! Namespaces belong to threads: what is to be made in one is made by a
-//! thread that lives there.
+//! Network namespaces belong to threads: sockets and devices of a namespace are
+//! made by a thread that has entered it.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{self, Sender};

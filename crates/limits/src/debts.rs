@@ -1,10 +1,12 @@
-//! What those who have gone still owe, kept for whoever comes next in their place.
+//! Rate-limit debt that outlives its connection, so that reconnecting evades no
+//! limit.
 //!
-//! A rate is held by having whoever took too much wait until that is paid for. Who
-//! hangs up and comes again would begin with nothing to pay. So its debt is left
-//! behind under its [`household`](crate::household), and the next who comes from
-//! there takes it over: however often they come and go, all of a household together
-//! have no more than those had who were ever there at once.
+//! A peer above its rate is made to wait until the excess is paid for. One that
+//! reconnects would begin without debt. So the debt of a closed connection is kept
+//! under its [`household`](crate::household) (an address, or a prefix of IPv6), and
+//! the next connection from there takes it over: however often they reconnect, all
+//! of a household together get no more than those of them that were ever connected
+//! at once.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,8 @@
 //! A bounded number of places, shared out by address.
 //!
-//! When all are taken, the newest gets the place of the oldest from the address
-//! that holds most: whoever fills the places has to do so from many addresses and
-//! again and again, and whoever comes from another address and speaks at once is
-//! heard.
+//! When all are taken, a new connection evicts the oldest of the address that
+//! holds most: exhausting the places takes many addresses, again and again, and a
+//! client at another address that sends at once is served.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! What becomes of a packet before and after the queue: whether it gets as far,
-//! and what it meets behind it.
+//! A packet's fate before and after the queue: loss in front of it, delay behind
+//! it.
 //!
 //! A packet passes these in turn: MTU; outage; independent loss; burst loss; here
 //! the queue; delay and jitter; order; duplication; damage. What is lost on the

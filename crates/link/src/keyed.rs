@@ -1,5 +1,5 @@
-//! Randomness by name: a draw is a hash of what it is for, never the next
-//! number of a generator, so that nobody's traffic moves anybody else's dice.
+//! Counter-based randomness: a draw is a hash of what it is for, never the next
+//! number of a generator, so that one lane's traffic cannot change another's draws.
 
 /// What a draw decides. The numbers are part of the model: changing one
 /// changes every fate of every seed.

@@ -1,5 +1,5 @@
-//! How an address proves itself on a data socket, before anything is done for
-//! it.
+//! Address validation and authentication on a data socket, stateless until it is
+//! done.
 //!
 //! ```text
 //! client -> server  hello      magic, nonce, tag, padding        80 bytes
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! The tags are made with a key that only the two ends of one control connection
-//! hold, so whoever else sends something is not answered at all. The cookie
-//! is a tag over the address that knocked: only who receives at that address
-//! can send it back, so a hello that was overheard and sent again in another's
-//! name leads to no more than one answer, shorter than the hello. The remote end
-//! remembers nothing of an address until it has proved itself.
+//! hold: datagrams without a valid tag are not answered. The cookie is a tag over
+//! the hello's source address: only who receives at that address can return it,
+//! so a captured hello that is replayed from a forged address causes no more than
+//! one answer, shorter than the hello. The server keeps no state of an
+//! unauthenticated address.
 //!
 //! The same four messages open a data connection over TCP.
 

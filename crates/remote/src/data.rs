@@ -1,5 +1,5 @@
-//! The sockets that carry what is measured: each is a data listener that opens to one
-//! who holds its key.
+//! The data listeners, whose sockets carry what is measured: each accepts one
+//! connection or address that is authenticated by its key.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

@@ -1,13 +1,13 @@
-//! Sealed frames: what is said after the first words, so that nobody can slip
-//! a word in, leave one out or say one again.
+//! HMAC-authenticated frames, after the handshake: the sequence number prevents
+//! replay, loss and reordering.
 //!
 //! ```text
 //! length of the rest (4 bytes, big-endian), tag (32 bytes), JSON
 //! ```
 //!
 //! The tag is over the frame's number, counted from 0 in each direction with a
-//! key for each, and the JSON. Frames are not encrypted: nothing secret is
-//! said in them.
+//! key for each, and the JSON. Frames are not encrypted: nothing in them is
+//! secret.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

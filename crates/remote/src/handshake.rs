@@ -1,5 +1,5 @@
-//! The first words of a control connection: versions, then nonces, then
-//! proofs.
+//! The handshake of a control connection: versions, nonces, and proofs of the
+//! shared secret.
 //!
 //! ```text
 //! client -> server  magic, version, client nonce, padding  64 bytes
@@ -8,11 +8,11 @@
 //! server -> client  status, tag("server", both hellos)     33 bytes
 //! ```
 //!
-//! The local end proves itself first, so the remote end has done nothing for
-//! whoever cannot but draw a nonce. Magic and version stand at the same place
-//! in every version to come. What either end sends is never longer than what
-//! it has received. From the secret and both nonces follow the keys by which
-//! every later frame is sealed, and by which data sockets admit addresses.
+//! The client authenticates first: for one that cannot, the server has drawn a
+//! nonce and done nothing else. Magic and version stay at the same offsets in
+//! every later version. Neither end sends more than it has received, so that the
+//! handshake amplifies nothing. The keys of later frames and of the data sockets
+//! are derived from the secret and both nonces.
 
 mod client;
 mod server;

@@ -1,10 +1,10 @@
-//! What both ends say to each other once each has proved itself: JSON, one
-//! message a frame.
+//! The messages of an authenticated control connection: JSON, one message a
+//! frame.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of everything that is said between the two ends. Ends of
+/// The version of the protocol, handshake and messages. Ends of
 /// different versions refuse each other.
 pub const VERSION: u16 = 2;
 

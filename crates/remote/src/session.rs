@@ -1,4 +1,5 @@
-//! What a service gets for one job: who asked, sockets, threads, a voice.
+//! What a service gets for one job: the client's address, data sockets, threads,
+//! and a way to report.
 
 use std::fmt;
 use std::io;

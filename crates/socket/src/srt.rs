@@ -1,7 +1,7 @@
-//! SRT, UDT's descendant that is looked after, in message mode.
+//! SRT, UDT's maintained descendant, in message mode.
 //!
 //! It is linked where the cargo feature `srt` asks for it. Without, its presets
-//! are known all the same, and whoever asks for one is told what to install.
+//! are known all the same, and the error of one that is chosen names the package.
 //!
 //! - `settings`: what can be chosen
 //! - `connection`: the connection behind [`SocketConnection`](crate::SocketConnection)

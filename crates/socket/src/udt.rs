@@ -1,7 +1,7 @@
 //! UDT, the real library: messages, or a stream with lengths in front.
 //!
 //! It is linked where the cargo feature `udt` asks for it. Without, its presets
-//! are known all the same, and whoever asks for one is told what to install.
+//! are known all the same, and the error of one that is chosen names the package.
 //!
 //! - `settings`: what can be chosen, as in 2015 and as it serves a game
 //! - `connection`: the connection behind [`SocketConnection`](crate::SocketConnection)

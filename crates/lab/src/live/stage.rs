@@ -1,5 +1,4 @@
-//! What the threads of a lane tell each other, and what their testbed tells
-//! them.
+//! What the threads of a lane and their testbed signal to each other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

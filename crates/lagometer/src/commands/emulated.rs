@@ -30,7 +30,7 @@ pub(super) fn play(
 ) -> Result<(Vec<SeedRun>, Option<Audit>), Failure> {
     let found = play_emulated(resolved, options, progress, stop).map_err(failure)?;
     if let Some(log) = &found.log {
-        super::shape::tell_log(log);
+        super::shape::report_log(log);
     }
     if found.again > 0 {
         note!(

@@ -1,4 +1,5 @@
-//! What the host of a virtual machine takes, as far as the kernel knows.
+//! Steal time: what the host of a virtual machine takes, as far as the kernel
+//! knows.
 
 /// The ticks of `/proc/stat` (proc(5)): all of them and those that were
 /// stolen.

@@ -1,4 +1,4 @@
-//! What a socket can be told before it is bound.
+//! Socket options that are set before a socket is bound.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What happens at a remote end, for whoever watches it.
+//! Events of a remote end, for its log.
 
 use std::fmt;
 use std::io;
