@@ -66,11 +66,8 @@ fn each_gets_a_share_and_no_more_are_let_in() {
         let error = come(&coordinator, &secret, index).err().unwrap();
         assert!(error.to_string().contains(why), "{error}");
     }
-    let stranger = come(&coordinator, &Secret::generate(), None).err().unwrap();
-    assert!(
-        stranger.to_string().contains("another secret"),
-        "{stranger}"
-    );
+    let other = come(&coordinator, &Secret::generate(), None).err().unwrap();
+    assert!(other.to_string().contains("another secret"), "{other}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub struct WayAudit {
     pub on_their_way: u64,
     /// Packets that do not belong to the lane and were left out, such as a
     /// host's own group messages.
-    pub strangers: u64,
+    pub foreign: u64,
     /// Packets longer than the MTU or of another length than they say: an
     /// offload that is on. They were left out.
     pub malformed: u64,

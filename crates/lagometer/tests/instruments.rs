@@ -124,9 +124,9 @@ fn absurd_wishes_are_refused_in_one_line() {
 }
 
 #[test]
-fn a_remote_end_that_is_absent_or_a_stranger_is_named() {
+fn a_remote_end_that_is_absent_or_another_program_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let stranger = listener.local_addr().unwrap().to_string();
+    let other = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
         use std::io::Write as _;
         for stream in listener.incoming().flatten() {
@@ -135,7 +135,7 @@ fn a_remote_end_that_is_absent_or_a_stranger_is_named() {
     });
     for (to, word) in [
         ("127.0.0.1:1", "cannot reach"),
-        (stranger.as_str(), "no Lagometer"),
+        (other.as_str(), "no Lagometer"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_lagometer"))
             .env("LAGOMETER_SECRET", "a secret for the tests alone")

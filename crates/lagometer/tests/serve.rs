@@ -151,7 +151,7 @@ fn garbage_and_forged_packets_get_nothing_and_hurt_nobody() {
     let remote = serve.visit();
     let job = remote.open("record", &recording()).unwrap();
     let port = job.port("port").unwrap();
-    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let other = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut draw = 0x9E37_79B9_7F4A_7C15_u64;
     for index in 0..5000_usize {
         let mut datagram = vec![0; [0, 1, 16, 40, 72, 80, 600, 1400][index % 8]];
@@ -162,7 +162,7 @@ fn garbage_and_forged_packets_get_nothing_and_hurt_nobody() {
         if index % 3 == 0 && datagram.len() > 8 {
             datagram[..8].copy_from_slice(b"LAGODATA");
         }
-        let _ = stranger.send_to(&datagram, job.data_listener(port));
+        let _ = other.send_to(&datagram, job.data_listener(port));
     }
     for index in 0..50_usize {
         let mut stream = TcpStream::connect(serve.address).unwrap();
@@ -179,8 +179,8 @@ fn garbage_and_forged_packets_get_nothing_and_hurt_nobody() {
         let _ = stream.read_to_end(&mut heard);
         assert!(heard.len() < bytes.len(), "never more than was sent");
     }
-    stranger.set_nonblocking(true).unwrap();
-    assert!(stranger.recv(&mut [0; 100]).is_err(), "not a word");
+    other.set_nonblocking(true).unwrap();
+    assert!(other.recv(&mut [0; 100]).is_err(), "not a word");
     // Whoever was there before still is, and whoever may come can.
     assert!(job.udp(port).is_ok());
     assert!(serve.visit().open("record", &recording()).is_ok());

@@ -54,7 +54,7 @@ pub(crate) struct Gate {
 
 /// What a datagram at the data listener means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Knocking {
+pub(crate) enum Reply {
     /// Nothing: not a word.
     Nothing,
     /// It is to be answered with this.
@@ -76,31 +76,31 @@ impl Gate {
     }
 
     /// What `datagram`, which came from `from`, means.
-    pub(crate) fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Knocking {
+    pub(crate) fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Reply {
         match datagram.len() {
             HELLO_BYTES => self.hello(now, from, datagram),
             PROOF_BYTES => self.proof(from, datagram),
-            _ => Knocking::Nothing,
+            _ => Reply::Nothing,
         }
     }
 
-    fn hello(&mut self, now: Time, from: SocketAddr, hello: &[u8]) -> Knocking {
+    fn hello(&mut self, now: Time, from: SocketAddr, hello: &[u8]) -> Reply {
         let Some((magic, nonce, rest)) = split(hello) else {
-            return Knocking::Nothing;
+            return Reply::Nothing;
         };
-        if magic != MAGIC || !self.key.accepts("knock", &[nonce], &rest[..TAG_BYTES]) {
-            return Knocking::Nothing;
+        if magic != MAGIC || !self.key.accepts("hello", &[nonce], &rest[..TAG_BYTES]) {
+            return Reply::Nothing;
         }
         if !self.may_answer(now) {
-            return Knocking::Nothing;
+            return Reply::Nothing;
         }
         let cookie = self.cookie(from, nonce);
-        Knocking::Challenge([MAGIC, nonce, &cookie].concat())
+        Reply::Challenge([MAGIC, nonce, &cookie].concat())
     }
 
-    fn proof(&self, from: SocketAddr, proof: &[u8]) -> Knocking {
+    fn proof(&self, from: SocketAddr, proof: &[u8]) -> Reply {
         let Some((magic, nonce, rest)) = split(proof) else {
-            return Knocking::Nothing;
+            return Reply::Nothing;
         };
         let (cookie, tag) = rest.split_at(COOKIE_BYTES);
         if magic == MAGIC
@@ -108,9 +108,9 @@ impl Gate {
             && cookie == self.cookie(from, nonce)
         {
             let tag = self.key.tag("welcome", &[nonce]);
-            Knocking::Proved([&MAGIC[..], &tag].concat())
+            Reply::Proved([&MAGIC[..], &tag].concat())
         } else {
-            Knocking::Nothing
+            Reply::Nothing
         }
     }
 
@@ -159,7 +159,7 @@ pub(crate) struct Hello {
 impl Hello {
     /// Begins to hello at a data listener whose key is `key`.
     pub(crate) fn new(key: Key, nonce: [u8; NONCE_BYTES]) -> Self {
-        let tag = key.tag("knock", &[&nonce]);
+        let tag = key.tag("hello", &[&nonce]);
         let mut saying = [&MAGIC[..], &nonce, &tag].concat();
         saying.resize(HELLO_BYTES, 0);
         Self {
@@ -229,13 +229,13 @@ mod tests {
     fn a_holder_of_the_key_is_let_in_and_never_sent_more_than_it_sent() {
         let (mut gate, mut hello) = ends();
         let said = hello.poll(Time::ZERO).unwrap().to_vec();
-        let Knocking::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
-            panic!("a knock is answered");
+        let Reply::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
+            panic!("a hello is answered");
         };
         assert!(challenge.len() <= said.len());
         hello.handle(&challenge);
         let said = hello.poll(Time::ZERO).unwrap().to_vec();
-        let Knocking::Proved(welcome) = gate.handle(Time::ZERO, address(1), &said) else {
+        let Reply::Proved(welcome) = gate.handle(Time::ZERO, address(1), &said) else {
             panic!("a proof opens");
         };
         assert!(welcome.len() <= said.len());
@@ -260,20 +260,14 @@ mod tests {
     fn a_proof_is_worth_nothing_at_another_address_or_listener() {
         let (mut gate, mut hello) = ends();
         let said = hello.poll(Time::ZERO).unwrap().to_vec();
-        let Knocking::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
-            panic!("a knock is answered");
+        let Reply::Challenge(challenge) = gate.handle(Time::ZERO, address(1), &said) else {
+            panic!("a hello is answered");
         };
         hello.handle(&challenge);
         let proof = hello.poll(Time::ZERO).unwrap().to_vec();
-        assert_eq!(
-            gate.handle(Time::ZERO, address(2), &proof),
-            Knocking::Nothing
-        );
+        assert_eq!(gate.handle(Time::ZERO, address(2), &proof), Reply::Nothing);
         let mut other = Gate::new(Key::new(b"another listener's key"), &[3; 32]);
-        assert_eq!(
-            other.handle(Time::ZERO, address(1), &proof),
-            Knocking::Nothing
-        );
+        assert_eq!(other.handle(Time::ZERO, address(1), &proof), Reply::Nothing);
     }
 
     #[test]
@@ -282,7 +276,7 @@ mod tests {
         let said = hello.poll(Time::ZERO).unwrap().to_vec();
         let answers = (0..10_000_u64)
             .map(|index| gate.handle(Time::from_micros(index * 100), address(9), &said))
-            .filter(|knocking| matches!(knocking, Knocking::Challenge(_)))
+            .filter(|reply| matches!(reply, Reply::Challenge(_)))
             .count();
         assert!((100..=121).contains(&answers), "{answers} in a second");
     }
@@ -300,7 +294,7 @@ mod tests {
             if with_magic && length >= MAGIC.len() {
                 bytes[..MAGIC.len()].copy_from_slice(MAGIC);
             }
-            prop_assert_eq!(gate.handle(Time::ZERO, address(1), &bytes), Knocking::Nothing);
+            prop_assert_eq!(gate.handle(Time::ZERO, address(1), &bytes), Reply::Nothing);
             hello.handle(&bytes);
             prop_assert!(!hello.is_in());
         }

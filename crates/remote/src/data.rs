@@ -10,7 +10,7 @@ use lagometer_limits::{Places, accept_pending};
 use lagometer_units::Clock;
 use thiserror::Error;
 
-use crate::admission::{ANSWER_BYTES, Gate, HELLO_BYTES, Hello, Knocking, PROOF_BYTES};
+use crate::admission::{ANSWER_BYTES, Gate, HELLO_BYTES, Hello, PROOF_BYTES, Reply};
 use crate::randomness::unforeseeable;
 use crate::session::{Session, Stop};
 use crate::tag::Key;
@@ -100,12 +100,12 @@ impl UdpDataListener {
                 Err(error) => return Err(error.into()),
             };
             match gate.handle(self.session.clock().now(), from, &datagram[..length]) {
-                Knocking::Nothing => {}
+                Reply::Nothing => {}
                 // A full buffer loses it; the local end hellos again.
-                Knocking::Challenge(answer) => drop(self.socket.send_to(&answer, from)),
-                Knocking::Proved(welcome) => {
+                Reply::Challenge(answer) => drop(self.socket.send_to(&answer, from)),
+                Reply::Proved(welcome) => {
                     self.socket.connect(from)?;
-                    self.throw_strangers_out()?;
+                    self.close_unauthenticated()?;
                     let _ = self.socket.send(&welcome);
                     self.session.admitted(self.port);
                     self.socket.set_read_timeout(None)?;
@@ -122,7 +122,7 @@ impl UdpDataListener {
     }
 
     /// Connecting a socket leaves in it what had arrived from others before.
-    fn throw_strangers_out(&self) -> io::Result<()> {
+    fn close_unauthenticated(&self) -> io::Result<()> {
         self.socket.set_nonblocking(true)?;
         let mut byte = [0; 1];
         for _ in 0..MOST_STRANGERS {
@@ -254,12 +254,12 @@ impl Unproven {
         while self.receive()? {
             let message = std::mem::take(&mut self.received);
             match self.gate.handle(clock.now(), self.from, &message) {
-                Knocking::Challenge(challenge) if !self.is_challenged => {
+                Reply::Challenge(challenge) if !self.is_challenged => {
                     // A connection that has not even room for this is none.
                     (&self.stream).write_all(&challenge)?;
                     self.is_challenged = true;
                 }
-                Knocking::Proved(welcome) if self.is_challenged => {
+                Reply::Proved(welcome) if self.is_challenged => {
                     (&self.stream).write_all(&welcome)?;
                     let stream = self.stream.try_clone()?;
                     stream.set_nonblocking(false)?;

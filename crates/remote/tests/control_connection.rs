@@ -152,7 +152,7 @@ fn eventually(is_so: impl Fn() -> bool) -> bool {
 }
 
 #[test]
-fn a_job_echoes_answers_and_tells_what_it_found() {
+fn a_job_echoes_answers_and_reports() {
     let house = house(Limits::default());
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "udp" })).unwrap();
@@ -182,10 +182,10 @@ fn an_authenticated_connection_is_accepted_and_an_unauthenticated_one_is_not() {
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "tcp" })).unwrap();
     let port = job.port("port").unwrap();
-    let mut stranger = TcpStream::connect(job.data_listener(port)).unwrap();
-    stranger.set_read_timeout(Some(LONG)).unwrap();
-    stranger.write_all(&[7; 80]).unwrap();
-    let received = stranger.read(&mut [0; 10]);
+    let mut unauthenticated = TcpStream::connect(job.data_listener(port)).unwrap();
+    unauthenticated.set_read_timeout(Some(LONG)).unwrap();
+    unauthenticated.write_all(&[7; 80]).unwrap();
+    let received = unauthenticated.read(&mut [0; 10]);
     assert!(matches!(received, Ok(0) | Err(_)), "{received:?}");
     let mut stream = job.tcp(port).unwrap();
     stream.write_all(b"x").unwrap();
@@ -201,20 +201,20 @@ fn unauthenticated_datagrams_are_neither_answered_nor_delivered() {
     let remote = house.visit();
     let job = remote.open("echo", &json!({ "over": "udp" })).unwrap();
     let port = job.port("port").unwrap();
-    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let unauthenticated = UdpSocket::bind("127.0.0.1:0").unwrap();
     for length in [0, 1, 8, 72, 80, 200, 1400] {
         let mut datagram = vec![0xA5; length];
         if length >= 8 {
             datagram[..8].copy_from_slice(b"LAGODATA");
         }
-        stranger
+        unauthenticated
             .send_to(&datagram, job.data_listener(port))
             .unwrap();
     }
     let socket = job.udp(port).unwrap();
     // It sends again when the data listener is open for somebody else; the system no
     // longer passes it on, and on loopback says so to nobody.
-    stranger
+    unauthenticated
         .send_to(b"me too", job.data_listener(port))
         .unwrap();
     socket.set_read_timeout(Some(LONG)).unwrap();
@@ -222,13 +222,13 @@ fn unauthenticated_datagrams_are_neither_answered_nor_delivered() {
     socket.send(b"mine").unwrap();
     let length = socket.recv(&mut buffer).unwrap();
     assert_eq!(&buffer[..length], b"mine");
-    stranger.set_nonblocking(true).unwrap();
-    assert!(stranger.recv(&mut buffer).is_err());
+    unauthenticated.set_nonblocking(true).unwrap();
+    assert!(unauthenticated.recv(&mut buffer).is_err());
     assert_eq!(job.finish().unwrap(), json!({ "echoed": 1 }));
 }
 
 #[test]
-fn another_secret_an_unknown_service_and_a_bad_request_are_told() {
+fn another_secret_an_unknown_service_and_a_bad_request_are_refused_with_the_reason() {
     let house = house(Limits::default());
     let other = Secret::generate();
     let refused = Remote::connect(&house.server.address().to_string(), &other);
@@ -242,7 +242,7 @@ fn another_secret_an_unknown_service_and_a_bad_request_are_told() {
 }
 
 #[test]
-fn a_stranger_at_the_port_is_told_from_a_remote_end() {
+fn another_program_at_the_port_is_not_taken_for_a_remote_end() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let web = std::thread::spawn(move || {
@@ -281,7 +281,7 @@ fn a_conversation_that_ends_ends_its_jobs() {
 }
 
 #[test]
-fn a_remote_end_that_stops_tells_its_guests_and_leaves_nothing() {
+fn a_remote_end_that_stops_closes_its_sessions_and_leaves_nothing() {
     let house = house(Limits::default());
     let address = house.server.address();
     let remote = house.visit();
@@ -293,7 +293,7 @@ fn a_remote_end_that_stops_tells_its_guests_and_leaves_nothing() {
 }
 
 #[test]
-fn limits_are_kept_and_told() {
+fn limits_are_enforced_and_named_in_the_refusal() {
     let house = house(Limits {
         sessions: 2,
         jobs_per_session: 3,

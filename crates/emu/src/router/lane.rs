@@ -56,7 +56,7 @@ impl Lane {
             Direction::Down => down,
         };
         if !belongs {
-            book.strangers += 1;
+            book.foreign += 1;
             return Outcome::LeftOut;
         }
         let fate = self.link.offer(direction, now, packet.len());
@@ -100,17 +100,17 @@ mod tests {
             consider(Direction::Up, &packet(local, remote, 100)),
             Outcome::Fated(Fate::Delivered { .. })
         ));
-        for (direction, stranger) in [
+        for (direction, foreign) in [
             (Direction::Down, packet(local, remote, 100)),
             (Direction::Up, packet(local, [224, 0, 0, 22], 100)),
             (Direction::Up, packet([10, 77, 4, 1], remote, 100)),
             (Direction::Up, packet(local, remote, 1501)),
             (Direction::Up, packet(local, remote, 100)[..99].to_vec()),
         ] {
-            assert_eq!(consider(direction, &stranger), Outcome::LeftOut);
+            assert_eq!(consider(direction, &foreign), Outcome::LeftOut);
         }
         let book = &audit_counters.lanes[0][0];
-        assert_eq!((book.strangers, book.malformed), (3, 2));
+        assert_eq!((book.foreign, book.malformed), (3, 2));
     }
 
     #[test]

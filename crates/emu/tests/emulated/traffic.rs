@@ -140,8 +140,8 @@ fn a_lane_does_not_reach_another() {
         LaneAddresses::of(1).remote_v4,
     );
     // From the other lane's address, over this lane's device.
-    let stranger = crate::bench::udp(network.local(), LaneAddresses::of(0).local_v4);
-    stranger
+    let foreign = crate::bench::udp(network.local(), LaneAddresses::of(0).local_v4);
+    foreign
         .send_to(b"hello", remote.local_addr().unwrap())
         .unwrap();
     remote
@@ -149,7 +149,7 @@ fn a_lane_does_not_reach_another() {
         .unwrap();
     assert!(remote.recv(&mut [0; 10]).is_err());
     let audit = network.stop().unwrap().audit;
-    assert_eq!(audit.lanes[1].up.strangers, 1);
+    assert_eq!(audit.lanes[1].up.foreign, 1);
     assert_eq!(audit.lanes[1].up.packets, 0);
 }
 

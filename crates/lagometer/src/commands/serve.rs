@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::remote_end::{self, SECRET_VARIABLE};
 
-/// Lines a second about what strangers do; more are counted.
+/// Lines a second about unauthenticated peers; more are counted.
 const LINES_PER_SECOND: u32 = 20;
 
 /// Serves until Ctrl-C or a signal to end.
@@ -70,7 +70,7 @@ fn start(arguments: &ServeArguments, secret: &Secret) -> Result<Server, Failure>
         })
 }
 
-/// Writes what happens to standard error, one line each. A flood of strangers
+/// Writes what happens to standard error, one line each. A flood of unauthenticated connections
 /// does not become a flood of lines.
 fn watcher() -> Box<dyn Fn(&Event<'_>) + Send + Sync> {
     let lines = Mutex::new(Lines {
@@ -79,9 +79,10 @@ fn watcher() -> Box<dyn Fn(&Event<'_>) + Send + Sync> {
         left_out: 0,
     });
     Box::new(move |event| {
-        let by_a_stranger = matches!(event, Event::TurnedAway { .. } | Event::CannotAccept { .. });
+        let is_unauthenticated =
+            matches!(event, Event::TurnedAway { .. } | Event::CannotAccept { .. });
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(left_out) = lines.room_for_one(by_a_stranger) {
+        if let Some(left_out) = lines.room_for_one(is_unauthenticated) {
             if left_out > 0 {
                 note!("lagometer: left-out lines={left_out}");
             }
@@ -90,7 +91,7 @@ fn watcher() -> Box<dyn Fn(&Event<'_>) + Send + Sync> {
     })
 }
 
-/// Counts the lines about strangers.
+/// Counts the lines about unauthenticated peers.
 struct Lines {
     second: Instant,
     written: u32,
@@ -99,12 +100,12 @@ struct Lines {
 
 impl Lines {
     /// Whether a line may be written, and how many were left out before it.
-    fn room_for_one(&mut self, by_a_stranger: bool) -> Option<u64> {
+    fn room_for_one(&mut self, is_unauthenticated: bool) -> Option<u64> {
         if self.second.elapsed() >= Duration::from_secs(1) {
             self.second = Instant::now();
             self.written = 0;
         }
-        if by_a_stranger {
+        if is_unauthenticated {
             if self.written >= LINES_PER_SECOND {
                 self.left_out += 1;
                 return None;

@@ -123,10 +123,10 @@ pub(crate) fn c15_a_server_reaches_whoever_it_names(whose: Whose) {
         })
         .channel_id;
     let mut server = gateway.server();
-    let mut stranger = gateway.client();
-    let id = stranger.id;
+    let mut other = gateway.client();
+    let id = other.id;
     server.broadcast(channel, 1, id, b"you");
-    assert_eq!(stranger.user(), (channel, 110, id, b"you".to_vec()));
+    assert_eq!(other.user(), (channel, 110, id, b"you".to_vec()));
     // Nobody named: the owner.
     server.broadcast(channel, 1, 0, b"owner");
     assert_eq!(owner.user(), (channel, 110, 0, b"owner".to_vec()));
