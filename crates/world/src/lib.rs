@@ -8,69 +8,49 @@
 //!
 //! # Map
 //!
-//! - [`Scenario`]: who plays, where and how often, as a TOML file says
-//! - [`Ground`], [`BotBehavior`], [`Movement`], [`Body`], [`Crowd`]: the world itself
-//! - [`Replica`], [`Intent`], `messages`, `sight`, `ids`: the world on the wire
-//! - [`Server`]: simulates the characters and tells the gateway of them: a
-//!   [`GameServer`] alone, or a [`Master`] and a [`Region`] for each part of the
-//!   [`Space`]; the [`AuthorityChecker`] holds that each character has one of them
-//! - [`Player`]: walks, subscribes and keeps what it sees in a [`View`]
-//! - [`play_on`]: the course of a world on any [`ConnectionBackend`], to an [`Outcome`]
-//! - [`play_shard`]: the same for one of several processes, each with its
-//!   [`Shard`] and in [`Coordination`]
-//! - [`real`]: a backend that are sockets, in real time
+//! - `sim`: the world itself: [`Scenario`] (who plays, where and how often, as a TOML
+//!   file says), [`Ground`], [`Crowd`], [`BotBehavior`], [`Movement`]
+//! - `wire`: the world on the wire: messages, [`Replica`], [`Intent`]
+//! - `server`: [`Server`] simulates the characters and sends the gateway their states:
+//!   a [`GameServer`] alone, or a [`Master`] and a [`Region`] for each part of the
+//!   [`Space`]
+//! - `player`: [`Player`] walks, subscribes and keeps what it sees in a [`View`]
+//! - `driver`: [`play_on`], the course of a world on any [`ConnectionBackend`], to an
+//!   [`Outcome`]; [`play_shard`], the same for one of several processes, each with its
+//!   [`Shard`] and in [`Coordination`]; [`real`]: connections that are sockets, in real
+//!   time
+//! - `measure`: what is found: ages, who has authority ([`AuthorityChecker`]), what
+//!   saturates, and the document
 
-mod assemble;
-mod authority;
-mod backend;
-mod body;
-mod bot;
-mod bottleneck;
-mod capacity_search;
-mod coordination;
-mod crowd;
-mod ground;
-mod ids;
-mod input_digest;
-mod intent;
-mod merging;
-mod messages;
-mod outcome;
+mod driver;
+mod measure;
 mod player;
-#[cfg(target_os = "linux")]
-pub mod real;
-mod replica;
-mod scenario;
-mod seed;
 mod server;
-mod shard;
-mod sight;
-mod space;
-mod stage;
-mod vector;
-mod view;
-mod windows;
+mod sim;
+mod wire;
 
-pub use assemble::{assemble, verdict, with_path};
-pub use authority::{
+pub use driver::backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
+pub use driver::capacity_search::CapacitySearch;
+pub use driver::coordination::{Coordination, Note, SingleProcess, Truth};
+#[cfg(target_os = "linux")]
+pub use driver::real;
+pub use driver::shard::{Shard, Share};
+pub use driver::stage::{Peer, play_on, play_shard};
+pub use measure::assemble::{assemble, verdict, with_path};
+pub use measure::authority::{
     Authority, AuthorityChecker, AuthoritySums, Claim, LONGEST_FLIGHT, Loss, Report,
 };
-pub use backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
-pub use body::{Body, Movement, Step};
-pub use bot::{BotBehavior, BotConfig, Decision, Turn};
-pub use capacity_search::CapacitySearch;
-pub use coordination::{Coordination, Note, SingleProcess, Truth};
-pub use crowd::{Crowd, EntityId};
-pub use ground::{Ground, GroundPlan, Obstacle, TooCrowded};
-pub use intent::{BadIntent, Intent};
-pub use outcome::{GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned};
+pub use measure::outcome::{GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned};
+pub use measure::windows::Windows;
+pub use player::view::{Seen, View};
 pub use player::{Player, PlayerCounts};
-pub use replica::Replica;
-pub use scenario::{BUILT_IN, Channels, MOST_PLAYERS, Scenario, Tier};
 pub use server::{GameServer, Master, Region, Server, ServerCounts};
-pub use shard::{Shard, Share};
-pub use space::Space;
-pub use stage::{Peer, play_on, play_shard};
-pub use vector::{Vector, Yaw};
-pub use view::{Seen, View};
-pub use windows::Windows;
+pub use sim::body::{Body, Movement, Step};
+pub use sim::bot::{BotBehavior, BotConfig, Decision, Turn};
+pub use sim::crowd::{Crowd, EntityId};
+pub use sim::ground::{Ground, GroundPlan, Obstacle, TooCrowded};
+pub use sim::scenario::{BUILT_IN, Channels, MOST_PLAYERS, Scenario, Tier};
+pub use sim::space::Space;
+pub use sim::vector::{Vector, Yaw};
+pub use wire::intent::{BadIntent, Intent};
+pub use wire::replica::Replica;

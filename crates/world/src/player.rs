@@ -4,6 +4,7 @@
 mod ages;
 mod around;
 mod spatial;
+pub(crate) mod view;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,17 +17,17 @@ use lagometer_protocol::messages::channeldpb::{ChannelDataAccess, ChannelSubscri
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::bot::{BotBehavior, Turn};
-use crate::crowd::EntityId;
-use crate::ids::EntityKind;
-use crate::input_digest::InputDigest;
-use crate::intent::Intent;
-use crate::messages::{self, GLOBAL, read_spawn};
-use crate::scenario::{Channels, Scenario};
-use crate::sight::{read_entity, read_world};
-use crate::vector::Vector;
-use crate::view::{Seen, View};
-use crate::windows::Windows;
+use crate::measure::input_digest::InputDigest;
+use crate::measure::windows::Windows;
+use crate::player::view::{Seen, View};
+use crate::sim::bot::{BotBehavior, Turn};
+use crate::sim::crowd::EntityId;
+use crate::sim::scenario::{Channels, Scenario};
+use crate::sim::vector::Vector;
+use crate::wire::ids::EntityKind;
+use crate::wire::intent::Intent;
+use crate::wire::messages::{self, GLOBAL, read_spawn};
+use crate::wire::sight::{read_entity, read_world};
 use around::Around;
 
 /// How long a player that has no pawn, or is not answered any more, waits until

@@ -18,9 +18,9 @@ use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::authority::Claim;
-use crate::crowd::Crowd;
-use crate::scenario::{Channels, Scenario};
+use crate::measure::authority::Claim;
+use crate::sim::crowd::Crowd;
+use crate::sim::scenario::{Channels, Scenario};
 
 pub use master::Master;
 pub use region::Region;

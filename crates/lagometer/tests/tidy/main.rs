@@ -40,7 +40,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/client/src/swarm",
     "crates/native/tests/",
     "crates/web/",
-    "crates/world/src/real",
+    "crates/world/src/driver/real",
     "crates/transport/src/origin.rs",
     "/benches/",
     "crates/kcp-oracle/",

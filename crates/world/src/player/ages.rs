@@ -9,8 +9,8 @@ use std::time::Duration;
 use lagometer_units::Time;
 
 use super::{ASK_AGAIN_AFTER, Player};
-use crate::ids::EntityKind;
-use crate::view::{Seen, View};
+use crate::player::view::{Seen, View};
+use crate::wire::ids::EntityKind;
 
 impl Player {
     /// The player goes on as `earlier`, whose connection broke off: what that one
@@ -62,11 +62,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::body::Body;
-    use crate::messages::WorldUpdate;
-    use crate::replica::Replica;
-    use crate::scenario::{BUILT_IN, Scenario};
-    use crate::vector::{Vector, Yaw};
+    use crate::sim::body::Body;
+    use crate::sim::scenario::{BUILT_IN, Scenario};
+    use crate::sim::vector::{Vector, Yaw};
+    use crate::wire::messages::WorldUpdate;
+    use crate::wire::replica::Replica;
 
     /// What one update says: of which of the others.
     type Told = [bool; 3];

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::crowd::EntityId;
-use crate::ids::EntityKind;
+use crate::sim::crowd::EntityId;
+use crate::wire::ids::EntityKind;
 
 /// What a player knows of the cells around it.
 #[derive(Clone, Debug, Default)]

@@ -9,10 +9,10 @@ use lagometer_protocol::messages::unrealpb::SpatialChannelData;
 use prost::Message as _;
 
 use super::Player;
-use crate::crowd::EntityId;
-use crate::ids::EntityKind;
-use crate::messages;
-use crate::vector::Vector;
+use crate::sim::crowd::EntityId;
+use crate::sim::vector::Vector;
+use crate::wire::ids::EntityKind;
+use crate::wire::messages;
 
 impl Player {
     /// Whether a place is in what this player is shown.

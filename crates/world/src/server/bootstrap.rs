@@ -16,9 +16,9 @@ use lagometer_protocol::messages::channeldpb::{
     ListChannelResultMessage,
 };
 
-use crate::ids;
-use crate::messages::{self, GLOBAL};
-use crate::scenario::{Channels, Scenario};
+use crate::sim::scenario::{Channels, Scenario};
+use crate::wire::ids;
+use crate::wire::messages::{self, GLOBAL};
 
 /// How often what is left is listed: a gateway removes a channel within one of
 /// its ticks, and answers in another.
@@ -247,7 +247,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::scenario::BUILT_IN;
+    use crate::sim::scenario::BUILT_IN;
 
     const OWN: u32 = 7;
 

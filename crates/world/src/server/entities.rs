@@ -9,9 +9,9 @@ use lagometer_protocol::messages::channeldpb::{
 use lagometer_protocol::messages::tpspb::EntityChannelData;
 use prost::Message as _;
 
-use crate::crowd::EntityId;
-use crate::ids::EntityKind;
-use crate::messages;
+use crate::sim::crowd::EntityId;
+use crate::wire::ids::EntityKind;
+use crate::wire::messages;
 
 /// Channels asked for and channels that are there.
 #[derive(Debug, Default)]

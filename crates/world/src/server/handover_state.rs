@@ -7,10 +7,10 @@
 use lagometer_protocol::messages::tpspb::EntityChannelData;
 use lagometer_protocol::messages::unrealpb::{FVector, PawnState, PlayerState};
 
-use crate::body::Body;
-use crate::intent::Intent;
-use crate::replica::Replica;
-use crate::vector::{Vector, Yaw};
+use crate::sim::body::Body;
+use crate::sim::vector::{Vector, Yaw};
+use crate::wire::intent::Intent;
+use crate::wire::replica::Replica;
 
 /// What of a player's wishes its character has already followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,8 +123,8 @@ fn vector(told: &FVector) -> Vector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::EntityKind;
-    use crate::messages;
+    use crate::wire::ids::EntityKind;
+    use crate::wire::messages;
 
     #[test]
     fn what_is_packed_is_unpacked() {

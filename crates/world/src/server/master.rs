@@ -17,9 +17,9 @@ use prost::Message as _;
 
 use super::bootstrap::{self, GlobalOwnerBootstrap};
 use super::{ServerCounts, count_refusal};
-use crate::ground::Ground;
-use crate::messages::{self, GLOBAL};
-use crate::scenario::Scenario;
+use crate::sim::ground::Ground;
+use crate::sim::scenario::Scenario;
+use crate::wire::messages::{self, GLOBAL};
 
 /// To all servers but the sender.
 const TO_SERVERS: u32 = BroadcastType::AllButClient as u32 | BroadcastType::AllButSender as u32;

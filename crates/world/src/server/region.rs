@@ -30,15 +30,15 @@ use super::entities::Entities;
 use super::handover_state::{Followed, sign};
 use super::server_player::{ServerPlayer, player_of};
 use super::{ServerCounts, count_refusal};
-use crate::authority::{Authority, Claim};
-use crate::body::Body;
-use crate::crowd::{Crowd, EntityId};
-use crate::ground::Ground;
-use crate::ids::EntityKind;
-use crate::messages::{self, GLOBAL};
-use crate::scenario::Scenario;
-use crate::space::Space;
-use crate::vector::Vector;
+use crate::measure::authority::{Authority, Claim};
+use crate::sim::body::Body;
+use crate::sim::crowd::{Crowd, EntityId};
+use crate::sim::ground::Ground;
+use crate::sim::scenario::Scenario;
+use crate::sim::space::Space;
+use crate::sim::vector::Vector;
+use crate::wire::ids::EntityKind;
+use crate::wire::messages::{self, GLOBAL};
 
 /// Centimetres by which a gateway's cells may lie apart from the scenario's.
 const GRID_TOLERANCE_CM: f64 = 0.5;

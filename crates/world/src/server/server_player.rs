@@ -8,15 +8,15 @@ use lagometer_protocol::messages::unrealpb::{
 use lagometer_units::Time;
 use prost::Message as _;
 
-use crate::body::Body;
-use crate::crowd::{Crowd, EntityId};
-use crate::ground::Ground;
-use crate::ids::EntityKind;
-use crate::intent::Intent;
-use crate::replica::Replica;
-use crate::scenario::Scenario;
-use crate::seed::{derive, unit_interval};
-use crate::vector::{Vector, Yaw};
+use crate::sim::body::Body;
+use crate::sim::crowd::{Crowd, EntityId};
+use crate::sim::ground::Ground;
+use crate::sim::scenario::Scenario;
+use crate::sim::seed::{derive, unit_interval};
+use crate::sim::vector::{Vector, Yaw};
+use crate::wire::ids::EntityKind;
+use crate::wire::intent::Intent;
+use crate::wire::replica::Replica;
 
 const FIRST_YAW: u64 = 20;
 const LANDING: u64 = 21;

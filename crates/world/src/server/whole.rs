@@ -18,12 +18,12 @@ use super::departure::Departure;
 use super::entities::Entities;
 use super::server_player::{ServerPlayer, newcomer, player_of, read_move};
 use super::{ServerCounts, count_refusal};
-use crate::crowd::{Crowd, EntityId};
-use crate::ground::Ground;
-use crate::ids::EntityKind;
-use crate::intent::Intent;
-use crate::messages::{self, GLOBAL};
-use crate::scenario::{Channels, Scenario};
+use crate::sim::crowd::{Crowd, EntityId};
+use crate::sim::ground::Ground;
+use crate::sim::scenario::{Channels, Scenario};
+use crate::wire::ids::EntityKind;
+use crate::wire::intent::Intent;
+use crate::wire::messages::{self, GLOBAL};
 
 /// A simulated game server that has the world to itself.
 ///

@@ -12,11 +12,11 @@ use lagometer_units::Time;
 use prost::Message as _;
 
 use super::{Charge, Region, Stage};
-use crate::authority::Authority;
-use crate::crowd::EntityId;
+use crate::measure::authority::Authority;
 use crate::server::count_refusal;
 use crate::server::handover_state::HandoverState;
 use crate::server::server_player::{ServerPlayer, player_of};
+use crate::sim::crowd::EntityId;
 
 /// What a server that came back is sent of what it had.
 #[derive(Debug)]

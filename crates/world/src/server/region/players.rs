@@ -10,13 +10,13 @@ use lagometer_protocol::{Broadcast, ToGateway};
 use prost::Message as _;
 
 use super::{Arrival, Charge, Region};
-use crate::authority::Authority;
-use crate::crowd::EntityId;
-use crate::ids::EntityKind;
-use crate::messages;
+use crate::measure::authority::Authority;
 use crate::server::count_refusal;
 use crate::server::handover_state::Followed;
 use crate::server::server_player::{ServerPlayer, newcomer, read_move};
+use crate::sim::crowd::EntityId;
+use crate::wire::ids::EntityKind;
+use crate::wire::messages;
 
 impl Region {
     /// Something that a player says.
