@@ -1,13 +1,15 @@
 //! The instruments: echo rate, latency and bandwidth by message size, bulk
-//! speed.
+//! speed, a path recorded for replay, and the machine that measures.
 //!
-//! Each has a local end, which measures, and a remote end, which answers and is a
+//! Each but the last has a local end, which measures, and a remote end, which answers and is a
 //! [`Service`](lagometer_remote::Service) of the remote end's server. Alone, an
 //! instrument starts a remote end of its own and measures that.
 //!
 //! - [`echo`]: messages there and back
 //! - [`sweep`]: latency and bandwidth by message size
 //! - [`speed`]: as much as a transport carries
+//! - [`record`]: what a path does to probes, as a trace and as a profile
+//! - [`machine`]: how noisy this machine is and what it permits
 //! - [`payload`]: what the messages of the first two hold
 //! - [`placement`]: where both ends run
 //! - [`wire`]: one message out, one message in, over UDP and TCP
@@ -17,8 +19,10 @@ mod choice;
 mod clock;
 pub mod echo;
 mod error;
+pub mod machine;
 pub mod payload;
 pub mod placement;
+pub mod record;
 pub mod speed;
 pub mod sweep;
 pub mod wire;
@@ -34,4 +38,5 @@ pub fn services(registry: Registry) -> Registry {
         .with(echo::EchoService)
         .with(sweep::SinkService)
         .with(speed::SpeedService)
+        .with(record::RecordService)
 }

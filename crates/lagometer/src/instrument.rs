@@ -35,9 +35,9 @@ pub(crate) fn document(
 /// clock would stand still meanwhile.
 pub(crate) fn host(path: &PathArguments) -> Host {
     if path.testbed == Testbed::Kernel {
-        lagometer_machine::named()
+        lagometer_instruments::machine::named()
     } else {
-        lagometer_machine::measured()
+        lagometer_instruments::machine::measured()
     }
 }
 

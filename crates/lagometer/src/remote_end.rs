@@ -4,7 +4,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use lagometer_lab::net::LaneService;
-use lagometer_record::RecordService;
 use lagometer_remote::{DEFAULT_PORT, Error, Registry, Remote, Secret};
 
 use crate::cli::{RemoteArguments, SecretArguments};
@@ -15,9 +14,7 @@ pub(crate) const SECRET_VARIABLE: &str = "LAGOMETER_SECRET";
 
 /// Everything that a remote end serves.
 pub(crate) fn registry() -> Registry {
-    lagometer_instruments::services(Registry::new())
-        .with(LaneService)
-        .with(RecordService)
+    lagometer_instruments::services(Registry::new()).with(LaneService)
 }
 
 /// The remote end that was asked for, or one of this process's own.

@@ -144,7 +144,7 @@ fn agree_in_figures(
     let context = |testbed: Testbed, began: Instant, audit| RunContext {
         started: SystemTime::now(),
         wall: began.elapsed(),
-        host: lagometer_machine::measured(),
+        host: lagometer_instruments::machine::measured(),
         testbed: Some(testbed),
         audit,
     };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
-use lagometer_machine::{Permit, examined, permits, verdict};
+use lagometer_instruments::machine::{Permit, examined, permits, verdict};
 use lagometer_stats::{Host, NoiseQuantiles, Warning};
 use serde_json::json;
 

@@ -72,7 +72,7 @@ fn in_a_row(addresses: &[SocketAddr]) -> String {
 /// megabytes of memory of each stretch that has a few pages in use, up to twice
 /// what the gateway needs, and keep them. And has what is freed given back.
 fn keep_memory_small() {
-    lagometer_machine::give_back_freed_memory_at_once();
+    lagometer_native::allocator::give_back_freed_memory_at_once();
     // A kernel that refuses this has no huge pages.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }

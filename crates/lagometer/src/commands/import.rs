@@ -25,7 +25,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, Failure> {
     let context = RunContext {
         started,
         wall: began.elapsed(),
-        host: lagometer_machine::named(),
+        host: lagometer_instruments::machine::named(),
         testbed: None,
         audit: None,
     };

@@ -126,7 +126,7 @@ pub(super) fn play(path: &PathArguments) -> Result<Measured, Failure> {
     let document = &mut measured.document;
     document.started = humantime::format_rfc3339_seconds(started).to_string();
     document.wall_s = ended.at.as_secs_f64();
-    document.host = lagometer_machine::named();
+    document.host = lagometer_instruments::machine::named();
     document.testbed = Some(Testbed::Kernel.name().to_owned());
     document.seed = path.seed;
     document.seeds = vec![path.seed];

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use lagometer_record::{RecordError, Recorded, Settings, Summary, profile_text};
+use lagometer_instruments::record::{RecordError, Recorded, Settings, Summary, profile_text};
 use lagometer_remote::Line;
 
 use crate::cli::RecordArguments;
@@ -42,7 +42,8 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
         arguments.duration,
         arguments.every
     );
-    let recorded = lagometer_record::record(&remote, &settings, || stop.load(Ordering::Relaxed))?;
+    let recorded =
+        lagometer_instruments::record::record(&remote, &settings, || stop.load(Ordering::Relaxed))?;
     let trace = recorded.trace()?;
     let notes = notes(&recorded, name, &started);
     let mut text = trace.to_string();

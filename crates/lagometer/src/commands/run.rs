@@ -66,8 +66,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     // A guest has no part in the machine's noise, nor may a document that is to
     // be the same every time.
     let host = match kernel {
-        Some(_) => lagometer_machine::named(),
-        None => lagometer_machine::measured(),
+        Some(_) => lagometer_instruments::machine::named(),
+        None => lagometer_instruments::machine::measured(),
     };
     announce(&resolved, &options);
     let progress = Progress::new(total_play(&resolved, &options));

@@ -45,7 +45,7 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let context = || RunContext {
         started,
         wall: began.elapsed(),
-        host: lagometer_machine::named(),
+        host: lagometer_instruments::machine::named(),
         testbed: Some(Testbed::Sim),
         audit: None,
     };

@@ -30,7 +30,6 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/guest/",
     "crates/cluster/",
     "crates/instruments/",
-    "crates/machine/",
     "crates/gateway/src/server",
     "crates/gateway/tests/attacks/rates.rs",
     "crates/gateway/tests/before_login.rs",

@@ -41,7 +41,7 @@ pub(super) fn emulate(
     emulated::acquire_permission()?;
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
-    let host = lagometer_machine::measured();
+    let host = lagometer_instruments::machine::measured();
     let found = play_all(&cells, Testbed::Emu, stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);

@@ -43,7 +43,7 @@ pub(super) fn play_in_guest(
     let receive = &mut |said: &Said<'_>| note!("{}", said.text());
     let (found, ended): (FoundWorlds, _) = found_by(visit, receive, stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
-    let host = lagometer_machine::named();
+    let host = lagometer_instruments::machine::named();
     let mut document = instrument::document("world", asked, started, ended.at, host);
     document.testbed = Some(Testbed::Kernel.name().to_owned());
     document.partial = found.partial;

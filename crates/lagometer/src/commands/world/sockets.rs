@@ -27,7 +27,7 @@ pub(super) fn play_all(
 ) -> Result<ExitCode, Failure> {
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
-    let host = lagometer_machine::measured();
+    let host = lagometer_instruments::machine::measured();
     let exporter = match &arguments.export {
         Some(at) => Some(Exporter::start(address(at, "--export")?, &scenario.name)?),
         None => None,

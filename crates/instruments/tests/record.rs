@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use lagometer_instruments::record::{Fate, Summary, Way, profile_text, recording};
 use lagometer_link::{Direction, Link, Profile, Regime};
-use lagometer_record::{Fate, Summary, Way, profile_text, recording};
 use lagometer_units::Time;
 
 const LASTS: Duration = Duration::from_mins(1);

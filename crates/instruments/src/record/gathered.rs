@@ -8,9 +8,9 @@ use lagometer_remote::RemoteJob;
 use lagometer_units::{Clock, Time};
 use serde_json::{Value, json};
 
-use crate::local::RecordError;
-use crate::player::Played;
-use crate::service::{CHUNK, MOST_PROBES, Question, read_received, read_sent, read_trains};
+use crate::record::local::RecordError;
+use crate::record::player::Played;
+use crate::record::service::{CHUNK, MOST_PROBES, Question, read_received, read_sent, read_trains};
 
 /// From one look at the remote end's notes to the next: what may be missing at
 /// the end of a recording whose remote end died.

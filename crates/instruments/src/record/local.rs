@@ -11,12 +11,12 @@ use lagometer_units::Time;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::fates::{Arrival, Way};
-use crate::gathered::Gathered;
-use crate::player::Played;
-use crate::rate::bits_per_second;
-use crate::service::Request;
-use crate::trace::recording;
+use crate::record::fates::{Arrival, Way};
+use crate::record::gathered::Gathered;
+use crate::record::player::Played;
+use crate::record::rate::bits_per_second;
+use crate::record::service::Request;
+use crate::record::trace::recording;
 
 /// How long probes on their way are waited for at the end.
 const GRACE: Duration = Duration::from_secs(2);
@@ -78,7 +78,7 @@ impl Recorded {
 }
 
 /// Records the path to `remote`, which must serve
-/// [`RecordService`](crate::RecordService), until it is done or `is_stopped`
+/// [`RecordService`](crate::record::RecordService), until it is done or `is_stopped`
 /// says so.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lagometer_units::{Encapsulation, Time};
 
-use crate::probe::{TRAIN_BYTES, TRAIN_LENGTH};
+use crate::record::probe::{TRAIN_BYTES, TRAIN_LENGTH};
 
 /// Headers fill the path too.
 const HEADER_BYTES: usize = Encapsulation::UdpIpv4.header_bytes() as usize;

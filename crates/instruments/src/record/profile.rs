@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lagometer_units::{Rate, Share, Span};
 
-use crate::fates::Way;
-use crate::summary::Summary;
+use crate::record::fates::Way;
+use crate::record::summary::Summary;
 
 /// Extra delay below this is the machine's own.
 const LEAST_JITTER: Duration = Duration::from_micros(100);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lagometer_link::trace::{Recording, Step};
 
-use crate::fates::Way;
+use crate::record::fates::Way;
 
 /// Loss of everything, in millionths.
 const EVERYTHING: u32 = 1_000_000;
@@ -78,7 +78,7 @@ fn is_alike(one: &Step, other: &Step) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fates::Fate;
+    use crate::record::fates::Fate;
     use lagometer_link::Direction;
     use lagometer_units::Time;
     use proptest::prelude::*;

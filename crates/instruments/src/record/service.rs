@@ -8,10 +8,10 @@ use lagometer_remote::{Accepted, Job, NobodyCame, Refusal, Service, Session, Wor
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::fates::Arrival;
-use crate::player::{Played, Score};
-use crate::probe::{LEAST_BYTES, TRAIN_BYTES};
-use crate::rate::TrainArrival;
+use crate::record::fates::Arrival;
+use crate::record::player::{Played, Score};
+use crate::record::probe::{LEAST_BYTES, TRAIN_BYTES};
+use crate::record::rate::TrainArrival;
 use lagometer_units::Time;
 
 /// How long the remote end waits for the local end's socket.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use lagometer_units::{Clock, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::fates::Arrival;
-use crate::probe::{LEAST_BYTES, Probe, TRAIN_BYTES, TRAIN_LENGTH};
-use crate::rate::TrainArrival;
+use crate::record::fates::Arrival;
+use crate::record::probe::{LEAST_BYTES, Probe, TRAIN_BYTES, TRAIN_LENGTH};
+use crate::record::rate::TrainArrival;
 
 /// From one train to the next.
 const TRAIN_EVERY: Duration = Duration::from_secs(1);

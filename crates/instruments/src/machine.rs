@@ -4,17 +4,14 @@
 //! [`measured`] gives the figures that belong into every result made in real
 //! time; [`examined`] takes longer for surer ones; [`permits`] says which of
 //! the system's facilities are there, and what to do about those that are not;
-//! [`verdict`] puts it into words. [`give_back_freed_memory_at_once`] is for programs
-//! that serve whoever comes.
+//! [`verdict`] puts it into words.
 
-mod memory;
 mod noise;
 mod permits;
 mod verdict;
 
 use lagometer_stats::{Host, Noise};
 
-pub use memory::give_back_freed_memory_at_once;
 pub use permits::{Permit, permits};
 pub use verdict::{floor_us, verdict};
 

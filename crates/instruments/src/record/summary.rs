@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::fates::Way;
+use crate::record::fates::Way;
 
 /// One direction in figures.
 #[derive(Clone, Debug, PartialEq)]
