@@ -89,74 +89,121 @@ const PRINTING: &[&str] = &["println!(", "eprintln!(", "print!(", "eprint!("];
 
 #[test]
 fn files_are_short() {
-    check(|file, problems| {
-        let lines = file.text.lines().count();
-        if lines > LINES_AT_MOST {
-            problems.push(
-                1,
-                format!("{lines} lines, more than {LINES_AT_MOST}: does it hold two ideas?"),
-            );
-        }
-    });
+    check_in(&["crates", "bench"], is_short);
 }
 
 #[test]
 fn modules_say_what_they_are_for() {
-    check(|file, problems| {
-        // Unit tests in a file of their own speak for the module they test.
-        let unit_tests = file.path.ends_with("/tests.rs");
-        if !unit_tests && !file.text.trim_start().starts_with("//!") {
-            problems.push(
-                1,
-                "does not open with `//!`: what it is for and how it fits".into(),
-            );
-        }
-    });
+    check_in(&["crates", "bench"], has_a_head);
 }
 
 #[test]
 fn clocks_stay_at_the_rim() {
-    check(|file, problems| {
-        if !CLOCK_PLACES.iter().any(|place| file.path.contains(place)) {
-            problems.forbid(file, CLOCKS, "logic is handed the time");
-        }
-    });
+    check(asks_no_clock);
 }
 
 #[test]
 fn randomness_comes_from_seeds() {
-    check(|file, problems| {
-        if !UNFORESEEABLE_PLACES.contains(&file.path.as_str()) {
-            problems.forbid(file, UNSEEDED, "same seed, same bytes");
-        }
-    });
+    check(draws_from_seeds);
 }
 
 #[test]
 fn order_never_depends_on_a_hash() {
-    check(|file, problems| {
-        if !UNORDERED_PLACES
-            .iter()
-            .any(|place| file.path.contains(place))
-        {
-            problems.forbid(file, UNORDERED, "use BTreeMap, or a Vec in order");
-        }
-    });
+    check(has_an_order);
 }
 
 #[test]
 fn nothing_is_left_over() {
-    check(|file, problems| problems.forbid(file, LEFTOVERS, "finish it or leave it out"));
+    check(is_finished);
 }
 
 #[test]
 fn libraries_do_not_print() {
-    check(|file, problems| {
-        let library = file.path.contains("/src/") && !file.path.starts_with("crates/lagometer/");
-        if library && !file.path.ends_with("build.rs") {
-            problems.forbid(file, PRINTING, "only the binary prints");
-        }
-    });
+    check(prints_nothing);
+}
+
+/// Each rule finds a file that breaks it, and nothing in one that does not.
+#[test]
+fn rules_find_what_breaks_them() {
+    let long = format!("//! Long.\n{}", "\n".repeat(LINES_AT_MOST));
+    let cases: [(Rule, &str); 7] = [
+        (is_short, &long),
+        (has_a_head, "use std::fs;\n"),
+        (asks_no_clock, "let now = Instant::now();\n"),
+        (draws_from_seeds, "let mut random = rand::rng();\n"),
+        (has_an_order, "use std::collections::HashMap;\n"),
+        (is_finished, "todo!()\n"),
+        (prints_nothing, "println!(\"{x}\");\n"),
+    ];
+    for (rule, broken) in cases {
+        let found = |text: &str| {
+            let file = SourceFile {
+                path: "crates/link/src/sample.rs".to_owned(),
+                text: text.to_owned(),
+            };
+            let mut problems = Problems::default();
+            rule(&file, &mut problems);
+            problems.found.len()
+        };
+        assert_eq!(found(broken), 1, "{broken:.60}");
+        assert_eq!(found("//! A module.\n\nfn one() {}\n"), 0);
+    }
+}
+
+/// What a source file must hold to, each for itself.
+type Rule = fn(&SourceFile, &mut Problems);
+
+fn is_short(file: &SourceFile, problems: &mut Problems) {
+    let lines = file.text.lines().count();
+    if lines > LINES_AT_MOST {
+        problems.push(
+            1,
+            format!("{lines} lines, more than {LINES_AT_MOST}: does it hold two ideas?"),
+        );
+    }
+}
+
+/// Unit tests in a file of their own need none: they are of the module they test.
+fn has_a_head(file: &SourceFile, problems: &mut Problems) {
+    let unit_tests = file.path.ends_with("/tests.rs");
+    if !unit_tests && !file.text.trim_start().starts_with("//!") {
+        problems.push(
+            1,
+            "does not open with `//!`: what it is for and how it fits".into(),
+        );
+    }
+}
+
+fn asks_no_clock(file: &SourceFile, problems: &mut Problems) {
+    if !CLOCK_PLACES.iter().any(|place| file.path.contains(place)) {
+        problems.forbid(file, CLOCKS, "logic is handed the time");
+    }
+}
+
+fn draws_from_seeds(file: &SourceFile, problems: &mut Problems) {
+    if !UNFORESEEABLE_PLACES.contains(&file.path.as_str()) {
+        problems.forbid(file, UNSEEDED, "same seed, same bytes");
+    }
+}
+
+fn has_an_order(file: &SourceFile, problems: &mut Problems) {
+    if !UNORDERED_PLACES
+        .iter()
+        .any(|place| file.path.contains(place))
+    {
+        problems.forbid(file, UNORDERED, "use BTreeMap, or a Vec in order");
+    }
+}
+
+fn is_finished(file: &SourceFile, problems: &mut Problems) {
+    problems.forbid(file, LEFTOVERS, "finish it or leave it out");
+}
+
+fn prints_nothing(file: &SourceFile, problems: &mut Problems) {
+    let library = file.path.contains("/src/") && !file.path.starts_with("crates/lagometer/");
+    if library && !file.path.ends_with("build.rs") {
+        problems.forbid(file, PRINTING, "only the binary prints");
+    }
 }
 
 #[test]
@@ -304,11 +351,19 @@ impl Problems {
     }
 }
 
-/// Runs a rule over every source file and fails with all it found.
+/// Runs a rule over every source file of the crates and fails with all it found.
 fn check(rule: impl Fn(&SourceFile, &mut Problems)) {
+    check_in(&["crates"], rule);
+}
+
+/// Runs a rule over every source file below `folders`, likewise.
+fn check_in(folders: &[&str], rule: impl Fn(&SourceFile, &mut Problems)) {
     let root = root();
     let mut report = String::new();
-    for path in files_below(&root.join("crates"), "rs") {
+    let paths = folders
+        .iter()
+        .flat_map(|folder| files_below(&root.join(folder), "rs"));
+    for path in paths {
         let relative = path
             .strip_prefix(&root)
             .unwrap()

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{files_below, root};
 
@@ -18,15 +19,40 @@ const OUTSIDE: &[&str] = &["lagometer-gateway-bench", "lagometer-instruments-ben
 #[test]
 fn crates_import_only_from_the_floors_beneath_them() {
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let report = upward_imports(&map, &packages());
+    assert!(report.is_empty(), "\n{report}");
+}
+
+#[test]
+fn an_import_from_above_and_a_crate_without_a_row_are_found() {
+    let row = |name: &str| format!("| [`{name}`](crates/{name}) | is | knows |\n");
+    let package = |name: &str, imports: &str, kind: Value| {
+        let import = json!({ "name": format!("lagometer-{imports}"), "path": "/x", "kind": kind });
+        json!({ "name": format!("lagometer-{name}"), "dependencies": [import] })
+    };
+    let map = row("low") + &row("high");
+    let fine = [
+        package("high", "low", Value::Null),
+        package("low", "high", json!("dev")),
+    ];
+    assert_eq!(upward_imports(&map, &fine), "");
+    let upward = upward_imports(&map, &[package("low", "high", Value::Null)]);
+    assert!(upward.starts_with("low imports high,"), "{upward}");
+    let unknown = upward_imports(&map, &[package("new", "low", Value::Null)]);
+    assert!(unknown.starts_with("new is not in the table"), "{unknown}");
+}
+
+/// What imports from a row of the map that is not above its own, and who has no row.
+fn upward_imports(map: &str, packages: &[Value]) -> String {
     let floors: BTreeMap<&str, usize> = map
         .lines()
         .filter_map(|line| line.strip_prefix("| [`")?.split_once("`](crates/"))
         .enumerate()
         .map(|(floor, (name, _))| (name, floor))
         .collect();
-    assert!(floors.len() > 10, "the map's table was not found");
+    assert!(!floors.is_empty(), "the map's table was not found");
     let mut report = String::new();
-    for package in packages() {
+    for package in packages {
         let name = short(package["name"].as_str().unwrap());
         if OUTSIDE.contains(&package["name"].as_str().unwrap()) {
             continue;
@@ -49,7 +75,7 @@ fn crates_import_only_from_the_floors_beneath_them() {
             }
         }
     }
-    assert!(report.is_empty(), "\n{report}");
+    report
 }
 
 /// The workspace's packages, as cargo sees them.
@@ -99,20 +125,31 @@ fn the_tree_holds_our_own_work_only() {
     for end in ["rs", "c", "h", "cpp", "go", "js", "css", "toml", "proto"] {
         for path in files_below(&root, end) {
             let at = path.strip_prefix(&root).unwrap();
-            let is_foreign = ["third_party", "vendor", "node_modules"]
-                .iter()
-                .any(|name| at.iter().any(|part| part == *name));
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let is_signed = ["SPDX-License-Identifier:", "Copyright (c)", "Copyright ©"]
-                .iter()
-                .any(|mark| text.contains(mark));
             let is_this = at.ends_with("tests/tidy/tree.rs");
-            if is_foreign || is_signed && !is_this {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            if !is_this && is_foreign(at, &text) {
                 let _ = writeln!(report, "{}: is it somebody else's?", at.display());
             }
         }
     }
     assert!(report.is_empty(), "\n{report}");
+}
+
+/// Whether a file lies where others' code is kept, or is signed by somebody.
+fn is_foreign(at: &Path, text: &str) -> bool {
+    let folders = ["third_party", "vendor", "node_modules"];
+    let marks = ["SPDX-License-Identifier:", "Copyright (c)", "Copyright ©"];
+    at.iter()
+        .any(|part| folders.iter().any(|name| part == *name))
+        || marks.iter().any(|mark| text.contains(mark))
+}
+
+#[test]
+fn foreign_code_is_known_by_its_folder_and_its_signature() {
+    let own = Path::new("crates/link/src/link.rs");
+    assert!(!is_foreign(own, "//! A link."));
+    assert!(is_foreign(own, "// Copyright (c) 2015 somebody"));
+    assert!(is_foreign(Path::new("third_party/ikcp.c"), ""));
 }
 
 /// The guide to adding something shows what was added: what a block of a diff says

@@ -65,6 +65,7 @@ const RETIRED: &[(&str, &str, Where, usize)] = &[
 const OURS: &[&str] = &[
     "Age of information",
     "Authority",
+    "Bottleneck",
     "Budget",
     "Burst",
     "Channel",
@@ -92,6 +93,7 @@ const OURS: &[&str] = &[
     "Recovery",
     "Regime",
     "Remote end",
+    "Saturation",
     "Scenario",
     "Seed",
     "Stall",
