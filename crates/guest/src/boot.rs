@@ -34,7 +34,8 @@ pub fn boot(kernel: &Path, arguments: &[OsString]) -> io::Error {
         return error;
     }
     let mut command = Command::new(kernel);
-    command.args(arguments).env_clear();
+    // A kernel tells by its environment where its stack ends: there must be some.
+    command.args(arguments).env_clear().env("HOME", "/");
     command.envs(
         KEPT.iter()
             .filter_map(|&key| Some((key, env::var_os(key)?))),

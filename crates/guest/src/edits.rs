@@ -4,8 +4,10 @@
 //! a version does without what one of them mends, it is left alone.
 
 mod clock;
+mod counter;
 
 use std::fs;
+use std::iter;
 use std::path::Path;
 
 use crate::error::{Doing as _, Error};
@@ -19,6 +21,8 @@ struct Edit {
     find: String,
     /// What is to stand there.
     replace: String,
+    /// The same two as other versions have them.
+    otherwise: Vec<(String, String)>,
     /// Text in the file by which it is known that the edit is needed, though
     /// `find` may be worded otherwise.
     concerns: Option<&'static str>,
@@ -27,12 +31,19 @@ struct Edit {
 /// Where the seed of the kernel's random numbers starts; any number would do.
 const RANDOM_START: u64 = 0x6c61_676f_6d65_7465;
 
-/// Where the vDSO is. A version without one reads the clock by system calls, and is
-/// only slower.
-const MAY_LACK: &str = "arch/x86/um/vdso/";
+/// What a version may lack: the vDSO, without which the clock is read by system calls
+/// and all is only slower; and what the kernel puts into processes that are not traced.
+const MAY_LACK: [&str; 2] = ["arch/x86/um/vdso/", "arch/um/kernel/skas/stub.c"];
 
 fn edits(hz: u16) -> Vec<Edit> {
-    [pinned(hz), vec![roomy()], clock::edits()].concat()
+    [
+        pinned(hz),
+        vec![roomy()],
+        processor_number().to_vec(),
+        clock::edits(),
+        counter::edits(),
+    ]
+    .concat()
 }
 
 /// What would differ from machine to machine and from run to run.
@@ -44,6 +55,7 @@ fn pinned(hz: u16) -> Vec<Edit> {
             file: "arch/um/Kconfig",
             find: "config HZ\n\tint\n\tdefault 100\n".to_owned(),
             replace: format!("config HZ\n\tint\n\tdefault {hz}\n"),
+            otherwise: Vec::new(),
             concerns: None,
         },
         // Random numbers come from the machine otherwise, and differ from run
@@ -62,6 +74,7 @@ fn pinned(hz: u16) -> Vec<Edit> {
                  \t}}\n\
                  \treturn len;\n"
             ),
+            otherwise: Vec::new(),
             concerns: Some("getrandom("),
         },
         // The guest's processes are traced ones of the machine. If the kernel
@@ -71,6 +84,7 @@ fn pinned(hz: u16) -> Vec<Edit> {
             file: "arch/um/os-Linux/skas/process.c",
             find: "PTRACE_O_TRACESYSGOOD)".to_owned(),
             replace: "(PTRACE_O_TRACESYSGOOD | (1 << 20)))".to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("PTRACE_O_TRACESYSGOOD"),
         },
     ]
@@ -84,15 +98,41 @@ fn roomy() -> Edit {
         file: "include/net/tcp.h",
         find: "L1_CACHE_ALIGN(128 + MAX_HEADER)".to_owned(),
         replace: "L1_CACHE_ALIGN(128 + 128 + 48)".to_owned(),
+        otherwise: Vec::new(),
         concerns: Some("define MAX_TCP_HEADER"),
     }
+}
+
+/// What programs expect of a vDSO: which processor they are on, of which there is one.
+/// Versions that have it themselves (the strong symbol) keep theirs.
+fn processor_number() -> [Edit; 2] {
+    [
+        Edit {
+            file: "arch/x86/um/vdso/vdso-note.S",
+            find: "\t.long LINUX_VERSION_CODE\nELFNOTE_END\n".to_owned(),
+            replace: format!(
+                "\t.long LINUX_VERSION_CODE /* and code */\nELFNOTE_END\n{}",
+                include_str!("edits/getcpu.S")
+            ),
+            otherwise: Vec::new(),
+            concerns: None,
+        },
+        Edit {
+            file: "arch/x86/um/vdso/vdso.lds.S",
+            find: "\t\t__vdso_gettimeofday;\n\t\ttime;\n".to_owned(),
+            replace: "\t\t__vdso_gettimeofday;\n\t\t__vdso_getcpu;\n\t\ttime;\n".to_owned(),
+            otherwise: Vec::new(),
+            concerns: None,
+        },
+    ]
 }
 
 /// Makes the changes in the source below `tree`.
 pub(crate) fn apply(tree: &Path, hz: u16) -> Result<(), Error> {
     for edit in edits(hz) {
         let path = tree.join(edit.file);
-        if edit.file.starts_with(MAY_LACK) && !path.exists() {
+        let may_lack = MAY_LACK.iter().any(|part| edit.file.starts_with(part));
+        if may_lack && !path.exists() {
             continue;
         }
         let text = fs::read_to_string(&path).doing(format!("reading {}", path.display()))?;
@@ -112,12 +152,22 @@ impl Edit {
     /// The text with the change made; nothing if it is needed but its place
     /// is not found.
     fn applied(&self, text: &str) -> Option<String> {
-        if text.contains(&self.find) {
-            return Some(text.replace(&self.find, &self.replace));
+        let found = self.ways().find(|(find, _)| text.contains(*find));
+        if let Some((find, replace)) = found {
+            return Some(text.replace(find, replace));
         }
         let concerned = self.concerns.is_some_and(|mark| text.contains(mark));
-        let has_it_already = text.contains(&self.replace);
+        let has_it_already = self.ways().any(|(_, replace)| text.contains(replace));
         (!concerned || has_it_already).then(|| text.to_owned())
+    }
+
+    /// What is found, and what is to stand there, in each of the versions.
+    fn ways(&self) -> impl Iterator<Item = (&str, &str)> {
+        let otherwise = self
+            .otherwise
+            .iter()
+            .map(|(find, replace)| (&**find, &**replace));
+        iter::once((&*self.find, &*self.replace)).chain(otherwise)
     }
 }
 
@@ -125,7 +175,13 @@ impl Edit {
 pub(crate) fn description(hz: u16) -> String {
     edits(hz)
         .iter()
-        .map(|edit| [edit.file, &edit.find, &edit.replace].join("\n"))
+        .flat_map(|edit| {
+            let ways = edit.ways().flat_map(|(find, replace)| [find, replace]);
+            iter::once(edit.file)
+                .chain(ways)
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -143,6 +199,19 @@ mod tests {
                            \tsignal(SIGTERM, SIG_DFL);\n\
                            ptrace(X, pid, 0, (void *) PTRACE_O_TRACESYSGOOD) < 0\n\
                            ptrace(X, pid, 0, (void *)PTRACE_O_TRACESYSGOOD) < 0\n";
+    /// As from 6.16 on.
+    const NEWER_PROCESS: &str = "#include <sys/mman.h>\n#include <sys/wait.h>\n\
+                           static int userspace_tramp(void *data)\n\
+                           \tsyscall(__NR_execveat, stub_exe_fd, 0);\n\
+                           void userspace(struct uml_pt_regs *regs)\n\
+                           \t\t\tproc_data->syscall_data_len = mm_id->syscall_data_len;\n\n\
+                           \t\t\twait_stub_done_seccomp(mm_id, 0, 0);\n\
+                           \t\t\tregs->is_user = 1;\n\n\t\t\t/* Fill in ORIG_RAX */\n\
+                           \t\t\t\tcase SIGSEGV:\n\t\t\t\t\tget_skas_faultinfo(pid, 0);\n\
+                           \t\t\t\tif (using_seccomp || PTRACE_FULL_FAULTINFO)\n\
+                           ptrace(X, pid, 0, (void *) PTRACE_O_TRACESYSGOOD) < 0\n";
+    const STUB: &str = "void __section(\".__syscall_stub\")\nstub_signal_interrupt(int sig)\n{\n\
+                        \tlong res;\n\n\td->signal = sig;\n";
 
     const TRAP: &str = "static void show_segv_info(struct uml_pt_regs *regs)\n{\n}\n";
     const VMA: &str = "int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)\n\
@@ -150,7 +219,8 @@ mod tests {
     const VDSO: &str = "int __vdso_clock_gettime(clockid_t clock, struct __kernel_old_timespec *ts)\n\
                         {\n\tlong ret;\n";
     const TCP: &str = "#define MAX_TCP_HEADER\tL1_CACHE_ALIGN(128 + MAX_HEADER)\n";
-    const TIME: &str = "static u64 timer_read(struct clocksource *cs)\n{\n\
+    const TIME: &str = "static struct clocksource timer_clocksource = {\n\
+                        static u64 timer_read(struct clocksource *cs)\n{\n\
                         \tdelta += 1;\n\n\tif (time_travel_mode != TT_MODE_OFF) {\n\
                         \t\tif (!in_softirq() &&\n\
                         \t\t    !time_travel_ext_waiting)\n\
@@ -171,6 +241,10 @@ mod tests {
                 "arch/um/kernel/process.c" => "void interrupt_end(void)\n{\n}\n",
                 "arch/x86/um/vdso/vma.c" => VMA,
                 "arch/x86/um/vdso/um_vdso.c" => VDSO,
+                "arch/x86/um/vdso/vdso-note.S" => "\t.long LINUX_VERSION_CODE\nELFNOTE_END\n",
+                "arch/x86/um/vdso/vdso.lds.S" => "\t\t__vdso_gettimeofday;\n\t\tgetcpu;\n",
+                "arch/um/kernel/skas/stub.c" => STUB,
+                "arch/um/include/shared/skas/stub-data.h" => "\tshort restart_wait;\n",
                 "init/init_task.c" => "\t.timer_slack_ns = 50000, /* 50 usec */\n",
                 "fs/select.c" => "#define MAX_SLACK\t(100 * NSEC_PER_MSEC)\n",
                 "arch/um/kernel/skas/syscall.c" => "\t\t\tum_udelay(1);\n",
@@ -257,8 +331,56 @@ mod tests {
         assert_eq!(vdso.matches("if (read_clock(clock, &ns))").count(), 1);
         let process = read(&tree, "arch/um/kernel/process.c");
         assert_eq!(process.matches("\tum_clock_publish();\n").count(), 1);
-        fs::remove_dir_all(tree.path().join(MAY_LACK)).unwrap();
+        let script = read(&tree, "arch/x86/um/vdso/vdso.lds.S");
+        assert!(!script.contains("__vdso_getcpu"), "{script}");
+        fs::remove_dir_all(tree.path().join(MAY_LACK[0])).unwrap();
+        fs::remove_file(tree.path().join(MAY_LACK[1])).unwrap();
         apply(tree.path(), 1000).unwrap();
+    }
+
+    #[test]
+    fn newer_versions_are_edited_where_they_word_it_otherwise() {
+        let tree = tree(KCONFIG, UTIL, NEWER_PROCESS);
+        let [script, vdso] = ["vdso.lds.S", "um_vdso.c"].map(|file| {
+            let path = format!("arch/x86/um/vdso/{file}");
+            let newer = read(&tree, &path)
+                .replace("\t\tgetcpu;\n", "\t\ttime;\n")
+                .replace("__kernel_old_timespec", "__kernel_timespec");
+            fs::write(tree.path().join(&path), newer).unwrap();
+            path
+        });
+        for _ in 0..2 {
+            apply(tree.path(), 1000).unwrap();
+        }
+        let process = read(&tree, "arch/um/os-Linux/skas/process.c");
+        for once in [
+            "PR_TSC_SIGSEGV",
+            "(void) syscall(__NR_execveat",
+            "if (time_stamp_read(pid, &si_local, regs))",
+            "lent = um_time_stamps_lend(",
+            "um_time_stamps_settle(proc_data->",
+        ] {
+            assert_eq!(process.matches(once).count(), 1, "{once}: {process}");
+        }
+        let stub = read(&tree, "arch/um/kernel/skas/stub.c");
+        assert_eq!(stub.matches("time_stamp_read(d, info, uc)").count(), 1);
+        let data = read(&tree, "arch/um/include/shared/skas/stub-data.h");
+        assert_eq!(data.matches("time_stamps_left").count(), 1, "{data}");
+        assert_eq!(read(&tree, &script).matches("__vdso_getcpu;").count(), 1);
+        assert!(read(&tree, &vdso).contains("if (read_clock(clock, &ns))"));
+    }
+
+    #[test]
+    fn a_trap_in_other_words_is_refused_rather_than_left_without_a_clock() {
+        for (known, other) in [
+            ("get_skas_faultinfo(pid, 0)", "fault(pid)"),
+            ("\tsyscall(__NR_execveat", "\texecveat("),
+            ("/* Fill in ORIG_RAX */", "/* more */"),
+        ] {
+            let tree = tree(KCONFIG, UTIL, &NEWER_PROCESS.replace(known, other));
+            let refused = apply(tree.path(), 1000).unwrap_err();
+            assert!(refused.is_input(), "{known}: {refused}");
+        }
     }
 
     #[test]

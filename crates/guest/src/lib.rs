@@ -48,7 +48,7 @@ pub use build::{Built, Request, Step, build};
 pub use cache::{Cache, Kernel, Record};
 pub use error::Error;
 #[cfg(target_os = "linux")]
-pub use guest::{Cut, EPOCH_S, Ended, Guest, Limits, Outcome};
+pub use guest::{Cut, EPOCH_S, Ended, Guest, Limits, Outcome, Traps};
 #[cfg(target_os = "linux")]
 pub use init::init;
 #[cfg(target_os = "linux")]

@@ -69,7 +69,7 @@ impl Source {
             path: self.path().to_owned(),
             why: "is no kernel source: there is no version in its Makefile".to_owned(),
         })?;
-        if !serves(&version) {
+        if !is_from(&version, FIRST) {
             return Err(Error::Source {
                 path: self.path().to_owned(),
                 why: format!("is Linux {version}; name a version from 6.1 on"),
@@ -163,11 +163,11 @@ fn version_in(makefile: &str) -> Option<String> {
         .then(|| format!("{major}.{minor}.{patch}{extra}"))
 }
 
-/// Whether a version is among those that serve.
-fn serves(version: &str) -> bool {
+/// Whether a version is `first` or a later one.
+pub(crate) fn is_from(version: &str, first: (u32, u32)) -> bool {
     let mut numbers = version.split('.').map_while(|number| number.parse().ok());
     match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) => (major, minor) >= FIRST,
+        (Some(major), Some(minor)) => (major, minor) >= first,
         _ => false,
     }
 }
@@ -195,7 +195,7 @@ mod tests {
             ("10.0.1", true),
             ("5.19.1", false),
         ] {
-            assert_eq!(serves(version), whether, "{version}");
+            assert_eq!(is_from(version, FIRST), whether, "{version}");
         }
     }
 

@@ -1,11 +1,10 @@
-//! How the kernel's clock is changed: exact to the nanosecond, free to read, and
-//! the only one that a guest's processes can find.
+//! How the kernel's clock is changed: exact to the nanosecond, and free to read.
 
 use super::Edit;
 
 /// How often the clock may be read at one instant before reading it costs
 /// anything.
-const FREE_READS: u32 = 1000;
+pub(super) const FREE_READS: u32 = 1000;
 
 /// What a reading of the clock costs beyond that, in nanoseconds: as much as it
 /// costs unedited from the first on.
@@ -13,7 +12,7 @@ const READ_COST_NS: u32 = 256;
 
 /// All of them.
 pub(super) fn edits() -> Vec<Edit> {
-    [shared_clock(), timed().to_vec(), time_stamps().to_vec()].concat()
+    [shared_clock(), timed().to_vec()].concat()
 }
 
 /// What keeps things from happening at the very instant at which they are due,
@@ -41,6 +40,7 @@ fn timed() -> [Edit; 7] {
                  \t\t\tum_clock_read_at = time_travel_time;\n\
                  \t\t}}\n"
             ),
+            otherwise: Vec::new(),
             concerns: Some("time_travel_update_time_rel"),
         },
         // A timer fires when it is due, not a nanosecond later.
@@ -49,6 +49,7 @@ fn timed() -> [Edit; 7] {
             find: "\tdelta += 1;\n\n\tif (time_travel_mode".to_owned(),
             replace: "\tdelta += time_travel_mode == TT_MODE_OFF;\n\n\tif (time_travel_mode"
                 .to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("delta += 1"),
         },
         // Nor may a timer be late so that its processor wakes less often: by
@@ -57,12 +58,14 @@ fn timed() -> [Edit; 7] {
             file: "init/init_task.c",
             find: ".timer_slack_ns = 50000,".to_owned(),
             replace: ".timer_slack_ns = 0,".to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("timer_slack_ns"),
         },
         Edit {
             file: "fs/select.c",
             find: "#define MAX_SLACK\t(100 * NSEC_PER_MSEC)".to_owned(),
             replace: "#define MAX_SLACK\t0".to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("MAX_SLACK"),
         },
         // A system call that fails would take a microsecond, so that a loop that
@@ -71,6 +74,7 @@ fn timed() -> [Edit; 7] {
             file: "arch/um/kernel/skas/syscall.c",
             find: "\t\t\tum_udelay(1);\n".to_owned(),
             replace: "\t\t\tktime_get_ns();\n".to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("um_udelay"),
         },
         // The clock goes by nanoseconds, not by steps of 256.
@@ -78,6 +82,7 @@ fn timed() -> [Edit; 7] {
             file: "arch/um/include/linux/time-internal.h",
             find: "#define TIMER_MULTIPLIER 256\n".to_owned(),
             replace: "#define TIMER_MULTIPLIER 1\n".to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("TIMER_MULTIPLIER"),
         },
         // So do timers, not by 500 at least.
@@ -85,6 +90,7 @@ fn timed() -> [Edit; 7] {
             file: "arch/um/include/linux/time-internal.h",
             find: "#define TIMER_MIN_DELTA  500\n".to_owned(),
             replace: "#define TIMER_MIN_DELTA  1\n".to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("TIMER_MIN_DELTA"),
         },
     ]
@@ -146,6 +152,7 @@ fn published() -> [Edit; 2] {
                  }}\n\n\
                  static u64\ntimer_read(struct clocksource *cs)\n{{\n"
             ),
+            otherwise: Vec::new(),
             concerns: Some("timer_read(struct clocksource *cs)"),
         },
         Edit {
@@ -159,6 +166,7 @@ fn published() -> [Edit; 2] {
                       }\n\n\
                       static void handle_pending(void)\n{\n"
                 .to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("interrupt_end(void)"),
         },
     ]
@@ -194,6 +202,7 @@ fn mapped() -> [Edit; 2] {
                       }\n\n\
                       int\narch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)\n"
                 .to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("arch_setup_additional_pages"),
         },
         Edit {
@@ -202,6 +211,7 @@ fn mapped() -> [Edit; 2] {
             replace: "\tif (mmap_write_lock_killable(mm))\n\t\treturn -EINTR;\n\
                       \tmap_clock(mm);\n\n"
                 .to_owned(),
+            otherwise: Vec::new(),
             concerns: Some("mmap_write_lock_killable"),
         },
     ]
@@ -209,122 +219,49 @@ fn mapped() -> [Edit; 2] {
 
 /// How they read it.
 fn read() -> Edit {
+    // Newer versions call it otherwise; it is the same.
+    let [(find, replace), newer] = ["__kernel_old_timespec", "__kernel_timespec"].map(reading);
     Edit {
         file: "arch/x86/um/vdso/um_vdso.c",
-        find: "int __vdso_clock_gettime(clockid_t clock, struct __kernel_old_timespec *ts)\n{\n\
-                   \tlong ret;\n"
-            .to_owned(),
-        replace: format!(
-            "/* In the page below this one, shared by all processes; the kernel writes it. */\n\
-                 struct um_clock {{\n\
-                 \tunsigned long long monotonic_ns, realtime_ns;\n\
-                 \tunsigned int reads;\n\
-                 }};\n\n\
-                 /* Whether the clock may be read without asking the kernel once more. */\n\
-                 static inline int read_clock(clockid_t id, unsigned long long *ns)\n\
-                 {{\n\
-                 \tvolatile struct um_clock *clock;\n\
-                 \tunsigned long here;\n\n\
-                 \tasm(\"lea 0(%%rip), %0\" : \"=r\" (here));\n\
-                 \tclock = (void *) ((here & ~0xfffUL) - 0x1000);\n\
-                 \tif (!clock->monotonic_ns || (id != CLOCK_MONOTONIC && id != CLOCK_REALTIME))\n\
-                 \t\treturn 0;\n\
-                 \tif (clock->reads > {FREE_READS} || ++clock->reads > {FREE_READS})\n\
-                 \t\treturn 0;\n\
-                 \t*ns = id == CLOCK_MONOTONIC ? clock->monotonic_ns : clock->realtime_ns;\n\
-                 \treturn 1;\n\
-                 }}\n\n\
-                 int\n__vdso_clock_gettime(clockid_t clock, struct __kernel_old_timespec *ts)\n{{\n\
-                 \tunsigned long long ns;\n\
-                 \tlong ret;\n\n\
-                 \tif (read_clock(clock, &ns)) {{\n\
-                 \t\tts->tv_sec = ns / 1000000000;\n\
-                 \t\tts->tv_nsec = ns % 1000000000;\n\
-                 \t\treturn 0;\n\
-                 \t}}\n"
-        ),
+        find,
+        replace,
+        otherwise: vec![newer],
         concerns: Some("__vdso_clock_gettime(clockid_t clock"),
     }
 }
 
-/// What a program finds that reads the processor's time-stamp counter: the guest's
-/// clock in nanoseconds instead of the machine's cycles, and as on a processor never
-/// the same twice. Libraries of transports keep time by it (UDT does), and would see
-/// hours of waiting pass in an instant.
-///
-/// The machine's processor is asked (`PR_SET_TSC`, prctl(2)) to fault on `rdtsc` and
-/// `rdtscp` in the guest's processes, which inherit this from the first; the fault
-/// is answered at once, before the process is asked where it faulted.
-fn time_stamps() -> [Edit; 5] {
-    [
-        Edit {
-            file: "arch/um/os-Linux/skas/process.c",
-            find: "#include <sys/mman.h>\n#include <sys/wait.h>\n".to_owned(),
-            replace: "#include <sys/mman.h>\n#include <sys/prctl.h>\n#include <sys/wait.h>\n"
-                .to_owned(),
-            concerns: Some("#include <sys/mman.h>"),
-        },
-        Edit {
-            file: "arch/um/os-Linux/skas/process.c",
-            find: "\tsignal(SIGTERM, SIG_DFL);\n".to_owned(),
-            replace: "\tprctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);\n\
-                      \tsignal(SIGTERM, SIG_DFL); /* the counter first */\n"
-                .to_owned(),
-            concerns: Some("static int userspace_tramp"),
-        },
-        Edit {
-            file: "arch/um/os-Linux/skas/process.c",
-            find: "void userspace(struct uml_pt_regs *regs".to_owned(),
-            replace: "void um_time_stamp(struct uml_pt_regs *regs, int length);\n\n\
-                      /* Answers rdtsc (0f 31) and rdtscp (0f 01 f9). */\n\
-                      static int time_stamp_read(int pid, siginfo_t *si, struct uml_pt_regs *regs)\n\
-                      {\n\
-                      \tlong code;\n\
-                      \tint length;\n\n\
-                      \tif (si->si_code != SI_KERNEL)\n\
-                      \t\treturn 0;\n\
-                      \tcode = ptrace(PTRACE_PEEKTEXT, pid, (void *) UPT_IP(regs), 0);\n\
-                      \tif ((code & 0xffff) == 0x310f)\n\
-                      \t\tlength = 2;\n\
-                      \telse if ((code & 0xffffff) == 0xf9010f)\n\
-                      \t\tlength = 3;\n\
-                      \telse\n\
-                      \t\treturn 0;\n\
-                      \tum_time_stamp(regs, length);\n\
-                      \treturn 1;\n\
-                      }\n\n\
-                      void\nuserspace(struct uml_pt_regs *regs"
-                .to_owned(),
-            concerns: Some("userspace(struct uml_pt_regs *regs"),
-        },
-        Edit {
-            file: "arch/um/os-Linux/skas/process.c",
-            find: "\t\t\tcase SIGSEGV:\n\t\t\t\tif (PTRACE_FULL_FAULTINFO) {\n".to_owned(),
-            replace: "\t\t\tcase SIGSEGV:\n\
-                      \t\t\t\tif (time_stamp_read(pid, &si, regs))\n\
-                      \t\t\t\t\tbreak;\n\
-                      \t\t\t\tif (PTRACE_FULL_FAULTINFO) {\n"
-                .to_owned(),
-            concerns: Some("PTRACE_FULL_FAULTINFO"),
-        },
-        Edit {
-            file: "arch/um/kernel/trap.c",
-            find: "static void show_segv_info(struct uml_pt_regs *regs)\n{\n".to_owned(),
-            replace: "/* The clock as the counter that an instruction of `length` bytes has read. */\n\
-                      void um_time_stamp(struct uml_pt_regs *regs, int length);\n\
-                      void um_time_stamp(struct uml_pt_regs *regs, int length)\n\
-                      {\n\
-                      \tstatic unsigned long long last;\n\n\
-                      \tlast = max_t(unsigned long long, last + 1, ktime_get_ns());\n\
-                      \tregs->gp[HOST_AX] = last & 0xffffffff;\n\
-                      \tregs->gp[HOST_DX] = last >> 32;\n\
-                      \tif (length == 3)\n\
-                      \t\tregs->gp[HOST_CX] = 0;\n\
-                      \tUPT_IP(regs) += length;\n\
-                      }\n\n\
-                      static void\nshow_segv_info(struct uml_pt_regs *regs)\n{\n"
-                .to_owned(),
-            concerns: Some("show_segv_info"),
-        },
-    ]
+/// The vDSO's function, as it is and as it is to be, where a time is a `timespec`.
+fn reading(timespec: &str) -> (String, String) {
+    let function = format!("__vdso_clock_gettime(clockid_t clock, struct {timespec} *ts)\n{{\n");
+    let find = format!("int {function}\tlong ret;\n");
+    let replace = format!(
+        "/* In the page below this one, shared by all processes; the kernel writes it. */\n\
+         struct um_clock {{\n\
+         \tunsigned long long monotonic_ns, realtime_ns;\n\
+         \tunsigned int reads;\n\
+         }};\n\n\
+         /* Whether the clock may be read without asking the kernel once more. */\n\
+         static inline int read_clock(clockid_t id, unsigned long long *ns)\n\
+         {{\n\
+         \tvolatile struct um_clock *clock;\n\
+         \tunsigned long here;\n\n\
+         \tasm(\"lea 0(%%rip), %0\" : \"=r\" (here));\n\
+         \tclock = (void *) ((here & ~0xfffUL) - 0x1000);\n\
+         \tif (!clock->monotonic_ns || (id != CLOCK_MONOTONIC && id != CLOCK_REALTIME))\n\
+         \t\treturn 0;\n\
+         \tif (clock->reads > {FREE_READS} || ++clock->reads > {FREE_READS})\n\
+         \t\treturn 0;\n\
+         \t*ns = id == CLOCK_MONOTONIC ? clock->monotonic_ns : clock->realtime_ns;\n\
+         \treturn 1;\n\
+         }}\n\n\
+         int\n{function}\
+         \tunsigned long long ns;\n\
+         \tlong ret;\n\n\
+         \tif (read_clock(clock, &ns)) {{\n\
+         \t\tts->tv_sec = ns / 1000000000;\n\
+         \t\tts->tv_nsec = ns % 1000000000;\n\
+         \t\treturn 0;\n\
+         \t}}\n"
+    );
+    (find, replace)
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lagometer_guest::{
-    BOOT, Cache, Cut, Ended, Error, Guest, INIT, Job, Kernel, Limits, Outcome, Said, Stream, boot,
-    init,
+    BOOT, Cache, Cut, Ended, Error, Guest, INIT, Job, Kernel, Limits, Outcome, Said, Stream, Traps,
+    boot, init,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -132,6 +132,7 @@ fn run_until(
         own_program: &own_program,
         job,
         seed,
+        traps: Traps::Traced,
         limits,
     };
     let (mut lines, mut streams) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_guest::{Cache, Ended, Guest, Job, Kernel, Limits, Said};
+use lagometer_guest::{Cache, Ended, Guest, Job, Kernel, Limits, Said, Traps};
 use lagometer_units::create_private_file;
 
 use super::kernel::failure;
@@ -30,6 +30,8 @@ pub(super) struct Visit<'a> {
     pub(super) kernel: &'a Kernel,
     /// The seed of the kernel's random numbers.
     pub(super) seed: u64,
+    /// How its system calls are caught.
+    pub(super) traps: Traps,
     /// What it is to do there: the words after its name.
     pub(super) words: Vec<OsString>,
     /// The longest it may take in real time.
@@ -65,6 +67,7 @@ impl Visit<'_> {
             own_program: &own_program,
             job: &job,
             seed: self.seed,
+            traps: self.traps,
             limits: Limits {
                 memory_mib: MEMORY_MIB,
                 time: self.limit,

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_guest::{
-    BOOT, Cache, Guest, INIT, Job, Kernel, Limits, Outcome, SHARE, Said, boot, init,
+    BOOT, Cache, Guest, INIT, Job, Kernel, Limits, Outcome, SHARE, Said, Traps, boot, init,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use tcp_oracle::{Batch, Class, Difference, Trace, compare, record};
@@ -247,6 +247,7 @@ fn play(kernel: &Kernel, drive: [&str; 2], arguments: &[String]) -> Result<Strin
         own_program: &own_program,
         job: &job,
         seed: 1,
+        traps: Traps::Trusted,
         limits: LIMITS,
     };
     let mut last = VecDeque::new();

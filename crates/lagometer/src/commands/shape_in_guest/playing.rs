@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_emu::{Speaker, TaggedLine};
-use lagometer_guest::{Ended, Kernel, Said, Stream};
+use lagometer_guest::{Ended, Kernel, Said, Stream, Traps};
 use sha2::{Digest as _, Sha256};
 
 use super::super::in_guest::Visit;
@@ -166,6 +166,8 @@ pub(super) fn play(
     let visit = Visit {
         kernel,
         seed: arguments.seed,
+        // Whose programs these are is not known here.
+        traps: Traps::Traced,
         words: words(arguments),
         limit,
         // Programs may have nothing to say.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use lagometer_guest::Said;
+use lagometer_guest::{Said, Traps};
 use lagometer_stats::World;
 use lagometer_testbed::Testbed;
 use lagometer_world::Scenario;
@@ -34,6 +34,7 @@ pub(super) fn play_in_guest(
     let visit = Visit {
         kernel: &kernel,
         seed: scenario.seed,
+        traps: Traps::Trusted,
         words: words(arguments),
         limit: arguments.guest.real_limit.duration(),
         silence: SILENCE,
