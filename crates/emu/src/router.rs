@@ -25,7 +25,7 @@ use crate::capture::{Log, LogSummary};
 use crate::error::{Doing, Error};
 use crate::port::Port;
 use crate::sys::scheduling;
-use engine::{Command, Engine};
+use engine::{Burst, Command, Engine};
 use hold::Hold;
 use lane::Lane;
 pub use wait::Waiting;
@@ -87,6 +87,7 @@ impl Router {
                 .collect(),
             hold: Hold::new(manner.capacity, manner.mtu + EXCESS_BYTES),
             audit_counters: Box::new(AuditCounters::new(ports.len(), clock.now())),
+            bursts: vec![Burst::new(); ports.len() * 2],
             ports,
             log,
             commands: received,

@@ -7,6 +7,7 @@ use lagometer_transport::{BoxedEndpoint, Closed, Driven, Message, Messenger, Ref
 use lagometer_units::Time;
 
 use crate::connection::{Counters, SocketConnection};
+use crate::drained::Drained;
 use crate::udp::{Incoming, Outgoing, Socket};
 
 /// One side of a lane whose transport is an
@@ -19,6 +20,7 @@ pub struct EndpointConnection {
     deadline: Option<Time>,
     incoming: Incoming,
     outgoing: Outgoing,
+    drained: Drained,
     failure: Option<String>,
 }
 
@@ -42,12 +44,16 @@ impl EndpointConnection {
             endpoint,
             incoming: Incoming::new(READS),
             outgoing: Outgoing::new(SENDS),
+            drained: Drained::default(),
             failure: None,
         }
     }
 
     /// Hands the endpoint what has come.
     fn receive_all(&mut self, now: Time) -> io::Result<()> {
+        if self.drained.is_known_at(now) {
+            return Ok(());
+        }
         for _ in 0..CALLS_AT_ONCE {
             let reads = self.socket.receive(&mut self.incoming)?;
             for datagram in self.incoming.iter() {
@@ -55,6 +61,7 @@ impl EndpointConnection {
             }
             // A call that leaves room has taken all there was.
             if reads < READS {
+                self.drained.note_at(now);
                 break;
             }
         }
@@ -127,9 +134,12 @@ impl SocketConnection for EndpointConnection {
             return;
         }
         // What is wrong with the socket is told by the next attempt to use it.
-        let _ = self
+        let ready = self
             .socket
             .wait_ready(!self.outgoing.is_empty(), Some(longest));
+        if matches!(ready, Ok(false)) {
+            self.drained.note_wait();
+        }
     }
 
     fn counters(&self) -> Counters {

@@ -22,6 +22,7 @@
 //! # Map
 //!
 //! - `connection`: the one trait, and what a side counts
+//! - `drained`: not to ask a socket for what is known
 //! - `endpoint_connection`: an endpoint over a connected UDP socket
 //! - `tcp`: the kernel's own TCP
 //! - [`udt`]: UDT, where the feature of that name brings it
@@ -37,6 +38,8 @@
 
 mod catalogue;
 mod connection;
+#[cfg(target_os = "linux")]
+mod drained;
 #[cfg(target_os = "linux")]
 mod endpoint_connection;
 #[cfg(target_os = "linux")]

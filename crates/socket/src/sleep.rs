@@ -6,8 +6,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Sleeps until `file` can be read, or written to where `to_write`, at most
-/// `longest`. An interruption counts as the end.
-pub(crate) fn until_ready(file: impl AsFd, to_write: bool, longest: Duration) {
+/// `longest`. An interruption counts as the end. Whether the time went by in vain.
+pub(crate) fn until_ready(file: impl AsFd, to_write: bool, longest: Duration) -> bool {
     let mut flags = PollFlags::IN;
     if to_write {
         flags |= PollFlags::OUT;
@@ -18,5 +18,8 @@ pub(crate) fn until_ready(file: impl AsFd, to_write: bool, longest: Duration) {
     };
     let file = file.as_fd();
     // What is wrong with the file is told by the next attempt to use it.
-    let _ = poll(&mut [PollFd::new(&file, flags)], Some(&longest));
+    matches!(
+        poll(&mut [PollFd::new(&file, flags)], Some(&longest)),
+        Ok(0)
+    )
 }

@@ -56,6 +56,8 @@ pub(super) struct Engine {
     pub(super) observer: Option<Sender<RouterEvent>>,
     /// How many packets have been taken.
     pub(super) taken: u64,
+    /// For each port, how many packets it has at a time.
+    pub(super) bursts: Vec<Burst>,
 }
 
 /// The number by which the waker is known to the waiter; ports are numbered
@@ -66,6 +68,39 @@ const WAKER: u64 = u64::MAX;
 const BATCH: usize = 16;
 /// A pass through the loop that takes longer than this is an absence.
 const LONG_PASS: Duration = Duration::from_micros(500);
+
+/// How many packets a port is expected to have, so that it need not be read once more
+/// to hear that it has no further one: reading in vain costs as much as a packet does
+/// in virtual time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    expected: usize,
+    /// When as many as expected were last taken, or are to be.
+    at: Option<Time>,
+}
+
+impl Burst {
+    pub(super) const fn new() -> Self {
+        Self {
+            expected: 1,
+            at: None,
+        }
+    }
+
+    /// How many to take at `now`: twice as many as before where the port had more.
+    fn batch_at(&mut self, now: Time) -> usize {
+        if self.at.replace(now) == Some(now) {
+            self.expected = (self.expected * 2).min(BATCH);
+        }
+        self.expected
+    }
+
+    /// The port had so many and no further one.
+    fn ended_after(&mut self, taken: usize) {
+        self.expected = taken.max(1);
+        self.at = None;
+    }
+}
 
 impl Engine {
     /// Routes until told to stop.
@@ -79,7 +114,7 @@ impl Engine {
     }
 
     fn route_until_stopped(&mut self) -> io::Result<()> {
-        let mut waiter = Waiter::new(self.ports.len() * 2 + 1)?;
+        let mut waiter = Waiter::new(self.waiting, self.ports.len() * 2 + 1)?;
         waiter.add(&self.waker, WAKER)?;
         for (number, port) in self.ports.iter().flatten().enumerate() {
             waiter.add(port, number as u64)?;
@@ -123,13 +158,13 @@ impl Engine {
                 Direction::Up => &self.ports[usize::from(held.lane)][1],
                 Direction::Down => &self.ports[usize::from(held.lane)][0],
             };
-            let used_before = used();
+            let used_before = self.used_now();
             let was_taken = match port.hand_over(self.hold.bytes(&held)) {
                 Ok(()) => true,
                 Err(error) if is_about_the_packet(&error) => false,
                 Err(error) => return Err(error),
             };
-            let kernel_used = used().saturating_sub(used_before);
+            let kernel_used = self.used_now().saturating_sub(used_before);
             let before = now;
             now = self.clock.now();
             self.note_absence(before, now);
@@ -149,13 +184,18 @@ impl Engine {
             0 => (number / 2, Direction::Up),
             _ => (number / 2, Direction::Down),
         };
-        for _ in 0..BATCH {
+        let batch = match self.waiting {
+            Waiting::Sleep => self.bursts[number].batch_at(self.clock.now()),
+            Waiting::Hybrid { .. } | Waiting::Spin => BATCH,
+        };
+        for taken in 0..batch {
             let Some(slot) = self.hold.take() else {
                 return self.take_without_room(lane, direction);
             };
             let port = &self.ports[lane][direction.index()];
             let Some(length) = port.take(self.hold.buffer(&slot))? else {
                 self.hold.give_back(slot);
+                self.bursts[number].ended_after(taken);
                 return Ok(());
             };
             let now = self.clock.now();
@@ -315,6 +355,16 @@ impl Engine {
         used().saturating_sub(self.used_before)
     }
 
+    /// How much of a core's time the thread has used, for what is asked with every
+    /// packet: nothing where it always sleeps, on a clock by which computing takes no
+    /// time. It costs a system call.
+    fn used_now(&self) -> Duration {
+        match self.waiting {
+            Waiting::Sleep => Duration::ZERO,
+            Waiting::Hybrid { .. } | Waiting::Spin => used(),
+        }
+    }
+
     fn note_absence(&mut self, from: Time, to: Time) {
         let lasted = to.since(from);
         if lasted > LONG_PASS {
@@ -347,4 +397,24 @@ fn is_about_the_packet(error: &io::Error) -> bool {
         error.raw_os_error(),
         Some(EAGAIN | EINVAL | EMSGSIZE | ENOBUFS | ENOMEM | EIO)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_with_one_packet_at_a_time_are_read_once_and_others_in_batches() {
+        let mut burst = Burst::new();
+        for ms in 0..10 {
+            assert_eq!(burst.batch_at(Time::from_millis(ms)), 1);
+        }
+        let now = Time::from_millis(10);
+        let batches: Vec<usize> = (0..6).map(|_| burst.batch_at(now)).collect();
+        assert_eq!(batches, [1, 2, 4, 8, BATCH, BATCH]);
+        burst.ended_after(3);
+        assert_eq!(burst.batch_at(now), 3);
+        burst.ended_after(0);
+        assert_eq!(burst.batch_at(now), 1);
+    }
 }

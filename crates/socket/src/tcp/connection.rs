@@ -15,6 +15,7 @@ use socket2::SockRef;
 
 use super::settings::Settings;
 use crate::connection::{Counters, SocketConnection};
+use crate::drained::Drained;
 use crate::sleep;
 
 /// One side of a lane over the kernel's TCP.
@@ -27,6 +28,7 @@ pub(super) struct TcpConnection {
     outgoing: VecDeque<u8>,
     cutter: Cutter,
     buffer: Box<[u8]>,
+    drained: Drained,
     counters: Counters,
 }
 
@@ -85,6 +87,7 @@ impl TcpConnection {
             outgoing: VecDeque::new(),
             cutter: Cutter::new(settings.max_message.bytes() as usize),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            drained: Drained::default(),
             counters: Counters::default(),
         }
     }
@@ -129,7 +132,10 @@ impl TcpConnection {
         }
     }
 
-    fn read_all(&mut self) {
+    fn read_all(&mut self, now: Time) {
+        if self.drained.is_known_at(now) {
+            return;
+        }
         let mut any = false;
         for _ in 0..READS_AT_ONCE {
             // A user who takes no messages out lets the kernel's window close.
@@ -151,11 +157,15 @@ impl TcpConnection {
                     self.cutter.push(&self.buffer[..bytes]);
                     // A read that leaves room has taken all there was.
                     if bytes < BUFFER_BYTES {
+                        self.drained.note_at(now);
                         break;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.drained.note_at(now);
+                    break;
+                }
                 Err(error) => self.stage = Stage::Closed(reason(&error)),
             }
         }
@@ -209,11 +219,11 @@ impl Messenger for TcpConnection {
 }
 
 impl Driven for TcpConnection {
-    fn take_in(&mut self, _now: Time) {
+    fn take_in(&mut self, now: Time) {
         if self.state() == State::Connecting {
             self.progress();
         }
-        self.read_all();
+        self.read_all(now);
     }
 
     fn put_out(&mut self, _now: Time) {
@@ -227,13 +237,17 @@ impl SocketConnection for TcpConnection {
     }
 
     fn wait(&mut self, longest: Duration) {
-        match &self.stage {
+        let in_vain = match &self.stage {
             Stage::Listening(listener, _) => sleep::until_ready(listener, false, longest),
             Stage::Connecting(stream) => sleep::until_ready(stream, true, longest),
-            Stage::Open(stream) => {
-                sleep::until_ready(stream, !self.outgoing.is_empty(), longest);
+            Stage::Open(stream) => sleep::until_ready(stream, !self.outgoing.is_empty(), longest),
+            Stage::Closed(_) => {
+                std::thread::sleep(longest);
+                true
             }
-            Stage::Closed(_) => std::thread::sleep(longest),
+        };
+        if in_vain {
+            self.drained.note_wait();
         }
     }
 
