@@ -313,7 +313,7 @@ pub(crate) struct AgreeArguments {
     #[arg(long, value_delimiter = ',', value_name = "NAME|FILE,…")]
     pub(crate) network: Vec<String>,
     /// What `sim` is held against: `emu` by its figures, `kernel`, which is as
-    /// exact, message by message
+    /// exact, message by message; `kernel,emu`: all three side by side
     #[arg(
         long,
         value_delimiter = ',',
@@ -340,7 +340,7 @@ pub(crate) struct AgreeArguments {
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Play so many seeds, from the first on; by default 20 against `emu`, the fewest that
-    /// anything is called equal on, and 1 against `kernel`
+    /// anything is called equal on, and 1 with `kernel`
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: Option<u32>,
     /// Guests that play at once; as many as there are processors by default

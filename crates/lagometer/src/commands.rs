@@ -5,6 +5,7 @@ mod agree_messages;
 mod agree_packets;
 mod agree_phases;
 mod agree_table;
+mod agree_three;
 mod compare;
 mod completions;
 mod doctor;

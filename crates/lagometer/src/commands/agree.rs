@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::in_guests::{self, Errand};
 use super::named::{Ask, resolved};
 use super::run::processors;
-use super::{agree_messages, emulated, in_guest};
+use super::{agree_messages, agree_three, emulated, in_guest};
 use crate::cli::AgreeArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use crate::output::{print, terminal, write};
 
 /// How often a seed is played over sockets until the emulator is within its band. It is
 /// played again for what the emulator did, whatever lanes did.
-const TRIES: u32 = 4;
+pub(super) const TRIES: u32 = 4;
 
 /// Sets what was asked for beside virtual time, over each network; exit code 1
 /// where something does not agree.
@@ -39,6 +39,10 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         emulated::acquire_permission()?;
     }
     let stop = interrupt::listen()?;
+    if is_asked(Testbed::Kernel) && is_asked(Testbed::Emu) {
+        refuse_of_one_pair(arguments)?;
+        return Ok(Exit::of(agree_three::agree(arguments, &networks, stop)?).into());
+    }
     let mut holds = true;
     if is_asked(Testbed::Kernel) {
         holds &= agree_messages::agree(arguments, &networks, stop)?;
@@ -49,6 +53,18 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         }
     }
     Ok(Exit::of(holds).into())
+}
+
+/// Refuses what is for one testbed beside another, and not for three.
+fn refuse_of_one_pair(arguments: &AgreeArguments) -> Result<(), Failure> {
+    let flag = match (&arguments.keep, arguments.against) {
+        (Some(_), _) => "--keep",
+        (None, Testbed::Kernel) => "--against",
+        (None, _) => return Ok(()),
+    };
+    Err(Failure::Input(format!(
+        "{flag} is for `--testbed emu` alone; with both testbeds all three are side by side"
+    )))
 }
 
 /// The built-in networks that can be played over sockets; on the others there is

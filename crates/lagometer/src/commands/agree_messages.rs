@@ -18,7 +18,7 @@ use super::agree_packets;
 use super::agree_phases;
 use super::agree_table::{First, Row, headings, notes, row};
 use super::in_guest;
-use super::in_guests::{self, Errand};
+use super::in_guests::{self, Errand, Packets};
 use super::named::resolved;
 use super::run::processors;
 use crate::cli::AgreeArguments;
@@ -26,10 +26,10 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// By how much the round trips of a message may differ.
-const TOLERANCE: Duration = Duration::from_millis(1);
+pub(super) const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Seeds to play where no number is asked for: both are exact.
-const SEEDS: u32 = 1;
+pub(super) const SEEDS: u32 = 1;
 
 /// The share of messages that must agree.
 const NEEDED: f64 = 0.999;
@@ -54,7 +54,7 @@ pub(super) fn agree(
     ))?;
     let mut told = String::new();
     for &network in networks {
-        for found in over(arguments, network, &kernel, stop)? {
+        for found in played(arguments, network, &kernel, SEEDS, stop)?.rows()? {
             holds &= found.beyond.is_empty();
             print(&row(&found))?;
             told += &notes(&found);
@@ -66,21 +66,22 @@ pub(super) fn agree(
     Ok(holds)
 }
 
-/// Plays both over one network.
-fn over(
+/// Plays both over one network, `usual` seeds where no number is asked for.
+pub(super) fn played(
     arguments: &AgreeArguments,
     network: Option<&str>,
     kernel: &Kernel,
+    usual: u32,
     stop: &AtomicBool,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Both, Failure> {
     let in_kernel = ask(arguments, network, Testbed::Kernel);
     let sim = with_a_standing_clock(resolved(&ask(arguments, network, Testbed::Sim))?);
     let sockets = resolved(&in_kernel)?;
     let options = RunOptions {
-        seeds: seeds(arguments, &sim, SEEDS),
+        seeds: seeds(arguments, &sim, usual),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
-    let mut virtual_time = play(&sim, &options, &|_| {}, stop);
+    let mut runs = play(&sim, &options, &|_| {}, stop);
     let errand = Errand {
         ask: &in_kernel,
         ipv6: false,
@@ -89,30 +90,17 @@ fn over(
     };
     let (seeds, at_once) = (&options.seeds, options.threads);
     let found = in_guests::play(&errand, kernel, seeds, at_once, &|_| {}, stop)?;
-    let fitted = fit_phases(&sim, &mut virtual_time, (&sockets, &found.seeds))?;
-    let both = Both {
-        sim: (&sim, &virtual_time),
-        kernel: (&sockets, &found.seeds),
-    };
-    let mut rows = Vec::new();
-    for (index, lane) in sim.lanes.iter().enumerate() {
-        // Lanes that only one of them can play are not held against anything.
-        let Some(mut row) = both.row(&lane.name, index)? else {
-            continue;
-        };
-        let kernels = place_of(&sockets, &lane.name);
-        if let Some(first) = row.first.as_mut().filter(|first| first.seed == seeds[0])
-            && let Some(other) = kernels.and_then(|it| agree_packets::of_kernel(&found.packets, it))
-        {
-            let one = match &fitted[index] {
-                Some(fitted) => agree_packets::of_sim(fitted, 0, first.seed),
-                None => agree_packets::of_sim(&sim, index, first.seed),
-            };
-            first.parting = agree_packets::parting(&one, &other);
-        }
-        rows.push(row);
-    }
-    Ok(rows)
+    let fitted = fit_phases(&sim, &mut runs, (&sockets, &found.seeds))?;
+    Ok(Both {
+        seeds: options.seeds,
+        sim: Played { what: sim, runs },
+        kernel: Played {
+            what: sockets,
+            runs: found.seeds,
+        },
+        fitted,
+        packets: found.packets,
+    })
 }
 
 /// The lanes of TCP as they are on a kernel whose clock stands still between two packets
@@ -132,7 +120,7 @@ fn with_a_standing_clock(mut sim: Resolved) -> Resolved {
 fn fit_phases(
     sim: &Resolved,
     runs: &mut [SeedRun],
-    (sockets, kernels): Played<'_>,
+    (sockets, kernels): (&Resolved, &[SeedRun]),
 ) -> Result<Vec<Option<Resolved>>, Failure> {
     let mut fitted = Vec::new();
     for (index, lane) in sim.lanes.iter().enumerate() {
@@ -152,31 +140,77 @@ fn fit_phases(
     Ok(fitted)
 }
 
-/// What was played, and what was found.
-type Played<'a> = (&'a Resolved, &'a [SeedRun]);
-
-/// Both testbeds over one network.
-struct Both<'a> {
-    sim: Played<'a>,
-    kernel: Played<'a>,
+/// What was played, and what was found, seed by seed.
+pub(super) struct Played {
+    pub(super) what: Resolved,
+    pub(super) runs: Vec<SeedRun>,
 }
 
-impl Both<'_> {
+impl Played {
+    /// A lane's messages under each seed; nothing if the lane was not to be played.
+    pub(super) fn records(&self, name: &str) -> Result<Option<Vec<&[MessageRecord]>>, Failure> {
+        let Some(place) = place_of(&self.what, name) else {
+            return Ok(None);
+        };
+        let of_seed = |run| outcome(run, place, name).map(|outcome| &*outcome.records);
+        self.runs
+            .iter()
+            .map(of_seed)
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+}
+
+/// Both testbeds over one network.
+pub(super) struct Both {
+    pub(super) seeds: Vec<u64>,
+    pub(super) sim: Played,
+    pub(super) kernel: Played,
+    /// For each lane with phases of its own what was played of it with the first seed.
+    fitted: Vec<Option<Resolved>>,
+    /// The first seed's packets on the kernel.
+    packets: Packets,
+}
+
+impl Both {
+    /// What is found of each lane that both can play.
+    pub(super) fn rows(&self) -> Result<Vec<Row>, Failure> {
+        let mut rows = Vec::new();
+        for (index, lane) in self.sim.what.lanes.iter().enumerate() {
+            let Some(mut row) = self.row(&lane.name, index)? else {
+                continue;
+            };
+            let kernels = place_of(&self.kernel.what, &lane.name);
+            if let Some(first) = row.first.as_mut().filter(|it| it.seed == self.seeds[0])
+                && let Some(other) =
+                    kernels.and_then(|it| agree_packets::of_kernel(&self.packets, it))
+            {
+                let one = match &self.fitted[index] {
+                    Some(fitted) => agree_packets::of_sim(fitted, 0, first.seed),
+                    None => agree_packets::of_sim(&self.sim.what, index, first.seed),
+                };
+                first.parting = agree_packets::parting(&one, &other);
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
     /// What is found of the lane called `name`, number `index` in `sim`; nothing if
     /// only one testbed has it.
     fn row(&self, name: &str, index: usize) -> Result<Option<Row>, Failure> {
-        let (sim, runs) = self.sim;
-        let Some(kernels) = place_of(self.kernel.0, name) else {
+        let (sim, runs) = (&self.sim.what, &self.sim.runs);
+        let Some(kernels) = place_of(&self.kernel.what, name) else {
             return Ok(None);
         };
         let mut messages = MessageAgreement::default();
         let mut first = None;
         let mut pooled: [Vec<MessageRecord>; 2] = Default::default();
         let mut loses = false;
-        if runs.len() != self.kernel.1.len() {
+        if runs.len() != self.kernel.runs.len() {
             return Err(stopped());
         }
-        for (one, other) in runs.iter().zip(self.kernel.1) {
+        for (one, other) in runs.iter().zip(&self.kernel.runs) {
             let outcomes =
                 [(one, index), (other, kernels)].map(|(run, lane)| outcome(run, lane, name));
             let [one_outcome, other_outcome] = outcomes;
@@ -231,6 +265,6 @@ fn outcome<'a>(
     }
 }
 
-fn stopped() -> Failure {
+pub(super) fn stopped() -> Failure {
     Failure::Input("stopped before both were played: nothing can be said".to_owned())
 }

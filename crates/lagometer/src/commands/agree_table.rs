@@ -27,12 +27,28 @@ pub(super) struct First {
     pub(super) parting: Option<String>,
 }
 
-/// What stands above the rows.
-pub(super) fn headings(version: &str, seeds: u32, each: &str, tolerance: Duration) -> String {
-    let seeds = match seeds {
+impl Row {
+    /// Whether it agrees, and what does not.
+    pub(super) fn verdict(&self) -> String {
+        if self.beyond.is_empty() {
+            "yes".to_owned()
+        } else {
+            format!("NO: {}", self.beyond.join(", "))
+        }
+    }
+}
+
+/// So many seeds, in words.
+pub(super) fn seeds_in_words(seeds: u32) -> String {
+    match seeds {
         1 => "1 seed".to_owned(),
         seeds => format!("{seeds} seeds"),
-    };
+    }
+}
+
+/// What stands above the rows.
+pub(super) fn headings(version: &str, seeds: u32, each: &str, tolerance: Duration) -> String {
+    let seeds = seeds_in_words(seeds);
     let names = [
         "network",
         "lane",
@@ -76,11 +92,7 @@ pub(super) fn row(row: &Row) -> String {
             100.0 * row.messages.share(),
             row.messages.messages
         ),
-        if row.beyond.is_empty() {
-            "yes".to_owned()
-        } else {
-            format!("NO: {}", row.beyond.join(", "))
-        },
+        row.verdict(),
     ])
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said};
+use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said, Traps};
 use lagometer_lab::SeedRun;
 use lagometer_stats::{Audit, Document};
 use lagometer_testbed::keep_audit;
@@ -71,6 +71,21 @@ pub(super) fn play(
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<InGuests, Failure> {
+    let found = each_seed(seeds, at_once, stop, |index, seed| {
+        play_seed(errand, kernel, seed, index == 0, progress, stop)
+    });
+    merge(found.into_iter())
+}
+
+/// What `play` returns of every seed, with its number from 0, in the order of the seeds;
+/// `at_once` of them are played at a time. After a failure, or when `stop` becomes true,
+/// seeds that have not begun are left out, but for the first.
+pub(super) fn each_seed<T: Send>(
+    seeds: &[u64],
+    at_once: usize,
+    stop: &AtomicBool,
+    play: impl Fn(usize, u64) -> Result<T, Failure> + Sync,
+) -> Vec<Result<T, Failure>> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(seeds.iter().map(|_| None).collect::<Vec<_>>());
     let has_failed = AtomicBool::new(false);
@@ -86,7 +101,7 @@ pub(super) fn play(
                     if is_over || has_failed.load(Ordering::Relaxed) {
                         return;
                     }
-                    let played = play_seed(errand, kernel, seed, index == 0, progress, stop);
+                    let played = play(index, seed);
                     has_failed.fetch_or(played.is_err(), Ordering::Relaxed);
                     found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(played);
                 }
@@ -94,7 +109,7 @@ pub(super) fn play(
         }
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    merge(found.into_iter().flatten())
+    found.into_iter().flatten().collect()
 }
 
 /// The findings of all guests, in the order of their seeds, or the first
@@ -136,6 +151,7 @@ fn play_seed(
     let visit = Visit {
         kernel,
         seed,
+        traps: Traps::Trusted,
         words: words.into_iter().map(OsString::from).collect(),
         limit: errand.real_limit,
         silence: SILENCE,

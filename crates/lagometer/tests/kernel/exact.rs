@@ -28,6 +28,55 @@ fn every_message_of_every_endpoint_is_as_in_the_simulation_over_a_lossy_network(
     );
 }
 
+#[test]
+fn all_three_testbeds_stand_side_by_side_and_the_exact_ones_agree() {
+    let Some(_alone) = kernel() else { return };
+    let output = lagometer(&["agree", "--testbed", "kernel,emu"])
+        .args([
+            "--network",
+            "lan,fiber",
+            "--for",
+            "1s",
+            "--lanes",
+            "udp,kcp",
+        ])
+        .output()
+        .unwrap();
+    let is_refused = output.status.code() == Some(3);
+    if is_refused && std::env::var_os("LAGOMETER_REQUIRE_NAMESPACES").is_none() {
+        println!("skipped: {}", said(&output));
+        return;
+    }
+    // How punctual this machine is decides its exit code, and of real time the rest.
+    let table = String::from_utf8_lossy(&output.stdout);
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split('|').map(str::trim).collect())
+        .filter(|cells: &Vec<_>| cells.len() == 11 && ["udp", "kcp"].contains(&cells[2]))
+        .collect();
+    assert_eq!(rows.len(), 4, "{table}{}", said(&output));
+    for cells in rows {
+        assert_eq!(cells[5], "100.00 %", "{table}");
+        assert_eq!(cells[8], "yes", "{table}");
+        for share in [cells[6], cells[7]] {
+            let share = share
+                .strip_suffix(" %")
+                .and_then(|it| it.parse::<f64>().ok());
+            assert!(
+                share.is_some_and(|it| (0.0..=100.0).contains(&it)),
+                "{table}"
+            );
+        }
+        let said = ["wants 20 seeds", "NOT VALID: "];
+        assert!(said.iter().any(|it| cells[9].starts_with(it)), "{table}");
+    }
+    let output = lagometer(&["agree", "--testbed", "kernel,emu", "--keep", "."])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("--keep"), "{}", said(&output));
+}
+
 /// What a command prints in a guest.
 fn printed(flags: &[&str], command: &[&str]) -> String {
     let output = lagometer(&["shape", "perfect", "--testbed", "kernel"])
