@@ -310,6 +310,7 @@ fn document_of(settings: &Settings, outcome: Outcome) -> Echo {
         messages: counts,
         step_s: step.as_secs_f64(),
         series,
+        per_seed: Vec::new(),
         ..Echo::default()
     }
 }

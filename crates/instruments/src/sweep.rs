@@ -349,6 +349,7 @@ fn latency(
         method: "one message on its way".to_owned(),
         latency_us: Some(rtt_ms.mean * 1e3 / 2.0),
         rtt_ms: Some(rtt_ms),
+        histogram: Some(outcome.stats.round_trips.to_base64()),
         sent: counts.sent,
         received: counts.echoed,
         lost: counts.lost,

@@ -2,5 +2,6 @@
 //! page.
 
 pub(crate) mod echo;
+pub(crate) mod seeds;
 pub(crate) mod sweep;
 pub(crate) mod units;

@@ -30,7 +30,7 @@ mod world;
 pub use audit::{Audit, AuditFigures, AuditSpread, LaneAudit, WayAudit};
 pub use bottleneck::{Bottleneck, BottleneckSender, BottleneckWay};
 pub use bulk::{Bulk, BulkSample};
-pub use echo::{Echo, EchoCounts};
+pub use echo::{Echo, EchoCounts, SeedValue};
 pub use impairments::{DirectionImpairments, Disturbance, Impairments};
 pub use imported::{ClockSpan, ImportedStatistics, ShareOver};
 pub use lag::{Freeze, Lag, Lasted};

@@ -21,6 +21,7 @@ mod fairness;
 mod figures;
 mod head_of_line;
 pub mod import_2015;
+mod instrument_seeds;
 mod lag;
 mod message_agreement;
 mod metric;
@@ -52,6 +53,7 @@ pub use equivalence::{
 pub use exact_agreement::{ExactFigures, ExactTolerance, WITHIN};
 pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures, seed_figures};
+pub use instrument_seeds::merge_instrument_seeds;
 pub use lag::LAG_ABOVE;
 pub use message_agreement::{Disagreement, MessageAgreement, message_agreement};
 pub use metric::{Metric, Statistic, Unit, UnknownMetric};

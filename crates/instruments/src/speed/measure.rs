@@ -316,6 +316,7 @@ fn fill(lane: &mut Lane, plan: &Plan, terms: &Terms, outcome: Outcome) {
         system_calls: local.calls + remote.calls,
         datagrams: local.datagrams + remote.datagrams,
         series,
+        rate_per_seed: Vec::new(),
     });
     lane.failure = failure.or_else(|| {
         let promised = lane

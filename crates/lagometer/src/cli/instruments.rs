@@ -28,6 +28,16 @@ pub(crate) struct PathArguments {
     /// With `--testbed kernel`: the seed of the network conditions
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// With `--testbed kernel`: so many seeds, from the first on, each in a guest of
+    /// its own; their figures are pooled, and each one's stands beside them
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: u32,
+    /// Guests that play at once; as many as there are processors by default
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// The seed that a guest plays
+    #[arg(long, hide = true)]
+    pub(crate) seed_within: Option<u64>,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
 }

@@ -143,8 +143,18 @@ impl Judged {
             };
             assemble(&played.what, &seeds, played.runs, context)
         };
-        let sim = document(both.sim, Testbed::Sim, lagometer_machine::named(), None);
-        let emu = document(emu, Testbed::Emu, lagometer_machine::measured(), audit);
+        let sim = document(
+            both.sim,
+            Testbed::Sim,
+            lagometer_instruments::machine::named(),
+            None,
+        );
+        let emu = document(
+            emu,
+            Testbed::Emu,
+            lagometer_instruments::machine::measured(),
+            audit,
+        );
         Self::from_agreement(&agreement(&sim, &emu, Margins::default()), seeds.len())
     }
 

@@ -10,20 +10,21 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use lagometer_emu::LaneAddresses;
-use lagometer_guest::Said;
+use lagometer_guest::{Kernel, Said, Traps};
 use lagometer_instruments::placement::Pin;
 use lagometer_link::{Link, Regime};
 use lagometer_remote::{Limits, Remote, Secret, Server, ServerSettings};
-use lagometer_stats::Document;
-use lagometer_testbed::{Emulated, Testbed};
+use lagometer_stats::{Document, merge_instrument_seeds};
+use lagometer_testbed::{Emulated, Testbed, keep_audit};
 use serde::{Deserialize, Serialize};
 
 use super::in_guest::{self, Visit};
-use super::in_guests::{found_by, label};
+use super::in_guests::{each_seed, found_by, label};
 use super::named::find_plain_network;
+use super::run::processors;
 use super::{acquire_permission, emulation_failure};
 use crate::cli::{GuestJob, PathArguments, RemoteArguments, ResultArguments};
 use crate::failure::Failure;
@@ -44,10 +45,15 @@ pub(crate) struct Measured {
 pub(super) fn check(path: &PathArguments, to: Option<&str>) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::Input(why.to_owned()));
     if path.testbed != Testbed::Kernel {
-        return match (&path.network, &path.guest.kernel) {
-            (None, None) => Ok(()),
-            (Some(_), _) => refuse("--network is for `--testbed kernel`"),
-            (None, Some(_)) => refuse("--kernel is for `--testbed kernel`"),
+        let alone = [
+            ("--network", path.network.is_some()),
+            ("--kernel", path.guest.kernel.is_some()),
+            ("--seeds", path.seeds != 1),
+            ("--threads", path.threads.is_some()),
+        ];
+        return match alone.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => refuse(&format!("{flag} is for `--testbed kernel`")),
+            None => Ok(()),
         };
     }
     if to.is_some() {
@@ -102,34 +108,42 @@ pub(super) fn measure_and_show(
     instrument::outcome(measured.gone)
 }
 
-/// Plays this very command in a guest.
+/// Plays this very command in a guest for each seed that is asked for, and makes one
+/// document of what they found.
 pub(super) fn play(path: &PathArguments) -> Result<Measured, Failure> {
     let kernel = in_guest::kernel(&path.guest)?;
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
-    let limit = path.guest.real_limit.duration();
-    let own = env::args_os().skip(1);
-    let visit = Visit {
-        kernel: &kernel,
-        seed: path.seed,
-        words: std::iter::once(OsString::from("guest"))
-            .chain(own)
-            .collect(),
-        limit,
-        // Instruments may have nothing to say for long.
-        silence: limit,
-        environment: Vec::new(),
-        keeps_files: false,
+    let seeds: Vec<u64> = (0..u64::from(path.seeds))
+        .map(|nth| path.seed.wrapping_add(nth))
+        .collect();
+    let at_once = path.threads.map_or_else(processors, usize::from);
+    let found = each_seed(&seeds, at_once, stop, |_, seed| {
+        play_seed(path, &kernel, seed, stop)
+    });
+    let mut documents = Vec::new();
+    let (mut audit, mut gone, mut longest) = (None, None, Duration::ZERO);
+    for (&seed, found) in seeds.iter().zip(found) {
+        let (mut measured, took) = found?;
+        longest = longest.max(took);
+        gone = gone.or(measured.gone);
+        if let Some(of_seed) = measured.document.audit.take() {
+            keep_audit(&mut audit, of_seed);
+        }
+        documents.push((seed, measured.document));
+    }
+    let Some(mut document) = one_document(documents) else {
+        return Err(Failure::Input(
+            "stopped before anything was measured".to_owned(),
+        ));
     };
-    let hear = &mut |said: &Said<'_>| note!("{}", said.text());
-    let (mut measured, ended): (Measured, _) = found_by(visit, hear, stop)?;
-    let document = &mut measured.document;
+    document.audit = audit;
     document.started = humantime::format_rfc3339_seconds(started).to_string();
-    document.wall_s = ended.at.as_secs_f64();
+    document.wall_s = longest.as_secs_f64();
     document.host = lagometer_instruments::machine::named();
     document.testbed = Some(Testbed::Kernel.name().to_owned());
     document.seed = path.seed;
-    document.seeds = vec![path.seed];
+    document.partial |= document.seeds.len() < seeds.len();
     if let Some(asked) = document.experiment.as_object_mut() {
         asked.insert("network".to_owned(), path.network.clone().into());
     }
@@ -139,8 +153,58 @@ pub(super) fn play(path: &PathArguments) -> Result<Measured, Failure> {
             bulk.recv_cpu_s_per_gb = None;
         }
     }
-    label(document, &kernel);
-    Ok(measured)
+    label(&mut document, &kernel);
+    Ok(Measured { document, gone })
+}
+
+/// The document of all seeds, with its verdict; of a single one it is that one's.
+fn one_document(mut documents: Vec<(u64, Document)>) -> Option<Document> {
+    if documents.len() == 1 {
+        let (seed, mut document) = documents.pop()?;
+        document.seeds = vec![seed];
+        return Some(document);
+    }
+    let mut merged = merge_instrument_seeds(&documents)?;
+    let verdict = match (&merged.echo, &merged.sweep) {
+        (Some(echo), _) => Some(lagometer_report::echo_verdict(echo)),
+        (None, Some(sweep)) => lagometer_report::sweep_verdict(sweep),
+        (None, None) => Some(lagometer_instruments::speed::verdict(&merged.lanes)),
+    };
+    let spread = lagometer_report::seeds_verdict(&merged);
+    merged.verdict = verdict.map(|verdict| format!("{verdict} {spread}"));
+    Some(merged)
+}
+
+/// Plays this very command with one seed in a guest; what was found, and how long it
+/// took by the guest's clock.
+fn play_seed(
+    path: &PathArguments,
+    kernel: &Kernel,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<(Measured, Duration), Failure> {
+    let limit = path.guest.real_limit.duration();
+    let own = env::args_os().skip(1);
+    let visit = Visit {
+        kernel,
+        seed,
+        traps: Traps::Trusted,
+        words: std::iter::once(OsString::from("guest"))
+            .chain(own)
+            .chain([OsString::from(format!("--seed-within={seed}"))])
+            .collect(),
+        limit,
+        // Instruments may have nothing to say for long.
+        silence: limit,
+        environment: Vec::new(),
+        keeps_files: false,
+    };
+    let hear = &mut |said: &Said<'_>| match path.seeds {
+        1 => note!("{}", said.text()),
+        _ => note!("seed {seed}: {}", said.text()),
+    };
+    let (measured, ended): (Measured, _) = found_by(visit, hear, stop)?;
+    Ok((measured, ended.at))
 }
 
 /// Measures within a guest; `watch` gives the flag that is raised when it is to end.
@@ -183,7 +247,8 @@ fn between_hosts(
 ) -> Result<Measured, Failure> {
     let network = path.network.as_deref().unwrap_or_default();
     let profile = find_plain_network(network, "an instrument")?;
-    let link = |_, starts| Link::new(&profile, path.seed, Regime::Time, starts);
+    let seed = path.seed_within.unwrap_or(path.seed);
+    let link = |_, starts| Link::new(&profile, seed, Regime::Time, starts);
     let names = std::iter::once("instrument".to_owned());
     let mut hosts =
         Emulated::build(Testbed::Kernel, false, None, names, link).map_err(emulation_failure)?;

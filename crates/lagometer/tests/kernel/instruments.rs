@@ -75,11 +75,43 @@ fn speeds_over_a_network_are_the_same_every_time_and_cost_is_left_out() {
 }
 
 #[test]
+fn every_seed_has_a_guest_of_its_own_and_all_are_one_document() {
+    let Some(_alone) = kernel() else { return };
+    let words = ["echo", "--for", "3s", "--size", "100"];
+    let with = |more: &[&str]| found(&[&words, more].concat())["echo"].clone();
+    let alone = [with(&["--seed", "2"]), with(&["--seed", "3"])];
+    let both = found(&[&words[..], &["--seed", "2", "--seeds", "2"]].concat());
+    assert_eq!(both["seeds"], serde_json::json!([2, 3]));
+    let echo = &both["echo"];
+    for (nth, alone) in alone.iter().enumerate() {
+        assert_eq!(echo["per_seed"][nth]["value"], alone["iops"], "{echo}");
+    }
+    let echoed = |of: &Value| of["messages"]["echoed"].as_u64().unwrap();
+    assert_eq!(echoed(echo), alone.iter().map(echoed).sum::<u64>());
+    let verdict = both["verdict"].as_str().unwrap();
+    assert!(verdict.contains("Over 2 seeds: "), "{verdict}");
+    let speed = ["speed", "--lanes", "kcp", "--for", "1s", "--seeds", "2"];
+    let lane = &found(&speed)["lanes"][0];
+    let rates = lane["rate_per_seed"].as_array().unwrap();
+    let mean = rates
+        .iter()
+        .filter_map(|it| it["value"].as_f64())
+        .sum::<f64>()
+        / 2.0;
+    let rate = lane["recv_mbit_per_s"].as_f64().unwrap();
+    assert!(rates.len() == 2 && (rate - mean).abs() < 1e-9, "{lane}");
+}
+
+#[test]
 fn instruments_say_what_has_no_meaning_in_virtual_time() {
     let kernel = ["--testbed", "kernel", "--network", "loss-1"];
     for (words, said_of) in [
         (&["echo", "--testbed", "kernel"][..], "--network"),
         (&["echo", "--network", "loss-1"], "--testbed kernel"),
+        (
+            &["echo", "--testbed", "net", "--seeds", "2"],
+            "--seeds is for `--testbed kernel`",
+        ),
         (&["echo", "--to", "localhost"], "--to"),
         (&["echo", "--spin"], "--spin"),
         (&["echo", "--pin", "0,1"], "--pin"),

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::SeedValue;
+
 /// A bulk transfer over one transport, one direction, every byte compared with
 /// what was sent. Rates are of payload, in 10^6 bits per second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,8 +53,11 @@ pub struct Bulk {
     pub system_calls: u64,
     /// UDP datagrams sent by both ends; none for TCP.
     pub datagrams: u64,
-    /// The rates as they went.
+    /// The rates as they went; of several seeds, their mean.
     pub series: Vec<BulkSample>,
+    /// Of several seeds, each one's `recv_mbit_per_s`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_per_seed: Vec<SeedValue>,
 }
 
 /// Rates of one stretch of a bulk transfer.

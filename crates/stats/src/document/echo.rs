@@ -36,8 +36,21 @@ pub struct Echo {
     pub placement: Placement,
     /// Width of a step of `series`, in seconds.
     pub step_s: f64,
-    /// Completed echoes for each second, step by step.
+    /// Completed echoes for each second, step by step; of several seeds, their mean.
     pub series: Vec<f64>,
+    /// Of several seeds, each one's `iops`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_seed: Vec<SeedValue>,
+}
+
+/// What an instrument found under one seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SeedValue {
+    /// The seed.
+    pub seed: u64,
+    /// The figure, in the unit of the one over all seeds.
+    pub value: f64,
 }
 
 /// Messages of an echo run and what became of them.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Placement, Quantiles};
+use super::{Placement, Quantiles, SeedValue};
 
 /// Latency and bandwidth by message size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct Cell {
     /// The round trips behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<Quantiles>,
+    /// The same in nanoseconds, `HdrHistogram` V2 in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<String>,
     /// Payload handed to the system, in 10⁶ bits for each second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_mbit_per_s: Option<f64>,
@@ -60,4 +63,8 @@ pub struct Cell {
     pub disordered: u64,
     /// Arrivals of wrong length or content.
     pub corrupt: u64,
+    /// Of several seeds, each one's `latency_us`, or `recv_mbit_per_s` in a bandwidth
+    /// test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_seed: Vec<SeedValue>,
 }
