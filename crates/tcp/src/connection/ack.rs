@@ -88,16 +88,10 @@ impl Connection {
         let mut context = AckContext::default();
         let reneged = self.rec.reneging;
         let (delivered, lost) = (self.flow.delivered, self.flow.lost);
+        self.check_number(ack)?;
         if ack.before(prior_una) {
-            let window = u64::from(self.snd.max_window).min(self.snd.bytes_acked) as u32;
-            if ack.before(prior_una - window) {
-                return Err(BadAck::TooOld);
-            }
             self.on_old_ack(segment, prior_una, echo, context);
             return Ok(false);
-        }
-        if ack.after(self.flow.next) {
-            return Err(BadAck::Unsent);
         }
         if ack.after(prior_una) {
             context.found.una_advanced = true;
@@ -143,6 +137,19 @@ impl Connection {
         self.control_congestion(newly_delivered, &context);
         self.resend(resend);
         Ok(true)
+    }
+
+    /// Whether an acknowledgement number may be true: of something sent, and not older than
+    /// what was under way at most (RFC 5961, section 5.2).
+    pub(super) fn check_number(&self, ack: Seq) -> Result<(), BadAck> {
+        let window = u64::from(self.snd.max_window).min(self.snd.bytes_acked) as u32;
+        if ack.before(self.flow.una) && ack.before(self.flow.una - window) {
+            Err(BadAck::TooOld)
+        } else if ack.after(self.flow.next) {
+            Err(BadAck::Unsent)
+        } else {
+            Ok(())
+        }
     }
 
     fn count_duplicate(&self, found: &Findings) -> u32 {

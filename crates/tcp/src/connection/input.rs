@@ -64,7 +64,7 @@ impl Connection {
             }
             // A forger has to guess the acknowledgement number, too, before the time stamp
             // counts, by which all others are judged (Linux 6.1 `tcp_ack`).
-            if segment.ack.between(self.flow.una, self.flow.next) {
+            if self.check_number(segment.ack).is_ok() {
                 self.update_ts_recent(segment);
             }
             match self.on_ack(segment, echo) {
