@@ -34,7 +34,7 @@ impl Random {
     }
 }
 
-/// `SipHash`-2-4 of words (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012;
+/// `SipHash`-2-4 of words (Aumasson, Bernstein, "`SipHash`: a fast short-input PRF", 2012;
 /// Linux 6.1 `secure_tcp_seq` has it, too): who sees many of its values learns neither the
 /// key nor another.
 pub(crate) fn keyed(key: (u64, u64), words: &[u64]) -> u64 {

@@ -191,7 +191,7 @@ fn a_hosts_numbers_are_not_those_of_its_generator() {
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     };
-    let mut seen = Vec::new();
+    let mut numbers = Vec::new();
     for count in 1..=4_u16 {
         let config = Config::default();
         let local = std::net::SocketAddr::new("10.0.0.9".parse().unwrap(), count);
@@ -207,10 +207,10 @@ fn a_hosts_numbers_are_not_those_of_its_generator() {
             (generated(of_connection, 1) >> 32) as u32,
             "the initial number is what the generator gives"
         );
-        seen.push(answer.seq.0);
+        numbers.push(answer.seq.0);
     }
-    seen.dedup();
-    assert_eq!(seen.len(), 4);
+    numbers.dedup();
+    assert_eq!(numbers.len(), 4);
 }
 
 #[test]
