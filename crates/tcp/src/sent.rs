@@ -136,17 +136,6 @@ pub(crate) struct SentRange {
     pub(crate) end: Seq,
 }
 
-impl SentRange {
-    /// Its departure as far as its first byte is concerned.
-    const fn first(&self) -> Departure {
-        Departure {
-            at_us: self.at_us,
-            turn: self.turn,
-            end: self.start,
-        }
-    }
-}
-
 /// The retransmission queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentQueue {
@@ -240,11 +229,13 @@ impl SentQueue {
         });
     }
 
-    /// Takes the ranges from the order by time of which a part left before.
+    /// Takes the ranges from the order by time of which a part may have left before: all
+    /// but those that left later. Of what left together a later one may come first, which
+    /// ends nothing if it is passed over.
     pub(crate) fn take_sent_before(&mut self, departure: Departure) -> Vec<SentRange> {
         let mut ranges = Vec::new();
         while let Some(range) = self.by_time.front()
-            && departure.is_after(range.first())
+            && (range.at_us, range.turn) <= (departure.at_us, departure.turn)
         {
             ranges.extend(self.by_time.pop_front());
         }

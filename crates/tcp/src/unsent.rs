@@ -15,6 +15,9 @@ pub(crate) struct Piece {
     /// How many segments of which size it was counted as; none since bytes were
     /// added (Linux 6.1 `tcp_init_tso_segs`).
     pub(crate) counted: Option<(u32, u32)>,
+    /// Bytes that its buffer still costs although they have moved into a probe for the
+    /// path's MTU (Linux 6.1 `tcp_mtu_probe`).
+    pub(crate) held: u32,
 }
 
 impl Piece {
@@ -99,6 +102,7 @@ impl Unsent {
         first.length -= length;
         Some(Piece {
             length,
+            held: std::mem::take(&mut first.held),
             ..Piece::default()
         })
     }

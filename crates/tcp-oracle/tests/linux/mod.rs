@@ -82,8 +82,12 @@ fn telling(class: Class, control: &str) -> &'static [u64] {
         (Class::Reorder, "reno") => &[76],
         // A FIN ends the report of a duplicate; the rate after a SYN sent again.
         (Class::Mixed, "cubic") => &[92, 167],
-        // A probe for the MTU before a FIN; segments joined without SACK; marks and TIME-WAIT.
-        (Class::Options, "reno") => &[108, 170, 172],
+        // What a probe for the MTU costs of the memory set aside; a SYN sent again without time
+        // stamps leaves its backoff.
+        (Class::Options, "cubic") => &[229, 303],
+        // A probe for the MTU before a FIN; segments joined without SACK; marks and TIME-WAIT;
+        // RACK passes over what is lost and not sent again.
+        (Class::Options, "reno") => &[108, 170, 172, 362],
         // A lost probe is joined with nothing.
         (Class::Options, "bbr") => &[196],
         _ => &[],

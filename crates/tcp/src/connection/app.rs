@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Memory of written data (Linux 6.1 `sk_wmem_queued_add`).
-    fn charge_sent(&mut self, bytes: u32) {
+    pub(super) fn charge_sent(&mut self, bytes: u32) {
         self.snd.memory += bytes;
         self.reserve.schedule(bytes);
         self.reserve.charge(bytes);

@@ -341,7 +341,10 @@ impl Connection {
         self.rec.undo_marker = None;
         self.rec.first_retransmission_ms = None;
         self.timers.retransmits = 0;
-        self.timers.backoff = 0;
+        if self.passive {
+            // Who opened keeps it until a round trip is measured (`tcp_finish_connect`).
+            self.timers.backoff = 0;
+        }
         self.snd.cwnd_stamp = self.flow.ticks;
         self.flow.last_sent_ticks = self.flow.ticks;
         self.last_received_ticks = self.flow.ticks;

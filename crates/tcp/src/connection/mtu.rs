@@ -235,6 +235,8 @@ impl Connection {
 
     fn send_mtu_probe(&mut self, size: u32) {
         let mss = self.current_mss();
+        let cost = self.linear_cost(size);
+        self.charge_sent(cost);
         let mut payload = 0;
         let mut push = false;
         while payload < size
@@ -246,24 +248,16 @@ impl Connection {
                 break;
             };
             if taken.length == length {
-                // Its buffer is let go: the bytes move into the probe's.
-                self.release_sent(self.piece_cost());
-            }
-            if let Some(rest) = self
-                .snd
-                .unsent
-                .first_mut()
-                .filter(|_| taken.length < length)
-            {
+                // Its buffer is let go.
+                self.release_sent(taken.length + taken.held + self.piece_cost());
+            } else if let Some(rest) = self.snd.unsent.first_mut() {
+                // The bytes are copied, and their pages stay with the rest.
+                rest.held = taken.held + taken.length;
                 rest.count(mss);
             }
             payload += taken.length;
             push |= taken.push;
         }
-        if payload == 0 {
-            return;
-        }
-        self.charge_piece();
         let seq = self.flow.next;
         let mut sent = Sent {
             seq,
@@ -279,7 +273,7 @@ impl Connection {
             is_timed: true,
             at: self.flow.now,
             turn: self.turn,
-            overhead: self.piece_cost(),
+            overhead: cost.saturating_sub(payload),
             delivered_us: None,
             first_sent_us: 0,
             delivered: 0,

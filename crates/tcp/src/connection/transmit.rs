@@ -43,12 +43,18 @@ impl Connection {
     /// Memory of a buffer beside its payload: the kernel's buffer and a block
     /// with room for headers (Linux 6.1 `tcp_stream_alloc_skb`).
     pub(super) const fn piece_cost(&self) -> u32 {
+        self.linear_cost(0)
+    }
+
+    /// Memory of a buffer whose so many bytes lie beside their header.
+    pub(super) const fn linear_cost(&self, bytes: u32) -> u32 {
         let room = if self.config.header_room < BURST_BYTES {
             self.config.header_room
         } else {
             BURST_BYTES
         };
-        (room.next_multiple_of(64) + SHARED_COST).next_power_of_two() + BUFFER_COST
+        let block = (room + bytes).next_multiple_of(64) + SHARED_COST;
+        block.next_power_of_two() + BUFFER_COST
     }
 
     /// Segments of a burst at the pacing rate: about a millisecond's (Linux 6.1
@@ -283,7 +289,11 @@ impl Connection {
                 at: self.flow.now,
                 turn: self.turn,
                 // The buffer is let go with its last byte.
-                overhead: if is_last { self.piece_cost() } else { 0 },
+                overhead: if is_last {
+                    self.piece_cost() + piece.held
+                } else {
+                    0
+                },
                 delivered_us: None,
                 first_sent_us: 0,
                 delivered: 0,
