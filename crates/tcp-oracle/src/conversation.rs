@@ -122,6 +122,7 @@ pub(crate) fn play(
     }
     playing.run()?;
     let ended = clock();
+    playing.note_errors()?;
     for end in &playing.ends {
         // Whatever is left goes without a word.
         let _ = end
@@ -136,6 +137,10 @@ pub(crate) fn play(
         lines: playing.lines,
         ended,
     })
+}
+
+fn number_of(error: &io::Error) -> u32 {
+    error.raw_os_error().unwrap_or_default().unsigned_abs()
 }
 
 impl Playing {
@@ -160,6 +165,18 @@ impl Playing {
                 self.drain(end, now)?;
             }
         }
+    }
+
+    /// What ends that nobody has closed would say of errors.
+    fn note_errors(&mut self) -> io::Result<()> {
+        for end in 0..2 {
+            let this = &self.ends[end];
+            if this.connected.is_some() && !this.closed {
+                let error = this.host.socket().take_error()?;
+                self.note(end, Happened::Error(error.as_ref().map_or(0, number_of)));
+            }
+        }
+        Ok(())
     }
 
     fn note(&mut self, end: usize, what: Happened) -> u64 {
@@ -321,9 +338,12 @@ impl Playing {
         let this = &mut self.ends[end];
         let at = clock();
         let read = this.host.read(&mut self.room[..most]);
-        let Ok(read) = read else {
-            self.close(end)?;
-            return Ok(false);
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.fail(end, &error)?;
+                return Ok(false);
+            }
         };
         let place = this.read;
         let bytes = self.room[..read].iter();
@@ -420,8 +440,9 @@ impl Playing {
             .map(|place| spoken(end, this.written + place))
             .collect();
         let at = clock();
-        let Ok(taken) = this.host.write(&bytes) else {
-            return self.close(end);
+        let taken = match this.host.write(&bytes) {
+            Ok(taken) => taken,
+            Err(error) => return self.fail(end, &error),
         };
         this.written += taken as u64;
         let of = this.pending;
@@ -430,6 +451,12 @@ impl Playing {
         let what = Happened::Write(of, taken as u32);
         self.lines.push(Line { at, end, what });
         self.drain(end, at)
+    }
+
+    /// The application closes what has failed.
+    fn fail(&mut self, end: usize, error: &io::Error) -> io::Result<()> {
+        self.note(end, Happened::Error(number_of(error)));
+        self.close(end)
     }
 
     fn close(&mut self, end: usize) -> io::Result<()> {

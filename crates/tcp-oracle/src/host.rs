@@ -18,6 +18,7 @@ use rustix::time::{
 };
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
+use crate::info::of_kernel;
 use crate::settings::{EndSettings, PORT, hosts};
 use crate::sys::tcp_info;
 
@@ -313,31 +314,6 @@ impl Host {
             return None;
         }
         let info = tcp_info(self.socket.as_fd()).ok()?;
-        Some(format!(
-            "state={} ca={} cwnd={} ssthresh={} srtt={} rttvar={} rto={} ato={} backoff={} \
-             out={} sacked={} lost={} retrans={} total_retrans={} reordering={} snd_mss={} \
-             rcv_mss={} rcv_ssthresh={} rcv_rtt={} rcv_space={} probes={}",
-            info.tcpi_state,
-            info.tcpi_ca_state,
-            info.tcpi_snd_cwnd,
-            info.tcpi_snd_ssthresh,
-            info.tcpi_rtt,
-            info.tcpi_rttvar,
-            info.tcpi_rto,
-            info.tcpi_ato,
-            info.tcpi_backoff,
-            info.tcpi_unacked,
-            info.tcpi_sacked,
-            info.tcpi_lost,
-            info.tcpi_retrans,
-            info.tcpi_total_retrans,
-            info.tcpi_reordering,
-            info.tcpi_snd_mss,
-            info.tcpi_rcv_mss,
-            info.tcpi_rcv_ssthresh,
-            info.tcpi_rcv_rtt,
-            info.tcpi_rcv_space,
-            info.tcpi_probes,
-        ))
+        Some(of_kernel(&info))
     }
 }

@@ -10,12 +10,13 @@
 //!
 //! - `plan`, `path`: conversations and what becomes of packets, by a seed
 //! - `settings`: what is set at an end of one
-//! - `trace`: what was seen of one
+//! - `trace`, `info`: what was seen of one, and what its ends' sockets told
 //! - `host`, `conversation`, `guest`, `sys`: playing them between two kernels;
 //!   Linux only
 //! - `replay`: playing one end again and comparing
 //! - `queue`: the link model's queueing disciplines beside the kernel's, likewise
 
+mod info;
 mod path;
 mod plan;
 mod queue;

@@ -4,16 +4,21 @@
 //! Each end is played by itself: it receives what the kernel's end received and
 //! does what the application did, at the same times and in the same order. So a
 //! difference is this end's own, and ends that send the same in all their
-//! circumstances send the same to each other.
+//! circumstances send the same to each other. So with what the application is told: when
+//! there is room to write, of errors, and by `TCP_INFO`.
 
-use std::fmt::Write as _;
+mod difference;
+mod told;
+
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use difference::{first_field, is_same_stamp};
 use lagometer_tcp::congestion::Flow;
 use lagometer_tcp::wire::{Flags, IpHeader, Segment, parse_packet};
 use lagometer_tcp::{Connection, Instant, PhaseSearch, Seq, State};
+use told::Told;
 
+use crate::info::{first_difference, of_connection};
 use crate::settings::{PORT, hosts};
 use crate::trace::{Happened, Line, Packet, Shift, Trace, spoken};
 
@@ -23,8 +28,6 @@ pub const TOLERANCE_NS: u64 = 1_000;
 const SEED: u64 = 1;
 /// Of the end that connects; the kernel's is another.
 const CLIENT_PORT: u16 = 40_000;
-/// Lines before a difference that are shown.
-const SHOWN: usize = 14;
 
 /// Where an end first did something else than the kernel's.
 #[derive(Clone, Debug)]
@@ -93,6 +96,7 @@ struct Replay<'a> {
     /// The line reached.
     reached: usize,
     offset: u64,
+    told: Told,
 }
 
 impl<'a> Replay<'a> {
@@ -113,6 +117,7 @@ impl<'a> Replay<'a> {
             now: 0,
             reached: 0,
             offset,
+            told: Told::default(),
         }
     }
 
@@ -128,12 +133,12 @@ impl<'a> Replay<'a> {
             }
             self.reached = index;
             match &line.what {
-                Happened::State(_) => {}
-                Happened::Full => {
-                    if let Some(connection) = &mut self.connection {
-                        connection.poll_writable();
-                    }
+                Happened::State(theirs) => self.check_info(theirs)?,
+                Happened::Error(number) => {
+                    self.pass(line.at)?;
+                    self.check_error(*number)?;
                 }
+                Happened::Full => self.check_full()?,
                 Happened::Out(packet) => self.expect(line.at, packet)?,
                 _ => {
                     self.pass(line.at)?;
@@ -206,6 +211,9 @@ impl<'a> Replay<'a> {
         };
         match line.what {
             Happened::Write(of, taken) => {
+                if let Err(text) = self.told.check_writable(connection, line.at) {
+                    return Err(self.difference("writable at another time", &text));
+                }
                 let bytes: Vec<u8> = (0..u64::from(of))
                     .map(|place| spoken(self.end, self.written + place))
                     .collect();
@@ -215,6 +223,7 @@ impl<'a> Replay<'a> {
                     return Err(self.difference("a write took less or more", &text));
                 }
                 self.written += u64::from(written);
+                self.told.written(of, taken);
             }
             Happened::Read(of, taken) => {
                 let mut bytes = vec![0; of as usize];
@@ -236,7 +245,10 @@ impl<'a> Replay<'a> {
                 let shift = self.shift.unwrap_or_default().seq;
                 connection.on_packet_too_big(now, seq + shift, mtu);
             }
-            Happened::Finish => connection.finish(now),
+            Happened::Finish => {
+                self.told.finish();
+                connection.finish(now);
+            }
             Happened::Close => connection.close(now),
             _ => {}
         }
@@ -285,6 +297,9 @@ impl<'a> Replay<'a> {
 
     /// Takes what the connection has to send.
     fn collect(&mut self, at: u64) -> Result<(), Difference> {
+        if let Some(connection) = &mut self.connection {
+            self.told.collect(connection, at);
+        }
         while let Some(packet) = self.connection.as_mut().and_then(Connection::poll_transmit) {
             let seen = match parse_packet(&packet) {
                 Ok((header, segment)) => {
@@ -395,98 +410,5 @@ impl<'a> Replay<'a> {
             connection.share_interrupt(now);
         }
         self.collect(at)
-    }
-
-    fn difference(&self, kind: &str, ours: &str) -> Difference {
-        let lines = &self.trace.lines[..=self.reached];
-        let mut own: Vec<String> = Vec::new();
-        for line in lines.iter().rev().filter(|line| line.end == self.end) {
-            own.push(line.to_string());
-            if own.len() > SHOWN {
-                break;
-            }
-        }
-        let mut text = format!("{}, end {}: {kind}\n", self.trace.name, self.end);
-        for line in own.iter().rev() {
-            let _ = writeln!(text, "  {line}");
-        }
-        let after = self.trace.lines.iter().skip(self.reached + 1);
-        let state = after
-            .filter(|line| line.end == self.end)
-            .find_map(|line| match &line.what {
-                Happened::State(state) => Some(state.as_str()),
-                _ => None,
-            });
-        let _ = writeln!(text, "  the kernel then: {}", state.unwrap_or("unknown"));
-        let _ = writeln!(text, "  ours: {ours}");
-        if let Some(connection) = &self.connection {
-            let flow = connection.flow();
-            let _ = writeln!(
-                text,
-                "  ours is: {:?} {:?} cwnd={} ssthresh={} srtt={} out={} sacked={} lost={} retrans={} rto={:?} rcv_mem={} una={} next={} pacing={}",
-                connection.state(),
-                flow.state,
-                flow.cwnd,
-                flow.ssthresh,
-                flow.srtt_us_x8 >> 3,
-                flow.packets_out,
-                flow.sacked_out,
-                flow.lost_out,
-                flow.retransmitted_out,
-                connection.rto(),
-                connection.receive_memory(),
-                flow.una.0.wrapping_sub(self.shift.unwrap_or_default().seq),
-                flow.next.0.wrapping_sub(self.shift.unwrap_or_default().seq),
-                flow.pacing_rate,
-            );
-            let deadline = connection.next_deadline();
-            let deadline = deadline.map(|at| Duration::from_nanos(at.as_nanos() - self.offset));
-            let _ = writeln!(
-                text,
-                "  ours wakes at: {deadline:?}; {:?}",
-                connection.counters()
-            );
-        }
-        Difference {
-            end: self.end,
-            kind: kind.to_owned(),
-            text,
-        }
-    }
-}
-
-/// Whether two time stamps differ by no more than the tolerance of times: the
-/// millisecond that they count began that close to the sending.
-fn is_same_stamp(at: u64, ours: &Packet, theirs: &Packet) -> bool {
-    const TICK_NS: u64 = 1_000_000;
-    let (Some((ours, our_echo)), Some((theirs, their_echo))) =
-        (ours.options.timestamps, theirs.options.timestamps)
-    else {
-        return false;
-    };
-    let since_tick = at % TICK_NS;
-    let is_near_tick = since_tick.min(TICK_NS - since_tick) <= TOLERANCE_NS;
-    let apart = ours.wrapping_sub(theirs).cast_signed();
-    is_near_tick && apart.abs() <= 1 && our_echo == their_echo
-}
-
-fn first_field(ours: &Packet, theirs: &Packet) -> &'static str {
-    let (a, b) = (ours, theirs);
-    if a.seq != b.seq {
-        "sequence number"
-    } else if a.length != b.length {
-        "length"
-    } else if a.flags != b.flags {
-        "flags"
-    } else if a.ack != b.ack {
-        "acknowledgement"
-    } else if a.window != b.window {
-        "window"
-    } else if a.options.sack != b.options.sack {
-        "SACK blocks"
-    } else if a.options.timestamps != b.options.timestamps {
-        "time stamps"
-    } else {
-        "other options"
     }
 }

@@ -105,6 +105,8 @@ pub(crate) enum Happened {
     /// It asked whether there is something to read, and there was no room to write:
     /// the kernel tells when there is, and the buffer may grow until then.
     Full,
+    /// A call failed with this error number, or `SO_ERROR` has it at the end: 0 for none.
+    Error(u32),
     /// The kernel's state after this, as `TCP_INFO` tells it.
     State(String),
 }
@@ -243,6 +245,7 @@ impl Line {
             Happened::Finish => write!(out, "finish"),
             Happened::Close => write!(out, "close"),
             Happened::Full => write!(out, "full"),
+            Happened::Error(number) => write!(out, "error {number}"),
             Happened::State(state) => write!(out, "state {state}"),
         };
         out.push('\n');
@@ -267,6 +270,7 @@ impl Line {
             "finish" => Happened::Finish,
             "close" => Happened::Close,
             "full" => Happened::Full,
+            "error" => Happened::Error(number()?),
             "state" => Happened::State(words.collect::<Vec<_>>().join(" ")),
             _ => return None,
         };

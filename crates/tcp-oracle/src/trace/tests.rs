@@ -38,6 +38,7 @@ fn a_trace_survives_its_text() {
         Happened::Finish,
         Happened::Close,
         Happened::Full,
+        Happened::Error(110),
         Happened::State("cwnd=10 rto=204".to_owned()),
     ];
     let trace = Trace {
