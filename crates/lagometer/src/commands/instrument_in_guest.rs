@@ -199,9 +199,12 @@ fn play_seed(
         environment: Vec::new(),
         keeps_files: false,
     };
-    let hear = &mut |said: &Said<'_>| match path.seeds {
-        1 => note!("{}", said.text()),
-        _ => note!("seed {seed}: {}", said.text()),
+    let hear = &mut |said: &Said<'_>| {
+        if path.seeds == 1 {
+            note!("{}", said.text());
+        } else {
+            note!("seed {seed}: {}", said.text());
+        }
     };
     let (measured, ended): (Measured, _) = found_by(visit, hear, stop)?;
     Ok((measured, ended.at))

@@ -211,10 +211,10 @@ pub(crate) fn rates<const THINGS: usize>(
             let (hold, counts) = (&hold, &counts);
             scope.spawn(move || {
                 for run in (thread..runs).step_by(threads as usize) {
-                    let held = hold(run);
+                    let outcomes = hold(run);
                     let mut counts = counts.lock().unwrap();
-                    for (count, held) in counts.iter_mut().zip(held) {
-                        *count += u64::from(held);
+                    for (count, outcome) in counts.iter_mut().zip(outcomes) {
+                        *count += u64::from(outcome);
                     }
                 }
             });
