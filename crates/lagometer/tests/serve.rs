@@ -170,7 +170,7 @@ fn garbage_and_forged_packets_get_nothing_and_hurt_nobody() {
         match index % 3 {
             0 => bytes[..8].copy_from_slice(b"LAGOFAR\n"),
             // The right version, and a proof of nothing.
-            1 => bytes[..10].copy_from_slice(b"LAGOFAR\n\x00\x01"),
+            1 => bytes[..10].copy_from_slice(b"LAGOFAR\n\x00\x02"),
             _ => {}
         }
         let _ = stream.write_all(&bytes);
@@ -196,7 +196,7 @@ fn another_version_is_refused_with_a_word() {
     let mut answer = [0; 43];
     stream.set_read_timeout(Some(LONG)).unwrap();
     stream.read_exact(&mut answer).unwrap();
-    assert_eq!(answer[..11], *b"LAGOFAR\n\x00\x01\x01");
+    assert_eq!(answer[..11], *b"LAGOFAR\n\x00\x02\x01");
     serve.says("speaks version 99");
 }
 

@@ -376,7 +376,7 @@ fn garbage_during_or_after_the_handshake_closes_the_control_connection() {
     for garbage in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],
         &[0xFF; 200],
-        b"LAGOFAR\n\x00\x01short",
+        b"LAGOFAR\n\x00\x02short",
     ] {
         let mut stream = TcpStream::connect(house.server.address()).unwrap();
         stream.write_all(garbage).unwrap();
