@@ -20,9 +20,13 @@ impl Drained {
         self.at = Some(now);
     }
 
-    /// The system has been asked for longer than nothing, and nothing came.
-    pub(crate) fn note_wait(&mut self) {
-        self.by_wait = true;
+    /// The system has been asked to wait until something comes: whether the time went
+    /// by in vain. If not, there is something to read, even at the same instant.
+    pub(crate) fn note_wait(&mut self, in_vain: bool) {
+        self.by_wait = in_vain;
+        if !in_vain {
+            self.at = None;
+        }
     }
 
     /// Whether reading at `now` would find nothing. A wait in vain tells that of the
@@ -53,8 +57,17 @@ mod tests {
     fn a_wait_in_vain_spares_the_reads_of_one_instant() {
         let [now, later] = [1, 2].map(Time::from_nanos);
         let mut drained = Drained::default();
-        drained.note_wait();
+        drained.note_wait(true);
         assert!(drained.is_known_at(now) && drained.is_known_at(now));
         assert!(!drained.is_known_at(later) && !drained.is_known_at(later));
+    }
+
+    #[test]
+    fn what_comes_at_the_instant_at_which_a_socket_was_drained_is_read() {
+        let now = Time::from_nanos(1);
+        let mut drained = Drained::default();
+        drained.note_at(now);
+        drained.note_wait(false);
+        assert!(!drained.is_known_at(now));
     }
 }

@@ -137,9 +137,7 @@ impl SocketConnection for EndpointConnection {
         let ready = self
             .socket
             .wait_ready(!self.outgoing.is_empty(), Some(longest));
-        if matches!(ready, Ok(false)) {
-            self.drained.note_wait();
-        }
+        self.drained.note_wait(matches!(ready, Ok(false)));
     }
 
     fn counters(&self) -> Counters {

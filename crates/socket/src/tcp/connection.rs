@@ -246,9 +246,7 @@ impl SocketConnection for TcpConnection {
                 true
             }
         };
-        if in_vain {
-            self.drained.note_wait();
-        }
+        self.drained.note_wait(in_vain);
     }
 
     fn counters(&self) -> Counters {
