@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use lagometer_transport::{BoxedEndpoint, Closed, Driven, Message, Messenger, Refused, State};
+use lagometer_transport::{
+    BoxedEndpoint, Closed, Delivery, Driven, Message, Messenger, Refused, State,
+};
 use lagometer_units::Time;
 
 use crate::connection::{Counters, SocketConnection};
@@ -86,6 +88,10 @@ impl EndpointConnection {
 impl Messenger for EndpointConnection {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
         self.endpoint.send(now, message)
+    }
+
+    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        self.endpoint.send_as(now, delivery, message)
     }
 
     fn receive(&mut self, now: Time) -> Option<Message> {

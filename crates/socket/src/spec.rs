@@ -6,7 +6,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use lagometer_transport::{
-    BadSetting, BadSpec, BoxedEndpoint, Encapsulation, Spec, TransportProperties, with_overrides,
+    BadSetting, BadSpec, BoxedEndpoint, Encapsulation, Offer, Spec, TransportProperties,
+    with_overrides,
 };
 use serde_json::{Map, Value};
 
@@ -92,6 +93,14 @@ impl SocketSpec {
     #[must_use]
     pub fn properties(&self) -> TransportProperties {
         self.0.properties()
+    }
+
+    /// What there is for a game whose streams want different deliveries; what owns its
+    /// sockets knows one kind of message.
+    #[must_use]
+    pub fn offer(&self) -> Offer {
+        let of_sockets = || Offer::of(self.properties().reliable);
+        self.endpoint().map_or_else(of_sockets, Spec::offer)
     }
 
     /// The largest message that is taken, in bytes.

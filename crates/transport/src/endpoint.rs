@@ -5,6 +5,8 @@ use std::time::Duration;
 use lagometer_units::Time;
 use thiserror::Error;
 
+use crate::Delivery;
+
 /// One side of one transport connection, without sockets, clocks or threads.
 ///
 /// The driver calls [`handle_datagram`](Self::handle_datagram),
@@ -21,6 +23,16 @@ pub trait Endpoint {
     /// [`Refused`] when the endpoint cannot take it now or ever; the message
     /// is then not carried, and the caller may offer it again.
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused>;
+
+    /// The same with a promise of its own, as far as the transport's
+    /// [`Offer`](crate::Offer) goes: where that is one kind of message, this is it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`send`](Self::send).
+    fn send_as(&mut self, now: Time, _delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        self.send(now, message)
+    }
 
     /// Takes out the next message that has arrived, if any.
     fn receive(&mut self, now: Time) -> Option<Message>;

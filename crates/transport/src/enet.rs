@@ -45,7 +45,7 @@ use crate::catalogue::{Preset, PresetKind, Source, checked};
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Encapsulation, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, Offer, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -66,7 +66,8 @@ pub struct Settings {
     pub server_out_bytes_per_s: u32,
     /// Largest datagram without its checksum, as UDP payload; 576 B to 4096 B.
     pub mtu: Size,
-    /// Channels to open; 1 to 255. Messages travel on the first.
+    /// Channels to open; 1 to 255. Messages travel on the first, and unreliable ones beside
+    /// reliable ones on the second.
     pub channels: u8,
     /// Over how long the throttle takes the lowest RTT as its measure; 1 ms
     /// to 1 h.
@@ -356,6 +357,14 @@ impl Transport for Settings {
             fixed: "timeouts double without limit, no fast resend; asks whether the peer is gone \
                     only when a resend is due"
                 .to_owned(),
+        }
+    }
+
+    /// A channel for reliable packets and one for unreliable ones.
+    fn offer(&self) -> Offer {
+        match self.packets {
+            Packets::Reliable if self.channels > 1 => Offer::Channels,
+            packets => Offer::of(packets == Packets::Reliable),
         }
     }
 

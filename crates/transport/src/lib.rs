@@ -22,6 +22,7 @@ mod arrivals;
 mod byte_queue;
 mod byte_stream;
 mod catalogue;
+mod delivery;
 mod endpoint;
 pub mod enet;
 mod entropy;
@@ -56,6 +57,7 @@ pub mod webrtc;
 
 pub use byte_stream::ByteStream;
 pub use catalogue::{Member, Preset, PresetKind, Source, family_of, names, new_name, presets};
+pub use delivery::{Delivery, Offer};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
 pub use lagometer_units::Encapsulation;
 pub use messenger::Messenger;

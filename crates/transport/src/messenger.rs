@@ -2,7 +2,7 @@
 
 use lagometer_units::Time;
 
-use crate::{Endpoint, Message, Refused, State};
+use crate::{Delivery, Endpoint, Message, Refused, State};
 
 /// A connection's side as an application sees it: it takes messages, gives
 /// messages back and says how it is. Every [`Endpoint`] is one, and so is a
@@ -16,6 +16,16 @@ pub trait Messenger {
     /// not carried, and the caller may offer it again.
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused>;
 
+    /// The same with a promise of its own, as far as the transport's
+    /// [`Offer`](crate::Offer) goes: where that is one kind of message, this is it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`send`](Self::send).
+    fn send_as(&mut self, now: Time, _delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        self.send(now, message)
+    }
+
     /// Takes out the next message that has arrived, if any.
     fn receive(&mut self, now: Time) -> Option<Message>;
 
@@ -26,6 +36,10 @@ pub trait Messenger {
 impl<E: Endpoint + ?Sized> Messenger for E {
     fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
         Endpoint::send(self, now, message)
+    }
+
+    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        Endpoint::send_as(self, now, delivery, message)
     }
 
     fn receive(&mut self, now: Time) -> Option<Message> {

@@ -39,7 +39,7 @@ use crate::integrity::Integrity;
 use crate::transport::within;
 use crate::tuned::tuned;
 use crate::{
-    BadSetting, Encapsulation, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, Offer, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -237,6 +237,14 @@ impl Transport for Settings {
             fixed: "resends by a fixed time whatever the round trip; netcode's encryption is left \
                     out"
             .to_owned(),
+        }
+    }
+
+    /// Beside a reliable channel there is an unreliable one.
+    fn offer(&self) -> Offer {
+        match self.channel {
+            Channel::ReliableOrdered => Offer::Channels,
+            Channel::Unreliable => Offer::Datagrams,
         }
     }
 

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::catalogue::{Preset, names, new_name, presets};
 use crate::settings::with_overrides;
 use crate::{
-    BadSetting, BoxedEndpoint, Encapsulation, Pair, Transport, TransportProperties, Tunable,
+    BadSetting, BoxedEndpoint, Encapsulation, Offer, Pair, Transport, TransportProperties, Tunable,
 };
 
 /// A transport with its settings, checked.
@@ -106,6 +106,12 @@ impl Spec {
         self.0.properties()
     }
 
+    /// What there is for a game whose streams want different deliveries.
+    #[must_use]
+    pub fn offer(&self) -> Offer {
+        self.0.offer()
+    }
+
     /// What carries the datagrams.
     #[must_use]
     pub fn encapsulation(&self) -> Encapsulation {
@@ -193,6 +199,7 @@ trait AnyTransport: fmt::Debug + Send + Sync {
     fn library(&self) -> &'static str;
     fn tunables(&self) -> &'static [Tunable];
     fn properties(&self) -> TransportProperties;
+    fn offer(&self) -> Offer;
     fn encapsulation(&self) -> Encapsulation;
     fn largest_message_bytes(&self) -> usize;
     fn dead_link_after(&self) -> Option<Duration>;
@@ -217,6 +224,10 @@ impl<T: Transport> AnyTransport for T {
 
     fn properties(&self) -> TransportProperties {
         Transport::properties(self)
+    }
+
+    fn offer(&self) -> Offer {
+        Transport::offer(self)
     }
 
     fn encapsulation(&self) -> Encapsulation {

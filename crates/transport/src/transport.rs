@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::{Encapsulation, Pair, TransportProperties, Tunable};
+use crate::{Encapsulation, Offer, Pair, TransportProperties, Tunable};
 
 /// A transport's settings, from which everything else about it follows.
 ///
@@ -43,6 +43,12 @@ pub trait Transport: Clone + Debug + DeserializeOwned + Serialize + Send + Sync 
 
     /// What is promised and what it costs.
     fn properties(&self) -> TransportProperties;
+
+    /// What there is for a game whose streams want different deliveries. One kind of
+    /// message, unless the library has more.
+    fn offer(&self) -> Offer {
+        Offer::of(self.properties().reliable)
+    }
 
     /// The largest message that is taken, in bytes. A larger one is
     /// [`Refused::TooLarge`](crate::Refused::TooLarge).

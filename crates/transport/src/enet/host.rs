@@ -13,7 +13,7 @@ use super::wire::{Command, Wire, commands};
 use super::{Packets, Settings};
 use crate::arrivals::Arrivals;
 use crate::byte_queue::ByteQueue;
-use crate::{Closed, Endpoint, Message, Refused, State, Transport, seed};
+use crate::{Closed, Delivery, Endpoint, Message, Offer, Refused, State, Transport, seed};
 
 /// ENet takes the instant 0 for "never", so its clock starts later.
 const CLOCK_STARTS_AT_MS: u64 = 1000;
@@ -23,6 +23,9 @@ const PEER: PeerID = PeerID(0);
 
 /// The channel on which messages travel.
 const CHANNEL: u8 = 0;
+
+/// The channel for unreliable messages beside reliable ones.
+const UNRELIABLE_CHANNEL: u8 = 1;
 
 /// What is charged for a message beyond its bytes while it is in ENet's
 /// hands, so that a flood of tiny ones is bounded too.
@@ -146,8 +149,15 @@ impl Enet {
                         Closed::DeadLink
                     });
                 }
-                Event::Receive { packet, .. } => {
+                Event::Receive {
+                    packet, channel_id, ..
+                } => {
                     let bytes = packet.data().to_vec();
+                    if channel_id != CHANNEL {
+                        let blocked = Some(Duration::ZERO);
+                        self.arrived.push(Message { bytes, blocked });
+                        continue;
+                    }
                     // A message takes one number for each of its fragments.
                     let numbers = bytes.len().div_ceil(self.settings.fragment_bytes()).max(1);
                     let blocked = (self.settings.packets == Packets::Reliable)
@@ -187,10 +197,15 @@ impl Enet {
         let timeout = peer.round_trip_time() + 4 * peer.round_trip_time_variance();
         timeout.as_millis() as u64
     }
-}
 
-impl Endpoint for Enet {
-    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+    /// Hands ENet a message for a channel.
+    fn send_on(
+        &mut self,
+        now: Time,
+        channel: u8,
+        kind: PacketKind,
+        message: &[u8],
+    ) -> Result<(), Refused> {
         if self.state != State::Ready {
             return Err(Refused::NotOpen);
         }
@@ -201,19 +216,33 @@ impl Endpoint for Enet {
         if charged_bytes != 0 && charged_bytes + message.len() + MESSAGE_COST_BYTES > buffer_bytes {
             return Err(Refused::BufferFull);
         }
+        let packet = Packet::new(Charged::boxed(message, &self.charged_bytes), kind);
+        self.host
+            .peer_mut(PEER)
+            .send(channel, &packet)
+            .map_err(|_| Refused::NotOpen)?;
+        drop(packet);
+        self.service(now, None);
+        Ok(())
+    }
+}
+
+impl Endpoint for Enet {
+    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
         let kind = match self.settings.packets {
             Packets::Reliable => PacketKind::Reliable,
             Packets::Unreliable => PacketKind::Unreliable { sequenced: true },
             Packets::Unsequenced => PacketKind::Unreliable { sequenced: false },
         };
-        let packet = Packet::new(Charged::boxed(message, &self.charged_bytes), kind);
-        self.host
-            .peer_mut(PEER)
-            .send(CHANNEL, &packet)
-            .map_err(|_| Refused::NotOpen)?;
-        drop(packet);
-        self.service(now, None);
-        Ok(())
+        self.send_on(now, CHANNEL, kind, message)
+    }
+
+    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        if delivery == Delivery::Unreliable && self.settings.offer() == Offer::Channels {
+            let kind = PacketKind::Unreliable { sequenced: true };
+            return self.send_on(now, UNRELIABLE_CHANNEL, kind, message);
+        }
+        self.send(now, message)
     }
 
     fn receive(&mut self, _now: Time) -> Option<Message> {

@@ -17,13 +17,16 @@ use super::tls::SERVER_NAME;
 use super::wiring::{self, CLIENT, SERVER};
 use crate::entropy::Entropy;
 use crate::origin::{to_instant, to_time};
-use crate::{Closed, Endpoint, Message, Refused, State};
+use crate::{Closed, Delivery, Endpoint, Message, Refused, State};
 
 /// One side of a QUIC connection.
 pub(super) struct QuicEndpoint {
     endpoint: quinn_proto::Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
+    /// Carries messages as the settings say.
     mapping: Box<dyn Mapping>,
+    /// Carries unreliable messages beside reliable ones.
+    datagrams: Option<Box<dyn Mapping>>,
     entropy: Entropy,
     peer: SocketAddr,
     /// Datagrams of the endpoint itself: refusals and resets.
@@ -78,6 +81,7 @@ impl QuicEndpoint {
             endpoint,
             connection: None,
             mapping: mapping::of(settings),
+            datagrams: mapping::datagrams_beside(settings),
             entropy,
             peer,
             responses: VecDeque::new(),
@@ -103,6 +107,26 @@ impl QuicEndpoint {
             // Damaged on the way: the client sends it again.
             Err(_) => {}
         }
+    }
+
+    /// Sends a message by the mapping for this delivery.
+    fn send_by(&mut self, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        let (State::Ready, Some((_, connection))) = (&self.state, &mut self.connection) else {
+            return Err(Refused::NotOpen);
+        };
+        let mapping = match &mut self.datagrams {
+            Some(datagrams) if delivery == Delivery::Unreliable => datagrams,
+            _ => &mut self.mapping,
+        };
+        mapping.send(connection, message)?;
+        self.may_transmit = true;
+        Ok(())
+    }
+
+    /// What the connection has of messages.
+    fn may_receive(&self) -> bool {
+        let mut mappings = self.datagrams.iter().chain([&self.mapping]);
+        mappings.any(|mapping| mapping.may_receive())
     }
 
     fn respond(&mut self, response: Vec<u8>) {
@@ -133,7 +157,10 @@ impl QuicEndpoint {
                         }
                     }
                     Event::Stream(event) => self.mapping.handle(connection, event),
-                    Event::DatagramReceived => self.mapping.datagrams_arrived(),
+                    Event::DatagramReceived => match &mut self.datagrams {
+                        Some(datagrams) => datagrams.datagrams_arrived(),
+                        None => self.mapping.datagrams_arrived(),
+                    },
                     Event::HandshakeDataReady | Event::DatagramsUnblocked => {}
                 }
             } else {
@@ -145,25 +172,27 @@ impl QuicEndpoint {
 
 impl Endpoint for QuicEndpoint {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
-        match (&self.state, &mut self.connection) {
-            (State::Ready, Some((_, connection))) => {
-                self.mapping.send(connection, message)?;
-                self.may_transmit = true;
-                Ok(())
-            }
-            _ => Err(Refused::NotOpen),
-        }
+        self.send_by(Delivery::Reliable, message)
+    }
+
+    fn send_as(&mut self, _now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        self.send_by(delivery, message)
     }
 
     fn receive(&mut self, now: Time) -> Option<Message> {
         // What was delivered before the peer left is still handed out; what
         // follows a violation is not.
-        if !self.mapping.may_receive() || matches!(self.state, State::Closed(Closed::Failed(_))) {
+        if !self.may_receive() || matches!(self.state, State::Closed(Closed::Failed(_))) {
             return None;
         }
         let (_, connection) = self.connection.as_mut()?;
         // Reading may grant the peer credit, of which it must be told.
         self.may_transmit = true;
+        if let Some(datagrams) = &mut self.datagrams
+            && let Ok(Some(message)) = datagrams.receive(connection)
+        {
+            return Some(message);
+        }
         match self.mapping.receive(connection) {
             Ok(message) => message,
             Err(violation) => {

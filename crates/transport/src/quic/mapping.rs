@@ -43,6 +43,15 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Mapping> {
     }
 }
 
+/// What carries unreliable messages where `settings` offer them beside streams.
+pub(super) fn datagrams_beside(settings: &Settings) -> Option<Box<dyn Mapping>> {
+    let mapping = || datagram::Datagram::new(settings.datagram_bytes(), settings.datagram_overflow);
+    settings
+        .offer()
+        .has_reliable()
+        .then(|| Box::new(mapping()) as Box<_>)
+}
+
 /// What a peer did that ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum Violation {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::QuicEndpoint;
 use crate::transport::within;
 use crate::{
-    BadSetting, Encapsulation, HeadOfLine, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
+    BadSetting, Encapsulation, HeadOfLine, Offer, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
     TransportProperties, Tunable,
 };
 
@@ -298,11 +298,21 @@ impl Transport for Settings {
         }
     }
 
+    /// Datagrams beside the streams.
+    fn offer(&self) -> Offer {
+        let properties = self.properties();
+        match (properties.reliable, properties.ordered) {
+            (true, true) => Offer::StreamAndDatagrams,
+            (true, false) => Offer::StreamsAndDatagrams,
+            (false, _) => Offer::Datagrams,
+        }
+    }
+
     /// For datagrams, what fits a payload of `initial_mtu`.
     fn largest_message_bytes(&self) -> usize {
         match self.mapping {
             MessageMapping::OneStream | MessageMapping::StreamEach => self.max_message.0 as usize,
-            MessageMapping::Datagram => usize::from(self.initial_mtu) - DATAGRAM_OVERHEAD_BYTES,
+            MessageMapping::Datagram => self.datagram_bytes(),
         }
     }
 
@@ -323,6 +333,11 @@ impl Transport for Settings {
 }
 
 impl Settings {
+    /// The largest message of a datagram: what fits a payload of `initial_mtu`.
+    pub(super) fn datagram_bytes(&self) -> usize {
+        usize::from(self.initial_mtu) - DATAGRAM_OVERHEAD_BYTES
+    }
+
     /// What an acknowledgement alone is, in packets that have `packet` bytes
     /// around their frames, and how long it waits for more to send.
     fn late_answer(&self, packet: u32) -> String {

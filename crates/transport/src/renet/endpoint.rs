@@ -1,6 +1,8 @@
 //! A renet connection and the thin layer beneath it, driven as an
 //! [`Endpoint`].
 
+use std::time::Duration;
+
 use lagometer_units::Time;
 use renet::{Bytes, ChannelConfig, ConnectionConfig, RenetClient, SendType};
 
@@ -10,13 +12,16 @@ use crate::arrivals::Arrivals;
 use crate::byte_queue::ByteQueue;
 use crate::integrity::{CHECK_BYTES, Integrity};
 use crate::replay_window::ReplayWindow;
-use crate::{Closed, Endpoint, Message, Refused, State, Transport};
+use crate::{Closed, Delivery, Endpoint, Message, Offer, Refused, State, Transport};
 
 /// Checksum and sequence number in front of each datagram.
 pub(super) const ENVELOPE_BYTES: usize = CHECK_BYTES + 4;
 
-/// The one channel of a connection.
+/// The channel of a connection.
 const CHANNEL: u8 = 0;
+
+/// The channel for unreliable messages beside reliable ones.
+const UNRELIABLE_CHANNEL: u8 = 1;
 
 /// One side of a renet connection.
 pub(super) struct Renet {
@@ -71,12 +76,20 @@ impl Renet {
                 Channel::Unreliable => SendType::Unreliable,
             },
         };
+        let mut channels = vec![channel.clone()];
+        if settings.offer() == Offer::Channels {
+            channels.push(ChannelConfig {
+                channel_id: UNRELIABLE_CHANNEL,
+                send_type: SendType::Unreliable,
+                ..channel
+            });
+        }
         Self {
             settings: settings.clone(),
             connection: RenetClient::new(ConnectionConfig {
                 available_bytes_per_tick: settings.available_bytes_per_tick.bytes(),
-                server_channels_config: vec![channel.clone()],
-                client_channels_config: vec![channel],
+                server_channels_config: channels.clone(),
+                client_channels_config: channels,
             }),
             outbound,
             inbound,
@@ -145,27 +158,51 @@ impl Renet {
         let has_peer = self.is_client || self.state == State::Ready;
         has_peer.then(|| self.sent_at + self.settings.keep_alive.0)
     }
-}
 
-impl Endpoint for Renet {
-    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+    /// Hands renet a message for a channel.
+    fn send_on(&mut self, now: Time, channel: u8, message: &[u8]) -> Result<(), Refused> {
         if self.state != State::Ready {
             return Err(Refused::NotOpen);
         }
         let limit_bytes = self.settings.largest_message_bytes();
         Refused::if_larger(message, limit_bytes)?;
-        if !self.connection.can_send_message(CHANNEL, message.len()) {
+        if !self.connection.can_send_message(channel, message.len()) {
             return Err(Refused::BufferFull);
         }
         self.connection
-            .send_message(CHANNEL, Bytes::copy_from_slice(message));
+            .send_message(channel, Bytes::copy_from_slice(message));
         if self.settings.flush_on_send {
             self.flush(now);
         }
         Ok(())
     }
+}
+
+impl Endpoint for Renet {
+    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+        self.send_on(now, CHANNEL, message)
+    }
+
+    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        let is_beside =
+            delivery == Delivery::Unreliable && self.settings.offer() == Offer::Channels;
+        let channel = if is_beside {
+            UNRELIABLE_CHANNEL
+        } else {
+            CHANNEL
+        };
+        self.send_on(now, channel, message)
+    }
 
     fn receive(&mut self, now: Time) -> Option<Message> {
+        if self.settings.offer() == Offer::Channels
+            && let Some(bytes) = self.connection.receive_message(UNRELIABLE_CHANNEL)
+        {
+            return Some(Message {
+                bytes: bytes.to_vec(),
+                blocked: Some(Duration::ZERO),
+            });
+        }
         let bytes = self.connection.receive_message(CHANNEL)?.to_vec();
         let blocked = Some(self.arrivals.delivered(MESSAGE_SPAN, now));
         Some(Message { bytes, blocked })

@@ -10,22 +10,22 @@ use str0m::{Event, IceConnectionState, Input, Output, Rtc, RtcError};
 
 use super::kind::Kind;
 use super::settings::Settings;
-use super::wiring::{self, Side};
+use super::wiring::{self, Channels, Side};
 use crate::entropy::Entropy;
 use crate::origin::{to_instant, to_time};
-use crate::{Closed, Endpoint, Message, Refused, State, Transport};
+use crate::{Closed, Delivery, Endpoint, Message, Refused, State, Transport};
 
-/// One side of a WebRTC connection with one data channel.
+/// One side of a WebRTC connection with its data channels.
 pub(super) struct WebRtcEndpoint {
     rtc: Rtc,
-    channel: ChannelId,
+    channels: Channels,
     side: Side,
     entropy: Entropy,
     largest_message_bytes: usize,
     /// Whether the channel holds messages back for earlier ones.
     ordered: bool,
     receive_buffer_bytes: usize,
-    arrived: VecDeque<Vec<u8>>,
+    arrived: VecDeque<Message>,
     arrived_bytes: usize,
     outgoing: VecDeque<Vec<u8>>,
     /// The time that the library was last set to.
@@ -50,10 +50,10 @@ const EMPTY: &[u8] = &[0];
 impl WebRtcEndpoint {
     pub(super) fn new(settings: &Settings, side: Side, seed: u64, start: Time) -> Self {
         let mut entropy = Entropy::new(seed, side as u64 + 1);
-        let (rtc, channel) = wiring::end(settings, side, seed, start, &mut entropy);
+        let (rtc, channels) = wiring::end(settings, side, seed, start, &mut entropy);
         let mut this = Self {
             rtc,
-            channel,
+            channels,
             side,
             entropy,
             largest_message_bytes: settings.largest_message_bytes(),
@@ -105,21 +105,27 @@ impl WebRtcEndpoint {
     fn handle_event(&mut self, event: Event) {
         match event {
             Event::ChannelOpen(channel, _)
-                if channel == self.channel && self.state == State::Connecting =>
+                if channel == self.channels.main && self.state == State::Connecting =>
             {
                 self.state = State::Ready;
             }
-            Event::ChannelData(data) if data.id == self.channel => {
+            Event::ChannelData(data) => {
                 let bytes = if data.binary { data.data } else { Vec::new() };
+                let is_held_back = data.id == self.channels.main && self.ordered;
                 self.arrived_bytes += bytes.len();
-                self.arrived.push_back(bytes);
+                self.arrived.push_back(Message {
+                    bytes,
+                    blocked: (!is_held_back).then_some(Duration::ZERO),
+                });
             }
             Event::IceConnectionStateChange(IceConnectionState::Disconnected) => {
                 // Without a restart of ICE, which takes signalling, there is
                 // no way back.
                 self.close(Closed::DeadLink);
             }
-            Event::ChannelClose(channel) if channel == self.channel => self.close(Closed::ByPeer),
+            Event::ChannelClose(channel) if channel == self.channels.main => {
+                self.close(Closed::ByPeer);
+            }
             Event::Closed => self.close(Closed::ByPeer),
             _ => {}
         }
@@ -143,10 +149,9 @@ impl WebRtcEndpoint {
         // polled.
         let _: Result<(), RtcError> = self.entropy.lend(|| self.rtc.handle_input(input));
     }
-}
 
-impl Endpoint for WebRtcEndpoint {
-    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+    /// Hands the library a message for a channel.
+    fn send_on(&mut self, now: Time, channel: ChannelId, message: &[u8]) -> Result<(), Refused> {
         if self.state != State::Ready {
             return Err(Refused::NotOpen);
         }
@@ -155,7 +160,7 @@ impl Endpoint for WebRtcEndpoint {
         if self.set_to < now {
             self.set_time(now);
         }
-        let channel = self.rtc.channel(self.channel);
+        let channel = self.rtc.channel(channel);
         let mut channel = channel.ok_or(Refused::NotOpen)?;
         let is_binary = !message.is_empty();
         let bytes = if is_binary { message } else { EMPTY };
@@ -167,14 +172,25 @@ impl Endpoint for WebRtcEndpoint {
         self.settle(now);
         taken
     }
+}
+
+impl Endpoint for WebRtcEndpoint {
+    fn send(&mut self, now: Time, message: &[u8]) -> Result<(), Refused> {
+        self.send_on(now, self.channels.main, message)
+    }
+
+    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
+        let channel = match delivery {
+            Delivery::Unreliable => self.channels.unreliable,
+            Delivery::Reliable => None,
+        };
+        self.send_on(now, channel.unwrap_or(self.channels.main), message)
+    }
 
     fn receive(&mut self, _now: Time) -> Option<Message> {
-        let bytes = self.arrived.pop_front()?;
-        self.arrived_bytes -= bytes.len();
-        Some(Message {
-            bytes,
-            blocked: (!self.ordered).then_some(Duration::ZERO),
-        })
+        let message = self.arrived.pop_front()?;
+        self.arrived_bytes -= message.bytes.len();
+        Some(message)
     }
 
     fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {

@@ -10,8 +10,8 @@ use super::endpoint::WebRtcEndpoint;
 use super::wiring::Side;
 use crate::transport::within;
 use crate::{
-    BadSetting, Encapsulation, HeadOfLine, Pair, PeerTimeout, Transport, TransportProperties,
-    Tunable,
+    BadSetting, Encapsulation, HeadOfLine, Offer, Pair, PeerTimeout, Transport,
+    TransportProperties, Tunable,
 };
 
 /// Everything that can be chosen about a data channel. Both ends use the
@@ -127,6 +127,14 @@ impl Transport for Settings {
             varies: "SCTP's tags and first numbers, STUN's transaction numbers, signatures, and \
                      the time in DTLS's greeting"
                 .to_owned(),
+        }
+    }
+
+    /// Beside a reliable, ordered channel there is one as browser games have it for state.
+    fn offer(&self) -> Offer {
+        match (self.max_retransmits, self.ordered) {
+            (None, true) => Offer::Channels,
+            (sent_again, _) => Offer::of(sent_again.is_none()),
         }
     }
 

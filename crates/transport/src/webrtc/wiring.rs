@@ -12,6 +12,7 @@ use super::crypto::PROVIDER;
 use super::settings::Settings;
 use crate::entropy::Entropy;
 use crate::origin::to_instant;
+use crate::{Offer, Transport};
 
 /// A self-signed P-256 certificate, valid from 2026 to 2126, made with
 /// `openssl req -x509`; both ends have it, for peers are known by its
@@ -56,14 +57,23 @@ impl Side {
     }
 }
 
-/// One end, connected as far as it goes without a datagram, and its channel.
+/// An end's channels.
+#[derive(Clone, Copy)]
+pub(super) struct Channels {
+    /// Carries messages as the settings say.
+    pub(super) main: ChannelId,
+    /// Carries unreliable messages beside reliable ones, where both are offered.
+    pub(super) unreliable: Option<ChannelId>,
+}
+
+/// One end, connected as far as it goes without a datagram, and its channels.
 pub(super) fn end(
     settings: &Settings,
     side: Side,
     seed: u64,
     start: Time,
     entropy: &mut Entropy,
-) -> (Rtc, ChannelId) {
+) -> (Rtc, Channels) {
     let certificate = DtlsCert {
         certificate: CERTIFICATE.to_vec(),
         private_key: PRIVATE_KEY.to_vec(),
@@ -94,21 +104,27 @@ pub(super) fn end(
             .start_dtls(is_client)
             .expect("the first flight needs nothing that could be missing");
         direct.start_sctp(is_client);
-        let channel = direct.create_data_channel(ChannelConfig {
-            label: "lagometer".to_owned(),
-            ordered: settings.ordered,
-            reliability: settings
-                .max_retransmits
-                .map_or(Reliability::Reliable, |retransmits| {
-                    Reliability::MaxRetransmits { retransmits }
-                }),
-            // Both ends make the channel; nothing of it is negotiated on the
-            // wire.
-            negotiated: Some(0),
-            protocol: String::new(),
-        });
-        (rtc, channel)
+        // Both ends make the channels; nothing of them is negotiated on the wire.
+        let main = direct.create_data_channel(channel(settings, 0));
+        let unreliable = (settings.offer() == Offer::Channels)
+            .then(|| direct.create_data_channel(channel(&Settings::UNRELIABLE, 1)));
+        (rtc, Channels { main, unreliable })
     })
+}
+
+/// A channel that promises what the settings say.
+fn channel(settings: &Settings, number: u16) -> ChannelConfig {
+    let reliability = match settings.max_retransmits {
+        None => Reliability::Reliable,
+        Some(retransmits) => Reliability::MaxRetransmits { retransmits },
+    };
+    ChannelConfig {
+        label: "lagometer".to_owned(),
+        ordered: settings.ordered,
+        reliability,
+        negotiated: Some(number),
+        protocol: String::new(),
+    }
 }
 
 fn candidate(side: Side) -> Candidate {

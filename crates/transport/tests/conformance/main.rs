@@ -4,6 +4,7 @@
 
 mod blocking;
 mod dead_link;
+mod deliveries;
 mod dice;
 mod garbage;
 mod memory;
@@ -30,6 +31,10 @@ const SUITE: &[Test] = &[
     (
         "delivers_everything_on_a_clean_network",
         promises::are_exceeded_on_a_clean_network,
+    ),
+    (
+        "keeps_each_streams_promise_beside_the_others",
+        deliveries::stand_beside_each_other,
     ),
     ("carries_messages_of_every_size", sizes::are_all_carried),
     (

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use lagometer_transport::{Encapsulation, Endpoint, Pair, Refused, Spec, State};
+use lagometer_transport::{Delivery, Encapsulation, Endpoint, Pair, Refused, Spec, State};
 use lagometer_units::Time;
 
 use crate::dice::Dice;
@@ -155,6 +155,20 @@ impl Network {
     pub(crate) fn send(&mut self, side: Side, message: &[u8]) -> Result<(), Refused> {
         let now = self.now;
         let outcome = self.endpoint(side).send(now, message);
+        self.messages += u64::from(outcome.is_ok());
+        self.drain(side);
+        outcome
+    }
+
+    /// Hands a message with a promise of its own over at one side, now.
+    pub(crate) fn send_as(
+        &mut self,
+        side: Side,
+        delivery: Delivery,
+        message: &[u8],
+    ) -> Result<(), Refused> {
+        let now = self.now;
+        let outcome = self.endpoint(side).send_as(now, delivery, message);
         self.messages += u64::from(outcome.is_ok());
         self.drain(side);
         outcome
