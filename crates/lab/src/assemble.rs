@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SeedFigures,
-    SeedRun as SeedRecords, Warning, Wire, figures,
+    Audit, Disturbed, Document, Game, GameRecords, Host, LAG_ABOVE, Lane, MessageRecord,
+    SeedFigures, SeedRun as SeedRecords, Warning, Wire, figures,
 };
 use lagometer_testbed::{Testbed, promises};
 use lagometer_transport::PresetKind;
@@ -139,18 +139,14 @@ pub fn assemble_import(
 /// What one lane did under one seed in virtual time, in figures alone: without all
 /// that a document says beside them. `None` where the transport's library panicked.
 #[must_use]
-pub fn seed_figures(
-    resolved: &Resolved,
-    lane: &RunnableLane,
-    seed: u64,
-    run: &LaneRun,
-) -> Option<SeedFigures> {
+pub fn seed_figures(resolved: &Resolved, seed: u64, run: &LaneRun) -> Option<SeedFigures> {
     let outcome = run.outcome()?;
     let run = SeedRecords {
         seed,
         records: &outcome.records,
         disturbed: &[],
-        overhead: overhead(&[outcome], lane.workload.size.bytes()),
+        overhead: overhead(&[outcome]),
+        game: outcome.game.as_ref(),
     };
     let threshold = lag_threshold(resolved, Some(Testbed::Sim), &[]);
     Some(lagometer_stats::seed_figures(
@@ -218,30 +214,37 @@ fn assemble_lane(
     let last_intended = horizon
         .map(|horizon| Time::ZERO + (horizon - CUT_MARGIN).since(resolved.plan.measuring_starts()));
     // A seed in which the lane could not play is left out with its own truth.
-    let played: Vec<(u64, &LaneOutcome, Vec<MessageRecord>, &[Disturbed])> = runs
+    let played: Vec<PlayedSeed<'_>> = runs
         .iter()
         .zip(link_truths)
         .filter_map(|(&(seed, run), disturbed)| {
             let outcome = run.outcome()?;
-            let mut records = outcome.records.clone();
+            let (mut records, mut game) = (outcome.records.clone(), outcome.game.clone());
             if let Some(last) = last_intended {
                 records.retain(|record| record.intended <= last);
+                game = game.map(|game| game.until(last));
             }
-            Some((seed, outcome, records, &disturbed[..]))
+            Some(PlayedSeed {
+                seed,
+                outcome,
+                records,
+                game,
+                disturbed,
+            })
         })
         .collect();
-    let payload_bytes = lane.workload.size.bytes();
     let seed_records: Vec<SeedRecords<'_>> = played
         .iter()
-        .map(|&(seed, outcome, ref records, disturbed)| SeedRecords {
-            seed,
-            records,
-            disturbed,
-            overhead: overhead(&[outcome], payload_bytes),
+        .map(|played| SeedRecords {
+            seed: played.seed,
+            records: &played.records,
+            disturbed: played.disturbed,
+            overhead: overhead(&[played.outcome]),
+            game: played.game.as_ref(),
         })
         .collect();
     let limits = limits_ms(resolved);
-    let outcomes: Vec<&LaneOutcome> = played.iter().map(|each| each.1).collect();
+    let outcomes: Vec<&LaneOutcome> = played.iter().map(|each| each.outcome).collect();
     let mut cost = Cost::default();
     for of_seed in outcomes.iter().filter_map(|outcome| outcome.cost.as_ref()) {
         cost += of_seed;
@@ -251,7 +254,13 @@ fn assemble_lane(
         .flat_map(|outcome| &outcome.records)
         .filter(|record| record.accepted.is_some())
         .count();
+    let figures = figures(&seed_records, &limits, lag_threshold);
+    let figures = figures.into_lane(&lane.name, lane.transport.transport());
     Lane {
+        game: figures.game.clone().map(|game| Game {
+            streams: lane.transport.offer().to_string(),
+            ..game
+        }),
         family: lane.presets.as_ref().map(|presets| presets.family.clone()),
         presets: lane
             .presets
@@ -263,7 +272,7 @@ fn assemble_lane(
         library: lane.transport.library(),
         properties: Some(promises(&lane.transport)),
         failure: runs.iter().find_map(|(_, run)| run.failure()),
-        wire: Some(wire(&outcomes, payload_bytes)).filter(|wire| wire.packets > 0),
+        wire: Some(wire(&outcomes)).filter(|wire| wire.packets > 0),
         cpu_ns_per_message: per_message(
             &(cost.cpu + cost.kernel_cpu.unwrap_or_default()),
             messages,
@@ -276,9 +285,17 @@ fn assemble_lane(
         system_calls_per_message: (cost.system_calls > 0 && messages > 0)
             .then(|| rounded(cost.system_calls as f64 / messages as f64)),
         socket_path: Some(cost.path).filter(|path| !path.is_empty()),
-        ..figures(&seed_records, &limits, lag_threshold)
-            .into_lane(&lane.name, lane.transport.transport())
+        ..figures
     }
+}
+
+/// What a lane did under one seed, as far as is told of it.
+struct PlayedSeed<'a> {
+    seed: u64,
+    outcome: &'a LaneOutcome,
+    records: Vec<MessageRecord>,
+    game: Option<GameRecords>,
+    disturbed: &'a [Disturbed],
 }
 
 impl LaneRun {
@@ -329,9 +346,9 @@ fn unrunnable_lane(lane: &UnrunnableLane) -> Lane {
 }
 
 /// What the lane put on the wire, all seeds together.
-fn wire(outcomes: &[&LaneOutcome], payload_bytes: u64) -> Wire {
+fn wire(outcomes: &[&LaneOutcome]) -> Wire {
     let mut wire = Wire {
-        overhead: overhead(outcomes, payload_bytes).unwrap_or(0.0),
+        overhead: overhead(outcomes).unwrap_or(0.0),
         ..Wire::default()
     };
     for outcome in outcomes {
@@ -346,20 +363,13 @@ fn wire(outcomes: &[&LaneOutcome], payload_bytes: u64) -> Wire {
     wire
 }
 
-/// Bytes on the wire over the payload of the messages and echoes that were
-/// handed to the transport; nothing where none was.
-fn overhead(outcomes: &[&LaneOutcome], payload_bytes: u64) -> Option<f64> {
-    let (mut bytes, mut messages) = (0, 0);
-    for outcome in outcomes {
-        bytes += outcome.wire.bytes;
-        messages += outcome
-            .records
-            .iter()
-            .filter(|record| record.accepted.is_some())
-            .count() as u64
-            + outcome.echoes_sent;
-    }
-    (messages > 0).then(|| bytes as f64 / (messages * payload_bytes) as f64)
+/// Bytes on the wire over the payload of all messages that were handed to the
+/// transport at both ends; nothing where none was.
+fn overhead(outcomes: &[&LaneOutcome]) -> Option<f64> {
+    let sum = |of: fn(&LaneOutcome) -> u64| outcomes.iter().map(|outcome| of(outcome)).sum::<u64>();
+    let payload_bytes = sum(|outcome| outcome.payload_bytes);
+    let bytes = sum(|outcome| outcome.wire.bytes);
+    (payload_bytes > 0).then(|| bytes as f64 / payload_bytes as f64)
 }
 
 fn lane_warnings(lane: &Lane, runs: &[(u64, &LaneRun)]) -> Vec<Warning> {

@@ -11,7 +11,7 @@ use crate::outcome::{BottleneckUse, PartyUse};
 use crate::plan::Plan;
 use crate::resolve::Resolved;
 use crate::runner::SeedRun;
-use crate::workload::PacedEcho;
+use crate::workload::Workload;
 
 /// The links of a run that had several senders or a queue with a discipline: one
 /// for all lanes where they share it, else one for each lane.
@@ -139,9 +139,9 @@ impl Ask {
 
     /// Messages go both ways. Their headers come on top, so that a few may be lost
     /// before the lane counts as short of something.
-    fn of_messages(workload: &PacedEcho) -> Self {
-        let seconds = workload.interval.duration().as_secs_f64();
-        Self::Rate(workload.size.bytes() as f64 * 8.0 / 1e3 / seconds.max(1e-9))
+    fn of_messages(workload: &Workload) -> Self {
+        let [up, down] = workload.payload_bits_per_second();
+        Self::Rate(up.max(down) / 1e3)
     }
 
     /// Other traffic while it is on; of what never is, nothing. Pages are not asked for

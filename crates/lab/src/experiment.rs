@@ -9,7 +9,7 @@
 //! lanes = ["udp", "kcp", "enet"]   # presets …
 //! presets = ["game", "default"]    # … or, with this, families: `udp-game`, …
 //!
-//! [workload.paced-echo]
+//! [workload.paced-echo]             # or a game's traffic: `workload.game`
 //! size = "500 B"
 //! interval = "50 ms"
 //!
@@ -35,7 +35,7 @@ use lagometer_transport::PresetKind;
 use lagometer_units::{BadInput, Size, Span, from_toml, suggest};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::PacedEcho;
+use crate::workload::{PacedEcho, Workload};
 
 /// What is compared, on which network, with what traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,14 +89,6 @@ pub struct Experiment {
     /// What the lanes are held against.
     #[serde(default, rename = "budget", skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Budget>,
-}
-
-/// What the endpoints do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Workload {
-    /// A message every so often, each sent back by the remote end.
-    PacedEcho(PacedEcho),
 }
 
 /// What the impairments are keyed by.
@@ -183,35 +175,18 @@ impl Experiment {
     ///
     /// The key that is wrong, and what is expected of it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Workload::PacedEcho(workload) = self.workload;
-        let size = PacedEcho::SMALLEST..=PacedEcho::LARGEST;
+        self.workload.check()?;
         let sizes = self.own_lanes.iter().filter_map(|lane| lane.size);
-        for bytes in std::iter::once(workload.size).chain(sizes) {
-            if !size.contains(&bytes) {
+        for bytes in sizes {
+            PacedEcho::check_size(bytes)?;
+            if !matches!(self.workload, Workload::PacedEcho(_)) {
                 return Err((
                     "size",
-                    format!(
-                        "a message has {} to {}, not {bytes}",
-                        size.start(),
-                        size.end()
-                    ),
+                    "a lane's own `size` is for `paced-echo`; a game's messages have sizes of \
+                     their own: leave it out"
+                        .into(),
                 ));
             }
-        }
-        if workload.interval < PacedEcho::FASTEST {
-            return Err((
-                "interval",
-                format!("messages are at least {} apart", PacedEcho::FASTEST),
-            ));
-        }
-        if workload
-            .tick
-            .is_some_and(|tick| tick < Span::from_millis(1))
-        {
-            return Err((
-                "tick",
-                "a game's tick is at least 1 ms; leave it out for none".into(),
-            ));
         }
         if self
             .lag_threshold
@@ -225,16 +200,15 @@ impl Experiment {
                 ),
             ));
         }
-        if self.duration < workload.interval {
+        let interval = Span(self.workload.interval());
+        if self.duration < interval {
             return Err((
                 "for",
-                format!(
-                    "`for` must hold at least one interval of {}",
-                    workload.interval
-                ),
+                format!("`for` must hold at least one interval of {interval}"),
             ));
         }
-        let messages = workload.messages_within(self.duration.duration());
+        let (duration, grace) = (self.duration.duration(), self.grace.duration());
+        let messages = self.workload.remembered(duration, grace);
         if messages > MESSAGES_AT_MOST {
             return Err((
                 "for",
@@ -266,7 +240,7 @@ impl OwnLane {
 }
 
 /// A run keeps a record of every message of every lane in memory.
-const MESSAGES_AT_MOST: u32 = 5_000_000;
+pub(crate) const MESSAGES_AT_MOST: u64 = 5_000_000;
 
 const fn ten_minutes() -> Span {
     Span(Duration::from_mins(10))

@@ -12,6 +12,7 @@ mod bottleneck;
 pub mod bundle;
 pub mod catalogue;
 mod digest;
+mod draw;
 #[cfg(target_os = "linux")]
 pub mod emu;
 mod experiment;
@@ -32,8 +33,9 @@ pub mod workload;
 pub use assemble::{RunContext, assemble, assemble_import, seed_figures};
 pub use bundle::Bundle;
 pub use digest::digest;
-pub use experiment::{Experiment, OwnLane, RegimeName, Workload};
+pub use experiment::{Experiment, OwnLane, RegimeName};
 pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, WireCounts};
 pub use plan::Plan;
 pub use resolve::{PlayedPresets, ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve};
 pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play};
+pub use workload::Workload;

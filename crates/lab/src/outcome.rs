@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_stats::MessageRecord;
+use lagometer_stats::{GameRecords, MessageRecord};
 use lagometer_transport::Closed;
 use lagometer_units::Time;
 
@@ -18,8 +18,10 @@ pub struct LaneOutcome {
     pub records: Vec<MessageRecord>,
     /// What it put on the wire.
     pub wire: WireCounts,
-    /// Echoes the remote end sent.
-    pub echoes_sent: u64,
+    /// What became of a game's other streams, where it carried one.
+    pub game: Option<GameRecords>,
+    /// Bytes of all messages that the transport took at both ends.
+    pub payload_bytes: u64,
     /// What no transport should have let through.
     pub misdeliveries: Misdeliveries,
     /// When the connection stood, from the beginning of the lead-in.

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use lagometer_transport::Offer;
 use lagometer_units::Time;
 
-use crate::workload::PacedEcho;
+use crate::workload::Workload;
 
 /// What is played, for how long, and under which seed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// What the endpoints do.
-    pub workload: PacedEcho,
+    pub workload: Workload,
+    /// What the lane's transport has for streams with promises of their own.
+    pub offer: Offer,
     /// How long messages are sent.
     pub duration: Duration,
     /// How long the last echoes are waited for.

@@ -10,12 +10,12 @@ use lagometer_link::cross::Cross;
 use lagometer_link::{Direction, Overload, Profile, Regime, TooLarge};
 use lagometer_socket::SocketSpec;
 use lagometer_testbed::Testbed;
-use lagometer_transport::{BadSpec, PresetKind};
+use lagometer_transport::{BadSpec, Offer, PresetKind};
 use thiserror::Error;
 
-use crate::experiment::{Experiment, OwnLane, RegimeName, Workload};
+use crate::experiment::{Experiment, OwnLane, RegimeName};
 use crate::plan::Plan;
-use crate::workload::PacedEcho;
+use crate::workload::Workload;
 
 /// An experiment whose network and lanes have been found.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct RunnableLane {
     /// Its transport and settings.
     pub transport: SocketSpec,
     /// What its endpoints do.
-    pub workload: PacedEcho,
+    pub workload: Workload,
     /// Which presets of which family it is, where families are played.
     pub presets: Option<PlayedPresets>,
 }
@@ -186,9 +186,10 @@ pub fn resolve(
 ) -> Result<Resolved, ResolveError> {
     let cross = cross_of(&experiment, &network, &profile)?;
     check_testbed(&experiment, &profile, &cross, testbed)?;
-    let Workload::PacedEcho(workload) = experiment.workload;
+    let workload = experiment.workload.clone();
     let plan = Plan {
-        workload,
+        workload: workload.clone(),
+        offer: Offer::Pipe,
         duration: experiment.duration.duration(),
         grace: experiment.grace.duration(),
         seed: experiment.seed,
@@ -197,7 +198,7 @@ pub fn resolve(
     let regime = match experiment.regime {
         RegimeName::Time => Regime::Time,
         RegimeName::Packet => Regime::Packet {
-            spacing: workload.interval.duration(),
+            spacing: workload.interval(),
         },
     };
     let mut lanes: Vec<RunnableLane> = Vec::new();
@@ -236,11 +237,13 @@ pub fn resolve(
             same.push(*kind);
             continue;
         }
-        let size = asked.size.unwrap_or(workload.size);
+        let workload = asked
+            .size
+            .map_or_else(|| workload.clone(), |size| workload.of_size(size));
         lanes.push(RunnableLane {
             name,
             transport,
-            workload: PacedEcho { size, ..workload },
+            workload,
             presets: preset.map(|(family, kind)| PlayedPresets {
                 family,
                 kinds: vec![kind],

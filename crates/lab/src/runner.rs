@@ -120,7 +120,8 @@ fn alone(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> SimLane {
 pub(crate) fn plan_of(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> Plan {
     Plan {
         seed,
-        workload: lane.workload,
+        workload: lane.workload.clone(),
+        offer: lane.transport.offer(),
         ..resolved.plan.clone()
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lagometer_stats::MessageRecord;
+use lagometer_stats::{GameRecords, MessageRecord};
 use lagometer_transport::Closed;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::{Cost, LaneEnd, LaneOutcome, WireCounts};
 use crate::runner::{LaneRun, SeedRun};
 use crate::workload::Misdeliveries;
+use game::SavedGame;
+
+mod game;
 
 /// One seed's findings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +44,9 @@ struct SavedOutcome {
     down_packets: u64,
     bytes: u64,
     dropped: BTreeMap<String, u64>,
-    echoes_sent: u64,
+    /// A game's other streams.
+    game: Option<SavedGame>,
+    payload_bytes: u64,
     damaged: u64,
     duplicated: u64,
     out_of_order: u64,
@@ -125,7 +130,8 @@ impl From<&LaneOutcome> for SavedOutcome {
             dropped: dropped
                 .map(|(reason, &packets)| (reason.to_string(), packets))
                 .collect(),
-            echoes_sent: outcome.echoes_sent,
+            game: outcome.game.as_ref().map(SavedGame::from),
+            payload_bytes: outcome.payload_bytes,
             damaged: outcome.misdeliveries.damaged,
             duplicated: outcome.misdeliveries.duplicated,
             out_of_order: outcome.misdeliveries.out_of_order,
@@ -153,7 +159,8 @@ impl From<SavedOutcome> for LaneOutcome {
                     .map(|(reason, packets)| (Cow::Owned(reason), packets))
                     .collect(),
             },
-            echoes_sent: saved.echoes_sent,
+            game: saved.game.map(GameRecords::from),
+            payload_bytes: saved.payload_bytes,
             misdeliveries: Misdeliveries {
                 damaged: saved.damaged,
                 duplicated: saved.duplicated,
@@ -223,6 +230,32 @@ impl From<SavedEnd> for LaneEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lagometer_stats::{EventRecord, GameTerms, Rollback, StateRecord};
+
+    fn game() -> GameRecords {
+        let event = EventRecord {
+            at: Time::from_millis(3),
+            arrived: None,
+        };
+        GameRecords {
+            played: Duration::from_secs(9),
+            terms: GameTerms {
+                interpolation: Duration::from_millis(100),
+                rollback: Some(Rollback {
+                    frame: Duration::from_millis(16),
+                    input_delay: 2,
+                    most: 8,
+                }),
+                voice_within: Duration::from_millis(150),
+            },
+            states: vec![StateRecord {
+                at: Time::from_millis(1),
+                seen: Some(Time::from_millis(31)),
+            }],
+            events: vec![event],
+            voice: vec![event, event],
+        }
+    }
 
     fn outcome(end: Option<LaneEnd>) -> LaneOutcome {
         LaneOutcome {
@@ -244,7 +277,8 @@ mod tests {
                 bytes: 1_600,
                 dropped: [(Cow::Borrowed("burst"), 1)].into(),
             },
-            echoes_sent: 1,
+            game: Some(game()),
+            payload_bytes: 1,
             misdeliveries: Misdeliveries {
                 damaged: 1,
                 duplicated: 2,

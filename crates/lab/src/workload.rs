@@ -4,31 +4,151 @@
 //! endpoint, and asks when it next wants to act. The same application runs in
 //! virtual time and over real sockets.
 
+mod application;
 mod echo_client;
 mod echo_server;
+pub mod game;
 mod paced_echo;
 mod payload;
 
+use std::time::Duration;
+
+use lagometer_units::{Size, Span};
+use serde::{Deserialize, Serialize};
+
+pub use application::{
+    ClientApplication, Findings, Misdeliveries, RemoteArrival, ServerApplication, Stream, act,
+};
 pub use echo_client::EchoClient;
-pub use echo_server::{EchoServer, RemoteArrival};
+pub use echo_server::EchoServer;
+pub use game::GameTraffic;
 pub use paced_echo::PacedEcho;
 pub use payload::{Damaged, Payload};
 
-/// What an application saw that no transport should let it see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Misdeliveries {
-    /// Messages whose content was not what was sent.
-    pub damaged: u64,
-    /// Messages that arrived more than once.
-    pub duplicated: u64,
-    /// Messages that arrived after one sent later.
-    pub out_of_order: u64,
+use crate::plan::Plan;
+use game::{GameClient, GameServer, Schedule};
+use lagometer_units::Time;
+
+/// What the endpoints do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Workload {
+    /// A message every so often, each sent back by the remote end.
+    PacedEcho(PacedEcho),
+    /// A game's inputs, snapshots, events and voice.
+    Game(Box<GameTraffic>),
 }
 
-impl std::ops::AddAssign for Misdeliveries {
-    fn add_assign(&mut self, other: Self) {
-        self.damaged += other.damaged;
-        self.duplicated += other.duplicated;
-        self.out_of_order += other.out_of_order;
+impl Workload {
+    /// Checks the values against each other.
+    ///
+    /// # Errors
+    ///
+    /// The key that is wrong, and what is expected of it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.tick().is_some_and(|tick| tick < Span::from_millis(1)) {
+            return Err((
+                "tick",
+                "a game's tick is at least 1 ms; leave it out for none".into(),
+            ));
+        }
+        match self {
+            Self::PacedEcho(echo) => echo.check(),
+            Self::Game(game) => game.check(),
+        }
+    }
+
+    /// The game's tick, at which alone the endpoints are looked after; none where they
+    /// are whenever something happens.
+    #[must_use]
+    pub fn tick(&self) -> Option<Span> {
+        match self {
+            Self::PacedEcho(echo) => echo.tick,
+            Self::Game(game) => game.tick,
+        }
+    }
+
+    /// Looks after the endpoints at a game's ticks alone.
+    pub fn set_tick(&mut self, tick: Span) {
+        match self {
+            Self::PacedEcho(echo) => echo.tick = Some(tick),
+            Self::Game(game) => game.tick = Some(tick),
+        }
+    }
+
+    /// From one of the client's messages to the next.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        match self {
+            Self::PacedEcho(echo) => echo.interval.duration(),
+            Self::Game(game) => game.input_interval(),
+        }
+    }
+
+    /// How many of the client's messages are meant to leave within `span`.
+    #[must_use]
+    pub fn messages_within(&self, span: Duration) -> u32 {
+        let interval = self.interval().as_nanos().max(1);
+        u32::try_from(span.as_nanos().div_ceil(interval)).unwrap_or(u32::MAX)
+    }
+
+    /// How much is to be remembered of a lane, in messages: what is played for `duration`,
+    /// and a game through `grace` as well.
+    #[must_use]
+    pub fn remembered(&self, duration: Duration, grace: Duration) -> u64 {
+        match self {
+            Self::PacedEcho(_) => u64::from(self.messages_within(duration)),
+            Self::Game(game) => {
+                let messages = game.messages_a_second() * (duration + grace).as_secs_f64();
+                messages as u64
+            }
+        }
+    }
+
+    /// Bits of payload a second each way, about.
+    #[must_use]
+    pub fn payload_bits_per_second(&self) -> [f64; 2] {
+        match self {
+            Self::PacedEcho(echo) => {
+                let seconds = echo.interval.duration().as_secs_f64();
+                [echo.size.bytes() as f64 * 8.0 / seconds.max(1e-9); 2]
+            }
+            Self::Game(game) => game.bits_per_second(),
+        }
+    }
+
+    /// The same with messages of another size, where all have one.
+    #[must_use]
+    pub fn of_size(&self, size: Size) -> Self {
+        match self {
+            Self::PacedEcho(echo) => Self::PacedEcho(PacedEcho { size, ..*echo }),
+            Self::Game(_) => self.clone(),
+        }
+    }
+
+    /// The client of a plan's workload, whose first message is due at `start`.
+    #[must_use]
+    pub fn client(plan: &Plan, start: Time) -> Box<dyn ClientApplication> {
+        match &plan.workload {
+            Self::PacedEcho(echo) => Box::new(EchoClient::new(
+                *echo,
+                Payload::new(plan.seed, echo.size.bytes() as usize),
+                start,
+                plan.messages(),
+            )),
+            Self::Game(game) => Box::new(GameClient::new(Schedule::new(game, plan), start)),
+        }
+    }
+
+    /// The server of a plan's workload.
+    #[must_use]
+    pub fn server(plan: &Plan) -> Box<dyn ServerApplication> {
+        match &plan.workload {
+            Self::PacedEcho(echo) => {
+                let payload = Payload::new(plan.seed, echo.size.bytes() as usize);
+                Box::new(EchoServer::new(payload, plan.messages()))
+            }
+            Self::Game(game) => Box::new(GameServer::new(Schedule::new(game, plan))),
+        }
     }
 }

@@ -16,8 +16,9 @@ fn found(network: &str, lanes: &[&str], seeds: &[u64], tick: Option<Span>) -> Do
     experiment.duration = Span::from_millis(60_000);
     let lanes: Vec<String> = lanes.iter().map(|&lane| lane.to_owned()).collect();
     experiment.keep_lanes(&lanes);
-    let lagometer_lab::Workload::PacedEcho(workload) = &mut experiment.workload;
-    workload.tick = tick;
+    if let Some(tick) = tick {
+        experiment.workload.set_tick(tick);
+    }
     let profile = lagometer_link::catalogue::named(network).unwrap();
     let resolved = resolve(experiment, network.to_owned(), profile, Testbed::Sim).unwrap();
     support::document(&resolved, seeds, 2)

@@ -176,10 +176,8 @@ fn replay(document: &Document) -> Option<String> {
     if let Some(length) = length {
         words.push(format!("--for {}", shell_word(&length.replace(' ', ""))));
     }
-    let tick = document
-        .experiment
-        .pointer("/workload/paced-echo/tick")
-        .and_then(Value::as_str);
+    let mut ticks = ["/workload/paced-echo/tick", "/workload/game/tick"].into_iter();
+    let tick = ticks.find_map(|tick| document.experiment.pointer(tick)?.as_str());
     if let Some(tick) = tick {
         words.push(format!("--tick {}", shell_word(&tick.replace(' ', ""))));
     }

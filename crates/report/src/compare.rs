@@ -209,7 +209,7 @@ impl Pair {
 }
 
 fn changes(pair: &Pair, first: &Lane, second: &Lane, limit_ms: u32) -> Vec<Change> {
-    [
+    let all = [
         Figure::Within(limit_ms),
         Figure::P50,
         Figure::P99,
@@ -222,11 +222,12 @@ fn changes(pair: &Pair, first: &Lane, second: &Lane, limit_ms: u32) -> Vec<Chang
         Figure::LongestEpisode,
         Figure::Lost,
         Figure::Overhead,
-    ]
-    .into_iter()
-    .filter(|figure| !is_old(*figure) || first.lag.is_none() || second.lag.is_none())
-    .filter_map(|figure| change(pair, figure, first, second))
-    .collect()
+    ];
+    all.into_iter()
+        .chain(Figure::OF_GAMES)
+        .filter(|figure| !is_old(*figure) || first.lag.is_none() || second.lag.is_none())
+        .filter_map(|figure| change(pair, figure, first, second))
+        .collect()
 }
 
 /// Whether the figure is compared only with documents that know no other of

@@ -57,6 +57,24 @@ pub(crate) enum Figure {
     HeadOfLine,
     /// CPU time per message.
     Cpu,
+    /// Freezes of a game's view in a minute.
+    ViewFreezes,
+    /// Seconds of a minute in which a game's view stands still.
+    ViewFrozen,
+    /// The interpolation delay that would freeze once a minute.
+    InterpolationNeeded,
+    /// 99th percentile of the age of what a game's client has.
+    ViewAge,
+    /// 99th percentile of the age of the newest input at the server.
+    InputAge,
+    /// 99th percentile of the delay of a game's events.
+    Event,
+    /// 99th percentile of the frames that an input rolls a game back by.
+    Rollback,
+    /// Share of inputs for which a game that rolls back has to wait.
+    RollbackStalled,
+    /// Share of voice frames that were late or lost.
+    VoiceLate,
 }
 
 /// What a figure is counted in.
@@ -77,6 +95,19 @@ pub(crate) enum Unit {
 }
 
 impl Figure {
+    /// Those of games alone, in the order in which they are best shown.
+    pub(crate) const OF_GAMES: [Self; 9] = [
+        Self::InterpolationNeeded,
+        Self::ViewFreezes,
+        Self::ViewFrozen,
+        Self::ViewAge,
+        Self::Rollback,
+        Self::RollbackStalled,
+        Self::InputAge,
+        Self::Event,
+        Self::VoiceLate,
+    ];
+
     /// The heading of the figure's column.
     pub(crate) fn heading(self) -> String {
         match self {
@@ -87,7 +118,7 @@ impl Figure {
             Self::P99_9 => "p99.9",
             Self::Worst => "worst",
             Self::Lag => "lag",
-            Self::Freezes => "freezes",
+            Self::Freezes | Self::ViewFreezes => "freezes",
             Self::LongestFreeze => "freeze",
             Self::RecoveryFirst => "recovery",
             Self::RecoveryLast => "from last",
@@ -98,6 +129,14 @@ impl Figure {
             Self::Overhead => "wire",
             Self::HeadOfLine => "blocked",
             Self::Cpu => "cpu",
+            Self::ViewFrozen => "frozen",
+            Self::InterpolationNeeded => "needs",
+            Self::ViewAge => "view age",
+            Self::InputAge => "input age",
+            Self::Event => "events",
+            Self::Rollback => "rollback",
+            Self::RollbackStalled => "stalled",
+            Self::VoiceLate => "voice late",
         }
         .to_owned()
     }
@@ -107,8 +146,9 @@ impl Figure {
         match self.unit() {
             Unit::Share => "%",
             Unit::Milliseconds => "ms",
+            Unit::Count if self == Self::Rollback => "frames",
             Unit::Count => "n",
-            Unit::PerMinute if self == Self::Lag => "s/min",
+            Unit::PerMinute if matches!(self, Self::Lag | Self::ViewFrozen) => "s/min",
             Unit::PerMinute => "/min",
             Unit::Factor => "×",
             Unit::Nanoseconds => "µs/msg",
@@ -118,9 +158,13 @@ impl Figure {
     /// What the figure is counted in.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Within(_) | Self::Lost | Self::HeadOfLine => Unit::Share,
-            Self::Lag | Self::Freezes => Unit::PerMinute,
-            Self::Episodes => Unit::Count,
+            Self::Within(_)
+            | Self::Lost
+            | Self::HeadOfLine
+            | Self::RollbackStalled
+            | Self::VoiceLate => Unit::Share,
+            Self::Lag | Self::Freezes | Self::ViewFreezes | Self::ViewFrozen => Unit::PerMinute,
+            Self::Episodes | Self::Rollback => Unit::Count,
             Self::Overhead => Unit::Factor,
             Self::Cpu => Unit::Nanoseconds,
             _ => Unit::Milliseconds,
@@ -164,6 +208,15 @@ impl Figure {
                 "Share of all delay above the median that complete messages spent waiting for an earlier one."
             }
             Self::Cpu => "CPU time for each message, both ends, with the kernel's share where it is known, else the user time and system calls of the lane's own threads; depends on the machine.",
+            Self::ViewFreezes => "How often in a minute the view froze: the newest snapshot was older than the interpolation delay, so that there was nothing to show next.",
+            Self::ViewFrozen => "Seconds of a minute in which the view was frozen.",
+            Self::InterpolationNeeded => "The least interpolation delay with which the view would have frozen at most once a minute.",
+            Self::ViewAge => "For one hundredth of the time what the client had of the world was older than this.",
+            Self::InputAge => "At one step of the server in a hundred the newest input that it had was older than this.",
+            Self::Event => "One event in a hundred, of those both ways, arrived later than this after its intended send.",
+            Self::Rollback => "One input in a hundred rolled the other side back by more frames than this.",
+            Self::RollbackStalled => "Share of inputs for which the game had to stop and wait.",
+            Self::VoiceLate => "Share of voice frames that came too late for a conversation, or never.",
         }
         .to_owned()
     }
@@ -184,6 +237,7 @@ impl Figure {
                 | Self::Episodes
                 | Self::LongestEpisode
                 | Self::Recovery
+                | Self::ViewFreezes
         )
     }
 
@@ -267,7 +321,7 @@ impl Figure {
             return NONE.to_owned();
         }
         match self.unit() {
-            Unit::Share if self == Self::Lost => written::lost_share(value),
+            Unit::Share if self.is_of_losses() => written::lost_share(value),
             Unit::Share => written::share(value),
             Unit::Milliseconds => written::milliseconds(value),
             Unit::Count if value.fract() > 0.0 && value < 100.0 => format!("{value:.1}"),
@@ -275,6 +329,11 @@ impl Figure {
             Unit::Factor | Unit::PerMinute => written::factor(value),
             Unit::Nanoseconds => written::factor(value / 1e3),
         }
+    }
+
+    /// Whether it is a share that should be none.
+    const fn is_of_losses(self) -> bool {
+        matches!(self, Self::Lost | Self::RollbackStalled | Self::VoiceLate)
     }
 
     /// The value with its unit.
@@ -286,7 +345,9 @@ impl Figure {
             Unit::Share => format!("{} %", self.written(value)),
             Unit::Milliseconds => written::milliseconds_with_unit(value),
             Unit::Factor => format!("{} ×", written::factor(value)),
-            Unit::PerMinute if self == Self::Lag => format!("{} s/min", self.written(value)),
+            Unit::PerMinute if matches!(self, Self::Lag | Self::ViewFrozen) => {
+                format!("{} s/min", self.written(value))
+            }
             Unit::PerMinute => format!("{} a minute", self.written(value)),
             Unit::Count | Unit::Nanoseconds => self.written(value),
         }
@@ -326,7 +387,23 @@ impl Figure {
             Metric::Lost => Self::Lost,
             Metric::Overhead => Self::Overhead,
             Metric::CpuPerMessage => Self::Cpu,
-            Metric::Rtt(_) | Metric::Up(_) | Metric::Down(_) | Metric::Episodes500ms => {
+            Metric::ViewFreezes => Self::ViewFreezes,
+            Metric::ViewFrozen => Self::ViewFrozen,
+            Metric::InterpolationNeeded => Self::InterpolationNeeded,
+            Metric::ViewAge(Statistic::P99) => Self::ViewAge,
+            Metric::InputAge(Statistic::P99) => Self::InputAge,
+            Metric::Event(Statistic::P99) => Self::Event,
+            Metric::Rollback(Statistic::P99) => Self::Rollback,
+            Metric::RollbackStalled => Self::RollbackStalled,
+            Metric::VoiceLate => Self::VoiceLate,
+            Metric::ViewAge(_)
+            | Metric::InputAge(_)
+            | Metric::Event(_)
+            | Metric::Rollback(_)
+            | Metric::Rtt(_)
+            | Metric::Up(_)
+            | Metric::Down(_)
+            | Metric::Episodes500ms => {
                 return None;
             }
         })
@@ -353,6 +430,15 @@ impl Figure {
             Self::Lost => Metric::Lost,
             Self::Overhead => Metric::Overhead,
             Self::Cpu => Metric::CpuPerMessage,
+            Self::ViewFreezes => Metric::ViewFreezes,
+            Self::ViewFrozen => Metric::ViewFrozen,
+            Self::InterpolationNeeded => Metric::InterpolationNeeded,
+            Self::ViewAge => Metric::ViewAge(Statistic::P99),
+            Self::InputAge => Metric::InputAge(Statistic::P99),
+            Self::Event => Metric::Event(Statistic::P99),
+            Self::Rollback => Metric::Rollback(Statistic::P99),
+            Self::RollbackStalled => Metric::RollbackStalled,
+            Self::VoiceLate => Metric::VoiceLate,
             Self::HeadOfLine => return None,
         })
     }

@@ -19,6 +19,35 @@ pub(crate) struct Group<'a> {
 /// delivered most within `limit_ms` first; then the p99, p99.9 and worst round
 /// trips decide, and last the order of the document.
 pub(crate) fn groups(document: &Document, limit_ms: u32) -> Vec<Group<'_>> {
+    if is_game(document) {
+        // The game makes up for what a transport does not promise.
+        let mut lanes: Vec<&Lane> = document
+            .lanes
+            .iter()
+            .filter(|lane| is_measured(lane))
+            .collect();
+        lanes.sort_by(|a, b| {
+            let view = if a
+                .game
+                .as_ref()
+                .is_some_and(|game| game.rollback_frames.is_some())
+            {
+                Figure::RollbackStalled
+            } else {
+                Figure::InterpolationNeeded
+            };
+            [view, Figure::Event, Figure::P99]
+                .into_iter()
+                .fold(std::cmp::Ordering::Equal, |so_far, figure| {
+                    so_far.then_with(|| by(figure, a, b))
+                })
+        });
+        let label = None;
+        return Some(Group { label, lanes })
+            .filter(|group| !group.lanes.is_empty())
+            .into_iter()
+            .collect();
+    }
     let promises = [
         (
             Some(true),
@@ -54,6 +83,11 @@ pub(crate) fn groups(document: &Document, limit_ms: u32) -> Vec<Group<'_>> {
         only.label = None;
     }
     groups
+}
+
+/// Whether the lanes carried a game.
+pub(crate) fn is_game(document: &Document) -> bool {
+    document.lanes.iter().any(|lane| lane.game.is_some())
 }
 
 /// All lanes in the order shown, those without a measurement last.
@@ -96,27 +130,29 @@ pub(crate) fn is_best(group: &Group<'_>, figure: Figure, value: f64) -> bool {
     best == written(value) && values().any(|each| written(each) != best)
 }
 
-fn better(a: &Lane, b: &Lane, limit_ms: u32) -> std::cmp::Ordering {
-    let by = |figure: Figure| {
-        let missing = if figure.smaller_is_better() {
-            f64::INFINITY
-        } else {
-            f64::NEG_INFINITY
-        };
-        let (a, b) = (
-            figure.of(a).unwrap_or(missing),
-            figure.of(b).unwrap_or(missing),
-        );
-        if figure.smaller_is_better() {
-            a.total_cmp(&b)
-        } else {
-            b.total_cmp(&a)
-        }
+/// Which of two lanes is better by a figure; one that lacks it is worse.
+fn by(figure: Figure, a: &Lane, b: &Lane) -> std::cmp::Ordering {
+    let missing = if figure.smaller_is_better() {
+        f64::INFINITY
+    } else {
+        f64::NEG_INFINITY
     };
-    by(Figure::Within(limit_ms))
-        .then_with(|| by(Figure::P99))
-        .then_with(|| by(Figure::P99_9))
-        .then_with(|| by(Figure::Worst))
+    let (a, b) = (
+        figure.of(a).unwrap_or(missing),
+        figure.of(b).unwrap_or(missing),
+    );
+    if figure.smaller_is_better() {
+        a.total_cmp(&b)
+    } else {
+        b.total_cmp(&a)
+    }
+}
+
+fn better(a: &Lane, b: &Lane, limit_ms: u32) -> std::cmp::Ordering {
+    by(Figure::Within(limit_ms), a, b)
+        .then_with(|| by(Figure::P99, a, b))
+        .then_with(|| by(Figure::P99_9, a, b))
+        .then_with(|| by(Figure::Worst, a, b))
 }
 
 #[cfg(test)]
@@ -155,6 +191,7 @@ mod tests {
             records: &records,
             disturbed: &disturbed,
             overhead: None,
+            game: None,
         };
         figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, "kcp")
     }

@@ -271,6 +271,7 @@ mod tests {
                 rtt_ms: lane.rtt_ms.clone(),
                 within: lane.within.clone(),
                 lag: None,
+                game: None,
                 episodes: 0,
                 worst_episode_ms: 0.0,
                 overhead: None,

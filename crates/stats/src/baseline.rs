@@ -57,8 +57,8 @@ pub enum ShiftFinding {
 }
 
 /// The figures that are compared: the share in time, median and tail, lag, what
-/// was lost, what was sent for it.
-const fn figures_of(limit_ms: u32) -> [Metric; 7] {
+/// was lost, what was sent for it; of a game the view and its events.
+const fn figures_of(limit_ms: u32) -> [Metric; 10] {
     [
         Metric::Within(limit_ms),
         Metric::Rtt(Statistic::P50),
@@ -67,6 +67,9 @@ const fn figures_of(limit_ms: u32) -> [Metric; 7] {
         Metric::Lag,
         Metric::Lost,
         Metric::Overhead,
+        Metric::InterpolationNeeded,
+        Metric::ViewFrozen,
+        Metric::Event(Statistic::P99),
     ]
 }
 

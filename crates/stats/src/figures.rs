@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::distribution::Distribution;
 use crate::document::{
-    CensoredQuantiles, Episode, HeadOfLine, Lag, Lane, MessageCounts, Milliseconds, Population,
-    Quantiles, Resamples, SeedFigures, Timeline,
+    CensoredQuantiles, Episode, Game, HeadOfLine, Lag, Lane, MessageCounts, Milliseconds,
+    Population, Quantiles, Resamples, SeedFigures, Timeline,
 };
 use crate::episodes::{Disturbed, FIXED_THRESHOLD, adaptive_threshold, episodes};
+use crate::game::{GameRecords, game};
 use crate::head_of_line::head_of_line;
 use crate::lag::{SeedLag, lag_of, pooled};
 use crate::quantiles::at_rank;
@@ -29,6 +30,8 @@ pub struct SeedRun<'a> {
     pub disturbed: &'a [Disturbed],
     /// Wire overhead, where it is known.
     pub overhead: Option<f64>,
+    /// What became of the other streams of a game whose inputs the records are.
+    pub game: Option<&'a GameRecords>,
 }
 
 impl<'a> SeedRun<'a> {
@@ -40,6 +43,7 @@ impl<'a> SeedRun<'a> {
             records,
             disturbed: &[],
             overhead: None,
+            game: None,
         }
     }
 }
@@ -65,6 +69,8 @@ pub struct LaneFigures {
     pub within: BTreeMap<Milliseconds, f64>,
     /// As [`Lane::lag`].
     pub lag: Option<Lag>,
+    /// As [`Lane::game`].
+    pub game: Option<Game>,
     /// As [`Lane::episodes`].
     pub episodes: Vec<Episode>,
     /// As [`Lane::episodes_500ms`].
@@ -112,6 +118,7 @@ pub fn figures(
             episodes_s: own.map(|episode| episode.start_s).collect(),
             lag: lag.clone(),
             overhead: run.overhead,
+            game: run.game,
         });
         lags.extend(lag);
     }
@@ -126,6 +133,11 @@ pub fn figures(
         figures.timeline = timeline(records);
     }
     figures.pool(&sorted, extra_limits_ms);
+    let games = runs.iter().zip(&sorted);
+    let games: Vec<_> = games
+        .filter_map(|(run, records)| Some((run.game?, &records[..])))
+        .collect();
+    figures.game = game(&games);
     figures
 }
 
@@ -167,6 +179,7 @@ impl LaneFigures {
             head_of_line: self.head_of_line,
             within: self.within,
             lag: self.lag,
+            game: self.game,
             episodes: self.episodes,
             episodes_500ms: self.episodes_500ms,
             wire: None,
@@ -220,6 +233,7 @@ impl LaneFigures {
             messages,
             rtt_ms,
             lag: None,
+            game: run.game.and_then(|of_run| game(&[(of_run, records)])),
             episodes: own.len() as u64,
             worst_episode_ms: longest_ms(&own),
             overhead: run.overhead,

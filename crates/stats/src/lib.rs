@@ -19,6 +19,7 @@ mod equivalence;
 mod exact_agreement;
 mod fairness;
 mod figures;
+mod game;
 mod head_of_line;
 pub mod import_2015;
 mod instrument_seeds;
@@ -53,6 +54,7 @@ pub use equivalence::{
 pub use exact_agreement::{ExactFigures, ExactTolerance, WITHIN};
 pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures, seed_figures};
+pub use game::{EventRecord, GameRecords, GameTerms, Rollback, StateRecord, game};
 pub use instrument_seeds::merge_instrument_seeds;
 pub use lag::LAG_ABOVE;
 pub use message_agreement::{Disagreement, MessageAgreement, message_agreement};

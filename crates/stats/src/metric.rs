@@ -9,7 +9,7 @@ use lagometer_units::Span;
 use thiserror::Error;
 
 use crate::document::{
-    CensoredQuantiles, Lag, Lane, Lasted, Milliseconds, Population, Quantiles, SeedFigures,
+    CensoredQuantiles, Game, Lag, Lane, Lasted, Milliseconds, Population, Quantiles, SeedFigures,
 };
 use crate::figures::longest_ms;
 use crate::within::share;
@@ -47,6 +47,27 @@ pub enum Metric {
     RecoveryFirst,
     /// The same from the last disturbance that a freeze touched.
     RecoveryLast,
+    /// Freezes of a game's view in a minute, at its interpolation delay.
+    ViewFreezes,
+    /// Seconds of a minute in which a game's view stands still.
+    ViewFrozen,
+    /// The interpolation delay in milliseconds from which on the view would freeze at
+    /// most once a minute.
+    InterpolationNeeded,
+    /// A statistic of the age of what a game's client has of the world, over time, in
+    /// milliseconds.
+    ViewAge(Statistic),
+    /// A statistic of the age of the newest input at the server's steps, in milliseconds.
+    InputAge(Statistic),
+    /// A statistic of the delay of a game's events both ways, in milliseconds. One that
+    /// never came takes forever.
+    Event(Statistic),
+    /// A statistic of the frames that an input rolled a game back by.
+    Rollback(Statistic),
+    /// Share of inputs for which a game that rolls back had to stop and wait.
+    RollbackStalled,
+    /// Share of a game's voice frames that were late or lost.
+    VoiceLate,
     /// Number of lag episodes, over all seeds together.
     Episodes,
     /// Number of episodes above a fixed 500 ms, over all seeds together.
@@ -98,7 +119,9 @@ pub enum Unit {
      \"p99\", \"p99.9\", \"max\", \"mean\", \"up p99\", \"down p99\", \"lost\", \"lag\", \
      \"freezes\", \"longest freeze\", \"recovery first\", \"recovery last\", \"episodes\", \
      \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
-     \"cpu per message\""
+     \"cpu per message\"; of a game \"view freezes\", \"view frozen\", \"interpolation needed\", \
+     \"view age p99\", \"input age p99\", \"event p99\", \"rollback p99\", \"rollback stalled\", \
+     \"voice late\""
 )]
 pub struct UnknownMetric {
     /// What was written.
@@ -121,10 +144,14 @@ impl Metric {
     #[must_use]
     pub const fn unit(self) -> Unit {
         match self {
-            Self::Within(_) | Self::Lost => Unit::Share,
+            Self::Within(_) | Self::Lost | Self::RollbackStalled | Self::VoiceLate => Unit::Share,
             Self::Rtt(_)
             | Self::Up(_)
             | Self::Down(_)
+            | Self::InterpolationNeeded
+            | Self::ViewAge(_)
+            | Self::InputAge(_)
+            | Self::Event(_)
             | Self::LongestFreeze
             | Self::RecoveryFirst
             | Self::RecoveryLast
@@ -132,6 +159,9 @@ impl Metric {
             | Self::WorstRecovery => Unit::Milliseconds,
             Self::Lag
             | Self::Freezes
+            | Self::ViewFreezes
+            | Self::ViewFrozen
+            | Self::Rollback(_)
             | Self::Episodes
             | Self::Episodes500ms
             | Self::Overhead
@@ -151,8 +181,16 @@ impl Metric {
     #[must_use]
     pub const fn is_estimated(self) -> bool {
         match self {
-            Self::Within(_) | Self::Lost | Self::Lag | Self::Freezes | Self::Episodes => true,
-            Self::Rtt(statistic) => matches!(
+            Self::Within(_)
+            | Self::Lost
+            | Self::Lag
+            | Self::Freezes
+            | Self::Episodes
+            | Self::ViewFreezes
+            | Self::ViewFrozen
+            | Self::InterpolationNeeded
+            | Self::RollbackStalled => true,
+            Self::Rtt(statistic) | Self::Event(statistic) => matches!(
                 statistic,
                 Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P99_9
             ),
@@ -178,6 +216,15 @@ impl Metric {
             | Self::LongestFreeze
             | Self::RecoveryFirst
             | Self::RecoveryLast => self.of_lag(lane.lag.as_ref()?),
+            Self::ViewFreezes
+            | Self::ViewFrozen
+            | Self::InterpolationNeeded
+            | Self::ViewAge(_)
+            | Self::InputAge(_)
+            | Self::Event(_)
+            | Self::Rollback(_)
+            | Self::RollbackStalled
+            | Self::VoiceLate => self.of_game(lane.game.as_ref()?),
             Self::Episodes => Some(lane.episodes.len() as f64),
             Self::Episodes500ms => Some(lane.episodes_500ms.len() as f64),
             Self::WorstEpisode => Some(longest_ms(&lane.episodes)),
@@ -207,6 +254,15 @@ impl Metric {
             | Self::LongestFreeze
             | Self::RecoveryFirst
             | Self::RecoveryLast => self.of_lag(seed.lag.as_ref()?),
+            Self::ViewFreezes
+            | Self::ViewFrozen
+            | Self::InterpolationNeeded
+            | Self::ViewAge(_)
+            | Self::InputAge(_)
+            | Self::Event(_)
+            | Self::Rollback(_)
+            | Self::RollbackStalled
+            | Self::VoiceLate => self.of_game(seed.game.as_ref()?),
             Self::Episodes => Some(seed.episodes as f64),
             Self::WorstEpisode => Some(seed.worst_episode_ms),
             Self::Overhead => seed.overhead,
@@ -216,6 +272,22 @@ impl Metric {
             | Self::Episodes500ms
             | Self::WorstRecovery
             | Self::CpuPerMessage => None,
+        }
+    }
+
+    /// The value of a figure of a game.
+    fn of_game(self, game: &Game) -> Option<f64> {
+        match self {
+            Self::ViewFreezes => Some(game.freezes_per_min),
+            Self::ViewFrozen => Some(game.frozen_s_per_min),
+            Self::InterpolationNeeded => Some(game.interpolation_needed_ms),
+            Self::ViewAge(statistic) => Some(statistic.of(&game.view_age_ms)),
+            Self::InputAge(statistic) => Some(statistic.of(&game.input_age_ms)),
+            Self::Event(statistic) => Some(statistic.among(game.event_ms.as_ref()?)),
+            Self::Rollback(statistic) => Some(statistic.among(game.rollback_frames.as_ref()?)),
+            Self::RollbackStalled => game.rollback_stalled,
+            Self::VoiceLate => game.voice_late,
+            _ => None,
         }
     }
 
@@ -290,6 +362,15 @@ impl fmt::Display for Metric {
             Self::LongestFreeze => formatter.write_str("longest_freeze_ms"),
             Self::RecoveryFirst => formatter.write_str("recovery_first_ms"),
             Self::RecoveryLast => formatter.write_str("recovery_last_ms"),
+            Self::ViewFreezes => formatter.write_str("view_freezes_per_min"),
+            Self::ViewFrozen => formatter.write_str("view_frozen_s_per_min"),
+            Self::InterpolationNeeded => formatter.write_str("interpolation_needed_ms"),
+            Self::ViewAge(statistic) => write!(formatter, "view_age_ms.{statistic}"),
+            Self::InputAge(statistic) => write!(formatter, "input_age_ms.{statistic}"),
+            Self::Event(statistic) => write!(formatter, "event_ms.{statistic}"),
+            Self::Rollback(statistic) => write!(formatter, "rollback_frames.{statistic}"),
+            Self::RollbackStalled => formatter.write_str("rollback_stalled"),
+            Self::VoiceLate => formatter.write_str("voice_late"),
             Self::Episodes => formatter.write_str("episodes"),
             Self::Episodes500ms => formatter.write_str("episodes_500ms"),
             Self::WorstEpisode => formatter.write_str("worst_episode_ms"),
@@ -330,24 +411,36 @@ impl FromStr for Metric {
     }
 }
 
+/// The metric that a statistic of something is.
+type OfStatistic = fn(Statistic) -> Metric;
+
+/// What statistics are of, by its name.
+const DISTRIBUTIONS: [(&str, OfStatistic); 7] = [
+    ("rtt", Metric::Rtt),
+    ("up", Metric::Up),
+    ("down", Metric::Down),
+    ("view age", Metric::ViewAge),
+    ("input age", Metric::InputAge),
+    ("event", Metric::Event),
+    ("rollback", Metric::Rollback),
+];
+
 /// Reads a metric from lower-case words with one blank between them.
 fn parse_words(words: &str) -> Option<Metric> {
     if let Some(limit) = words.strip_prefix("within ") {
         return whole_millis(limit.parse().ok()?).map(Metric::Within);
     }
-    let (direction, statistic) = ["rtt", "up", "down"]
-        .into_iter()
-        .find_map(|direction| Some((direction, words.strip_prefix(direction)?)))
-        .map_or(("rtt", words), |(direction, rest)| {
-            let rest = rest.trim_start();
-            (direction, rest.strip_prefix("ms.").unwrap_or(rest))
-        });
+    let named = DISTRIBUTIONS.iter().find_map(|&(name, metric)| {
+        let rest = words.strip_prefix(name)?.trim_start();
+        let rest = ["ms.", "frames."]
+            .iter()
+            .find_map(|it| rest.strip_prefix(it))
+            .unwrap_or(rest);
+        Some((metric, rest))
+    });
+    let (metric, statistic) = named.unwrap_or((Metric::Rtt, words));
     if let Some(statistic) = parse_statistic(statistic) {
-        return Some(match direction {
-            "up" => Metric::Up(statistic),
-            "down" => Metric::Down(statistic),
-            _ => Metric::Rtt(statistic),
-        });
+        return Some(metric(statistic));
     }
     Some(match words {
         "lost" => Metric::Lost,
@@ -356,6 +449,11 @@ fn parse_words(words: &str) -> Option<Metric> {
         "longest freeze" | "longest freeze ms" => Metric::LongestFreeze,
         "recovery first" | "recovery first ms" => Metric::RecoveryFirst,
         "recovery last" | "recovery last ms" => Metric::RecoveryLast,
+        "view freezes" | "view freezes per min" => Metric::ViewFreezes,
+        "view frozen" | "view frozen s per min" => Metric::ViewFrozen,
+        "interpolation needed" | "interpolation needed ms" => Metric::InterpolationNeeded,
+        "rollback stalled" => Metric::RollbackStalled,
+        "voice late" => Metric::VoiceLate,
         "episodes" => Metric::Episodes,
         "episodes 500ms" | "episodes 500 ms" => Metric::Episodes500ms,
         "worst episode" | "worst episode ms" => Metric::WorstEpisode,

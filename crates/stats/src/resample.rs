@@ -22,13 +22,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{ResampleUnit, Resamples, WITHIN_LIMITS_MS};
+use crate::game::GameRecords;
 use crate::lag::{SeedLag, per_minute};
 use crate::metric::{Metric, Statistic};
 use crate::quantiles::{in_millis, place};
 use crate::record::{MessageRecord, nanos};
 use crate::within::share;
+use game::{GameRun, GameUnits};
 use sorted::SortedRoundTrips;
 
+mod game;
 mod sorted;
 
 /// With fewer seeds than this, seeds cannot be the units.
@@ -63,6 +66,8 @@ pub(crate) struct Drawn<'a> {
     pub(crate) lag: Option<SeedLag>,
     /// Its wire overhead, where it is known.
     pub(crate) overhead: Option<f64>,
+    /// A game's streams, where it carried one.
+    pub(crate) game: Option<&'a GameRecords>,
 }
 
 /// The figures of every draw; `None` when there are too few seeds and they are
@@ -108,6 +113,8 @@ struct Units {
     /// Wire overhead of each, where it is known of all.
     overhead: Option<Vec<f64>>,
     rtts: SortedRoundTrips,
+    /// A game's view and events, where it is known of all.
+    game: Option<GameUnits>,
     /// Limits in milliseconds, and how many round trips of all are within.
     limits: Vec<(u32, usize)>,
 }
@@ -140,14 +147,23 @@ impl Units {
             spacing: 0.0,
             overhead: overheads.filter(|_| unit == ResampleUnit::Seed),
             rtts: SortedRoundTrips::default(),
+            game: None,
             limits: Vec::new(),
         };
         let mut rtts = Vec::new();
         let mut first = 0;
+        let mut games = Vec::new();
         for (run, count) in runs.iter().zip(counts) {
             units.add(run, first, count, &mut rtts);
+            let unit_at = move |nanos: u64| first + (nanos / length).min(count - 1);
+            games.extend(run.game.map(|game| GameRun {
+                game,
+                inputs: run.records,
+                unit_at,
+            }));
             first += count;
         }
+        units.game = (games.len() == runs.len()).then(|| GameUnits::new(&games, len as usize));
         units.rtts = SortedRoundTrips::new(rtts);
         let limits_ms: BTreeSet<u32> = WITHIN_LIMITS_MS
             .iter()
@@ -231,6 +247,7 @@ impl Units {
             let rtt_ms = place.value(|rank| in_millis(counted.at_rank(rank)));
             Some((Metric::Rtt(statistic), rtt_ms.unwrap_or(f64::INFINITY)))
         }));
+        figures.extend(self.game.iter().flat_map(|game| game.figures(drawn)));
         figures
     }
 

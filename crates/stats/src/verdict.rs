@@ -8,6 +8,9 @@
 //! put the least on the wire. Unreliable lanes promise less, so they are not
 //! ranked with the others; the sentence says what the best of them loses.
 //!
+//! Lanes that carried a game are one field, since the game makes up for what a transport
+//! does not promise, and are ranked by what a player feels ([`game`]).
+//!
 //! No lane is said to beat another, and no budget to be met or missed, beyond
 //! what chance makes: all comparisons that the sentence may draw on, of every
 //! pair of lanes by every figure, are held to one chance of [`ERRING`]
@@ -18,10 +21,11 @@
 use std::collections::BTreeSet;
 
 use crate::difference::{difference, floor, noise_ms};
-use crate::document::{Decision, Document, Lane};
+use crate::document::{Decision, Document, Game, Lane};
 use crate::metric::{Metric, Statistic};
 use crate::student::holm;
 
+mod game;
 mod words;
 
 /// The limit in milliseconds by which lanes are ranked where no budget names
@@ -59,12 +63,21 @@ pub fn verdict(document: &Document) -> String {
         return "No verdict: the emulator's own errors are too large.".to_owned();
     }
     let played = |lane: &&Lane| lane.messages.intended > 0;
+    if let Some(game) = document.lanes.iter().find_map(|lane| lane.game.as_ref()) {
+        // The game makes up for what a transport does not promise: one field.
+        let lanes: Vec<&Lane> = document.lanes.iter().filter(played).collect();
+        let bench = Bench::of(document, figures_of_games(game), &[&lanes]);
+        let clause = bench
+            .rank(&lanes)
+            .map(|ranking| game::best(&bench, &ranking));
+        return words::sentence(&clause.into_iter().collect::<Vec<_>>());
+    }
     let (reliable, unreliable): (Vec<&Lane>, Vec<&Lane>) = document
         .lanes
         .iter()
         .filter(played)
         .partition(|lane| is_reliable(lane));
-    let bench = Bench::of(document, &[&reliable, &unreliable]);
+    let bench = Bench::of(document, usual_figures(document), &[&reliable, &unreliable]);
     let mut clauses = Vec::new();
     if let Some(ranking) = bench.rank(&reliable) {
         clauses.push(words::best(&bench, &ranking));
@@ -86,11 +99,33 @@ fn is_reliable(lane: &Lane) -> bool {
         .is_none_or(|properties| properties.reliable)
 }
 
+/// The figures by which lanes are ranked that echo messages.
+fn usual_figures(document: &Document) -> [Metric; 3] {
+    let share = Metric::Within(ranking_limit_ms(document));
+    [share, Metric::Rtt(Statistic::P99_9), Metric::Lag]
+}
+
+/// The figures by which lanes are ranked that carried a game: how far behind the view has
+/// to be shown, or how often the game has to wait where it rolls back; how late events
+/// come; how late the effects of inputs show.
+const fn figures_of_games(game: &Game) -> [Metric; 3] {
+    let first = if game.rollback_frames.is_some() {
+        Metric::RollbackStalled
+    } else {
+        Metric::InterpolationNeeded
+    };
+    [
+        first,
+        Metric::Event(Statistic::P99),
+        Metric::Rtt(Statistic::P99),
+    ]
+}
+
 /// What lanes are held against.
 struct Bench<'a> {
     document: &'a Document,
-    /// The share by which lanes are ranked.
-    share: Metric,
+    /// The figures by which lanes are ranked, the first that decides first.
+    figures: [Metric; 3],
     /// Which lane beats which by which figure: metric, winner, loser.
     beaten: BTreeSet<(Metric, &'a str, &'a str)>,
     /// Pairs of lanes of which it can be told at all.
@@ -111,10 +146,10 @@ struct Ranking<'a> {
 
 impl<'a> Bench<'a> {
     /// Compares every pair of lanes of each group by every figure.
-    fn of(document: &'a Document, groups: &[&[&'a Lane]]) -> Self {
+    fn of(document: &'a Document, figures: [Metric; 3], groups: &[&[&'a Lane]]) -> Self {
         let mut bench = Self {
             document,
-            share: Metric::Within(ranking_limit_ms(document)),
+            figures,
             beaten: BTreeSet::new(),
             comparable: BTreeSet::new(),
         };
@@ -123,7 +158,7 @@ impl<'a> Bench<'a> {
         for lanes in groups {
             for (index, &first) in lanes.iter().enumerate() {
                 for &second in &lanes[index + 1..] {
-                    for metric in bench.figures() {
+                    for metric in bench.figures {
                         let Some(found) = difference(metric, first, second) else {
                             continue;
                         };
@@ -149,14 +184,14 @@ impl<'a> Bench<'a> {
         bench
     }
 
-    /// The figures by which lanes are ranked, the first that decides first.
-    const fn figures(&self) -> [Metric; 3] {
-        [self.share, Metric::Rtt(Statistic::P99_9), Metric::Lag]
+    /// The figure that decides first.
+    const fn first(&self) -> Metric {
+        self.figures[0]
     }
 
     fn rank(&self, lanes: &[&'a Lane]) -> Option<Ranking<'a>> {
         let field = self.field(lanes);
-        let first = leader(self.share, &field)?;
+        let first = leader(self.first(), &field)?;
         if self.cannot_tell(first, &field) {
             return Some(Ranking {
                 best: first,
@@ -194,7 +229,7 @@ impl<'a> Bench<'a> {
     /// the other.
     fn narrow(&self, lanes: &[&'a Lane]) -> Vec<&'a Lane> {
         let mut left = lanes.to_vec();
-        for metric in self.figures() {
+        for metric in self.figures {
             let unbeaten = |lane: &&Lane| !left.iter().any(|rival| self.beats(metric, rival, lane));
             left = left.iter().copied().filter(unbeaten).collect();
         }
@@ -209,8 +244,8 @@ impl<'a> Bench<'a> {
             .copied()
             .filter(|lane| lane.lane != best.lane)
             .collect();
-        let next = leader(self.share, &by_share)?;
-        self.figures()
+        let next = leader(self.first(), &by_share)?;
+        self.figures
             .into_iter()
             .find(|&metric| self.beats(metric, best, next))
             .map(|metric| (next, metric))
@@ -245,7 +280,11 @@ impl<'a> Bench<'a> {
 /// Whether the longer of two delays or lags is longer by more than [`FELT`];
 /// other figures are felt whatever they are.
 fn is_felt(metric: Metric, quick: &Lane, slow: &Lane) -> bool {
-    if !matches!(metric, Metric::Rtt(_) | Metric::Lag) {
+    let is_delay = matches!(
+        metric,
+        Metric::Rtt(_) | Metric::Lag | Metric::InterpolationNeeded | Metric::Event(_)
+    );
+    if !is_delay {
         return true;
     }
     match (metric.of(quick), metric.of(slow)) {

@@ -28,7 +28,8 @@ pub enum BadAim {
     /// The figure hangs on single messages, or on what virtual time does not have.
     #[error(
         "`{0}` cannot be searched by: name a share (`within 150 ms`, `lost`), `lag`, `freezes`, \
-         `overhead`, or `p50`, `p90`, `p99` or `p99.9`"
+         `overhead`, or `p50`, `p90`, `p99` or `p99.9`; of a game `interpolation needed`, \
+         `view frozen`, `view freezes` or `event p99`"
     )]
     NotSearchable(Metric),
     /// Two limits on one figure.
@@ -220,7 +221,11 @@ const fn is_searchable(metric: Metric) -> bool {
             | Metric::Lost
             | Metric::Lag
             | Metric::Freezes
+            | Metric::ViewFreezes
+            | Metric::ViewFrozen
+            | Metric::InterpolationNeeded
             | Metric::Overhead
+            | Metric::Event(Statistic::P50 | Statistic::P90 | Statistic::P99)
             | Metric::Rtt(Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P99_9)
     )
 }
@@ -229,7 +234,8 @@ fn worst(metric: Metric) -> f64 {
     match metric {
         Metric::Within(_) => 0.0,
         Metric::Lost => 1.0,
-        Metric::Lag | Metric::Freezes => 60.0,
+        Metric::Lag | Metric::Freezes | Metric::ViewFrozen => 60.0,
+        Metric::ViewFreezes => 1000.0,
         Metric::Overhead => MOST_OVERHEAD,
         _ => ENDLESS_MS,
     }

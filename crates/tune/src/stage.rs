@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use lagometer_lab::workload::PacedEcho;
 use lagometer_lab::{Resolved, RunOptions, RunnableLane, play, seed_figures};
 
 use crate::aim::Aim;
@@ -180,7 +179,7 @@ fn figures_of(aim: &Aim, resolved: &Resolved, seed: u64) -> Vec<f64> {
     };
     let runs = play(resolved, &options, &|_| {}, &AtomicBool::new(false));
     let run = runs.first().and_then(|run| run.lanes.first());
-    let figures = run.and_then(|run| seed_figures(resolved, &resolved.lanes[0], seed, run));
+    let figures = run.and_then(|run| seed_figures(resolved, seed, run));
     figures.map_or_else(|| aim.worst(), |figures| aim.figures(&figures))
 }
 
@@ -197,14 +196,12 @@ pub(crate) fn runnable_lane(
     candidate: &Candidate,
     name: &str,
 ) -> Option<RunnableLane> {
-    let workload = resolved.plan.workload;
+    let workload = &resolved.plan.workload;
+    let sized = lane.size().map(|size| workload.of_size(size));
     Some(RunnableLane {
         name: name.to_owned(),
         transport: lane.spec(candidate)?.into(),
-        workload: PacedEcho {
-            size: lane.size().unwrap_or(workload.size),
-            ..workload
-        },
+        workload: sized.unwrap_or_else(|| workload.clone()),
         presets: None,
     })
 }

@@ -10,13 +10,13 @@ use super::pace::Pace;
 use super::stage::{LaneStage, Role};
 use crate::outcome::LaneEnd;
 use crate::plan::Plan;
-use crate::workload::{EchoClient, Payload};
+use crate::workload::{ClientApplication, Workload, act};
 
 /// What the client's thread leaves.
 #[derive(Debug)]
 pub struct ClientOutcome {
     /// The application, with its records; nothing if measuring never started.
-    pub echo: Option<EchoClient>,
+    pub application: Option<Box<dyn ClientApplication>>,
     /// When measuring started.
     pub started_at: Option<Time>,
     /// When the connection stood.
@@ -49,10 +49,10 @@ pub fn play_client(
     let side = side.as_mut();
     // Where the system does not permit it, sleeps are a little longer.
     let _ = be_punctual();
-    let tick = plan.workload.tick.map(lagometer_units::Span::duration);
+    let tick = plan.workload.tick().map(lagometer_units::Span::duration);
     let pace = Pace::new(tick, Duration::ZERO);
     let mut outcome = ClientOutcome {
-        echo: None,
+        application: None,
         started_at: None,
         ready_at: None,
         end: None,
@@ -65,22 +65,21 @@ pub fn play_client(
     if let Some(start) = stage.cue.starts_at()
         && !stage.cue.is_stopped()
     {
-        let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
-        let mut echo = EchoClient::new(plan.workload, payload, start, plan.messages());
+        let mut application = Workload::client(plan, start);
         let cpu_before = used_cpu();
         let counted_before = side.counters();
         outcome.started_at = Some(start);
         outcome.end = if stage.is_connected() {
-            measure(side, &mut echo, plan, stage, quiet, &pace, &now)
+            measure(side, &mut *application, plan, stage, quiet, &pace, &now)
         } else {
             Some(stage.closed().map_or(LaneEnd::NeverReady, LaneEnd::Died))
         };
         if outcome.end.is_some() {
-            echo.abandon();
+            application.abandon();
         }
         outcome.cpu = used_cpu().saturating_sub(cpu_before);
         outcome.counters = side.counters().since(&counted_before);
-        outcome.echo = Some(echo);
+        outcome.application = Some(application);
     }
     outcome.path = side.path();
     outcome.ended_at = now();
@@ -116,7 +115,7 @@ fn connect(
 /// it was stopped.
 fn measure(
     side: &mut dyn SocketConnection,
-    echo: &mut EchoClient,
+    application: &mut dyn ClientApplication,
     plan: &Plan,
     stage: &LaneStage,
     quiet: Option<Duration>,
@@ -128,22 +127,24 @@ fn measure(
     let all_due = start + plan.duration;
     let mut last_received = start;
     loop {
-        let returned_before = echo.returned();
-        let at = turn(side, now, |side, at| echo.turn(at, side));
-        if echo.returned() > returned_before {
+        let returned_before = application.returned();
+        let at = turn(side, now, |side, at| {
+            act(side, |side| application.turn(at, side))
+        });
+        if application.returned() > returned_before {
             last_received = at;
         }
         stage.note_state(Role::Client, side.state());
         if stage.cue.is_stopped() {
             return None;
         }
-        if echo.is_complete() || at >= gives_up {
+        if application.is_complete() || at >= gives_up {
             return Some(LaneEnd::Done);
         }
         if let Some(why) = stage.closed() {
             // Nobody waits for an unreliable transport's last echoes: that it
             // closes when it has been idle for long is no failure.
-            let over = quiet.is_some() && echo.has_sent_all();
+            let over = quiet.is_some() && application.has_sent_all();
             return Some(if over {
                 LaneEnd::Done
             } else {
@@ -151,12 +152,12 @@ fn measure(
             });
         }
         if let Some(quiet) = quiet
-            && echo.has_sent_all()
+            && application.has_sent_all()
             && at.since(last_received.max(all_due)) >= quiet
             && stage.silence(at, start) >= quiet
         {
             return Some(LaneEnd::Done);
         }
-        pace.wait(now(), side, echo.next_send());
+        pace.wait(now(), side, application.next_send());
     }
 }

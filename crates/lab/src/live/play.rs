@@ -18,7 +18,7 @@ use crate::outcome::{Cost, LaneOutcome, WireCounts};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
 use crate::runner::{LaneRun, plan_of};
-use crate::workload::{Misdeliveries, RemoteArrival};
+use crate::workload::{Findings, Misdeliveries, RemoteArrival};
 
 /// What lies between the ends of lanes, and where their servers are. Lanes have
 /// numbers, in the order in which they are connected.
@@ -63,7 +63,7 @@ pub(crate) struct OpenLane {
 #[derive(Debug, Default)]
 pub(crate) struct ServerNotes {
     pub(crate) arrivals: Vec<RemoteArrival>,
-    pub(crate) echoes_sent: u64,
+    pub(crate) payload_bytes: u64,
     pub(crate) misdeliveries: Misdeliveries,
     pub(crate) cpu: Duration,
     pub(crate) counters: Counters,
@@ -215,11 +215,11 @@ fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
 impl From<ServerOutcome> for ServerNotes {
     fn from(played: ServerOutcome) -> Self {
         Self {
-            echoes_sent: played.echo.echoes_sent(),
-            misdeliveries: played.echo.misdeliveries(),
+            payload_bytes: played.application.payload_bytes(),
+            misdeliveries: played.application.misdeliveries(),
             cpu: played.cpu,
             counters: played.counters,
-            arrivals: played.echo.arrivals().to_vec(),
+            arrivals: played.application.arrivals().to_vec(),
         }
     }
 }
@@ -252,10 +252,12 @@ fn lane_run(
     plan: &Plan,
 ) -> LaneRun {
     let mut misdeliveries = server.misdeliveries;
-    let mut records = Vec::new();
-    if let Some(echo) = &client.echo {
-        misdeliveries += echo.misdeliveries();
-        records = echo.records(&server.arrivals);
+    let mut found = Findings::default();
+    let mut payload_bytes = server.payload_bytes;
+    if let Some(application) = &client.application {
+        misdeliveries += application.misdeliveries();
+        payload_bytes += application.payload_bytes();
+        found = application.findings(&server.arrivals);
     }
     let measured = client
         .started_at
@@ -263,9 +265,10 @@ fn lane_run(
         .unwrap_or_default();
     let outcome = LaneOutcome {
         bottleneck: None,
-        records,
+        records: found.records,
+        game: found.game,
         wire,
-        echoes_sent: server.echoes_sent,
+        payload_bytes,
         misdeliveries,
         ready_at: client.ready_at.map(|at| Time::ZERO + at.since(began)),
         end: client.end,

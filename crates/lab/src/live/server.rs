@@ -9,21 +9,20 @@ use lagometer_units::Time;
 use super::pace::Pace;
 use super::stage::{LaneStage, Role};
 use crate::plan::Plan;
-use crate::workload::{EchoServer, Payload};
+use crate::workload::{ServerApplication, Workload, act};
 
 /// What the remote end's thread leaves.
 #[derive(Debug)]
 pub struct ServerOutcome {
     /// The application, with what arrived.
-    pub echo: EchoServer,
+    pub application: Box<dyn ServerApplication>,
     /// CPU time of the thread while measuring.
     pub cpu: Duration,
     /// What the side did while measuring.
     pub counters: Counters,
 }
 
-/// Plays a lane's remote end on the calling thread until the lane is over: sends
-/// every message back.
+/// Plays a lane's remote end on the calling thread until the lane is over: answers.
 pub fn play_server(
     mut side: impl AsMut<dyn SocketConnection>,
     plan: &Plan,
@@ -33,20 +32,24 @@ pub fn play_server(
     let side = side.as_mut();
     // Where the system does not permit it, sleeps are a little longer.
     let _ = be_punctual();
-    let tick = plan.workload.tick.map(lagometer_units::Span::duration);
+    let tick = plan.workload.tick().map(lagometer_units::Span::duration);
     // The remote end's tick falls in the middle of the client's, as two
     // machines' ticks have no reason to agree.
     let pace = Pace::new(tick, tick.unwrap_or_default() / 2);
-    let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
-    let mut echo = EchoServer::new(payload, plan.messages());
+    let mut application = Workload::server(plan);
+    let mut has_begun = false;
     let mut before = None;
     loop {
         let at = now();
+        if !has_begun && let Some(start) = stage.cue.starts_at() {
+            application.begin(start);
+            has_begun = true;
+        }
         if before.is_none() && stage.cue.starts_at().is_some_and(|start| start <= at) {
             before = Some((used_cpu(), side.counters()));
         }
         let at = turn(side, &now, |side, at| {
-            let any = echo.turn(at, side);
+            let any = act(side, |side| application.turn(at, side));
             if any {
                 stage.note_received(at);
             }
@@ -57,11 +60,15 @@ pub fn play_server(
             break;
         }
         let next_cue = stage.cue.starts_at().filter(|_| before.is_none());
-        pace.wait(at, side, next_cue);
+        let next = [next_cue, application.next_send()]
+            .into_iter()
+            .flatten()
+            .min();
+        pace.wait(at, side, next);
     }
     let (cpu, counters) = before.unwrap_or_else(|| (used_cpu(), side.counters()));
     ServerOutcome {
-        echo,
+        application,
         cpu: used_cpu().saturating_sub(cpu),
         counters: side.counters().since(&counters),
     }

@@ -60,7 +60,7 @@ impl Timeline {
                 zero: Some(clock.now() + ahead),
             };
         }
-        let interval = resolved.plan.workload.interval.duration();
+        let interval = resolved.plan.workload.interval();
         Self {
             clock,
             apart: apart(resolved.lanes.len(), interval),

@@ -25,11 +25,13 @@ pub(super) fn open(
     plan: &Plan,
 ) -> Result<(RemoteJob, BoxedConnection), String> {
     let spec = &lane.transport;
+    let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let request = Request {
         transport: spec.transport().to_owned(),
         settings: spec.settings_json(),
-        workload: plan.workload,
-        lasts_ms: u64::try_from(plan.duration.as_millis()).unwrap_or(u64::MAX),
+        workload: plan.workload.clone(),
+        lasts_ms: millis(plan.duration),
+        grace_ms: millis(plan.grace),
         seed: plan.seed,
     };
     let open = || -> Result<(RemoteJob, BoxedConnection), Error> {

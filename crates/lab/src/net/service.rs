@@ -7,14 +7,15 @@ use lagometer_remote::{
     Accepted, Job, Refusal, Service, Session, UdpDataListener, Worker, understand,
 };
 use lagometer_socket::{Counters, Opening, SocketSpec};
-use lagometer_transport::{Closed, State};
+use lagometer_transport::{Closed, Offer, State};
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::experiment::MESSAGES_AT_MOST;
 use crate::live::{LaneStage, Role, ServerNotes, ServerOutcome, play_server};
 use crate::plan::Plan;
-use crate::workload::{Misdeliveries, PacedEcho, RemoteArrival};
+use crate::workload::{Misdeliveries, RemoteArrival, Stream, Workload};
 
 /// How long the remote end waits for the local end's socket.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,9 +26,6 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// Arrivals told in one answer.
 const CHUNK: usize = 50_000;
 
-/// Messages of one lane at most: bounds the memory of a job.
-const MOST_MESSAGES: u32 = 5_000_000;
-
 /// What the local end asks for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,8 +34,10 @@ pub(super) struct Request {
     pub(super) transport: String,
     /// All of its settings.
     pub(super) settings: Value,
-    pub(super) workload: PacedEcho,
+    pub(super) workload: Workload,
     pub(super) lasts_ms: u64,
+    /// How long last messages are waited for.
+    pub(super) grace_ms: u64,
     pub(super) seed: u64,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Word {
     /// The lane is over; the [`Outline`] is the answer.
     End,
     /// The messages that arrived, from this one on, each with its number, its
-    /// nanosecond, and for how long it was blocked.
+    /// nanosecond, for how long it was blocked, and its stream.
     Arrivals(usize),
 }
 
@@ -76,7 +76,8 @@ pub(super) enum News {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outline {
     pub(super) arrivals: usize,
-    pub(super) echoes_sent: u64,
+    /// Bytes of all messages that its side took.
+    pub(super) payload_bytes: u64,
     pub(super) damaged: u64,
     pub(super) duplicated: u64,
     pub(super) out_of_order: u64,
@@ -110,7 +111,7 @@ impl Service for LaneService {
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal> {
         let request: Request = understand("the request", request)?;
         let spec = spec_of(&request.transport, &request.settings)?;
-        let plan = plan(&request)?;
+        let plan = plan(&request, spec.offer())?;
         let data_listener = session.udp()?;
         let port = data_listener.port();
         let stage = Arc::new(LaneStage::default());
@@ -163,7 +164,8 @@ impl Job for LaneJob {
                 Ok(json!(outline))
             }
             Word::Arrivals(from) => {
-                let all = self.played.as_ref().map(|played| played.echo.arrivals());
+                let played = self.played.as_ref();
+                let all = played.map(|played| played.application.arrivals());
                 let rest = all.and_then(|all| all.get(from..)).unwrap_or_default();
                 Ok(rest.iter().take(CHUNK).map(write_arrival).collect())
             }
@@ -190,19 +192,17 @@ pub(super) fn spec_of(transport: &str, settings: &Value) -> Result<SocketSpec, R
     Ok(spec)
 }
 
-fn plan(request: &Request) -> Result<Plan, Refusal> {
+fn plan(request: &Request, offer: Offer) -> Result<Plan, Refusal> {
     let plan = Plan {
-        workload: request.workload,
+        workload: request.workload.clone(),
+        offer,
         duration: Duration::from_millis(request.lasts_ms),
-        grace: Duration::ZERO,
+        grace: Duration::from_millis(request.grace_ms),
         seed: request.seed,
         offset: Duration::ZERO,
     };
-    let sizes = PacedEcho::SMALLEST..=PacedEcho::LARGEST;
-    if !sizes.contains(&request.workload.size)
-        || request.workload.interval < PacedEcho::FASTEST
-        || plan.messages() > MOST_MESSAGES
-    {
+    let messages = plan.workload.remembered(plan.duration, plan.grace);
+    if plan.workload.check().is_err() || messages > MESSAGES_AT_MOST {
         return Err(Refusal::new("such a workload is not played"));
     }
     Ok(plan)
@@ -252,7 +252,7 @@ fn outline(played: &ServerOutcome) -> Outline {
         damaged,
         duplicated,
         out_of_order,
-    } = played.echo.misdeliveries();
+    } = played.application.misdeliveries();
     let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
     let Counters {
         system_calls,
@@ -264,8 +264,8 @@ fn outline(played: &ServerOutcome) -> Outline {
         ..
     } = played.counters;
     Outline {
-        arrivals: played.echo.arrivals().len(),
-        echoes_sent: played.echo.echoes_sent(),
+        arrivals: played.application.arrivals().len(),
+        payload_bytes: played.application.payload_bytes(),
         damaged,
         duplicated,
         out_of_order,
@@ -284,7 +284,7 @@ impl Outline {
     pub(super) fn with(self, arrivals: Vec<RemoteArrival>) -> ServerNotes {
         ServerNotes {
             arrivals,
-            echoes_sent: self.echoes_sent,
+            payload_bytes: self.payload_bytes,
             misdeliveries: Misdeliveries {
                 damaged: self.damaged,
                 duplicated: self.duplicated,
@@ -308,7 +308,12 @@ fn write_arrival(arrival: &RemoteArrival) -> Value {
     let blocked = arrival
         .blocked
         .map(|blocked| u64::try_from(blocked.as_nanos()).unwrap_or(u64::MAX));
-    json!([arrival.number, arrival.at.as_nanos(), blocked])
+    json!([
+        arrival.number,
+        arrival.at.as_nanos(),
+        blocked,
+        arrival.stream
+    ])
 }
 
 /// Reads an answer's list of arrivals; the instants become `to_local` of
@@ -317,8 +322,9 @@ pub(super) fn read_arrivals(
     answer: Value,
     to_local: impl Fn(Time) -> Time,
 ) -> Option<Vec<RemoteArrival>> {
-    let arrivals: Vec<(u32, u64, Option<u64>)> = serde_json::from_value(answer).ok()?;
-    let arrival = |(number, at, blocked): (u32, u64, Option<u64>)| RemoteArrival {
+    let arrivals: Vec<(u32, u64, Option<u64>, Stream)> = serde_json::from_value(answer).ok()?;
+    let arrival = |(number, at, blocked, stream): (u32, u64, Option<u64>, Stream)| RemoteArrival {
+        stream,
         number,
         at: to_local(Time::from_nanos(at)),
         blocked: blocked.map(Duration::from_nanos),

@@ -10,7 +10,7 @@ use lagometer_units::Time;
 use super::host::Host;
 use crate::outcome::{LaneEnd, LaneOutcome, WireCounts};
 use crate::plan::Plan;
-use crate::workload::{EchoClient, EchoServer, Payload};
+use crate::workload::{ClientApplication, ServerApplication, Workload, act};
 
 /// One transport under test in virtual time.
 ///
@@ -25,8 +25,8 @@ pub struct SimLane {
     in_flight: InFlight<()>,
     client: Host,
     server: Host,
-    echo_client: EchoClient,
-    echo_server: EchoServer,
+    client_application: Box<dyn ClientApplication>,
+    server_application: Box<dyn ServerApplication>,
     wire: WireCounts,
     ready_at: Option<Time>,
     /// Events handled since time last moved.
@@ -75,13 +75,15 @@ impl SimLane {
 
     fn on(plan: &Plan, spec: &Spec, path: Path) -> Self {
         let pair = spec.pair(plan.seed, Time::ZERO);
-        let payload = Payload::new(plan.seed, plan.workload.size.bytes() as usize);
-        let tick = plan.workload.tick.map(lagometer_units::Span::duration);
+        let tick = plan.workload.tick().map(lagometer_units::Span::duration);
         // The remote end's tick falls in the middle of the client's, as two
         // machines' ticks have no reason to agree.
         let server_phase = tick.unwrap_or_default() / 2;
         let encapsulation = spec.encapsulation();
         let is_in_kernel = encapsulation == Encapsulation::Ip;
+        let starts = plan.measuring_starts() + plan.offset;
+        let mut server_application = Workload::server(plan);
+        server_application.begin(starts);
         Self {
             now: Time::ZERO,
             encapsulation,
@@ -90,13 +92,8 @@ impl SimLane {
             in_flight: InFlight::default(),
             client: Host::new(pair.client, is_in_kernel, tick, Duration::ZERO),
             server: Host::new(pair.server, is_in_kernel, tick, server_phase),
-            echo_client: EchoClient::new(
-                plan.workload,
-                payload,
-                plan.measuring_starts() + plan.offset,
-                plan.messages(),
-            ),
-            echo_server: EchoServer::new(payload, plan.messages()),
+            client_application: Workload::client(plan, starts),
+            server_application,
             wire: WireCounts::default(),
             ready_at: None,
             events_at_now: 0,
@@ -176,13 +173,16 @@ impl SimLane {
     /// What the lane did so far.
     #[must_use]
     pub fn outcome(&self) -> LaneOutcome {
-        let mut misdeliveries = self.echo_client.misdeliveries();
-        misdeliveries += self.echo_server.misdeliveries();
+        let (client, server) = (&self.client_application, &self.server_application);
+        let mut misdeliveries = client.misdeliveries();
+        misdeliveries += server.misdeliveries();
+        let found = client.findings(server.arrivals());
         LaneOutcome {
             bottleneck: None,
-            records: self.echo_client.records(self.echo_server.arrivals()),
+            records: found.records,
+            game: found.game,
             wire: self.wire.clone(),
-            echoes_sent: self.echo_server.echoes_sent(),
+            payload_bytes: client.payload_bytes() + server.payload_bytes(),
             misdeliveries,
             ready_at: self.ready_at,
             end: self.end.clone(),
@@ -200,8 +200,8 @@ impl SimLane {
     pub(super) fn next_event(&self) -> Option<Time> {
         [
             self.in_flight.next_arrival(),
-            self.client.next_wake(self.echo_client.next_send()),
-            self.server.next_wake(None),
+            self.client.next_wake(self.client_application.next_send()),
+            self.server.next_wake(self.server_application.next_send()),
         ]
         .into_iter()
         .flatten()
@@ -242,8 +242,8 @@ impl SimLane {
     fn look_after(&mut self, direction: Direction) {
         let now = self.now;
         let (host, application) = match direction {
-            Direction::Up => (&mut self.client, self.echo_client.next_send()),
-            Direction::Down => (&mut self.server, None),
+            Direction::Up => (&mut self.client, self.client_application.next_send()),
+            Direction::Down => (&mut self.server, self.server_application.next_send()),
         };
         if !host.is_due(now, application) {
             return;
@@ -265,8 +265,12 @@ impl SimLane {
     /// it sent or received anything.
     fn act(&mut self, direction: Direction, now: Time) -> bool {
         match direction {
-            Direction::Up => self.echo_client.turn(now, &mut *self.client.endpoint),
-            Direction::Down => self.echo_server.turn(now, &mut *self.server.endpoint),
+            Direction::Up => act(&mut *self.client.endpoint, |side| {
+                self.client_application.turn(now, side)
+            }),
+            Direction::Down => act(&mut *self.server.endpoint, |side| {
+                self.server_application.turn(now, side)
+            }),
         }
     }
 
@@ -353,7 +357,7 @@ impl SimLane {
         if let Some(why) = closed {
             // Nobody waits for an unreliable transport's last echoes: that it
             // closes when it has been idle for long is no failure.
-            let over = !self.reliable && self.echo_client.has_sent_all();
+            let over = !self.reliable && self.client_application.has_sent_all();
             self.end = Some(if over {
                 LaneEnd::Done
             } else {
@@ -361,11 +365,11 @@ impl SimLane {
             });
         } else if self.ready_at.is_none() && self.now >= self.plan.measuring_starts() {
             self.end = Some(LaneEnd::NeverReady);
-        } else if self.echo_client.is_complete() {
+        } else if self.client_application.is_complete() {
             self.end = Some(LaneEnd::Done);
         }
         if self.end.is_some() {
-            self.echo_client.abandon();
+            self.client_application.abandon();
         }
     }
 

@@ -7,7 +7,7 @@ use lagometer_stats::MessageRecord;
 use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 
-use super::{Misdeliveries, PacedEcho, Payload, RemoteArrival};
+use super::{ClientApplication, Findings, Misdeliveries, PacedEcho, Payload, RemoteArrival};
 
 /// Sends the schedule's messages and notes what becomes of each.
 ///
@@ -49,70 +49,12 @@ impl EchoClient {
         }
     }
 
-    /// Does all there is to do at `now`: takes out what has arrived, then
-    /// sends what is due. Returns whether anything was sent or received.
-    pub fn turn(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
-        let received = self.receive(now, side);
-        self.fall_due(now);
-        let sent = self.send(now, side);
-        received || sent
-    }
-
-    /// Counts every message that has not left yet as meant to leave and lost:
-    /// the connection is gone.
-    pub fn abandon(&mut self) {
-        self.fall_due(Time::MAX);
-    }
-
     /// When the next message is meant to leave.
-    #[must_use]
-    pub fn next_send(&self) -> Option<Time> {
+    fn next_due(&self) -> Option<Time> {
         (self.next < self.end).then(|| self.workload.intended(self.start, self.next))
     }
 
-    /// Whether the transport has taken every message.
-    #[must_use]
-    pub fn has_sent_all(&self) -> bool {
-        self.next == self.end && self.waiting.is_empty()
-    }
-
-    /// How many messages came back.
-    #[must_use]
-    pub fn returned(&self) -> u32 {
-        self.next - self.outstanding
-    }
-
-    /// Whether every message was meant to leave already and came back.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.next == self.end && self.outstanding == 0
-    }
-
-    /// The records so far joined with what arrived at the remote end, by this
-    /// end's clock; with times from the start of measuring.
-    #[must_use]
-    pub fn records(&self, arrivals: &[RemoteArrival]) -> Vec<MessageRecord> {
-        let mut records = self.records.clone();
-        for arrival in arrivals {
-            if let Some(record) = records.get_mut(arrival.number as usize) {
-                record.arrived = Some(self.since_start(arrival.at));
-                record.blocked = match (record.blocked, arrival.blocked) {
-                    (Some(down), Some(up)) => Some(up + down),
-                    (None, up) if record.returned.is_none() => up,
-                    _ => None,
-                };
-            }
-        }
-        records
-    }
-
-    /// What the client saw that it should not have seen.
-    #[must_use]
-    pub fn misdeliveries(&self) -> Misdeliveries {
-        self.misdeliveries
-    }
-
-    fn receive(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
+    fn receive(&mut self, now: Time, side: &mut dyn Messenger) -> bool {
         let mut any = false;
         while let Some(message) = side.receive(now) {
             any = true;
@@ -144,7 +86,7 @@ impl EchoClient {
 
     /// Moves the messages whose time has come into the queue.
     fn fall_due(&mut self, now: Time) {
-        while let Some(intended) = self.next_send().filter(|&intended| intended <= now) {
+        while let Some(intended) = self.next_due().filter(|&intended| intended <= now) {
             self.records.push(MessageRecord {
                 intended: self.since_start(intended),
                 accepted: None,
@@ -159,7 +101,7 @@ impl EchoClient {
         }
     }
 
-    fn send(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
+    fn send(&mut self, now: Time, side: &mut dyn Messenger) -> bool {
         let mut any = false;
         if side.state() != State::Ready {
             return any;
@@ -188,5 +130,64 @@ impl EchoClient {
 
     fn since_start(&self, at: Time) -> Time {
         Time::ZERO + at.since(self.start)
+    }
+}
+
+impl ClientApplication for EchoClient {
+    fn turn(&mut self, now: Time, side: &mut dyn Messenger) -> bool {
+        let received = self.receive(now, side);
+        self.fall_due(now);
+        let sent = self.send(now, side);
+        received || sent
+    }
+
+    fn abandon(&mut self) {
+        self.fall_due(Time::MAX);
+    }
+
+    fn next_send(&self) -> Option<Time> {
+        self.next_due()
+    }
+
+    fn has_sent_all(&self) -> bool {
+        self.next == self.end && self.waiting.is_empty()
+    }
+
+    fn returned(&self) -> u32 {
+        self.next - self.outstanding
+    }
+
+    fn is_complete(&self) -> bool {
+        self.next == self.end && self.outstanding == 0
+    }
+
+    fn findings(&self, arrivals: &[RemoteArrival]) -> Findings {
+        let mut records = self.records.clone();
+        for arrival in arrivals {
+            if let Some(record) = records.get_mut(arrival.number as usize) {
+                record.arrived = Some(self.since_start(arrival.at));
+                record.blocked = match (record.blocked, arrival.blocked) {
+                    (Some(down), Some(up)) => Some(up + down),
+                    (None, up) if record.returned.is_none() => up,
+                    _ => None,
+                };
+            }
+        }
+        Findings {
+            records,
+            game: None,
+        }
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        let taken = self
+            .records
+            .iter()
+            .filter(|record| record.accepted.is_some());
+        taken.count() as u64 * self.payload.size_bytes() as u64
+    }
+
+    fn misdeliveries(&self) -> Misdeliveries {
+        self.misdeliveries
     }
 }

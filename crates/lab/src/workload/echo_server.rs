@@ -6,18 +6,7 @@ use std::time::Duration;
 use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 
-use super::{Misdeliveries, Payload};
-
-/// A message's arrival at the remote end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RemoteArrival {
-    /// The message's number.
-    pub number: u32,
-    /// When it arrived.
-    pub at: Time,
-    /// How long it was kept back there for an earlier one.
-    pub blocked: Option<Duration>,
-}
+use super::{Misdeliveries, Payload, RemoteArrival, ServerApplication};
 
 /// Drains its endpoint fully at every turn and sends each message back.
 ///
@@ -55,31 +44,6 @@ impl EchoServer {
         }
     }
 
-    /// Takes out what has arrived and echoes it. Returns whether anything was
-    /// sent or received.
-    pub fn turn(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
-        let mut any = self.flush(now, side);
-        while let Some(message) = side.receive(now) {
-            any = true;
-            if !self.note(now, &message.bytes, message.blocked) {
-                continue;
-            }
-            if self.waiting.len() >= Self::QUEUE_LIMIT {
-                self.echoes_dropped += 1;
-                continue;
-            }
-            self.waiting.push_back(message.bytes);
-            self.flush(now, side);
-        }
-        any
-    }
-
-    /// Every message's first arrival, in the order they arrived.
-    #[must_use]
-    pub fn arrivals(&self) -> &[RemoteArrival] {
-        &self.arrivals
-    }
-
     /// Echoes the endpoint took.
     #[must_use]
     pub fn echoes_sent(&self) -> u64 {
@@ -90,12 +54,6 @@ impl EchoServer {
     #[must_use]
     pub fn echoes_dropped(&self) -> u64 {
         self.echoes_dropped
-    }
-
-    /// What the server saw that it should not have seen.
-    #[must_use]
-    pub fn misdeliveries(&self) -> Misdeliveries {
-        self.misdeliveries
     }
 
     /// Notes an arrival; says whether it is a message to echo.
@@ -120,14 +78,13 @@ impl EchoServer {
             self.newest = Some(number);
         }
         self.arrivals.push(RemoteArrival {
-            number,
-            at: now,
             blocked,
+            ..RemoteArrival::new(number, now)
         });
         true
     }
 
-    fn flush(&mut self, now: Time, side: &mut (impl Messenger + ?Sized)) -> bool {
+    fn flush(&mut self, now: Time, side: &mut dyn Messenger) -> bool {
         let mut any = false;
         if side.state() != State::Ready {
             return any;
@@ -144,5 +101,36 @@ impl EchoServer {
             self.waiting.pop_front();
         }
         any
+    }
+}
+
+impl ServerApplication for EchoServer {
+    fn turn(&mut self, now: Time, side: &mut dyn Messenger) -> bool {
+        let mut any = self.flush(now, side);
+        while let Some(message) = side.receive(now) {
+            any = true;
+            if !self.note(now, &message.bytes, message.blocked) {
+                continue;
+            }
+            if self.waiting.len() >= Self::QUEUE_LIMIT {
+                self.echoes_dropped += 1;
+                continue;
+            }
+            self.waiting.push_back(message.bytes);
+            self.flush(now, side);
+        }
+        any
+    }
+
+    fn arrivals(&self) -> &[RemoteArrival] {
+        &self.arrivals
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.echoes_sent * self.payload.size_bytes() as u64
+    }
+
+    fn misdeliveries(&self) -> Misdeliveries {
+        self.misdeliveries
     }
 }

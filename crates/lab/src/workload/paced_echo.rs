@@ -37,11 +37,37 @@ impl PacedEcho {
         start + self.interval.duration().saturating_mul(index)
     }
 
-    /// How many messages are meant to leave within `span`.
-    #[must_use]
-    pub fn messages_within(&self, span: Duration) -> u32 {
-        let interval = self.interval.duration().as_nanos().max(1);
-        u32::try_from(span.as_nanos().div_ceil(interval)).unwrap_or(u32::MAX)
+    /// Checks the values.
+    ///
+    /// # Errors
+    ///
+    /// The key that is wrong, and what is expected of it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        Self::check_size(self.size)?;
+        if self.interval < Self::FASTEST {
+            return Err((
+                "interval",
+                format!("messages are at least {} apart", Self::FASTEST),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a message can have so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// The key that is wrong, and what is expected of it.
+    pub fn check_size(bytes: Size) -> Result<(), (&'static str, String)> {
+        let sizes = Self::SMALLEST..=Self::LARGEST;
+        if sizes.contains(&bytes) {
+            return Ok(());
+        }
+        let (least, most) = (sizes.start(), sizes.end());
+        Err((
+            "size",
+            format!("a message has {least} to {most}, not {bytes}"),
+        ))
     }
 }
 
@@ -56,7 +82,6 @@ mod tests {
             interval: Span::from_millis(50),
             tick: None,
         };
-        assert_eq!(workload.messages_within(Duration::from_mins(10)), 12_000);
         assert_eq!(
             workload.intended(Time::from_secs(10), 12_000),
             Time::from_secs(610),

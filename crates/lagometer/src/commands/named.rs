@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lagometer_lab::{Experiment, Resolved, Workload, catalogue, resolve};
+use lagometer_lab::{Experiment, Resolved, catalogue, resolve};
 use lagometer_link::Profile;
 use lagometer_testbed::Testbed;
 use lagometer_transport::PresetKind;
@@ -58,9 +58,8 @@ pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
     } else if ask.testbed != Testbed::Sim {
         experiment.presets.truncate(1);
     }
-    if ask.tick.is_some() {
-        let Workload::PacedEcho(workload) = &mut experiment.workload;
-        workload.tick = ask.tick;
+    if let Some(tick) = ask.tick {
+        experiment.workload.set_tick(tick);
     }
     experiment
         .check()

@@ -327,7 +327,10 @@ fn per_seed(view: &View<'_>, lane: &Lane, out: &mut String) {
     if lane.per_seed.is_empty() {
         return;
     }
-    let figures = [
+    let of_games = Figure::OF_GAMES
+        .into_iter()
+        .filter(|figure| figure.of(lane).is_some());
+    let others = [
         Figure::Within(view.about.limit_ms),
         Figure::P50,
         Figure::P99,
@@ -341,8 +344,9 @@ fn per_seed(view: &View<'_>, lane: &Lane, out: &mut String) {
         Figure::Lost,
         Figure::Overhead,
     ];
+    let figures: Vec<Figure> = of_games.chain(others).collect();
     *out += r#"<div class="broad"><h3>Each seed</h3><div class="scroll"><table><thead><tr><th class="n">seed</th>"#;
-    for figure in figures {
+    for figure in &figures {
         append!(
             out,
             r#"<th class="n">{} <small>{}</small></th>"#,
@@ -353,7 +357,7 @@ fn per_seed(view: &View<'_>, lane: &Lane, out: &mut String) {
     *out += "</tr></thead><tbody>";
     for seed in &lane.per_seed {
         append!(out, r#"<tr><td class="n">{}</td>"#, seed.seed);
-        for figure in figures {
+        for figure in &figures {
             let value = figure
                 .of_seed(seed)
                 .map_or(NOTHING.to_owned(), |value| figure.written(value));

@@ -17,10 +17,11 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
-<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.{}</p>"#,
+<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.{}{}</p>"#,
         intervals(view),
         view.about.limit_ms,
         threshold(view),
+        of_a_game(view),
     );
     let figures = figures(view);
     append!(
@@ -69,6 +70,17 @@ fn threshold(view: &View<'_>) -> String {
     })
 }
 
+/// What messages and echoes are where lanes carried a game.
+fn of_a_game(view: &View<'_>) -> String {
+    let game = view.lanes().find_map(|(_, lane)| lane.game.as_ref());
+    game.map_or_else(String::new, |game| {
+        format!(
+            " The lanes carried a game: a message is an input, its echo the first snapshot that shows the input's effect. The view is shown {} ms (the interpolation delay) behind the server's time as the fastest snapshots have it; it is frozen where the newest is older, and <em>needs</em> is the delay with which it would freeze once a minute.",
+            written::milliseconds(game.interpolation_ms)
+        )
+    })
+}
+
 /// What ± means, where figures have intervals.
 fn intervals(view: &View<'_>) -> String {
     let drawn = view.lanes().find_map(|(_, lane)| lane.resamples.as_ref());
@@ -83,7 +95,7 @@ fn intervals(view: &View<'_>) -> String {
 
 fn figures(view: &View<'_>) -> Vec<Figure> {
     let [lag, longest, recovery] = lag_figures(&view.groups);
-    [
+    let others = [
         Figure::Within(view.about.limit_ms),
         Figure::P50,
         Figure::P99,
@@ -96,10 +108,10 @@ fn figures(view: &View<'_>) -> Vec<Figure> {
         Figure::RecoveryLast,
         Figure::Lost,
         Figure::Overhead,
-    ]
-    .into_iter()
-    .filter(|figure| view.lanes().any(|(_, lane)| figure.of(lane).is_some()))
-    .collect()
+    ];
+    let all = Figure::OF_GAMES.into_iter().chain(others);
+    all.filter(|figure| view.lanes().any(|(_, lane)| figure.of(lane).is_some()))
+        .collect()
 }
 
 fn row(view: &View<'_>, group: &Group<'_>, lane: &Lane, figures: &[Figure], out: &mut String) {

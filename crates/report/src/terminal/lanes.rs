@@ -1,7 +1,7 @@
 //! The main table: one row for each lane, the columns a game engineer cares
 //! for first, more of them on a wider terminal.
 
-use lagometer_stats::{Decision, Document, Lane, ResampleUnit, Resamples};
+use lagometer_stats::{Decision, Document, Game, Lane, ResampleUnit, Resamples};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -44,9 +44,26 @@ pub(crate) fn render(
 }
 
 /// The figures always shown, in the order of the columns.
-fn essential(limit_ms: u32, groups: &[Group<'_>]) -> [Figure; 8] {
+fn essential(limit_ms: u32, groups: &[Group<'_>]) -> Vec<Figure> {
+    if let Some(game) = game_of(groups) {
+        let of_view = match game.rollback_frames {
+            Some(_) => vec![Figure::RollbackStalled, Figure::Rollback],
+            None => vec![
+                Figure::InterpolationNeeded,
+                Figure::ViewFreezes,
+                Figure::ViewFrozen,
+            ],
+        };
+        let others = [
+            Figure::InputAge,
+            Figure::Event,
+            Figure::P99,
+            Figure::Overhead,
+        ];
+        return of_view.into_iter().chain(others).collect();
+    }
     let [lag, longest, recovery] = lag_figures(groups);
-    [
+    vec![
         Figure::Within(limit_ms),
         Figure::P50,
         Figure::P99,
@@ -56,6 +73,12 @@ fn essential(limit_ms: u32, groups: &[Group<'_>]) -> [Figure; 8] {
         recovery,
         Figure::Overhead,
     ]
+}
+
+/// What a player felt of the first lane, where lanes carried a game.
+fn game_of<'a>(groups: &[Group<'a>]) -> Option<&'a Game> {
+    let mut lanes = groups.iter().flat_map(|group| &group.lanes);
+    lanes.find_map(|lane| lane.game.as_ref())
 }
 
 /// The figures of lag that are shown: those by the experiment's threshold, or
@@ -81,6 +104,15 @@ const EXTRA: [(Figure, Figure); 7] = [
     (Figure::Cpu, Figure::Overhead),
 ];
 
+/// The same of a game's figures.
+const EXTRA_OF_GAMES: [(Figure, Figure); 5] = [
+    (Figure::VoiceLate, Figure::P99),
+    (Figure::P50, Figure::P99),
+    (Figure::ViewAge, Figure::InputAge),
+    (Figure::Lost, Figure::Overhead),
+    (Figure::Cpu, Figure::Overhead),
+];
+
 fn columns_that_fit(
     document: &Document,
     groups: &[Group<'_>],
@@ -97,7 +129,11 @@ fn columns_that_fit(
         .into_iter()
         .filter(|&figure| known(figure))
         .collect();
-    for (extra, before) in EXTRA {
+    let extras = match game_of(groups) {
+        Some(_) => &EXTRA_OF_GAMES[..],
+        None => &EXTRA[..],
+    };
+    for &(extra, before) in extras {
         let mut wider = figures.clone();
         let place = wider
             .iter()
@@ -241,6 +277,38 @@ pub(crate) fn intervals_from(drawn: &Resamples) -> String {
     )
 }
 
+/// What a game's columns say, and how its streams were laid on each transport.
+fn notes_on_games(game: &Game, groups: &[Group<'_>]) -> [String; 2] {
+    let view = if game.rollback_frames.is_some() {
+        "stalled: inputs for which the game had to wait · rollback: frames played again, p99"
+            .to_owned()
+    } else {
+        format!(
+            "needs: interpolation delay for one freeze a minute · freezes, frozen: of the view with \
+             {} ms of it",
+            written::milliseconds(game.interpolation_ms)
+        )
+    };
+    let mut offers: Vec<(&str, Vec<String>)> = Vec::new();
+    for lane in groups.iter().flat_map(|group| &group.lanes) {
+        let streams = lane.game.as_ref().map_or("", |game| &game.streams);
+        match offers.iter_mut().find(|(offer, _)| *offer == streams) {
+            Some((_, lanes)) => lanes.push(printable(&lane.lane)),
+            None => offers.push((streams, vec![printable(&lane.lane)])),
+        }
+    }
+    let streams = offers
+        .into_iter()
+        .map(|(offer, lanes)| format!("{offer}: {}", lanes.join(", ")));
+    [
+        format!(
+            "{view} · input age: at the server's steps, p99 · events: both ways, p99 · p99: from an \
+             input to the first snapshot that shows it · wire: bytes on the wire over payload bytes"
+        ),
+        format!("streams on {}", streams.collect::<Vec<_>>().join(" · ")),
+    ]
+}
+
 fn footnotes(groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {
     let mut notes = Vec::new();
     let lanes = || groups.iter().flat_map(|group| &group.lanes);
@@ -252,7 +320,9 @@ fn footnotes(groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {
             intervals_from(drawn)
         ));
     }
-    if let Some(lag) = lanes().find_map(|lane| lane.lag.as_ref()) {
+    if let Some(game) = game_of(groups) {
+        notes.extend(notes_on_games(game, groups));
+    } else if let Some(lag) = lanes().find_map(|lane| lane.lag.as_ref()) {
         notes.push(format!(
             "lag: seconds a minute in which nothing newer came for more than {} ms · freeze: the \
              longest · recovery: worst, to its end from that of the first disturbance it met · \

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bulk, ImportedStatistics, Lag, Resamples, SeedFigures};
+use super::{Bulk, Game, ImportedStatistics, Lag, Resamples, SeedFigures};
 
 /// One transport under test and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,6 +63,10 @@ pub struct Lane {
     /// where no threshold is known, as of imported logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<Lag>,
+    /// What a player felt, where the lane carried a game. Its messages are the inputs
+    /// then, and the echo of one is the first snapshot that shows its effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub game: Option<Game>,
     /// Lag episodes: above max(3 × median, 100 ms). The threshold is the lane's
     /// own, so a lane that is always late has few: nothing is ranked by them.
     pub episodes: Vec<Episode>,

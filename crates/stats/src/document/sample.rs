@@ -32,6 +32,7 @@ pub(crate) fn sample_document() -> Document {
             records: &records,
             disturbed: &disturbed,
             overhead: Some(1.25),
+            game: None,
         };
         let mut lane = figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, name);
         lane.properties = Some(TransportProperties {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::resample::{FEWEST_BLOCKS, FEWEST_SEEDS};
 
-use super::{CensoredQuantiles, Lag, MessageCounts, Milliseconds};
+use super::{CensoredQuantiles, Game, Lag, MessageCounts, Milliseconds};
 
 /// What is drawn anew as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +65,9 @@ pub struct SeedFigures {
     /// Lag, without its freezes one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<Lag>,
+    /// What a player felt, where the lane carried a game.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub game: Option<Game>,
     /// Number of lag episodes.
     pub episodes: u64,
     /// The longest episode, in milliseconds.

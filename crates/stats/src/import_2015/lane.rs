@@ -42,6 +42,7 @@ impl Log {
             records: &records,
             disturbed: &[],
             overhead: None,
+            game: None,
         };
         let mut lane = figures(&[run], &[], None).into_lane(lane, transport);
         // The schedule is assumed, so a delay from the intended send and one

@@ -30,12 +30,21 @@ fn every_metric_is_read_back_from_its_own_name() {
         Metric::WorstRecovery,
         Metric::Overhead,
         Metric::CpuPerMessage,
+        Metric::ViewFreezes,
+        Metric::ViewFrozen,
+        Metric::InterpolationNeeded,
+        Metric::RollbackStalled,
+        Metric::VoiceLate,
     ];
     for statistic in STATISTICS {
         metrics.extend([
             Metric::Rtt(statistic),
             Metric::Up(statistic),
             Metric::Down(statistic),
+            Metric::ViewAge(statistic),
+            Metric::InputAge(statistic),
+            Metric::Event(statistic),
+            Metric::Rollback(statistic),
         ]);
     }
     for metric in metrics {
@@ -54,6 +63,10 @@ fn people_may_write_it_in_words() {
         ("rtt p50", Metric::Rtt(Statistic::P50)),
         ("median", Metric::Rtt(Statistic::P50)),
         ("up max", Metric::Up(Statistic::Max)),
+        ("event p99", Metric::Event(Statistic::P99)),
+        ("view age p50", Metric::ViewAge(Statistic::P50)),
+        ("interpolation needed", Metric::InterpolationNeeded),
+        ("rollback stalled", Metric::RollbackStalled),
         ("worst episode", Metric::WorstEpisode),
         ("  episodes ", Metric::Episodes),
     ] {

@@ -157,7 +157,7 @@ fn lead(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
 }
 
 /// Which budgets of these lanes this run does not decide, and what would.
-fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String {
+pub(super) fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String {
     let is_one_of = |name: &str| lanes.iter().any(|lane| lane.lane == name);
     let undecided: Vec<_> = bench
         .document
@@ -189,7 +189,7 @@ fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String
     )
 }
 
-fn cost(lane: &Lane) -> String {
+pub(super) fn cost(lane: &Lane) -> String {
     Metric::Overhead
         .of(lane)
         .map_or_else(String::new, |overhead| {
@@ -212,7 +212,10 @@ fn budgets(bench: &Bench<'_>) -> String {
 
 /// The limit of the budget on the ranking share, if no other budget was set.
 fn only_budget(bench: &Bench<'_>) -> Option<f64> {
-    let name = bench.share.to_string();
+    if !matches!(bench.first(), Metric::Within(_)) {
+        return None;
+    }
+    let name = bench.first().to_string();
     let first = bench.document.budgets.first()?;
     bench
         .document
@@ -223,14 +226,14 @@ fn only_budget(bench: &Bench<'_>) -> Option<f64> {
 }
 
 /// The best lane and its equals, the best first.
-fn all<'a>(ranking: &Ranking<'a>) -> Vec<&'a Lane> {
+pub(super) fn all<'a>(ranking: &Ranking<'a>) -> Vec<&'a Lane> {
     std::iter::once(ranking.best)
         .chain(ranking.equals.iter().copied())
         .collect()
 }
 
 /// `a, b and c`.
-fn listed(lanes: &[&Lane]) -> String {
+pub(super) fn listed(lanes: &[&Lane]) -> String {
     let names: Vec<&str> = lanes.iter().map(|lane| &lane.lane[..]).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -240,7 +243,7 @@ fn listed(lanes: &[&Lane]) -> String {
 
 fn share_of(bench: &Bench<'_>, lane: &Lane) -> String {
     bench
-        .share
+        .first()
         .of(lane)
         .map_or_else(|| "an unknown share".to_owned(), percent_down)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lagometer_link::cross::Cross;
 use lagometer_units::{Size, Span};
 
-use super::draw::Draw;
+use crate::draw::Draw;
 
 /// The median page of the desktop weighs some 2.5 MB (HTTP Archive, Web Almanac
 /// 2024, "Page Weight").

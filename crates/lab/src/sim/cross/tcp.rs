@@ -10,8 +10,8 @@ use lagometer_tcp::congestion::Algorithm;
 use lagometer_tcp::{Config, Connection, ConnectionId, EcnMode, Endpoint, Instant, State};
 use lagometer_units::Time;
 
-use super::draw::mix;
 use super::{CrossPacket, Load};
+use crate::draw::mix;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 1));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 2));

@@ -208,10 +208,23 @@ fn apply(
     aim: &Aim,
     lanes: &[TunableLane],
 ) -> Result<(), Failure> {
-    let Workload::PacedEcho(workload) = &mut experiment.workload;
-    workload.size = arguments.size.unwrap_or(workload.size);
-    workload.interval = arguments.every.unwrap_or(workload.interval);
-    workload.tick = arguments.tick.or(workload.tick);
+    match &mut experiment.workload {
+        Workload::PacedEcho(echo) => {
+            echo.size = arguments.size.unwrap_or(echo.size);
+            echo.interval = arguments.every.unwrap_or(echo.interval);
+        }
+        Workload::Game(_) if arguments.size.is_some() || arguments.every.is_some() => {
+            return Err(Failure::Input(format!(
+                "`--size` and `--every` are for an echo; `{}` plays a game, whose sizes and rates \
+                 are in its file: leave them out",
+                experiment.name
+            )));
+        }
+        Workload::Game(_) => {}
+    }
+    if let Some(tick) = arguments.tick {
+        experiment.workload.set_tick(tick);
+    }
     experiment.duration = Span(arguments.duration.duration() / arguments.seeds);
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;

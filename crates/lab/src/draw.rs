@@ -1,38 +1,54 @@
-//! Draws for other traffic, one after the other from a seed.
+//! Draws for traffic, one after the other from a seed.
 
 /// A generator (`SplitMix64`: Steele, Lea, Flood, "Fast Splittable Pseudorandom
 /// Number Generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 /// The odd number nearest to 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Draw {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
+    /// A generator of its own for what these numbers name.
+    pub(crate) fn of(names: &[u64]) -> Self {
+        Self(
+            names
+                .iter()
+                .fold(0, |seed, &name| mix(seed ^ mix(name.wrapping_add(GOLDEN)))),
+        )
+    }
+
     /// An even draw strictly between 0 and 1.
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         ((mix(self.0) >> 12) as f64 + 0.5) * (1.0 / (1_u64 << 52) as f64)
     }
 
     /// An exponential draw.
-    pub(super) fn exponential(&mut self, mean: f64) -> f64 {
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         -libm::log(self.unit()) * mean
+    }
+
+    /// A draw from the normal distribution with the mean 0 and the deviation 1 (G. E. P.
+    /// Box and M. E. Muller, 1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
+        radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
     /// A draw from Pareto's distribution with the shape 2: as many small as large
     /// ones weigh.
-    pub(super) fn pareto(&mut self, mean: f64) -> f64 {
+    pub(crate) fn pareto(&mut self, mean: f64) -> f64 {
         mean / 2.0 / self.unit().sqrt()
     }
 }
 
 /// The finaliser of `SplitMix64`.
-pub(super) const fn mix(mut z: u64) -> u64 {
+pub(crate) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
@@ -49,6 +65,10 @@ mod tests {
         let mean = |sum: f64| sum / f64::from(n);
         let exponential = mean((0..n).map(|_| draw.exponential(10.0)).sum());
         assert!((exponential - 10.0).abs() < 0.2, "{exponential}");
+        let normal: Vec<f64> = (0..n).map(|_| draw.normal()).collect();
+        let variance = mean(normal.iter().map(|draw| draw * draw).sum());
+        assert!(mean(normal.iter().sum()).abs() < 0.02);
+        assert!((variance - 1.0).abs() < 0.02, "{variance}");
         // Its variance is infinite, so the mean converges slowly.
         let pareto = mean((0..n).map(|_| draw.pareto(10.0)).sum());
         assert!((pareto - 10.0).abs() < 0.8, "{pareto}");
