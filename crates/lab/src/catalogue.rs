@@ -30,15 +30,22 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "2015-c2-udt-50-kcp",
     "2015-d-kcp-enet-udt",
     "2015-e-kcp-enet-udt",
+    "battle-royale",
     "collapse",
     "fairness-bbr",
     "fairness-cubic",
     "fairness-self",
+    "fighter",
     "forward-error-correction",
     "kcp-test-cpp",
+    "mmo",
+    "moba",
     "overload",
     "pvp-50",
     "pvp-500",
+    "racing",
+    "shooter",
+    "turn-based",
 ];
 
 #[cfg(test)]

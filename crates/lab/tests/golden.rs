@@ -16,6 +16,9 @@ const GOLDEN: &[(&str, u64, &str)] = &[
     ("pvp-500", 1, "d07b2ca8a84cc358"),
     ("pvp-50", 2, "6edcccf55df4c1d7"),
     ("2015-d-kcp-enet-udt", 3, "8c46060246146fc6"),
+    ("shooter", 4, "93287df3a136d8a6"),
+    ("battle-royale", 5, "78bf3e9d773c8870"),
+    ("fighter", 6, "25905b8e234e230d"),
 ];
 
 #[test]
@@ -35,6 +38,7 @@ fn a_seed_finds_what_it_always_found() {
 #[test]
 fn threads_change_nothing() {
     assert_eq!(findings("pvp-500", 7, 1), findings("pvp-500", 7, 5));
+    assert_eq!(findings("shooter", 7, 1), findings("shooter", 7, 5));
     assert_ne!(findings("pvp-500", 7, 2), findings("pvp-500", 8, 2));
 }
 
