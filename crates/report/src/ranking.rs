@@ -2,7 +2,7 @@
 //! from those that do not, the best of each first, those that could not be
 //! measured last.
 
-use lagometer_stats::{Document, Lane};
+use lagometer_stats::{Document, Lane, leaders, noise_ms};
 
 use crate::figure::Figure;
 
@@ -110,24 +110,19 @@ pub(crate) fn is_measured(lane: &Lane) -> bool {
     lane.messages.intended > 0
 }
 
-/// Whether no lane of `group` is written with a better value than `value`:
-/// what reads the same is the same. Nothing is best where all are alike, and by
-/// a figure that does not rank.
-pub(crate) fn is_best(group: &Group<'_>, figure: Figure, value: f64) -> bool {
-    if !figure.is_ranked() {
-        return false;
-    }
-    let written = |value: f64| figure.written(value);
-    let values = || group.lanes.iter().filter_map(|lane| figure.of(lane));
-    let best = if figure.smaller_is_better() {
-        values().reduce(f64::min)
-    } else {
-        values().reduce(f64::max)
+/// Which lanes of a group stand out by each of some figures, in the order of both: those
+/// that no other is shown to beat, where any is beaten. None does by a figure that
+/// does not rank, or of which it is not known how it varies.
+pub(crate) fn best(document: &Document, group: &Group<'_>, figures: &[Figure]) -> Vec<Vec<bool>> {
+    let noise_ms = noise_ms(document);
+    let of = |figure: &Figure| match figure.metric().filter(|_| figure.is_ranked()) {
+        Some(metric) => leaders(metric, &group.lanes, noise_ms),
+        None => vec![false; group.lanes.len()],
     };
-    let Some(best) = best.map(written) else {
-        return false;
-    };
-    best == written(value) && values().any(|each| written(each) != best)
+    let by_figure: Vec<Vec<bool>> = figures.iter().map(of).collect();
+    (0..group.lanes.len())
+        .map(|lane| by_figure.iter().map(|leads| leads[lane]).collect())
+        .collect()
 }
 
 /// Which of two lanes is better by a figure; one that lacks it is worse.
@@ -164,8 +159,8 @@ mod tests {
 
     use super::*;
 
-    /// Half a minute of a message each 50 ms, in order, late by so much in an
-    /// outage of so many milliseconds in every five seconds and by `always`.
+    /// Five seeds of half a minute of a message each 50 ms, in order, late by so much
+    /// in an outage of so many milliseconds in every five seconds and by `always`.
     fn lane(name: &str, outage_ms: u64, always: u64) -> Lane {
         let disturbed: Vec<Disturbed> = (0..6)
             .map(|nth| Disturbed {
@@ -186,14 +181,14 @@ mod tests {
                 }
             })
             .collect();
-        let run = SeedRun {
-            seed: 1,
+        let runs = [1, 2, 3, 4, 5].map(|seed| SeedRun {
+            seed,
             records: &records,
             disturbed: &disturbed,
             overhead: None,
             game: None,
-        };
-        figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, "kcp")
+        });
+        figures(&runs, &[], Some(Duration::from_millis(170))).into_lane(name, "kcp")
     }
 
     #[test]
@@ -206,7 +201,7 @@ mod tests {
                     label: None,
                     lanes: vec![&usual, &late],
                 };
-                for figure in [
+                let figures = [
                     Figure::Lag,
                     Figure::Freezes,
                     Figure::LongestFreeze,
@@ -215,15 +210,16 @@ mod tests {
                     Figure::Episodes,
                     Figure::LongestEpisode,
                     Figure::Recovery,
-                ] {
-                    let value = figure.of(&late);
-                    let leads = value.is_some_and(|value| is_best(&group, figure, value));
-                    assert!(!leads, "{figure:?} of {outage_ms} ms, {always} ms late");
-                }
+                ];
+                let best = best(&Document::empty("run"), &group, &figures);
+                assert_eq!(
+                    best[1], [false; 8],
+                    "{figures:?} of {outage_ms} ms, {always} ms late"
+                );
                 let lag = |lane: &Lane| Figure::Lag.of(lane).unwrap();
                 assert!(lag(&late) > 50.0 || always > 10_000, "{}", lag(&late));
                 assert!(lag(&usual) < 20.0, "{}", lag(&usual));
-                assert!(is_best(&group, Figure::Lag, lag(&usual)));
+                assert_eq!(best[0], figures.map(|figure| figure == Figure::Lag));
             }
         }
     }

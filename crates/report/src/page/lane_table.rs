@@ -7,7 +7,7 @@ use super::markup::{esc, per_cent};
 use super::scale::tick_label;
 use super::view::View;
 use crate::figure::Figure;
-use crate::ranking::{self, Group};
+use crate::ranking;
 use crate::terminal::{intervals_from, lag_figures};
 use crate::written;
 
@@ -17,7 +17,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
-<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; the best of each group is bold{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.{}{}</p>"#,
+<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; bold is what no other of its group is shown to beat{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.{}{}</p>"#,
         intervals(view),
         view.about.limit_ms,
         threshold(view),
@@ -26,7 +26,8 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     let figures = figures(view);
     append!(
         out,
-        r#"<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th>"#
+        r#"<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table style="--figures:{}"><thead><tr><th scope="col">lane</th>"#,
+        figures.len()
     );
     for figure in &figures {
         append!(
@@ -49,8 +50,9 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
                 figures.len() + 2
             );
         }
-        for lane in &group.lanes {
-            row(view, group, lane, &figures, out);
+        let best = ranking::best(view.document, group, &figures);
+        for (lane, best) in group.lanes.iter().zip(best) {
+            row(view, lane, figures.iter().copied().zip(best), out);
         }
         *out += "</tbody>";
     }
@@ -114,7 +116,13 @@ fn figures(view: &View<'_>) -> Vec<Figure> {
         .collect()
 }
 
-fn row(view: &View<'_>, group: &Group<'_>, lane: &Lane, figures: &[Figure], out: &mut String) {
+/// A lane's row, of figures each with whether it stands out.
+fn row(
+    view: &View<'_>,
+    lane: &Lane,
+    figures: impl Iterator<Item = (Figure, bool)>,
+    out: &mut String,
+) {
     let place = view.place(lane);
     let look = view.look(place);
     append!(
@@ -129,26 +137,30 @@ fn row(view: &View<'_>, group: &Group<'_>, lane: &Lane, figures: &[Figure], out:
             ""
         }
     );
-    for &figure in figures {
-        cell(view, group, lane, figure, out);
+    for (figure, is_best) in figures {
+        cell(view, lane, figure, is_best, out);
     }
     *out += r#"<td class="strip-cell">"#;
     strip(view, lane, out);
     *out += "</td></tr>";
 }
 
-fn cell(view: &View<'_>, group: &Group<'_>, lane: &Lane, figure: Figure, out: &mut String) {
-    let Some(value) = figure.of(lane) else {
-        append!(out, r#"<td class="n none">{}</td>"#, written::NOTHING);
+fn cell(view: &View<'_>, lane: &Lane, figure: Figure, is_best: bool, out: &mut String) {
+    let Some(text) = figure.written_of(lane) else {
+        append!(
+            out,
+            r#"<td class="n none" data-of="{}">{}</td>"#,
+            esc(&figure.heading()),
+            written::NOTHING
+        );
         return;
     };
-    let text = figure.written_of(lane).unwrap_or_default();
     let budget =
         view.document.budgets.iter().find(|budget| {
             budget.lane == lane.lane && Figure::named(&budget.metric) == Some(figure)
         });
     let mut class = String::from("n");
-    if ranking::is_best(group, figure, value) {
+    if is_best {
         class += " best";
     }
     let mark = match budget {
@@ -168,7 +180,11 @@ fn cell(view: &View<'_>, group: &Group<'_>, lane: &Lane, figure: Figure, out: &m
     let spread = figure.spread(lane).map_or(String::new(), |spread| {
         format!("<small>{}</small>", figure.written_spread(spread))
     });
-    append!(out, r#"<td class="{class}">{mark}{text}{spread}</td>"#);
+    append!(
+        out,
+        r#"<td class="{class}" data-of="{}">{mark}{text}{spread}</td>"#,
+        esc(&figure.heading())
+    );
 }
 
 fn strip_axis(view: &View<'_>, out: &mut String) {

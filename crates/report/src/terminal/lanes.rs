@@ -175,12 +175,14 @@ fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
         if let Some(label) = group.label {
             rows.push(Row::Label(label.to_owned(), Style::Dim));
         }
-        for lane in &group.lanes {
+        let best = ranking::best(document, group, figures);
+        for (lane, best) in group.lanes.iter().zip(best) {
             let mut cells = vec![name(lane)];
             cells.extend(
                 figures
                     .iter()
-                    .map(|&figure| cell(document, group, lane, figure)),
+                    .zip(best)
+                    .map(|(&figure, is_best)| cell(document, lane, figure, is_best)),
             );
             rows.push(Row::Cells(cells));
             if figures.iter().any(|figure| figure.spread(lane).is_some()) {
@@ -245,11 +247,10 @@ fn name(lane: &Lane) -> Cell {
     Cell::new(format!("{name}{mark}"), style)
 }
 
-fn cell(document: &Document, group: &Group<'_>, lane: &Lane, figure: Figure) -> Cell {
-    let Some(value) = figure.of(lane) else {
+fn cell(document: &Document, lane: &Lane, figure: Figure, is_best: bool) -> Cell {
+    let Some(text) = figure.written_of(lane) else {
         return Cell::new(NOTHING, Style::Dim);
     };
-    let text = figure.written_of(lane).unwrap_or_default();
     let budget = document
         .budgets
         .iter()
@@ -258,7 +259,7 @@ fn cell(document: &Document, group: &Group<'_>, lane: &Lane, figure: Figure) -> 
         Some(budget) if budget.decision == Decision::Met => Style::Good,
         Some(budget) if budget.decision == Decision::Missed => Style::Bad,
         Some(_) => Style::Notice,
-        None if ranking::is_best(group, figure, value) => Style::Bold,
+        None if is_best => Style::Bold,
         None => Style::Plain,
     };
     Cell::new(text, style)
