@@ -8,6 +8,43 @@ use super::view::View;
 use crate::ranking;
 use crate::written::known_bytes;
 
+/// What is said of a lane, each with what it means: short ones first.
+const COLUMNS: [(&str, &str); 12] = [
+    (
+        "reliable",
+        "Every message arrives while the connection lives",
+    ),
+    (
+        "ordered",
+        "Messages arrive in the order in which they were sent",
+    ),
+    ("encrypted", "Nobody on the way reads them"),
+    ("MTU", "The largest datagram, with its headers"),
+    (
+        "header",
+        "Bytes on the wire beyond the payload for a message that fits one datagram",
+    ),
+    (
+        "behind a loss",
+        "Where what was sent behind a lost message waits for it",
+    ),
+    (
+        "gives up after",
+        "How long a silent peer is kept: equal wherever it can be set",
+    ),
+    ("acknowledgements", "When they are sent"),
+    (
+        "a late answer costs",
+        "What it costs on the wire to answer after the turn in which a message was taken in",
+    ),
+    ("congestion control", "What slows the sender down"),
+    (
+        "cannot be set",
+        "Timers and habits of the library that no setting changes",
+    ),
+    ("library", "Whose code runs"),
+];
+
 /// Appends the section; nothing where no lane states its terms.
 pub(crate) fn render(view: &View<'_>, out: &mut String) {
     let lanes: Vec<_> = ranking::in_order(view.document, view.about.limit_ms)
@@ -22,7 +59,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         out,
         r#"<section class="properties" aria-labelledby="{id}"><h2 id="{id}">Transport properties</h2>
 <p class="note">What each lane promises, and on what terms: a lane that promises less has an easier life, one that encrypts carries more.</p>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col">lane</th><th scope="col">reliable</th><th scope="col">ordered</th><th scope="col" title="Where what was sent behind a lost message waits for it">behind a loss</th><th scope="col">encrypted</th><th scope="col" class="n">MTU <small>B</small></th><th scope="col" class="n" title="Bytes on the wire beyond the payload for a message that fits one datagram">header <small>B</small></th><th scope="col">acknowledgements</th><th scope="col" title="What it costs on the wire to answer after the turn in which a message was taken in">a late answer costs</th><th scope="col">congestion control</th><th scope="col" title="How long a silent peer is kept: equal wherever it can be set">gives up after</th><th scope="col" title="Timers and habits of the library that no setting changes">cannot be set</th><th scope="col">library</th></tr></thead><tbody>"#
+<div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><tbody>"#
     );
     for (lane, properties) in lanes {
         let place = view.place(lane);
@@ -33,22 +70,28 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
             view.look(place).swatch(),
             esc(&lane.lane)
         );
-        append!(
-            out,
-            r#"{}{}<td>{}</td>{}<td class="n">{}</td><td class="n">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class="none">{}</td></tr>"#,
-            promise(properties.reliable),
-            promise(properties.ordered),
-            esc(&properties.head_of_line),
-            promise(properties.encrypted),
-            known_bytes(properties.mtu_bytes),
-            properties.header_bytes,
-            esc(&properties.acks),
-            esc(&properties.late_answer),
-            esc(&properties.congestion_control),
-            esc(&properties.peer_timeout),
+        let bytes = |bytes: String| format!("{bytes} B");
+        let cells = [
+            promise(properties.reliable).to_owned(),
+            promise(properties.ordered).to_owned(),
+            promise(properties.encrypted).to_owned(),
+            bytes(known_bytes(properties.mtu_bytes)),
+            bytes(properties.header_bytes.to_string()),
+            esc(&properties.head_of_line).to_string(),
+            esc(&properties.peer_timeout).to_string(),
+            esc(&properties.acks).to_string(),
+            esc(&properties.late_answer).to_string(),
+            esc(&properties.congestion_control).to_string(),
             fixed(properties),
-            esc(&lane.library)
-        );
+            esc(&lane.library).to_string(),
+        ];
+        for ((heading, meaning), cell) in COLUMNS.iter().zip(cells) {
+            append!(
+                out,
+                r#"<td title="{meaning}"><small>{heading}</small>{cell}</td>"#
+            );
+        }
+        *out += "</tr>";
     }
     *out += "</tbody></table></div></section>\n";
 }
@@ -65,11 +108,7 @@ fn fixed(properties: &TransportProperties) -> String {
     )
 }
 
-/// A cell that says whether something is promised.
+/// Whether something is promised.
 const fn promise(kept: bool) -> &'static str {
-    if kept {
-        "<td>yes</td>"
-    } else {
-        r#"<td class="none">no</td>"#
-    }
+    if kept { "yes" } else { "no" }
 }

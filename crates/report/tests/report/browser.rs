@@ -131,6 +131,28 @@ fn the_same_holds_on_a_phone() {
 }
 
 #[test]
+fn long_names_and_many_figures_are_not_cut_at_any_width() {
+    let Some(browser) = browser() else { return };
+    let mut document = document(&LANES, 60, &[1, 2, 3, 4, 5]);
+    judge(&mut document);
+    for lane in &mut document.lanes {
+        lane.lane = format!("webrtc-str0m-{}-game", lane.lane);
+    }
+    for result in &mut document.budgets {
+        result.lane = format!("webrtc-str0m-{}-game", result.lane);
+    }
+    for width in [500, 900, 1250, 1500] {
+        let failed = check(
+            &browser,
+            &format!("width-{width}"),
+            &[document.clone()],
+            width,
+        );
+        assert_eq!(failed, [""; 0], "{width}");
+    }
+}
+
+#[test]
 fn each_of_several_runs_works_by_itself() {
     let Some(browser) = browser() else { return };
     let mut first = document(&LANES[2..7], 60, &[1, 2, 3]);

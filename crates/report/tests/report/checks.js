@@ -104,6 +104,8 @@
 
   try {
     document.querySelectorAll('.run').forEach((article, index) => checkRun(article, `run ${index}`));
+    check('no table of lanes is cut at its frame', [...document.querySelectorAll('.lanes .scroll')].every((frame) =>
+      !visible(frame) || frame.scrollWidth <= frame.clientWidth));
     check('the page is not wider than the window', document.documentElement.scrollWidth <= innerWidth);
     check('no text became script', window.hacked === undefined && document.images.length === 0);
     check('no text is read as markup', document.querySelectorAll('script').length === document.querySelectorAll('.run').length + 2);
