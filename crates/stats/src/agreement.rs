@@ -54,6 +54,8 @@ pub struct Agreement {
     pub margins: Margins,
     /// How many seeds both played.
     pub seeds: usize,
+    /// How many messages a lane was to send in one of them, at least.
+    pub messages_of_a_seed: u64,
     /// What late wake-ups of the machines can add, in milliseconds.
     pub noise_ms: f64,
     /// Why neither can be held against the other, where that is so: a run
@@ -163,11 +165,13 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
         .iter()
         .flat_map(|lane| lane.figures.iter().map(|figure| figure.is.seeds))
         .min();
+    let messages_of_a_seed = first.lanes.iter().map(messages_of_a_seed).min();
     let name = |document: &Document| document.testbed.clone().unwrap_or_default();
     Agreement {
         testbeds: [name(first), name(second)],
         margins,
         seeds: seeds.unwrap_or(0),
+        messages_of_a_seed: messages_of_a_seed.unwrap_or(0),
         noise_ms,
         invalid,
         lanes,
@@ -186,7 +190,7 @@ fn of_lane(first: &Lane, second: &Lane, margins: Margins, noise_ms: f64) -> Lane
     };
     let median = Metric::Rtt(Statistic::P50);
     let p99 = Metric::Rtt(Statistic::P99);
-    let least_share = 1.0 / messages_of_a_seed(first).max(1.0);
+    let least_share = 1.0 / (messages_of_a_seed(first) as f64).max(1.0);
     // The limit at which least is shown.
     let within = WITHIN_LIMITS_MS
         .into_iter()
@@ -238,9 +242,9 @@ fn pairs_of(metric: Metric, first: &Lane, second: &Lane) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn messages_of_a_seed(lane: &Lane) -> f64 {
+fn messages_of_a_seed(lane: &Lane) -> u64 {
     let messages = lane.per_seed.first().map(|seed| seed.messages.intended);
-    messages.map_or(0.0, |messages| messages as f64)
+    messages.unwrap_or(0)
 }
 
 /// In milliseconds, without what late wake-ups do.

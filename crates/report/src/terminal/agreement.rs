@@ -2,6 +2,7 @@
 
 use lagometer_stats::{
     Agreement, ComparedFigure, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, LaneAgreement, Unit,
+    nearest_rank,
 };
 
 use super::grid::{Cell, Column, Grid, Row};
@@ -45,19 +46,46 @@ pub(crate) fn render(agreement: &Agreement, paint: Paint, room: usize) -> String
 fn notes(agreement: &Agreement) -> String {
     let margins = agreement.margins;
     format!(
-        "Differences are means over {} seeds. Equal: two one-sided tests show the true \
+        "Figures are of all messages together; differences are means of what {} seeds differ by, each \
+         by its own figures{}. Equal: two one-sided tests show the true \
          difference to be within the margin, with a chance of 5 % to err. Margins: medians {} ms, 99th \
          percentiles {} ms or {} %, both and {} ms for late wake-ups; shares {} points, at the limit where \
          least is shown. Seen from: so small a true difference is found in four runs of five. Late, by \
          the audit: what the emulator itself says that packets took too long there and back, in the \
          mean of its first seed; what the medians differ by beyond it, it does not see.",
         agreement.seeds,
+        slowest(agreement.messages_of_a_seed),
         milliseconds(margins.median_ms),
         milliseconds(margins.p99_ms),
         factor(margins.p99_share * 100.0),
         milliseconds(agreement.noise_ms),
         factor(margins.within * 100.0),
     )
+}
+
+/// Which message a seed's 99th percentile is, where it is one of its few slowest.
+fn slowest(messages: u64) -> String {
+    let beyond = messages - nearest_rank(messages, 990).min(messages);
+    let which = match beyond {
+        0 => "slowest".to_owned(),
+        1..=9 => format!("{} slowest", ordinal(beyond + 1)),
+        _ => return String::new(),
+    };
+    format!(" (with {messages} messages its 99th percentile is its {which})")
+}
+
+fn ordinal(number: u64) -> &'static str {
+    match number {
+        2 => "second",
+        3 => "third",
+        4 => "fourth",
+        5 => "fifth",
+        6 => "sixth",
+        7 => "seventh",
+        8 => "eighth",
+        9 => "ninth",
+        _ => "tenth",
+    }
 }
 
 /// What can be said of all lanes together.
