@@ -74,8 +74,8 @@ struct Manifest {
 pub enum NoBundle {
     /// It is not the same twice.
     #[error(
-        "only a run in `sim` is the same every time and can be bundled; this one was in `{0}`: \
-         leave out `--bundle`"
+        "only a run in `sim` or `kernel` is the same every time and can be bundled; this one was \
+         in `{0}`: leave out `--bundle`"
     )]
     Testbed(String),
     /// It was interrupted.
@@ -111,6 +111,9 @@ pub enum BadBundle {
     /// The result document is wrong.
     #[error("{RESULT}: {0}")]
     Document(#[from] BadDocument),
+    /// It was played where no run is the same twice.
+    #[error("{RESULT} was found in `{0}`, where no run is the same twice")]
+    Testbed(String),
     /// The findings are not those of the digest.
     #[error("{RESULT} is not what was found: its digest is {found}, and the bundle says {said}")]
     Digest {
@@ -128,9 +131,9 @@ impl Bundle {
     ///
     /// [`NoBundle`] where it was not played in virtual time to its end.
     pub fn of(version: &str, resolved: &Resolved, document: &Document) -> Result<Self, NoBundle> {
-        let testbed = document.testbed.as_deref().unwrap_or_default();
-        if testbed != Testbed::Sim.name() {
-            return Err(NoBundle::Testbed(testbed.to_owned()));
+        if testbed_of(document).is_none() {
+            let testbed = document.testbed.clone().unwrap_or_default();
+            return Err(NoBundle::Testbed(testbed));
         }
         if document.partial {
             return Err(NoBundle::CutShort);
@@ -142,6 +145,26 @@ impl Bundle {
             document: document.clone(),
             digest: digest(&as_read(document)),
         })
+    }
+
+    /// Where it was played: `sim`, or a kernel in virtual time.
+    #[must_use]
+    pub fn testbed(&self) -> Testbed {
+        testbed_of(&self.document).unwrap_or(Testbed::Sim)
+    }
+
+    /// The kernel it was played on, by version, tick and configuration as its document
+    /// has them; `None` where it was none.
+    #[must_use]
+    pub fn kernel(&self) -> Option<String> {
+        let kernel = self.document.experiment.get("kernel")?;
+        let text = |key: &str| kernel.get(key)?.as_str();
+        Some(format!(
+            "{}-hz{}-{}",
+            text("version")?,
+            kernel.get("hz")?.as_u64()?,
+            text("configuration")?
+        ))
     }
 
     /// The digest of the findings.
@@ -222,6 +245,10 @@ impl Bundle {
         let experiment = Experiment::parse(EXPERIMENT, &entry(EXPERIMENT)?)?;
         let network = entry(NETWORK)?;
         let document = Document::from_json(&entry(RESULT)?)?;
+        if testbed_of(&document).is_none() {
+            let testbed = document.testbed.unwrap_or_default();
+            return Err(BadBundle::Testbed(testbed));
+        }
         let mut read_trace = |name: &str| {
             let place = manifest.traces.get(name);
             let place = place.ok_or_else(|| format!("the bundle has no trace `{name}`"))?;
@@ -255,7 +282,7 @@ impl Bundle {
             self.experiment.clone(),
             network,
             self.profile.clone(),
-            Testbed::Sim,
+            self.testbed(),
         )
     }
 
@@ -269,6 +296,14 @@ impl Bundle {
             .then(|| difference::first(&findings(&self.document), &findings(&played)))
             .flatten()
     }
+}
+
+/// The testbed of a document, if its runs are the same every time.
+fn testbed_of(document: &Document) -> Option<Testbed> {
+    let name = document.testbed.as_deref()?;
+    [Testbed::Sim, Testbed::Kernel]
+        .into_iter()
+        .find(|testbed| testbed.name() == name)
 }
 
 /// The document as its readers have it: written and read, which may round a last

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::{GuestArguments, GuestJob, GuestRunArguments, WorldArguments, kinds};
 use crate::commands::{
-    acquire_permission, emulation_failure, measure_within, named, play_worlds_within, shape_within,
+    acquire_permission, emulation_failure, measure_within, named, play_worlds_within, read_bundle,
+    shape_within,
 };
 use crate::failure::Failure;
 
@@ -80,16 +81,23 @@ pub(crate) fn run(arguments: GuestArguments) -> Result<ExitCode, Failure> {
 /// Plays one seed.
 fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     acquire_permission()?;
-    let resolved = named::resolved(&named::Ask {
-        experiment: &arguments.experiment,
-        network: arguments.network.as_deref(),
-        duration: arguments.duration,
-        tick: arguments.tick,
-        seed: Some(arguments.seed),
-        lanes: &arguments.lanes,
-        presets: &kinds(&arguments.presets),
-        testbed: Testbed::Kernel,
-    })?;
+    let resolved = match &arguments.bundle {
+        Some(path) => {
+            let mut bundle = read_bundle(path)?;
+            bundle.experiment.seed = arguments.seed;
+            bundle.resolve().map_err(Failure::input)?
+        }
+        None => named::resolved(&named::Ask {
+            experiment: arguments.experiment.as_deref().unwrap_or_default(),
+            network: arguments.network.as_deref(),
+            duration: arguments.duration,
+            tick: arguments.tick,
+            seed: Some(arguments.seed),
+            lanes: &arguments.lanes,
+            presets: &kinds(&arguments.presets),
+            testbed: Testbed::Kernel,
+        })?,
+    };
     let options = EmuOptions {
         testbed: Testbed::Kernel,
         seeds: vec![arguments.seed],

@@ -171,5 +171,5 @@ fn what_is_not_the_same_twice_is_refused_before_it_is_played() {
     let project = Project::new();
     let output = project.run("quick.toml", &["--bundle", "run.zip", "--testbed", "emu"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--bundle is for `--testbed sim`"));
+    assert!(stderr(&output).contains("--bundle is for `--testbed sim` and `--testbed kernel`"));
 }

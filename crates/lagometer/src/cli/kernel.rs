@@ -118,8 +118,12 @@ pub(crate) struct GuestRunArguments {
     /// The seed
     #[arg(long)]
     pub(crate) seed: u64,
+    /// Play what the bundle in this file holds
+    #[arg(long)]
+    pub(crate) bundle: Option<PathBuf>,
     /// The experiment
-    pub(crate) experiment: String,
+    #[arg(required_unless_present = "bundle")]
+    pub(crate) experiment: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use lagometer_stats::{Audit, FEWEST_EQUIVALENCE_SEEDS, Margins, agreement};
 use lagometer_testbed::Testbed;
 use serde_json::{Map, Value};
 
-use super::in_guests::{self, Errand};
+use super::in_guests::{self, Errand, What};
 use super::named::{Ask, resolved};
 use super::run::processors;
 use super::{agree_messages, agree_three, emulated, in_guest};
@@ -225,7 +225,7 @@ fn in_kernel(
 ) -> Result<(Vec<SeedRun>, Option<Audit>), Failure> {
     let kernel = in_guest::kernel(&arguments.guest)?;
     let errand = Errand {
-        ask,
+        what: What::Asked(ask),
         ipv6: false,
         is_logged: false,
         real_limit: arguments.guest.real_limit.duration(),

@@ -18,7 +18,7 @@ use super::agree_packets;
 use super::agree_phases;
 use super::agree_table::{First, Row, headings, notes, row};
 use super::in_guest;
-use super::in_guests::{self, Errand, Packets};
+use super::in_guests::{self, Errand, Packets, What};
 use super::named::resolved;
 use super::run::processors;
 use crate::cli::AgreeArguments;
@@ -83,7 +83,7 @@ pub(super) fn played(
     };
     let mut runs = play(&sim, &options, &|_| {}, stop);
     let errand = Errand {
-        ask: &in_kernel,
+        what: What::Asked(&in_kernel),
         ipv6: false,
         is_logged: true,
         real_limit: arguments.guest.real_limit.duration(),

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::BufReader;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -46,13 +47,22 @@ pub(super) struct Packets {
 /// What each guest is to play, with a seed of its own.
 pub(super) struct Errand<'a> {
     /// What is played. Its seed is left to who plays it.
-    pub(super) ask: &'a Ask<'a>,
+    pub(super) what: What<'a>,
     /// Lanes use IPv6.
     pub(super) ipv6: bool,
     /// Packets are logged, of the first seed.
     pub(super) is_logged: bool,
     /// The longest a guest may take in real time.
     pub(super) real_limit: Duration,
+}
+
+/// What a guest plays.
+#[derive(Clone, Copy)]
+pub(super) enum What<'a> {
+    /// What the command line names.
+    Asked(&'a Ask<'a>),
+    /// What the bundle in this file holds.
+    Bundled(&'a Path),
 }
 
 /// What one guest found.
@@ -147,12 +157,11 @@ fn play_seed(
     stop: &AtomicBool,
 ) -> Result<OneSeed, Failure> {
     let is_logged = errand.is_logged && is_first;
-    let words = words(errand, seed, is_logged);
     let visit = Visit {
         kernel,
         seed,
         traps: Traps::Trusted,
-        words: words.into_iter().map(OsString::from).collect(),
+        words: words(errand, seed, is_logged),
         limit: errand.real_limit,
         silence: SILENCE,
         environment: Vec::new(),
@@ -207,12 +216,24 @@ pub(super) fn found_by<T: DeserializeOwned>(
 }
 
 /// What this program is to do within the guest.
-fn words(errand: &Errand<'_>, seed: u64, is_logged: bool) -> Vec<String> {
+fn words(errand: &Errand<'_>, seed: u64, is_logged: bool) -> Vec<OsString> {
     let mut words = ["guest", "run"].map(str::to_owned).to_vec();
     words.push(format!("--seed={seed}"));
     words.extend(errand.ipv6.then(|| "--ipv6".to_owned()));
     words.extend(is_logged.then(|| "--log".to_owned()));
-    let ask = errand.ask;
+    let what = match errand.what {
+        What::Asked(ask) => {
+            words.extend(flags(ask));
+            ["--".into(), ask.experiment.into()]
+        }
+        What::Bundled(path) => ["--bundle".into(), path.into()],
+    };
+    words.into_iter().map(OsString::from).chain(what).collect()
+}
+
+/// What was asked beside the experiment.
+fn flags(ask: &Ask<'_>) -> Vec<String> {
+    let mut words = Vec::new();
     if !ask.lanes.is_empty() {
         words.push(format!("--lanes={}", ask.lanes.join(",")));
     }
@@ -224,7 +245,6 @@ fn words(errand: &Errand<'_>, seed: u64, is_logged: bool) -> Vec<String> {
     words.extend(network.map(|network| format!("--network={network}")));
     words.extend(ask.duration.map(|span| format!("--for={span}")));
     words.extend(ask.tick.map(|span| format!("--tick={span}")));
-    words.extend(["--".to_owned(), ask.experiment.to_owned()]);
     words
 }
 

@@ -1,15 +1,19 @@
 //! `lagometer replay`: a bundled run, played again and held against what it
 //! found.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
+use lagometer_guest::Kernel;
 use lagometer_lab::{Bundle, RunContext, RunOptions, assemble, play};
 use lagometer_testbed::Testbed;
 use lagometer_units::{MOST_DATA, read_file};
 
+use super::in_guest;
+use super::in_guests::{self, Errand, What};
 use super::run::{announce, processors, total_play};
-use crate::cli::BundleArguments;
+use crate::cli::{BundleArguments, GuestFlags};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -19,14 +23,11 @@ use crate::{interrupt, output};
 /// differs first.
 pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
     let path = &arguments.bundle;
-    let bytes = read_file(path, MOST_DATA).map_err(|why| Failure::Read {
-        path: path.clone(),
-        why,
-    })?;
-    let wrong =
-        |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", path.display()));
-    let bundle = Bundle::from_bytes(&bytes).map_err(|error| wrong(&error))?;
-    let resolved = bundle.resolve().map_err(|error| wrong(&error))?;
+    let bundle = read_bundle(path)?;
+    let resolved = bundle
+        .resolve()
+        .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+    let kernel = kernel(&bundle, path, &arguments.guest)?;
     let options = RunOptions {
         seeds: bundle.document.seeds.clone(),
         threads: arguments.threads.map_or_else(processors, usize::from),
@@ -35,16 +36,37 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
     let (started, began) = (SystemTime::now(), Instant::now());
     announce(&resolved, &options);
     let progress = Progress::new(total_play(&resolved, &options));
-    let seeds = play(&resolved, &options, &|played| progress.played(played), stop);
+    let told = |played| progress.played(played);
+    let (seeds, audit, wall) = match &kernel {
+        None => (
+            play(&resolved, &options, &told, stop),
+            None,
+            began.elapsed(),
+        ),
+        Some(kernel) => {
+            let errand = Errand {
+                what: What::Bundled(path),
+                ipv6: false,
+                is_logged: false,
+                real_limit: arguments.guest.real_limit.duration(),
+            };
+            let (seeds, at_once) = (&options.seeds, options.threads);
+            let found = in_guests::play(&errand, kernel, seeds, at_once, &told, stop)?;
+            (found.seeds, found.audit, found.longest)
+        }
+    };
     progress.finish();
     let context = RunContext {
         started,
-        wall: began.elapsed(),
+        wall,
         host: lagometer_instruments::machine::named(),
-        testbed: Some(Testbed::Sim),
-        audit: None,
+        testbed: Some(bundle.testbed()),
+        audit,
     };
-    let document = assemble(&resolved, &options.seeds, seeds, context);
+    let mut document = assemble(&resolved, &options.seeds, seeds, context);
+    if let Some(kernel) = &kernel {
+        in_guests::label(&mut document, kernel);
+    }
     output::show(&document, arguments.json.as_ref(), arguments.html.as_ref())?;
     let (then, now) = (&bundle.version, env!("CARGO_PKG_VERSION"));
     if document.partial {
@@ -62,4 +84,44 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
         }
     }
     Ok(Exit::of(difference.is_none()).into())
+}
+
+/// Reads a bundle's file.
+pub(crate) fn read_bundle(path: &Path) -> Result<Bundle, Failure> {
+    let bytes = read_file(path, MOST_DATA).map_err(|why| Failure::Read {
+        path: path.to_owned(),
+        why,
+    })?;
+    Bundle::from_bytes(&bytes)
+        .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+}
+
+/// The kernel to play on: that of the bundle, unless another is asked for. `None` where
+/// none was played on.
+fn kernel(bundle: &Bundle, path: &Path, flags: &GuestFlags) -> Result<Option<Kernel>, Failure> {
+    let input = |what: &str| Failure::Input(format!("{} {what}", path.display()));
+    if bundle.testbed() != Testbed::Kernel {
+        return match flags.kernel {
+            Some(_) => Err(input("was played without a kernel: leave out `--kernel`")),
+            None => Ok(None),
+        };
+    }
+    let then = bundle
+        .kernel()
+        .ok_or_else(|| input("does not say which kernel it was played on: bundle it again"))?;
+    let kernel = GuestFlags {
+        kernel: Some(flags.kernel.clone().unwrap_or_else(|| then.clone())),
+        ..flags.clone()
+    };
+    in_guest::kernel(&kernel).map(Some).map_err(|error| {
+        if flags.kernel.is_some() {
+            return error;
+        }
+        Failure::Environment(format!(
+            "{} was played on the kernel {}, which is not here: build it with `lagometer kernel \
+             build`, or name another with --kernel, which may find something else",
+            path.display(),
+            then.escape_debug()
+        ))
+    })
 }

@@ -15,7 +15,7 @@ use lagometer_units::Span;
 use super::emulated;
 use super::gate::{Earlier, hold};
 use super::in_guest::{self, save_packets};
-use super::in_guests::{self, Errand, InGuests};
+use super::in_guests::{self, Errand, InGuests, What};
 use super::named::{Ask, resolved};
 use super::over_net;
 use crate::cli::{RunArguments, kinds};
@@ -150,8 +150,12 @@ fn write_bundle(path: &Path, resolved: &Resolved, document: &Document) -> Result
     let bytes = bundle.to_bytes().map_err(Failure::input)?;
     output::write(path, &bytes)?;
     note!(
-        "lagometer: {} plays it again anywhere: `lagometer replay`, digest {}",
+        "lagometer: {} plays it again {}: `lagometer replay`, digest {}",
         path.display(),
+        match bundle.kernel() {
+            Some(kernel) => format!("wherever there is the kernel {kernel}"),
+            None => "anywhere".to_owned(),
+        },
         bundle.digest()
     );
     Ok(())
@@ -174,7 +178,7 @@ fn play_in_guests(
     stop: &AtomicBool,
 ) -> Result<InGuests, Failure> {
     let errand = Errand {
-        ask,
+        what: What::Asked(ask),
         ipv6: arguments.ipv6,
         is_logged: arguments.pcap.is_some(),
         real_limit: arguments.guest.real_limit.duration(),
@@ -252,9 +256,16 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
             "`--testbed emu`",
         ),
     ];
-    if arguments.bundle.is_some() && testbed(arguments) != Testbed::Sim {
+    if arguments.bundle.is_some() && !matches!(testbed(arguments), Testbed::Sim | Testbed::Kernel) {
         return Err(Failure::Input(
-            "--bundle is for `--testbed sim`, where a run is the same every time".to_owned(),
+            "--bundle is for `--testbed sim` and `--testbed kernel`, where a run is the same every \
+             time"
+                .to_owned(),
+        ));
+    }
+    if arguments.bundle.is_some() && arguments.ipv6 {
+        return Err(Failure::Input(
+            "a bundle keeps no `--ipv6`: leave it out, or `--bundle`".to_owned(),
         ));
     }
     if let Some((flag, .., testbeds)) = flags.iter().find(|(_, given, fits, _)| *given && !fits) {

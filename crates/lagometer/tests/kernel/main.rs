@@ -6,6 +6,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod bundled;
 mod exact;
 mod instruments;
 mod shape;
