@@ -244,6 +244,22 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_message_is_that_of_the_direction_with_the_narrower_window() {
+        let of = |client: Option<u16>, server: Option<u16>| {
+            let mut settings = Settings::default();
+            settings.client.receive_window = client;
+            settings.server.receive_window = server;
+            settings.largest_message_bytes()
+        };
+        let both = of(None, None);
+        assert!(both > 1_000, "{both}");
+        let narrower = of(Some(128), None);
+        assert!(narrower > 1_000 && narrower < both, "{narrower} of {both}");
+        assert_eq!(of(None, Some(128)), narrower);
+        assert_eq!(of(Some(128), Some(128)), narrower);
+    }
+
+    #[test]
     fn an_end_notices_a_dead_link_within_what_is_promised() {
         let seconds = |settings: Settings| settings.dead_link_after().unwrap().as_secs();
         assert_eq!(Settings::late_2015().dead_link_after(), None);

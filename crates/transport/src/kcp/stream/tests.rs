@@ -78,6 +78,77 @@ fn a_kcp_go_session_takes_one_frame_whole_and_then_none_while_its_window_is_full
 }
 
 #[test]
+fn a_limit_is_for_all_writes_together_until_it_is_lifted() {
+    for profile in [StreamProfile::KcpGo, StreamProfile::Tuned] {
+        let mut side = Stream::new(7, profile, Time::ZERO);
+        let written = |side: &mut Stream, bytes: usize| side.write(Time::ZERO, &vec![0; bytes]);
+        side.limit_writes(Some(100));
+        let taken = [30, 60, 25, 1].map(|bytes| written(&mut side, bytes));
+        assert_eq!(taken, [30, 60, 10, 0], "{profile:?}");
+        side.limit_writes(None);
+        assert_eq!(written(&mut side, 25), 25, "{profile:?}");
+    }
+}
+
+/// As if its timer had gone off all the while, though nobody was woken.
+#[test]
+fn a_kcp_go_session_that_was_idle_keeps_to_the_times_at_which_its_timer_would_have_gone_off() {
+    let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
+    side.tick(Time::ZERO, &mut |_| {});
+    assert_eq!(side.next_deadline(Time::from_millis(20)), None);
+    for (after_ms, deadline_ms) in [(1_234, 1_300), (1_250, 1_300), (1_300, 1_300)] {
+        let now = Time::from_millis(after_ms);
+        side.write(now, b"x");
+        assert_eq!(
+            side.next_deadline(now),
+            Some(Time::from_millis(deadline_ms))
+        );
+    }
+}
+
+/// The clock that stands in its datagrams is that of the moment they are sent at, whoever
+/// asks for them.
+#[test]
+fn what_is_sent_out_of_turn_bears_the_time_at_which_it_is_sent() {
+    for profile in [StreamProfile::KcpGo, StreamProfile::Tuned] {
+        let mut side = Stream::new(7, profile, Time::ZERO);
+        side.tick(Time::ZERO, &mut |_| {});
+        let now = Time::from_millis(1_234);
+        side.write(now, b"x");
+        let mut stamps = Vec::new();
+        side.send(now, &mut |datagram| {
+            let segment = split_segment(7, datagram).unwrap().unwrap();
+            stamps.push(segment.header.timestamp);
+        });
+        assert_eq!(stamps, [1_234], "{profile:?}");
+    }
+}
+
+#[test]
+fn what_is_held_counts_buffers_that_are_kept_and_the_datagram_under_construction() {
+    let mut sides = [(); 2].map(|()| Stream::new(7, StreamProfile::Tuned, Time::ZERO));
+    let (fresh, bytes) = (sides[1].held_bytes(), vec![7; 100_000]);
+    assert_eq!(sides[0].write(Time::ZERO, &bytes), bytes.len());
+    sides[0].tick(Time::from_millis(100), &mut |_| {});
+    let built = sides[0].held_bytes();
+    assert!(built > fresh + 1_300, "a datagram: {built} and {fresh}");
+    assert!(
+        built < fresh + 10_000,
+        "and nothing else: {built} and {fresh}"
+    );
+    sides[0] = Stream::new(7, StreamProfile::Tuned, Time::ZERO);
+    sides[0].write(Time::ZERO, &bytes);
+    assert_eq!(carry(&mut sides, 1_000, 0), bytes);
+    // All was read: what is left is what the next segments are put into.
+    assert_eq!(sides[1].unread_bytes(), 0);
+    let kept = sides[1].held_bytes();
+    assert!(
+        kept > fresh + 90_000 && kept < fresh + 200_000,
+        "{kept} and {fresh}"
+    );
+}
+
+#[test]
 fn asking_again_does_not_put_a_deadline_off() {
     let mut side = Stream::new(7, StreamProfile::KcpGo, Time::ZERO);
     assert_eq!(side.next_deadline(Time::ZERO), Some(Time::ZERO));
