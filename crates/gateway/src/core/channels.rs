@@ -8,104 +8,74 @@
 //! changed: channels at rest cost nothing, however many subscribe to them.
 
 mod accounts;
-mod admission;
 mod auth;
+mod blocks;
 mod causes;
 mod channel;
+mod channel_table;
 mod check;
 mod connection_table;
 mod cut;
 mod dispatch;
+mod entities;
 mod entity;
-mod entity_groups;
-mod fan_out;
-mod fan_out_tick;
-mod first_states;
 mod forward;
 mod handover;
 mod interest;
 mod listing;
+mod logins;
 mod manage;
-mod membership;
-mod numbers;
 mod orphans;
+mod outbound;
 mod outgoing;
-mod phase;
+mod recoveries;
 mod recovery;
-mod sending;
 mod spatial;
 mod subscribe;
-mod subscription;
+mod subscriptions;
+mod tables;
+mod telemetry;
 mod timers;
 mod unreal;
 mod update;
-mod windows;
-
-use std::collections::BTreeSet;
 
 use lagometer_units::Time;
 
-use super::arena::Arena;
-use super::budget::BudgetMonitor;
-use super::burst_queue::BurstQueue;
 use super::bus::{ToChannels, ToConnections};
-use super::by_number::ByNumber;
 use super::counters::ChannelCounters;
-use super::events::{Event, Events};
-use super::ids::{ChannelId, ConnId, SideId};
+use super::events::Event;
+use super::ids::{ChannelId, SideId};
 use super::settings::ChannelSettings;
 
 use accounts::WorkDebts;
-use admission::Admission;
-use auth::Logins;
-pub use auth::{AuthRequest, AuthVerdict, Ticket};
-use causes::Cause;
-use channel::Channel;
+use blocks::Blocks;
+use channel_table::ChannelTable;
 use connection_table::ConnectionTable;
-use entity_groups::EntityGroups;
-use fan_out::GroupNumbers;
-use first_states::FirstStates;
-use numbers::TakenNumbers;
+use entities::Entities;
+use logins::Logins;
+pub use logins::{AuthRequest, AuthVerdict, Ticket};
 use orphans::Orphans;
-use recovery::Recoveries;
-use spatial::Servers;
+use outbound::Outbound;
+use recoveries::Recoveries;
+use subscriptions::Subscriptions;
+use tables::Tables;
+use telemetry::Telemetry;
 use timers::{Due, Timers};
 
 /// The channel manager. See the [module](super) for how it is driven.
+///
+/// It routes: each part has its own state, and what one part's decision leads to in
+/// the others is done here and in the handlers of requests.
 #[derive(Debug)]
 pub struct ChannelManager {
-    settings: ChannelSettings,
-    connections: ConnectionTable,
-    admission: Admission,
+    tables: Tables,
+    subscriptions: Subscriptions,
+    entities: Entities,
+    blocks: Blocks,
+    recoveries: Recoveries,
     logins: Logins,
-    channels: ByNumber<ChannelId, Box<Channel>>,
-    /// Those of the numbers below the spatial channels' that are taken.
-    taken_numbers: TakenNumbers,
-    /// Where the search for a free channel number begins.
-    next_channel: u32,
     orphans: Orphans,
     work_debts: WorkDebts,
-    groups: GroupNumbers,
-    servers: Servers,
-    /// Entities that every client is shown.
-    well_known: BTreeSet<ChannelId>,
-    entity_groups: EntityGroups,
-    recoveries: Recoveries,
-    timers: Timers,
-    first_states: FirstStates,
-    /// The last tick at which some window was due.
-    last_tick: Option<Time>,
-    sides: BTreeSet<SideId>,
-    /// Whose requests are being handled.
-    cause: Option<Cause>,
-    to_connections: BurstQueue<(SideId, ToConnections)>,
-    scratch: Vec<u8>,
-    head: Vec<u8>,
-    /// Messages of the game's own are copied into this.
-    arena: Arena,
-    counters: ChannelCounters,
-    budgets: BudgetMonitor,
-    events: Events,
 }
 
 impl ChannelManager {
@@ -113,32 +83,22 @@ impl ChannelManager {
     #[must_use]
     pub fn new(settings: ChannelSettings) -> Self {
         let mut side = Self {
-            connections: ConnectionTable::new(&settings.conn_numbers),
-            settings,
-            admission: Admission::default(),
+            tables: Tables {
+                connections: ConnectionTable::new(&settings.conn_numbers),
+                channels: ChannelTable::new(settings.spatial_channels_from),
+                settings,
+                timers: Timers::default(),
+                cause: None,
+                out: Outbound::default(),
+                telemetry: Telemetry::default(),
+            },
+            subscriptions: Subscriptions::default(),
+            entities: Entities::default(),
+            blocks: Blocks::default(),
+            recoveries: Recoveries::default(),
             logins: Logins::default(),
-            channels: ByNumber::default(),
-            taken_numbers: TakenNumbers::default(),
-            next_channel: 1,
             orphans: Orphans::default(),
             work_debts: WorkDebts::default(),
-            groups: GroupNumbers::default(),
-            servers: Servers::default(),
-            well_known: BTreeSet::new(),
-            entity_groups: EntityGroups::default(),
-            recoveries: Recoveries::default(),
-            timers: Timers::default(),
-            first_states: FirstStates::default(),
-            last_tick: None,
-            sides: BTreeSet::new(),
-            cause: None,
-            to_connections: BurstQueue::default(),
-            scratch: Vec::new(),
-            head: Vec::new(),
-            arena: Arena::default(),
-            counters: ChannelCounters::default(),
-            budgets: BudgetMonitor::default(),
-            events: Events::default(),
         };
         side.make_channel(ChannelId::GLOBAL, channel::GLOBAL_TYPE, None);
         side
@@ -147,8 +107,8 @@ impl ChannelManager {
     /// Takes other settings of channel types, logins and limits. The grid, the
     /// schema and the ranges of numbers stay as they were.
     pub fn set_settings(&mut self, settings: ChannelSettings) {
-        let old = &self.settings;
-        self.settings = ChannelSettings {
+        let old = &self.tables.settings;
+        self.tables.settings = ChannelSettings {
             grid: old.grid.clone(),
             schema: old.schema.clone(),
             spatial_channels_from: old.spatial_channels_from,
@@ -160,7 +120,7 @@ impl ChannelManager {
 
     /// Takes a message of a connection manager.
     pub fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
-        self.sides.insert(from);
+        self.tables.out.add_side(from);
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
             ToChannels::Messages { from, packet } => self.messages(now, from, &packet),
@@ -169,41 +129,50 @@ impl ChannelManager {
                 sender,
                 receiver,
                 pause,
-            } => self.congested(sender, receiver, pause),
+            } => self.tables.congested(sender, receiver, pause),
             ToChannels::AskCongestion { sender, receiver } => {
-                self.ask_congestion(sender, receiver);
+                self.tables.ask_congestion(sender, receiver);
             }
-            ToChannels::Relieved { sender, receiver } => self.relieved(sender, receiver),
+            ToChannels::Relieved { sender, receiver } => self.tables.relieved(sender, receiver),
             ToChannels::Undelivered {
                 sender,
                 bytes,
                 is_notice,
-            } => self.undelivered(sender, bytes, is_notice),
+            } => self.tables.undelivered(sender, bytes, is_notice),
             ToChannels::Closed { key, broke_off } => self.closed(now, from, key, broke_off),
             ToChannels::Misbehaved(what) => self.misbehaved(now, what),
-            ToChannels::Resync { id, channel } => self.resync(now, id, channel),
+            ToChannels::Resync { id, channel } => {
+                self.subscriptions
+                    .resync(&mut self.tables, now, id, channel)
+            }
         }
         self.sweep_timers();
     }
 
     /// The next message for a connection manager.
     pub fn poll_bus(&mut self) -> Option<(SideId, ToConnections)> {
-        self.to_connections.pop_front()
+        self.tables.out.pop()
     }
 
     /// When [`handle_deadline`](Self::handle_deadline) is to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        self.timers.next()
+        self.tables.timers.next()
     }
 
     /// Does what is due.
     pub fn handle_deadline(&mut self, now: Time) {
-        while let Some((due, what)) = self.timers.pop(now) {
+        while let Some((due, what)) = self.tables.timers.pop(now) {
             match what {
-                Due::FanOutTick { channel, group } => self.fan_out_tick(now, due, channel, group),
-                Due::FirstState { channel, id } => self.first_state_due(now, due, channel, id),
-                Due::FirstStates => self.first_states(now),
+                Due::FanOutTick { channel, group } => {
+                    self.subscriptions
+                        .fan_out_tick(&mut self.tables, now, due, channel, group)
+                }
+                Due::FirstState { channel, id } => {
+                    self.subscriptions
+                        .first_state_due(&mut self.tables, now, due, channel, id)
+                }
+                Due::FirstStates => self.subscriptions.first_states(&mut self.tables, now),
                 Due::RecoveryEnd { id } => self.recovery_end(id, due),
                 Due::RecoveryTimeout { id } => self.recovery_timeout(id, due),
             }
@@ -212,17 +181,17 @@ impl ChannelManager {
 
     /// Forgets timers that lead to nothing, once there are many.
     fn sweep_timers(&mut self) {
-        if !self.timers.wants_sweep() {
+        if !self.tables.timers.wants_sweep() {
             return;
         }
-        let (channels, recoveries) = (&self.channels, &self.recoveries);
-        let are_states_waiting = self.are_first_states_waiting();
-        self.timers.sweep(|at, due| match *due {
+        let (channels, recoveries) = (&self.tables.channels, &self.recoveries);
+        let are_states_waiting = self.subscriptions.are_first_states_waiting();
+        self.tables.timers.sweep(|at, due| match *due {
             Due::FanOutTick { channel, group } => channels
-                .get(&channel)
+                .get(channel)
                 .is_some_and(|channel| channel.fan_out.is_armed(group, at)),
             Due::FirstState { channel, id } => channels
-                .get(&channel)
+                .get(channel)
                 .and_then(|channel| channel.subscriptions.get(&id))
                 .is_some_and(|subscription| subscription.place.waits_for(at)),
             Due::FirstStates => are_states_waiting,
@@ -233,35 +202,17 @@ impl ChannelManager {
     /// Whether GLOBAL has an owner: until then clients may be kept out.
     #[must_use]
     pub fn has_global_owner(&self) -> bool {
-        self.owner(ChannelId::GLOBAL).is_some()
+        self.tables.owner(ChannelId::GLOBAL).is_some()
     }
 
     /// What was counted so far.
     #[must_use]
     pub fn counters(&self) -> ChannelCounters {
-        ChannelCounters {
-            events_lost: self.events.lost(),
-            over_budget: self.budgets.counters(),
-            ..self.counters
-        }
+        self.tables.telemetry.counters()
     }
 
     /// The next event for the log.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
-    }
-
-    /// A channel's owner, if it is connected.
-    fn owner(&self, channel: ChannelId) -> Option<ConnId> {
-        self.channels.get(&channel)?.owner
-    }
-
-    fn unix_ms(&self, now: Time) -> i64 {
-        self.unix_ns(now) / 1_000_000
-    }
-
-    fn unix_ns(&self, now: Time) -> i64 {
-        let passed = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-        self.settings.unix_ns_at_zero.saturating_add(passed)
+        self.tables.telemetry.poll_event()
     }
 }

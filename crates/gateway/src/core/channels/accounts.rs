@@ -21,6 +21,7 @@ use crate::core::settings::PeerBudgets;
 use super::ChannelManager;
 use super::dispatch::Request;
 use super::orphans::Maker;
+use super::tables::Tables;
 
 /// Bytes of text or data that one unit of work is spent on.
 pub(super) const BYTES_PER_UNIT: usize = 64;
@@ -105,6 +106,129 @@ impl Account {
 }
 
 impl ChannelManager {
+    /// A channel is about to go.
+    pub(super) fn settle_account(&mut self, id: ChannelId) {
+        let Some(channel) = self.tables.channels.get_mut(id) else {
+            return;
+        };
+        if let Some(age) = channel.orphan.take() {
+            self.orphans.remove(age);
+        }
+        let is_entity = channel.entity.is_some();
+        if let Some(connection) = channel
+            .maker
+            .take()
+            .and_then(|maker| self.tables.connections.any_mut(maker))
+            && let Some(bytes) = connection.account.made.remove(&id)
+        {
+            connection.account.entities -= usize::from(is_entity);
+            connection.account.data_bytes -= bytes;
+        }
+    }
+
+    /// A client goes, which has cost so many units. Work that is not made up for
+    /// yet is left to who comes next from its household.
+    pub(super) fn leave_work(&mut self, now: Time, id: ConnId, units: u64) {
+        self.tables.charge(now, id, units);
+        let Some(connection) = self.tables.connections.any_mut(id) else {
+            return;
+        };
+        let per_second = self
+            .tables
+            .settings
+            .budgets
+            .of(connection.peer)
+            .work_per_second;
+        let is_limited = connection.peer == Peer::Client && per_second != u32::MAX;
+        // It cannot owe under an address that may be another's.
+        if !is_limited || connection.is_address_forgeable {
+            return;
+        }
+        let mut work = connection.account.work;
+        let paid_at = work.paid_at(now, per_second);
+        let maker = Maker::new(connection.address, &connection.player);
+        self.work_debts.leave(now, maker, paid_at, work);
+    }
+
+    /// A client was let in, and is where it says: it makes up for the work of one of
+    /// its household that has gone, though for no more than leaves it some for its
+    /// first requests.
+    pub(super) fn take_over_work(&mut self, now: Time, id: ConnId) {
+        let Some(connection) = self.tables.connections.any(id) else {
+            return;
+        };
+        if connection.is_address_forgeable {
+            return;
+        }
+        let maker = Maker::new(connection.address, &connection.player);
+        if let Some(mut work) = self.work_debts.take_over(now, &maker) {
+            let per_second = self.tables.settings.budgets.clients.work_per_second;
+            let most = u64::from(per_second) * TAKEN_OVER.0 / TAKEN_OVER.1;
+            let units = work.spent(now, per_second).min(most);
+            self.tables.charge(now, id, units);
+        }
+    }
+
+    /// A peer goes; what it made and did not take with it is nobody's.
+    pub(super) fn orphan_channels(&mut self, maker: ConnId) {
+        let Some(connection) = self.tables.connections.any_mut(maker) else {
+            return;
+        };
+        let is_client = connection.peer == Peer::Client;
+        let of = Maker::new(connection.address, &connection.player);
+        for id in std::mem::take(&mut connection.account).made.into_keys() {
+            let Some(channel) = self.tables.channels.get_mut(id) else {
+                continue;
+            };
+            channel.maker = None;
+            if is_client {
+                let mut bytes = 0;
+                if let Some(content) = channel.content_mut() {
+                    // Nobody may ask for it for long.
+                    content.changed();
+                    bytes = content.state.len_bound();
+                }
+                channel.orphan = Some(self.orphans.add(of.clone(), id, bytes));
+            }
+        }
+        self.remove_orphans_beyond_limits();
+    }
+
+    /// The data of a channel has changed: where that is an orphan, it weighs what it has
+    /// now, for others may write to it.
+    pub(super) fn weigh_orphan(&mut self, id: ChannelId) {
+        let Some(channel) = self.tables.channels.get(id) else {
+            return;
+        };
+        let (Some(age), Some(content)) = (channel.orphan, channel.content()) else {
+            return;
+        };
+        self.orphans.weigh(age, content.state.len_bound());
+        self.remove_orphans_beyond_limits();
+    }
+
+    fn remove_orphans_beyond_limits(&mut self) {
+        let (most, most_bytes) = (
+            self.tables.settings.budgets.orphaned_channels,
+            self.tables.settings.budgets.orphaned_data_bytes,
+        );
+        loop {
+            let orphan = if self.orphans.len() > most {
+                self.orphans.pop()
+            } else if self.orphans.data_bytes() > most_bytes {
+                self.orphans.pop_largest()
+            } else {
+                None
+            };
+            let Some(id) = orphan else {
+                return;
+            };
+            self.remove_ownerless(id);
+        }
+    }
+}
+
+impl Tables {
     /// What whoever asks may ask for.
     pub(super) fn budgets_of(&self, request: &Request) -> PeerBudgets {
         let peer = self
@@ -119,17 +243,13 @@ impl ChannelManager {
         let Some(connection) = self.connections.get(request.from) else {
             return;
         };
-        let event = self
-            .budgets
-            .record(request.now, connection.peer, Some(request.from), budget);
-        if let Some(event) = event {
-            self.events.push(event);
-        }
+        let peer = connection.peer;
+        (self.telemetry).over_budget(request.now, peer, request.from, budget);
     }
 
     /// As [`over_budget`](Self::over_budget), of a request that is dropped.
     pub(super) fn refuse(&mut self, request: &Request, budget: Budget) {
-        self.counters.dropped += 1;
+        self.telemetry.counters.dropped += 1;
         self.over_budget(request, budget);
     }
 
@@ -267,7 +387,7 @@ impl ChannelManager {
     /// What a request costs that every group of a channel's subscribers is
     /// looked at for, and so many bytes.
     pub(super) fn cost_of(&self, id: ChannelId, bytes: usize) -> usize {
-        let channel = self.channels.get(&id);
+        let channel = self.channels.get(id);
         let groups = channel.map_or(0, |channel| channel.fan_out.group_count());
         1 + groups + bytes / BYTES_PER_UNIT
     }
@@ -314,7 +434,7 @@ impl ChannelManager {
     /// A channel was made by request, with a limit to its data.
     pub(super) fn note_made(&mut self, request: &Request, id: ChannelId, data_bytes: usize) {
         let budgets = self.budgets_of(request);
-        let Some(channel) = self.channels.get_mut(&id) else {
+        let Some(channel) = self.channels.get_mut(id) else {
             return;
         };
         channel.max_data_bytes = data_bytes;
@@ -334,122 +454,6 @@ impl ChannelManager {
             connection.account.made.insert(id, data_bytes);
             connection.account.entities += usize::from(is_entity);
             connection.account.data_bytes += data_bytes;
-        }
-    }
-
-    /// A channel is about to go.
-    pub(super) fn settle_account(&mut self, id: ChannelId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
-            return;
-        };
-        if let Some(age) = channel.orphan.take() {
-            self.orphans.remove(age);
-        }
-        let is_entity = channel.entity.is_some();
-        if let Some(connection) = channel
-            .maker
-            .take()
-            .and_then(|maker| self.connections.any_mut(maker))
-            && let Some(bytes) = connection.account.made.remove(&id)
-        {
-            connection.account.entities -= usize::from(is_entity);
-            connection.account.data_bytes -= bytes;
-        }
-    }
-
-    /// A client goes, which has cost so many units. Work that is not made up for
-    /// yet is left to who comes next from its household.
-    pub(super) fn leave_work(&mut self, now: Time, id: ConnId, units: u64) {
-        self.charge(now, id, units);
-        let Some(connection) = self.connections.any_mut(id) else {
-            return;
-        };
-        let per_second = self.settings.budgets.of(connection.peer).work_per_second;
-        let is_limited = connection.peer == Peer::Client && per_second != u32::MAX;
-        // It cannot owe under an address that may be another's.
-        if !is_limited || connection.is_address_forgeable {
-            return;
-        }
-        let mut work = connection.account.work;
-        let paid_at = work.paid_at(now, per_second);
-        let maker = Maker::new(connection.address, &connection.player);
-        self.work_debts.leave(now, maker, paid_at, work);
-    }
-
-    /// A client was let in, and is where it says: it makes up for the work of one of
-    /// its household that has gone, though for no more than leaves it some for its
-    /// first requests.
-    pub(super) fn take_over_work(&mut self, now: Time, id: ConnId) {
-        let Some(connection) = self.connections.any(id) else {
-            return;
-        };
-        if connection.is_address_forgeable {
-            return;
-        }
-        let maker = Maker::new(connection.address, &connection.player);
-        if let Some(mut work) = self.work_debts.take_over(now, &maker) {
-            let per_second = self.settings.budgets.clients.work_per_second;
-            let most = u64::from(per_second) * TAKEN_OVER.0 / TAKEN_OVER.1;
-            let units = work.spent(now, per_second).min(most);
-            self.charge(now, id, units);
-        }
-    }
-
-    /// A peer goes; what it made and did not take with it is nobody's.
-    pub(super) fn orphan_channels(&mut self, maker: ConnId) {
-        let Some(connection) = self.connections.any_mut(maker) else {
-            return;
-        };
-        let is_client = connection.peer == Peer::Client;
-        let of = Maker::new(connection.address, &connection.player);
-        for id in std::mem::take(&mut connection.account).made.into_keys() {
-            let Some(channel) = self.channels.get_mut(&id) else {
-                continue;
-            };
-            channel.maker = None;
-            if is_client {
-                let mut bytes = 0;
-                if let Some(content) = channel.content_mut() {
-                    // Nobody may ask for it for long.
-                    content.changed();
-                    bytes = content.state.len_bound();
-                }
-                channel.orphan = Some(self.orphans.add(of.clone(), id, bytes));
-            }
-        }
-        self.remove_orphans_beyond_limits();
-    }
-
-    /// The data of a channel has changed: where that is an orphan, it weighs what it has
-    /// now, for others may write to it.
-    pub(super) fn weigh_orphan(&mut self, id: ChannelId) {
-        let Some(channel) = self.channels.get(&id) else {
-            return;
-        };
-        let (Some(age), Some(content)) = (channel.orphan, channel.content()) else {
-            return;
-        };
-        self.orphans.weigh(age, content.state.len_bound());
-        self.remove_orphans_beyond_limits();
-    }
-
-    fn remove_orphans_beyond_limits(&mut self) {
-        let (most, most_bytes) = (
-            self.settings.budgets.orphaned_channels,
-            self.settings.budgets.orphaned_data_bytes,
-        );
-        loop {
-            let orphan = if self.orphans.len() > most {
-                self.orphans.pop()
-            } else if self.orphans.data_bytes() > most_bytes {
-                self.orphans.pop_largest()
-            } else {
-                None
-            };
-            let Some(id) = orphan else {
-                return;
-            };
-            self.remove_ownerless(id);
         }
     }
 }

@@ -1,17 +1,14 @@
-//! Logins: who is asked, and what the answer leads to.
+//! Who is let in: what is asked about a login, and what the answer leads to.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use lagometer_limits::household;
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::messages::channeldpb::AuthResultMessage;
 use lagometer_protocol::messages::channeldpb::auth_result_message::AuthResult;
 use lagometer_units::Time;
 
-use crate::core::budget::LogLine;
 use crate::core::bus::{AuthAttempt, CloseReason, Misbehaviour, ToConnections};
 use crate::core::by_number::ByNumber;
 use crate::core::events::Event;
@@ -20,92 +17,9 @@ use crate::core::settings::AuthPolicy;
 
 use super::ChannelManager;
 use super::accounts::Account;
-use super::admission::Suspect;
 use super::connection_table::ConnectionInfo;
+use super::logins::{AuthRequest, AuthVerdict, Bars, Ticket};
 use super::outgoing::{Envelope, encode};
-
-/// Names one login that a provider is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(u64);
-
-/// A login that a provider is to decide about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuthRequest {
-    /// To be given with the verdict.
-    pub ticket: Ticket,
-    /// Which listener the connection came in on.
-    pub peer: Peer,
-    /// Where it comes from, if that has an address.
-    pub address: Option<IpAddr>,
-    /// Whoever sent it may be elsewhere: it came over KCP from a peer that has
-    /// not shown that it receives what is sent to its address.
-    pub is_address_forgeable: bool,
-    /// Who the player says it is ("PIT").
-    pub player: String,
-    /// What is to prove it ("LT").
-    pub login_token: String,
-}
-
-/// What a provider says of a login.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthVerdict {
-    /// It is good.
-    Admit,
-    /// There is no such player.
-    WrongPlayer,
-    /// The login token does not prove it.
-    WrongLogin,
-    /// The provider cannot say: the connection is closed.
-    Failed,
-}
-
-/// Logins that are not decided: one a connection at most.
-#[derive(Debug, Default)]
-pub(super) struct Logins {
-    /// Those that were not handed to the provider yet, in order. Some may have
-    /// been cancelled since.
-    requests: VecDeque<Ticket>,
-    undecided: BTreeMap<Ticket, (SideId, AuthAttempt)>,
-    by_connection: BTreeMap<(SideId, ConnKey), Ticket>,
-    last: u64,
-    /// The log's lines of logins that were refused.
-    refusals: LogLine,
-}
-
-impl Logins {
-    /// Returns whether the connection had none pending.
-    fn add(&mut self, side: SideId, attempt: AuthAttempt) -> bool {
-        let place = self.by_connection.entry((side, attempt.key));
-        if let Entry::Occupied(_) = place {
-            return false;
-        }
-        self.last += 1;
-        let ticket = Ticket(self.last);
-        place.or_insert(ticket);
-        self.requests.push_back(ticket);
-        self.undecided.insert(ticket, (side, attempt));
-        true
-    }
-
-    fn remove(&mut self, ticket: Ticket) -> Option<(SideId, AuthAttempt)> {
-        let (side, attempt) = self.undecided.remove(&ticket)?;
-        self.by_connection.remove(&(side, attempt.key));
-        Some((side, attempt))
-    }
-
-    fn cancel(&mut self, side: SideId, key: ConnKey) {
-        if let Some(&ticket) = self.by_connection.get(&(side, key)) {
-            self.remove(ticket);
-        }
-        // Connections that come and go faster than anybody asks leave no more
-        // tickets behind than there are logins.
-        if self.requests.len() > 64 + 2 * self.undecided.len() {
-            let undecided = &self.undecided;
-            self.requests
-                .retain(|ticket| undecided.contains_key(ticket));
-        }
-    }
-}
 
 impl ChannelManager {
     /// The next login that a provider is to decide about; see
@@ -113,26 +27,14 @@ impl ChannelManager {
     /// of connections that hung up meanwhile are passed over; of one that was
     /// given out and is no longer wanted tells [`wants`](Self::wants).
     pub fn poll_auth_request(&mut self) -> Option<AuthRequest> {
-        loop {
-            let ticket = self.logins.requests.pop_front()?;
-            if let Some((_, attempt)) = self.logins.undecided.get(&ticket) {
-                return Some(AuthRequest {
-                    ticket,
-                    peer: attempt.peer,
-                    address: attempt.address,
-                    is_address_forgeable: attempt.is_address_forgeable,
-                    player: attempt.player.clone(),
-                    login_token: attempt.login_token.clone(),
-                });
-            }
-        }
+        self.logins.next_request()
     }
 
     /// Whether a login still waits for its verdict: a provider that works
     /// through a queue need not ask about one whose connection is gone.
     #[must_use]
     pub fn wants(&self, ticket: Ticket) -> bool {
-        self.logins.undecided.contains_key(&ticket)
+        self.logins.wants(ticket)
     }
 
     /// A provider has decided. A ticket that was answered before, or whose
@@ -148,9 +50,9 @@ impl ChannelManager {
             key: attempt.key,
             why,
         };
-        let id = self.connections.find(side, attempt.key).or_else(|| {
-            self.connections.add(
-                self.settings.max_conn_id,
+        let id = self.tables.connections.find(side, attempt.key).or_else(|| {
+            self.tables.connections.add(
+                self.tables.settings.max_conn_id,
                 ConnectionInfo {
                     side,
                     key: attempt.key,
@@ -169,31 +71,29 @@ impl ChannelManager {
         });
         if id.is_none() {
             let close = close(CloseReason::NoNumberLeft);
-            self.to_connections.push_back((side, close));
+            self.tables.out.push(side, close);
             return;
         }
-        let is_barred = attempt.peer == Peer::Client
-            && self.admission.bars(now, &attempt.player, attempt.address);
-        if is_barred {
+        if self.logins.bars(now, &attempt) {
             let close = close(CloseReason::Banned);
-            self.to_connections.push_back((side, close));
+            self.tables.out.push(side, close);
             return;
         }
-        let is_trusted = attempt.peer == Peer::Server && self.settings.servers_bypass_auth;
-        if is_trusted || self.settings.auth == AuthPolicy::AdmitAll {
+        let is_trusted = attempt.peer == Peer::Server && self.tables.settings.servers_bypass_auth;
+        if is_trusted || self.tables.settings.auth == AuthPolicy::AdmitAll {
             self.decided(now, side, attempt, AuthVerdict::Admit);
             return;
         }
         if !self.logins.add(side, attempt) {
-            self.counters.dropped += 1;
+            self.tables.telemetry.counters.dropped += 1;
         }
     }
 
     /// A connection was shown to be where it says: what it does is held against its
     /// address from now on, and work that its household has not made up for is its own.
     pub(super) fn address_proven(&mut self, now: Time, side: SideId, key: ConnKey) {
-        if let Some(id) = self.connections.find(side, key)
-            && let Some(connection) = self.connections.any_mut(id)
+        if let Some(id) = self.tables.connections.find(side, key)
+            && let Some(connection) = self.tables.connections.any_mut(id)
         {
             connection.is_address_forgeable = false;
             if connection.admitted && connection.peer == Peer::Client {
@@ -204,15 +104,15 @@ impl ChannelManager {
 
     /// Misbehaviour of a client that a connection manager noticed.
     pub(super) fn misbehaved(&mut self, now: Time, what: Misbehaviour) {
-        let barred_for = self.settings.barred_for;
         match what {
             Misbehaviour::NoLogin { address } => {
-                self.address_failed(now, address);
+                let barred = self.logins.address_failed(now, address, self.bars());
+                self.tell_barred(barred);
             }
             Misbehaviour::Refused { player, address } => {
-                let suspect = Suspect::player(&player, address);
-                self.admission.bar(suspect, now + barred_for);
-                self.events.push(Event::PlayerBanned(player));
+                let until = now + self.bars().lasting;
+                self.logins.bar_player(&player, address, until);
+                self.tables.telemetry.event(Event::PlayerBanned(player));
             }
         }
     }
@@ -223,10 +123,11 @@ impl ChannelManager {
     }
 
     fn decided(&mut self, now: Time, side: SideId, attempt: AuthAttempt, verdict: AuthVerdict) {
-        let Some(mut id) = self.connections.find(side, attempt.key) else {
+        let Some(mut id) = self.tables.connections.find(side, attempt.key) else {
             return;
         };
         let already = self
+            .tables
             .connections
             .any_mut(id)
             .is_none_or(|connection| connection.admitted || connection.leaving);
@@ -238,20 +139,21 @@ impl ChannelManager {
             AuthVerdict::WrongPlayer => AuthResult::InvalidPit,
             AuthVerdict::WrongLogin => AuthResult::InvalidLt,
             AuthVerdict::Failed => {
-                self.close_connection(id, CloseReason::ProviderFailed);
+                self.tables
+                    .close_connection(id, CloseReason::ProviderFailed);
                 return;
             }
         };
         let admitted = verdict == AuthVerdict::Admit;
         let recovers = admitted && self.take_over_number(&attempt, &mut id);
-        if admitted && let Some(connection) = self.connections.any_mut(id) {
+        if admitted && let Some(connection) = self.tables.connections.any_mut(id) {
             connection.admitted = true;
             connection.player.clone_from(&attempt.player);
         }
         let message = FromGateway::Auth(AuthResultMessage {
             result: result as i32,
             conn_id: id.0,
-            compression_type: self.settings.announced_compression as i32,
+            compression_type: self.tables.settings.announced_compression as i32,
             should_recover: recovers,
         });
         let envelope = Envelope {
@@ -266,16 +168,18 @@ impl ChannelManager {
             player: attempt.player.clone(),
             message: Bytes::from(encode(envelope, &message)),
         };
-        self.to_connections.push_back((side, answer));
-        if let Some(owner) = self.owner(ChannelId::GLOBAL) {
-            self.because_of(now, id, |side| side.send(owner, envelope.copy(), &message));
+        self.tables.out.push(side, answer);
+        if let Some(owner) = self.tables.owner(ChannelId::GLOBAL) {
+            self.because_of(now, id, |side| {
+                side.tables.send(owner, envelope.copy(), &message);
+            });
         }
         if admitted {
             if attempt.peer == Peer::Client {
-                self.admission.came(attempt.address);
+                self.logins.came(attempt.address);
                 self.take_over_work(now, id);
             }
-            self.events.push(Event::Admitted {
+            self.tables.telemetry.event(Event::Admitted {
                 id,
                 player: attempt.player,
                 recovers,
@@ -287,51 +191,38 @@ impl ChannelManager {
     }
 
     fn refused(&mut self, now: Time, id: ConnId, attempt: &AuthAttempt, verdict: AuthVerdict) {
-        self.counters.logins_refused += 1;
-        if let Some(suppressed) = self.logins.refusals.due(now) {
-            self.events.push(Event::LoginRefused {
-                player: attempt.player.clone(),
+        self.tables.telemetry.counters.logins_refused += 1;
+        let refused = self.logins.refuse(now, attempt, verdict, self.bars());
+        let player = || attempt.player.clone();
+        if let Some(suppressed) = refused.logged {
+            self.tables.telemetry.event(Event::LoginRefused {
+                player: player(),
                 suppressed,
             });
         }
-        // Whoever can put another's address on a datagram would bar the other.
-        if attempt.peer == Peer::Server || attempt.is_address_forgeable {
-            return;
+        if refused.is_player_barred {
+            self.tables.telemetry.event(Event::PlayerBanned(player()));
         }
-        let most = self.settings.max_failed_auth;
-        let is_barred = match (verdict, attempt.address) {
-            (AuthVerdict::WrongLogin, address) => {
-                let suspect = Suspect::player(&attempt.player, address);
-                let barred_for = self.settings.barred_for;
-                let until = self.admission.failed(now, suspect, most, barred_for);
-                if until.is_some() {
-                    let player = attempt.player.clone();
-                    self.events.push(Event::PlayerBanned(player));
-                }
-                until.is_some()
-            }
-            (AuthVerdict::WrongPlayer, Some(address)) => self.address_failed(now, address),
-            _ => false,
-        };
-        if is_barred {
-            self.close_connection(id, CloseReason::Banned);
+        let is_address_barred = self.tell_barred(refused.barred);
+        if refused.is_player_barred || is_address_barred {
+            self.tables.close_connection(id, CloseReason::Banned);
         }
     }
 
-    /// A login from an address failed, or was never attempted in time. Returns
-    /// whether the address is barred for it.
-    fn address_failed(&mut self, now: Time, address: IpAddr) -> bool {
-        let address = household(address);
-        let (most, barred_for) = (self.settings.max_failed_auth, self.settings.barred_for);
-        let suspect = Suspect::Address(address);
-        let Some(until) = self.admission.failed(now, suspect, most, barred_for) else {
-            return false;
-        };
-        self.events.push(Event::AddressBanned(address));
-        for &side in &self.sides {
-            self.to_connections
-                .push_back((side, ToConnections::Ban { address, until }));
+    /// Whom failures bar, by the settings.
+    fn bars(&self) -> Bars {
+        Bars {
+            most: self.tables.settings.max_failed_auth,
+            lasting: self.tables.settings.barred_for,
         }
-        true
+    }
+
+    /// Tells of an address that is barred, if one is. Returns whether one is.
+    fn tell_barred(&mut self, barred: Option<(IpAddr, Time)>) -> bool {
+        if let Some((address, until)) = barred {
+            self.tables.telemetry.event(Event::AddressBanned(address));
+            self.tables.out.ban(address, until);
+        }
+        barred.is_some()
     }
 }

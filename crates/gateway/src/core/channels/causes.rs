@@ -25,6 +25,7 @@ use crate::core::ids::{ConnId, Peer, SideId};
 
 use super::ChannelManager;
 use super::accounts::BYTES_PER_UNIT;
+use super::tables::Tables;
 
 /// Bytes of answers that the requests of one packet may come to. What servers do
 /// at once is far below it: thousands of subscriptions with their notices are
@@ -55,17 +56,19 @@ impl Cause {
 impl ChannelManager {
     /// Does something because of a connection's requests.
     pub(super) fn because_of(&mut self, now: Time, id: ConnId, act: impl FnOnce(&mut Self)) {
-        let before = self.cause;
-        self.cause = self.connections.any(id).map(|connection| Cause {
+        let before = self.tables.cause;
+        self.tables.cause = self.tables.connections.any(id).map(|connection| Cause {
             id,
             is_client: connection.peer == Peer::Client,
             now,
             answers: 0,
         });
         act(self);
-        self.cause = before;
+        self.tables.cause = before;
     }
+}
 
+impl Tables {
     /// So many bytes are sent to so many because of the requests being handled:
     /// whoever asks pays.
     pub(super) fn charge_cause(&mut self, bytes: usize, recipients: usize) {
@@ -100,7 +103,7 @@ impl ChannelManager {
                 receiver,
                 pause,
             };
-            self.to_connections.push_back((side, pause));
+            self.out.push(side, pause);
         }
     }
 
@@ -109,7 +112,7 @@ impl ChannelManager {
         match self.side_of(receiver) {
             Some(side) => {
                 let ask = ToConnections::AskCongestion { sender, receiver };
-                self.to_connections.push_back((side, ask));
+                self.out.push(side, ask);
             }
             None => self.relieved(sender, receiver),
         }
@@ -122,7 +125,7 @@ impl ChannelManager {
                 id: sender,
                 receiver,
             };
-            self.to_connections.push_back((side, resume));
+            self.out.push(side, resume);
         }
     }
 

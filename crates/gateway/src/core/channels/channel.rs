@@ -15,8 +15,8 @@ use crate::core::ids::{ChannelId, ConnId};
 
 use super::cut::cut;
 use super::entity::Entity;
-use super::fan_out::FanOut;
-use super::subscription::Subscription;
+use super::subscriptions::FanOut;
+use super::subscriptions::Subscription;
 
 pub(super) const GLOBAL_TYPE: i32 = ChannelType::Global as i32;
 

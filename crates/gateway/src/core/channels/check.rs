@@ -10,7 +10,7 @@ use crate::core::ids::{ChannelId, ConnId, GroupId, Peer, SideId};
 
 use super::ChannelManager;
 use super::channel::{Channel, GLOBAL_TYPE};
-use super::subscription::Place;
+use super::subscriptions::Place;
 
 impl ChannelManager {
     /// Whether the tables agree with each other: owners and subscribers are
@@ -23,11 +23,11 @@ impl ChannelManager {
     /// [`BrokenInvariant`]: what does not hold.
     pub fn check_invariants(&self) -> Result<(), BrokenInvariant> {
         hold!(
-            self.channels.contains_key(&ChannelId::GLOBAL),
+            self.tables.channels.contains_key(ChannelId::GLOBAL),
             "there is no GLOBAL"
         );
         let mut groups = BTreeSet::new();
-        for (id, channel) in self.channels.iter() {
+        for (id, channel) in self.tables.channels.iter() {
             hold!(channel.id == id, "{id} lies where {} should", channel.id);
             hold!(
                 (channel.kind == GLOBAL_TYPE) == (id == ChannelId::GLOBAL),
@@ -43,11 +43,10 @@ impl ChannelManager {
             self.check_subscriptions(channel)?;
             channel.fan_out.check(id, &mut groups)?;
         }
-        let entities = self.channels.iter();
+        let entities = self.tables.channels.iter();
         let entities = entities.filter(|(_, channel)| channel.entity.is_some());
-        self.entity_groups
-            .check(&entities.map(|(id, _)| id).collect())?;
-        self.check_first_states()?;
+        self.entities.check(&entities.map(|(id, _)| id).collect())?;
+        self.subscriptions.check(&self.tables.channels)?;
         self.check_connections()?;
         self.check_recoveries()?;
         self.check_counters()
@@ -56,13 +55,14 @@ impl ChannelManager {
     /// Who owns GLOBAL, and from which listener it came.
     #[must_use]
     pub fn global_owner(&self) -> Option<(ConnId, Peer)> {
-        let owner = self.owner(ChannelId::GLOBAL)?;
-        Some((owner, self.connections.get(owner)?.peer))
+        let owner = self.tables.owner(ChannelId::GLOBAL)?;
+        Some((owner, self.tables.connections.get(owner)?.peer))
     }
 
     /// The connections of a side that were let in and have not gone.
     pub(in crate::core) fn admitted_on(&self, side: SideId) -> Admitted {
-        self.connections
+        self.tables
+            .connections
             .iter()
             .filter(|(_, connection)| {
                 connection.side == side && connection.admitted && !connection.leaving
@@ -75,10 +75,11 @@ impl ChannelManager {
     /// side.
     pub(in crate::core) fn members_on(&self, side: SideId) -> Members {
         let mut members = Members::new();
-        for channel in self.channels.values() {
+        for channel in self.tables.channels.values() {
             for (id, subscription) in channel.subscriptions.iter() {
                 if let Place::Member { group } = subscription.place
                     && self
+                        .tables
                         .connections
                         .get(id)
                         .is_some_and(|connection| connection.side == side)
@@ -95,7 +96,7 @@ impl ChannelManager {
         let Some(owner) = channel.owner else {
             return Ok(());
         };
-        let Some(connection) = self.connections.get(owner) else {
+        let Some(connection) = self.tables.connections.get(owner) else {
             hold!(false, "{id} is owned by {owner}, who is not there");
             return Ok(());
         };
@@ -115,7 +116,7 @@ impl ChannelManager {
         let mut members: BTreeMap<(GroupId, SideId), usize> = BTreeMap::new();
         let mut joining: BTreeSet<(GroupId, ConnId)> = BTreeSet::new();
         for (member, subscription) in channel.subscriptions.iter() {
-            let Some(connection) = self.connections.get(member) else {
+            let Some(connection) = self.tables.connections.get(member) else {
                 hold!(
                     false,
                     "{id} has {member} for a subscriber, who is not there"
@@ -160,28 +161,19 @@ impl ChannelManager {
         Ok(())
     }
 
-    fn check_first_states(&self) -> Result<(), BrokenInvariant> {
-        for (id, member, due) in self.first_states.iter() {
-            let channel = self.channels.get(&id);
-            let subscription = channel.and_then(|channel| channel.subscriptions.get(&member));
-            hold!(
-                subscription.is_some_and(|subscription| subscription.place.waits_for(due)),
-                "{member} has a turn for the state of {id}, for which it does not wait"
-            );
-        }
-        Ok(())
-    }
-
     fn check_connections(&self) -> Result<(), BrokenInvariant> {
         let mut numbered = 0;
-        for (id, connection) in self.connections.iter() {
+        for (id, connection) in self.tables.connections.iter() {
             numbered += 1;
             hold!(
-                self.connections.find(connection.side, connection.key) == Some(id),
+                self.tables
+                    .connections
+                    .find(connection.side, connection.key)
+                    == Some(id),
                 "{id} is not found by its key"
             );
             for channel in connection.subscribed.keys() {
-                let there = self.channels.get(&channel);
+                let there = self.tables.channels.get(channel);
                 hold!(
                     there.is_some_and(|there| there.subscriptions.contains_key(&id)),
                     "{id} thinks that it is subscribed to {channel}"
@@ -189,7 +181,7 @@ impl ChannelManager {
             }
             for &channel in &connection.owned {
                 hold!(
-                    self.owner(channel) == Some(id),
+                    self.tables.owner(channel) == Some(id),
                     "{id} thinks that it owns {channel}"
                 );
             }
@@ -201,9 +193,9 @@ impl ChannelManager {
             );
         }
         hold!(
-            self.connections.keys() == numbered,
+            self.tables.connections.keys() == numbered,
             "{} connections have keys, {numbered} have numbers",
-            self.connections.keys()
+            self.tables.connections.keys()
         );
         Ok(())
     }
@@ -211,13 +203,13 @@ impl ChannelManager {
     fn check_recoveries(&self) -> Result<(), BrokenInvariant> {
         let left: BTreeSet<ConnId> = self.recoveries.ids().collect();
         hold!(
-            *self.connections.reserved() == left,
+            *self.tables.connections.reserved() == left,
             "numbers kept for {:?}, but handles left by {left:?}",
-            self.connections.reserved()
+            self.tables.connections.reserved()
         );
-        for &server in self.servers.all() {
+        for server in self.blocks.servers() {
             hold!(
-                self.connections.get(server).is_some() || left.contains(&server),
+                self.tables.connections.get(server).is_some() || left.contains(&server),
                 "a block of the grid is {server}'s, who is not there"
             );
         }
@@ -226,12 +218,19 @@ impl ChannelManager {
 
     fn check_counters(&self) -> Result<(), BrokenInvariant> {
         let mut counted = ChannelCounters::default();
-        for channel in self.channels.values() {
+        for channel in self.tables.channels.values() {
             let of_type = counted.of_mut(channel.kind);
             of_type.channels += 1;
             of_type.subscriptions += channel.subscriptions.len() as u64;
         }
-        for (here, there) in self.counters.types.iter().zip(&counted.types) {
+        for (here, there) in self
+            .tables
+            .telemetry
+            .counters
+            .types
+            .iter()
+            .zip(&counted.types)
+        {
             hold!(
                 (here.channels, here.subscriptions) == (there.channels, there.subscriptions),
                 "counted {} channels and {} subscriptions where there are {} and {}",

@@ -10,6 +10,7 @@ use crate::core::ids::{ChannelId, ConnId};
 
 use super::ChannelManager;
 use super::outgoing::Envelope;
+use super::tables::Tables;
 
 /// Who asks, and how it is to be answered.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,7 @@ impl ChannelManager {
         // The connection manager has checked it, and written it anew.
         for message in Packet::read(packet).map_while(Result::ok) {
             // One message may be what ends its sender.
-            if self.connections.get(from).is_none() {
+            if self.tables.connections.get(from).is_none() {
                 return;
             }
             self.message(now, from, packet, &message);
@@ -50,8 +51,9 @@ impl ChannelManager {
             },
             msg_type: message.msg_type,
         };
-        if !self.channels.contains_key(&channel) {
-            self.drop_message(&request, "there is no such channel");
+        if !self.tables.channels.contains_key(channel) {
+            self.tables
+                .drop_message(&request, "there is no such channel");
             return;
         }
         if message.msg_type == MessageType::ChannelDataUpdate as u32 {
@@ -63,12 +65,14 @@ impl ChannelManager {
             return;
         }
         let values = |most| ToGateway::count_values(message, most);
-        if !self.may_decode(&request, message.body.len(), values) {
+        if !self.tables.may_decode(&request, message.body.len(), values) {
             return;
         }
         match ToGateway::decode(message) {
             Ok(asked) => self.asked(&request, asked),
-            Err(_) => self.drop_message(&request, "there is no such message, or it is malformed"),
+            Err(_) => self
+                .tables
+                .drop_message(&request, "there is no such message, or it is malformed"),
         }
     }
 
@@ -93,11 +97,13 @@ impl ChannelManager {
             ToGateway::Auth(_) | ToGateway::ChannelDataUpdate(_) => {}
         }
     }
+}
 
+impl Tables {
     /// Counts and tells of a message that leads to nothing.
     pub(super) fn drop_message(&mut self, request: &Request, why: &'static str) {
-        self.counters.dropped += 1;
-        self.events.push(Event::Dropped {
+        self.telemetry.counters.dropped += 1;
+        self.telemetry.event(Event::Dropped {
             from: request.from,
             channel: request.channel,
             msg_type: request.msg_type,

@@ -11,10 +11,12 @@ use crate::core::ids::{ChannelId, ConnId, Peer};
 
 use super::ChannelManager;
 use super::dispatch::Request;
+use super::tables::Tables;
 
 impl ChannelManager {
     pub(super) fn user_space(&mut self, request: &Request, body: &[u8]) {
         match self
+            .tables
             .connections
             .get(request.from)
             .map(|connection| connection.peer)
@@ -27,13 +29,15 @@ impl ChannelManager {
 
     /// A client's message goes to the channel's owner, whatever its flags.
     fn pass_up(&mut self, request: &Request, body: &[u8]) {
-        let Some(owner) = self.owner(request.channel) else {
+        let Some(owner) = self.tables.owner(request.channel) else {
             let recovers = self
+                .tables
                 .channels
-                .get(&request.channel)
+                .get(request.channel)
                 .is_some_and(|channel| channel.owner_may_return);
             if !recovers {
-                self.drop_message(request, "the channel has no owner to get it");
+                self.tables
+                    .drop_message(request, "the channel has no owner to get it");
             }
             return;
         };
@@ -41,24 +45,23 @@ impl ChannelManager {
         if self.recoveries.is_returning(owner) {
             return;
         }
-        let mut forward = std::mem::take(&mut self.scratch);
-        forward.clear();
-        ServerForward {
+        let forward = ServerForward {
             client_conn_id: request.from.0,
             payload: body,
-        }
-        .encode(&mut forward);
-        let message = self.keep_message(request.envelope, request.msg_type, &forward);
-        self.scratch = forward;
-        self.forward_to(request, owner, message);
+        };
+        let message = (self.tables.out).encode_with(request.envelope, request.msg_type, |body| {
+            forward.encode(body);
+        });
+        self.tables.forward_to(request, owner, message);
     }
 
     fn pass_down(&mut self, request: &Request, body: &[u8]) {
         let Ok(forward) = ServerForward::parse(body) else {
-            self.drop_message(request, "it is no forwarded message");
+            self.tables
+                .drop_message(request, "it is no forwarded message");
             return;
         };
-        if self.settings.unreal {
+        if self.tables.settings.unreal {
             match self.look_into(request, &forward) {
                 Some((at, rewritten)) => {
                     let mut body = Vec::new();
@@ -77,7 +80,9 @@ impl ChannelManager {
                     );
                     self.after_passing(request, &forward);
                 }
-                None => self.drop_message(request, "it is no sound spawn or destruction"),
+                None => self
+                    .tables
+                    .drop_message(request, "it is no sound spawn or destruction"),
             }
         } else {
             self.pass_on(request, forward, body);
@@ -85,37 +90,43 @@ impl ChannelManager {
     }
 
     fn pass_on(&mut self, request: &Request, forward: ServerForward<'_>, body: &[u8]) {
-        let message = self.keep_message(request.envelope, request.msg_type, body);
+        let message = (self.tables.out).encode_body(request.envelope, request.msg_type, body);
         let addressee = ConnId(forward.client_conn_id);
-        let owner = self.owner(request.channel);
+        let owner = self.tables.owner(request.channel);
         match Broadcast(request.envelope.broadcast).audience() {
             Audience::SingleConnection if addressee != ConnId(0) => {
-                self.forward_to(request, addressee, message);
+                self.tables.forward_to(request, addressee, message);
             }
             Audience::Owner | Audience::SingleConnection => match owner {
-                Some(owner) => self.forward_to(request, owner, message),
-                None => self.drop_message(request, "the channel has no owner to get it"),
+                Some(owner) => self.tables.forward_to(request, owner, message),
+                None => self
+                    .tables
+                    .drop_message(request, "the channel has no owner to get it"),
             },
             Audience::Subscribers(excluded) => {
-                let to = self.audience(request, excluded, owner);
-                self.forward(request, to, &message);
+                let to = self.tables.audience(request, excluded, owner);
+                self.tables.forward(request, to, &message);
             }
             Audience::Adjacent(excluded) => {
-                let to = self.adjacent(request, excluded, addressee);
-                self.forward(request, to, &message);
+                let to = self.tables.adjacent(request, excluded, addressee);
+                self.tables.forward(request, to, &message);
             }
-            Audience::Nobody => self.drop_message(request, "its broadcast flags mean nothing"),
+            Audience::Nobody => self
+                .tables
+                .drop_message(request, "its broadcast flags mean nothing"),
         }
     }
+}
 
+impl Tables {
     fn forward_to(&mut self, request: &Request, to: ConnId, message: Bytes) {
         let is_sent = self.pass(to, request.channel, message);
-        self.counters.forwarded += u64::from(is_sent);
+        self.telemetry.counters.forwarded += u64::from(is_sent);
     }
 
     fn forward(&mut self, request: &Request, to: Vec<ConnId>, message: &Bytes) {
         let count = self.pass_to_all(to, request.channel, message);
-        self.counters.forwarded += count as u64;
+        self.telemetry.counters.forwarded += count as u64;
     }
 
     /// A channel's subscribers but those left out, in order.
@@ -125,7 +136,7 @@ impl ChannelManager {
         excluded: Excluded,
         owner: Option<ConnId>,
     ) -> Vec<ConnId> {
-        let Some(channel) = self.channels.get(&request.channel) else {
+        let Some(channel) = self.channels.get(request.channel) else {
             return Vec::new();
         };
         channel
@@ -141,8 +152,7 @@ impl ChannelManager {
 
     /// The subscribers around a spatial channel, each once, in order.
     fn adjacent(&self, request: &Request, excluded: Excluded, addressee: ConnId) -> Vec<ConnId> {
-        let (Some(grid), Some(channel)) =
-            (&self.settings.grid, self.channels.get(&request.channel))
+        let (Some(grid), Some(channel)) = (&self.settings.grid, self.channels.get(request.channel))
         else {
             return Vec::new();
         };
@@ -156,7 +166,7 @@ impl ChannelManager {
             .map(|cell| ChannelId(first + cell));
         let ids: BTreeSet<ConnId> = around
             .chain(centre)
-            .filter_map(|id| self.channels.get(&id))
+            .filter_map(|id| self.channels.get(id))
             .flat_map(|channel| channel.subscriptions.keys())
             .filter(|&id| {
                 id != addressee

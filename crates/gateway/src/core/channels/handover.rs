@@ -24,6 +24,7 @@ use crate::core::settings::Place;
 use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
+use super::tables::Tables;
 use super::unreal::{ENTITIES, OBJ_REF};
 
 const SPATIAL_DATA_URL: &str = "type.googleapis.com/unrealpb.SpatialChannelData";
@@ -58,8 +59,8 @@ pub(super) struct Move {
 impl ChannelManager {
     /// Looks in an update that is about to be merged for a move.
     pub(super) fn before_update(&self, request: &Request, value: &[u8]) -> Option<Move> {
-        self.settings.grid.as_ref()?;
-        let channel = self.channels.get(&request.channel)?;
+        self.tables.settings.grid.as_ref()?;
+        let channel = self.tables.channels.get(request.channel)?;
         let state = &channel.content()?.state;
         if !channel.is(ChannelType::Entity) {
             return None;
@@ -95,11 +96,12 @@ impl ChannelManager {
         removed: &[Removal],
     ) {
         let by_client = self
+            .tables
             .connections
             .get(request.from)
             .map(|connection| connection.peer)
             == Some(Peer::Client);
-        if let Some(channel) = self.channels.get_mut(&request.channel)
+        if let Some(channel) = self.tables.channels.get_mut(request.channel)
             && let Some(entity) = &mut channel.entity
         {
             entity.context = if by_client { request.from.0 } else { context };
@@ -107,11 +109,15 @@ impl ChannelManager {
         if let Some(moved) = moved {
             self.hand_over(request.now, request.channel, moved);
         }
-        if !removed.is_empty() && self.is_of_kind(request.channel, ChannelType::Spatial) {
+        if !removed.is_empty()
+            && self
+                .tables
+                .is_of_kind(request.channel, ChannelType::Spatial)
+        {
             for removal in removed.iter().filter(|removal| removal.field == ENTITIES) {
                 if let Key::Number(id) = removal.key
                     && let Ok(id) = u32::try_from(id)
-                    && self.is_of_kind(ChannelId(id), ChannelType::Entity)
+                    && self.tables.is_of_kind(ChannelId(id), ChannelType::Entity)
                     && self.may_take_away(request, ChannelId(id))
                 {
                     self.take_channel_away(ChannelId(id));
@@ -123,13 +129,15 @@ impl ChannelManager {
     /// Whether who removes an entity from a cell's data takes its channel with it: a
     /// server does, a client where it may remove the channel.
     fn may_take_away(&mut self, request: &Request, id: ChannelId) -> bool {
-        let Some(channel) = self.channels.get(&id) else {
+        let Some(channel) = self.tables.channels.get(id) else {
             return false;
         };
-        let level = self.settings.types.of(channel.kind).acl.remove;
-        let may = self.is_server(request.from) || self.has_right(request.from, id, level);
+        let level = self.tables.settings.types.of(channel.kind).acl.remove;
+        let may =
+            self.tables.is_server(request.from) || self.tables.has_right(request.from, id, level);
         if !may {
-            self.drop_message(request, "it may not remove the entity's channel");
+            self.tables
+                .drop_message(request, "it may not remove the entity's channel");
         }
         may
     }
@@ -137,8 +145,8 @@ impl ChannelManager {
     /// The cell an entity's data says it is in, and the server there. Only for
     /// types that the Unreal plugin generates: others do not tell.
     pub(super) fn server_at(&self, id: ChannelId) -> Option<(ChannelId, ConnId)> {
-        let grid = self.settings.grid.as_ref()?;
-        let state = &self.channels.get(&id)?.content()?.state;
+        let grid = self.tables.settings.grid.as_ref()?;
+        let state = &self.tables.channels.get(id)?.content()?.state;
         let data_type = state.data_type()?;
         if !data_type.name().starts_with("channeldgenpb.") {
             return None;
@@ -147,52 +155,59 @@ impl ChannelManager {
             .iter()
             .filter_map(|names| data_type.path(names))
             .find_map(|path| stored(state, &path))?;
-        let cell = self.spatial_channel(grid.cell(place)?);
-        Some((cell, self.owner(cell)?))
+        let cell = self.tables.spatial_channel(grid.cell(place)?);
+        Some((cell, self.tables.owner(cell)?))
     }
 
     /// Notes an entity in a cell's data.
     pub(super) fn note_in_cell(&mut self, cell: ChannelId, id: ChannelId) {
-        if let Some(obj) = self.object(id) {
+        if let Some(obj) = self.tables.object(id) {
             self.add_entity_to(cell, id.0, &obj);
         }
     }
 
     fn hand_over(&mut self, now: Time, id: ChannelId, moved: Move) {
-        let Some(grid) = &self.settings.grid else {
+        let Some(grid) = &self.tables.settings.grid else {
             return;
         };
         let (Some(from), Some(to)) = (grid.cell(moved.from), grid.cell(moved.to)) else {
             return;
         };
-        let (from, to) = (self.spatial_channel(from), self.spatial_channel(to));
-        if from == to || !self.channels.contains_key(&from) || !self.channels.contains_key(&to) {
+        let (from, to) = (
+            self.tables.spatial_channel(from),
+            self.tables.spatial_channel(to),
+        );
+        if from == to
+            || !self.tables.channels.contains_key(from)
+            || !self.tables.channels.contains_key(to)
+        {
             return;
         }
-        let together = self.entity_groups.together(id);
+        let together = self.entities.together(id);
         // Without its object's reference nobody could tell what came over.
         let objects: BTreeMap<ChannelId, UnrealObjectRef> = together
             .iter()
-            .filter_map(|&id| Some((id, self.object(id)?)))
+            .filter_map(|&id| Some((id, self.tables.object(id)?)))
             .collect();
         if objects.is_empty() || !objects.contains_key(&id) {
             return;
         }
-        self.charge_cause(0, together.len());
+        self.tables.charge_cause(0, together.len());
         self.change_hands(from, to, &together);
         for (entity, obj) in &objects {
             self.remove_entity_from(from, entity.0);
             self.add_entity_to(to, entity.0, obj);
-            self.counters.handovers += 1;
-            self.events.push(Event::HandedOver {
+            self.tables.telemetry.counters.handovers += 1;
+            self.tables.telemetry.event(Event::HandedOver {
                 entity: *entity,
                 from,
                 to,
             });
         }
         let context = self
+            .tables
             .channels
-            .get(&id)
+            .get(id)
             .and_then(|channel| channel.entity.as_ref());
         let handover = Handover {
             from,
@@ -200,13 +215,15 @@ impl ChannelManager {
             context: context.map_or(0, |entity| entity.context),
             objects: &objects,
         };
-        let there: BTreeSet<ConnId> = self.subscribers(to).collect();
+        let there: BTreeSet<ConnId> = self.tables.subscribers(to).collect();
         let only_here: Vec<ConnId> = self
+            .tables
             .subscribers(from)
             .filter(|member| !there.contains(member))
             .collect();
         for plain in handover.messages(&BTreeMap::new()) {
-            self.send_to_all(only_here.iter().copied(), to, &plain);
+            self.tables
+                .send_to_all(only_here.iter().copied(), to, &plain);
         }
         self.show_to(now, &handover, there);
     }
@@ -214,25 +231,26 @@ impl ChannelManager {
     /// Between cells of different servers the entities get another owner, and
     /// so do those that lost theirs while a server was away.
     fn change_hands(&mut self, from: ChannelId, to: ChannelId, entities: &BTreeSet<ChannelId>) {
-        let (old, new) = (self.owner(from), self.owner(to));
+        let (old, new) = (self.tables.owner(from), self.tables.owner(to));
         // Cells that nobody has take nothing from whoever has the entities.
         if old.is_none() && new.is_none() {
             return;
         }
         let stays = old.is_some() && old == new;
         for &id in entities {
-            let is_kept = stays && self.owner(id).is_some();
-            if is_kept || !self.is_of_kind(id, ChannelType::Entity) {
+            let is_kept = stays && self.tables.owner(id).is_some();
+            if is_kept || !self.tables.is_of_kind(id, ChannelType::Entity) {
                 continue;
             }
             if let Some(old) = old
                 && !stays
-                && !self.subscribers(to).any(|member| member == old)
-                && self.unsubscribe(id, old)
+                && !self.tables.subscribers(to).any(|member| member == old)
+                && self.subscriptions.unsubscribe(&mut self.tables, id, old)
             {
-                self.send_unsubscribed(old, Envelope::from(id), id, old);
+                self.tables
+                    .send_unsubscribed(old, Envelope::from(id), id, old);
             }
-            self.set_owner(id, new);
+            self.tables.set_owner(id, new);
         }
     }
 
@@ -246,14 +264,18 @@ impl ChannelManager {
             .keys()
             .copied()
             .filter(|&id| {
-                let content = self.channels.get(&id).and_then(|channel| channel.content());
+                let content = self
+                    .tables
+                    .channels
+                    .get(id)
+                    .and_then(|channel| channel.content());
                 content.is_some_and(|content| content.state.encoded_len() > MAX_DATA_BYTES)
             })
             .collect();
         for member in there {
             let mut new = Vec::new();
             for &id in handover.objects.keys() {
-                let access = if self.owner(id) == Some(member) {
+                let access = if self.tables.owner(id) == Some(member) {
                     ChannelDataAccess::WriteAccess
                 } else {
                     ChannelDataAccess::ReadAccess
@@ -264,8 +286,12 @@ impl ChannelManager {
                     skip_first_fan_out: Some(!too_long.contains(&id)),
                     ..ChannelSubscriptionOptions::default()
                 };
-                if self.subscribe(now, id, member, &options) {
-                    self.send_subscribed(member, Envelope::from(id), id, member);
+                if self
+                    .subscriptions
+                    .subscribe(&mut self.tables, now, id, member, &options)
+                {
+                    self.tables
+                        .send_subscribed(member, Envelope::from(id), id, member);
                     if !too_long.contains(&id) {
                         new.push(id);
                     }
@@ -275,7 +301,7 @@ impl ChannelManager {
                 let data = new
                     .iter()
                     .filter_map(|&id| {
-                        let content = self.channels.get(&id)?.content()?;
+                        let content = self.tables.channels.get(id)?.content()?;
                         let data = Any {
                             type_url: content.type_url.to_string(),
                             value: content.state.to_bytes(),
@@ -286,21 +312,24 @@ impl ChannelManager {
                 handover.messages(&data)
             });
             for message in messages {
-                self.send_encoded(member, handover.to, message.clone());
+                self.tables
+                    .send_encoded(member, handover.to, message.clone());
             }
         }
     }
+}
 
+impl Tables {
     fn subscribers(&self, id: ChannelId) -> impl Iterator<Item = ConnId> {
         self.channels
-            .get(&id)
+            .get(id)
             .into_iter()
             .flat_map(|channel| channel.subscriptions.keys())
     }
 
     /// The reference in an entity's data.
     fn object(&self, id: ChannelId) -> Option<UnrealObjectRef> {
-        let channel = self.channels.get(&id)?;
+        let channel = self.channels.get(id)?;
         let encoded = channel.content()?.state.message(&[OBJ_REF])?;
         UnrealObjectRef::decode(&*encoded).ok()
     }

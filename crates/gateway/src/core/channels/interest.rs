@@ -29,13 +29,14 @@ impl ChannelManager {
         asked: &UpdateSpatialInterestMessage,
     ) {
         let is_server = self
+            .tables
             .connections
             .get(request.from)
             .map(|connection| connection.peer)
             == Some(Peer::Server);
         let client = ConnId(asked.conn_id);
-        if !is_server || self.connections.get(client).is_none() {
-            self.drop_message(
+        if !is_server || self.tables.connections.get(client).is_none() {
+            self.tables.drop_message(
                 request,
                 "only servers set interests, of connections there are",
             );
@@ -46,19 +47,19 @@ impl ChannelManager {
             .as_ref()
             .and_then(|query| query.spots_aoi.as_ref())
             .map_or(0, |area| area.spots.len());
-        if spots > self.budgets_of(request).places {
-            self.refuse(request, Budget::Places);
+        if spots > self.tables.budgets_of(request).places {
+            self.tables.refuse(request, Budget::Places);
             return;
         }
-        let Some(connection) = self.connections.get(client) else {
+        let Some(connection) = self.tables.connections.get(client) else {
             return;
         };
-        let cells = match (&self.settings.grid, &asked.query) {
+        let cells = match (&self.tables.settings.grid, &asked.query) {
             (Some(grid), Some(query)) => cells(grid, query),
             _ => None,
         };
         let Some(cells) = cells else {
-            self.drop_message(
+            self.tables.drop_message(
                 request,
                 "its centre lies outside the world, or it is malformed",
             );
@@ -66,14 +67,14 @@ impl ChannelManager {
         };
         let wanted: BTreeMap<ChannelId, u32> = cells
             .into_iter()
-            .map(|(cell, distance)| (self.spatial_channel(cell), distance))
+            .map(|(cell, distance)| (self.tables.spatial_channel(cell), distance))
             .collect();
         let gone: Vec<ChannelId> = connection
             .subscribed
             .keys()
             .filter(|id| !wanted.contains_key(id))
             .filter(|id| {
-                let channel = self.channels.get(id);
+                let channel = self.tables.channels.get(*id);
                 channel.is_some_and(|channel| channel.is(ChannelType::Spatial))
             })
             .collect();
@@ -86,6 +87,7 @@ impl ChannelManager {
             self.unsubscribe_and_tell(&as_client, id, client);
         }
         let default_ms = self
+            .tables
             .settings
             .types
             .of(ChannelType::Spatial as i32)

@@ -13,6 +13,7 @@ use crate::core::ids::ChannelId;
 use super::ChannelManager;
 use super::accounts::BYTES_PER_UNIT;
 use super::dispatch::Request;
+use super::tables::Tables;
 
 /// Room for a message's envelope.
 const ENVELOPE_BYTES: usize = 64;
@@ -36,34 +37,39 @@ impl ChannelManager {
     /// gets one.
     pub(super) fn list_channels(&mut self, request: &Request, message: &ListChannelMessage) {
         if request.channel != ChannelId::GLOBAL {
-            self.drop_message(request, "channels are listed on GLOBAL");
+            self.tables
+                .drop_message(request, "channels are listed on GLOBAL");
             return;
         }
-        let budgets = self.budgets_of(request);
+        let budgets = self.tables.budgets_of(request);
         let filters = &message.metadata_filters;
         // Counting bytes alone would let empty filters through by the thousand.
         let is_too_much = filters.len() > budgets.filters
             || filters.iter().map(String::len).sum::<usize>() > budgets.filter_bytes;
         if is_too_much {
-            self.refuse(request, Budget::Filters);
+            self.tables.refuse(request, Budget::Filters);
             return;
         }
-        let Some(units) = self.may_list(request) else {
+        let Some(units) = self.tables.may_list(request) else {
             return;
         };
-        let found = self.find_channels(message, budgets.list_answer_bytes, units);
-        self.listed(request, found.units);
+        let found = self
+            .tables
+            .find_channels(message, budgets.list_answer_bytes, units);
+        self.tables.listed(request, found.units);
         if found.is_cut {
-            self.over_budget(request, Budget::ListAnswer);
+            self.tables.over_budget(request, Budget::ListAnswer);
         }
         let mut envelope = request.envelope;
         for channels in found.messages {
             let result = FromGateway::ListChannel(ListChannelResultMessage { channels });
-            self.send(request.from, envelope, &result);
+            self.tables.send(request.from, envelope, &result);
             envelope = envelope.copy();
         }
     }
+}
 
+impl Tables {
     fn find_channels(&self, asked: &ListChannelMessage, most_bytes: usize, units: u64) -> Found {
         let mut found = Found::default();
         let (mut channels, mut bytes, mut all_bytes) = (Vec::new(), 0, 0);

@@ -19,6 +19,7 @@ use super::ChannelManager;
 use super::channel::{Channel, Content, Data, GLOBAL_TYPE};
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
+use super::tables::Tables;
 
 /// Clients leave so large a part of all channel numbers, one in so many, to
 /// servers: those who are let in and hostile cannot take the last.
@@ -33,18 +34,21 @@ impl ChannelManager {
     /// that is refused leaves nothing behind, neither a channel nor an owner.
     pub(super) fn create_channel(&mut self, request: &Request, message: CreateChannelMessage) {
         if request.channel != ChannelId::GLOBAL {
-            self.drop_message(request, "channels are created on GLOBAL");
+            self.tables
+                .drop_message(request, "channels are created on GLOBAL");
             return;
         }
-        if message.metadata.len() > self.budgets_of(request).metadata_bytes {
-            self.refuse(request, Budget::Metadata);
+        if message.metadata.len() > self.tables.budgets_of(request).metadata_bytes {
+            self.tables.refuse(request, Budget::Metadata);
             return;
         }
-        if !self.pays_for_making(request, message.data.as_ref()) {
+        if !self.tables.pays_for_making(request, message.data.as_ref()) {
             return;
         }
         match ChannelType::try_from(message.channel_type) {
-            Ok(ChannelType::Unknown) => self.drop_message(request, "a channel must have a type"),
+            Ok(ChannelType::Unknown) => self
+                .tables
+                .drop_message(request, "a channel must have a type"),
             Ok(ChannelType::Spatial) => self.create_spatial_channels(request, &message),
             Ok(ChannelType::Global) => self.take_global(request, message),
             _ => self.create_numbered(request, message),
@@ -54,25 +58,31 @@ impl ChannelManager {
     /// Whoever makes GLOBAL, which always is, owns it.
     fn take_global(&mut self, request: &Request, message: CreateChannelMessage) {
         let is_server = self
+            .tables
             .connections
             .get(request.from)
             .map(|connection| connection.peer)
             == Some(Peer::Server);
-        if !is_server && self.settings.client_rights == ClientRights::Own {
-            self.drop_message(request, "clients do not own GLOBAL");
+        if !is_server && self.tables.settings.client_rights == ClientRights::Own {
+            self.tables
+                .drop_message(request, "clients do not own GLOBAL");
             return;
         }
-        if self.owner(ChannelId::GLOBAL).is_some() {
-            self.drop_message(request, "GLOBAL has an owner");
+        if self.tables.owner(ChannelId::GLOBAL).is_some() {
+            self.tables.drop_message(request, "GLOBAL has an owner");
             return;
         }
-        let limits = self.settings.data;
-        let Ok(content) = self.initial_content(GLOBAL_TYPE, message.data.as_ref(), limits) else {
-            self.drop_message(request, "its data is malformed or too large");
+        let limits = self.tables.settings.data;
+        let Ok(content) = self
+            .tables
+            .initial_content(GLOBAL_TYPE, message.data.as_ref(), limits)
+        else {
+            self.tables
+                .drop_message(request, "its data is malformed or too large");
             return;
         };
-        self.set_owner(ChannelId::GLOBAL, Some(request.from));
-        if let Some(global) = self.channels.get_mut(&ChannelId::GLOBAL) {
+        self.tables.set_owner(ChannelId::GLOBAL, Some(request.from));
+        if let Some(global) = self.tables.channels.get_mut(ChannelId::GLOBAL) {
             global.owner_may_return = false;
         }
         self.finish_creation(request, ChannelId::GLOBAL, content, message);
@@ -82,18 +92,23 @@ impl ChannelManager {
     fn create_numbered(&mut self, request: &Request, message: CreateChannelMessage) {
         let kind = message.channel_type;
         let data_len = message.data.as_ref().map_or(0, |data| data.value.len());
-        let Some(data_bytes) = self.may_make(request, false, data_len) else {
+        let Some(data_bytes) = self.tables.may_make(request, false, data_len) else {
             return;
         };
         let limits = MergeLimits {
             max_encoded_bytes: data_bytes,
         };
-        let Ok(content) = self.initial_content(kind, message.data.as_ref(), limits) else {
-            self.drop_message(request, "its data is malformed or too large");
+        let Ok(content) = self
+            .tables
+            .initial_content(kind, message.data.as_ref(), limits)
+        else {
+            self.tables
+                .drop_message(request, "its data is malformed or too large");
             return;
         };
         let Some(id) = self.free_channel(request) else {
-            self.drop_message(request, "all channel numbers are taken");
+            self.tables
+                .drop_message(request, "all channel numbers are taken");
             return;
         };
         self.make_channel(id, kind, Some(request.from));
@@ -101,7 +116,7 @@ impl ChannelManager {
         if kind == ChannelType::Entity as i32 {
             self.begin_entity(id);
         }
-        self.note_made(request, id, data_bytes);
+        self.tables.note_made(request, id, data_bytes);
         self.finish_creation(request, id, content, message);
     }
 
@@ -113,40 +128,51 @@ impl ChannelManager {
         content: Option<Content>,
         message: CreateChannelMessage,
     ) {
-        if let Some(channel) = self.channels.get_mut(&id) {
+        if let Some(channel) = self.tables.channels.get_mut(id) {
             channel.metadata.clone_from(&message.metadata);
         }
-        self.begin_data(id, content, message.merge_options);
-        self.data_has_come(request.now, id);
+        self.tables.begin_data(id, content, message.merge_options);
+        self.subscriptions
+            .data_has_come(&mut self.tables, request.now, id);
         let result = FromGateway::CreateChannel(CreateChannelResultMessage {
             channel_type: message.channel_type,
             metadata: message.metadata,
             owner_conn_id: request.from.0,
             channel_id: id.0,
         });
-        self.answer_and_tell_global_owner(request, &result);
+        self.tables.answer_and_tell_global_owner(request, &result);
         let options = message.sub_options.unwrap_or_default();
-        self.subscribe_by_request(request, id, request.from, &options);
-        self.send_subscribed(request.from, request.envelope.copy(), id, request.from);
+        self.subscriptions.subscribe_by_request(
+            &mut self.tables,
+            request,
+            id,
+            request.from,
+            &options,
+        );
+        self.tables
+            .send_subscribed(request.from, request.envelope.copy(), id, request.from);
     }
 
     pub(super) fn remove_channel(&mut self, request: &Request, message: RemoveChannelMessage) {
         let id = ChannelId(message.channel_id);
-        let Some(channel) = self.channels.get(&id) else {
-            self.drop_message(request, "there is no such channel to remove");
+        let Some(channel) = self.tables.channels.get(id) else {
+            self.tables
+                .drop_message(request, "there is no such channel to remove");
             return;
         };
-        let level = self.settings.types.of(channel.kind).acl.remove;
-        if id == ChannelId::GLOBAL || !self.has_right(request.from, id, level) {
-            self.drop_message(request, "it may not remove the channel");
+        let level = self.tables.settings.types.of(channel.kind).acl.remove;
+        if id == ChannelId::GLOBAL || !self.tables.has_right(request.from, id, level) {
+            self.tables
+                .drop_message(request, "it may not remove the channel");
             return;
         }
         // Everyone subscribed is told and taken out.
         let units = 1 + self
+            .tables
             .channels
-            .get(&id)
+            .get(id)
             .map_or(0, |it| it.subscriptions.len());
-        if !self.pays(request, units) {
+        if !self.tables.pays(request, units) {
             return;
         }
         let message = FromGateway::RemoveChannel(message);
@@ -168,24 +194,79 @@ impl ChannelManager {
     pub(super) fn disconnect(&mut self, request: &Request, message: DisconnectMessage) {
         let id = ConnId(message.conn_id);
         if self
+            .tables
             .connections
             .get(request.from)
             .map(|connection| connection.peer)
             != Some(Peer::Server)
         {
-            self.drop_message(request, "only servers disconnect others");
-        } else if self.connections.is_taken(id) {
+            self.tables
+                .drop_message(request, "only servers disconnect others");
+        } else if self.tables.connections.is_taken(id) {
             let why = if id == request.from {
                 CloseReason::LeftByItself
             } else {
                 CloseReason::Disconnected
             };
-            self.close_connection(id, why);
+            self.tables.close_connection(id, why);
         } else {
-            self.drop_message(request, "there is no such connection");
+            self.tables
+                .drop_message(request, "there is no such connection");
         }
     }
 
+    /// Makes a channel of a number that is free.
+    pub(super) fn make_channel(&mut self, id: ChannelId, kind: i32, owner: Option<ConnId>) {
+        let mut channel = Channel::new(id, kind, None);
+        channel.max_data_bytes = self.tables.settings.data.max_encoded_bytes;
+        self.tables.channels.insert(channel);
+        self.tables.telemetry.of_type(kind).channels += 1;
+        self.tables.set_owner(id, owner);
+        self.tables.telemetry.event(Event::ChannelMade {
+            channel: id,
+            channel_type: kind,
+        });
+    }
+
+    /// Takes a channel away without a word to its subscribers.
+    pub(super) fn take_channel_away(&mut self, id: ChannelId) {
+        let Some(channel) = self.tables.channels.get(id) else {
+            return;
+        };
+        let (kind, members): (i32, Vec<ConnId>) =
+            (channel.kind, channel.subscriptions.keys().collect());
+        for member in members {
+            self.subscriptions.unsubscribe(&mut self.tables, id, member);
+        }
+        self.settle_account(id);
+        self.forget_entity(id);
+        self.tables.set_owner(id, None);
+        self.tables.channels.remove(id);
+        if kind == ChannelType::Spatial as i32 {
+            self.release_empty_block(id);
+        }
+        self.tables.telemetry.of_type(kind).channels -= 1;
+        self.tables.telemetry.event(Event::ChannelRemoved(id));
+    }
+
+    fn tell_and_remove(&mut self, id: ChannelId, message: &Bytes) {
+        let Some(channel) = self.tables.channels.get(id) else {
+            return;
+        };
+        let members: Vec<ConnId> = channel.subscriptions.keys().collect();
+        self.tables.send_to_all(members, id, message);
+        self.take_channel_away(id);
+    }
+
+    /// The next free channel number, from the last one on.
+    fn free_channel(&mut self, request: &Request) -> Option<ChannelId> {
+        let is_server = self.tables.is_server(request.from);
+        let left_to_others = (!is_server).then_some(LEFT_TO_SERVERS);
+        self.tables.channels.free_number(left_to_others)
+    }
+}
+
+impl Tables {
     /// Answers, and tells GLOBAL's owner if that is another.
     pub(super) fn answer_and_tell_global_owner(&mut self, request: &Request, result: &FromGateway) {
         self.send(request.from, request.envelope, result);
@@ -194,22 +275,6 @@ impl ChannelManager {
         {
             self.send(owner, request.envelope.copy(), result);
         }
-    }
-
-    /// Makes a channel of a number that is free.
-    pub(super) fn make_channel(&mut self, id: ChannelId, kind: i32, owner: Option<ConnId>) {
-        let mut channel = Channel::new(id, kind, None);
-        channel.max_data_bytes = self.settings.data.max_encoded_bytes;
-        self.channels.insert(id, Box::new(channel));
-        if id.0 < self.settings.spatial_channels_from {
-            self.taken_numbers.insert(id.0);
-        }
-        self.counters.of_mut(kind).channels += 1;
-        self.set_owner(id, owner);
-        self.events.push(Event::ChannelMade {
-            channel: id,
-            channel_type: kind,
-        });
     }
 
     /// The data that a new channel of a type has: as given, or empty of its
@@ -246,7 +311,7 @@ impl ChannelManager {
         content: Option<Content>,
         options: Option<ChannelDataMergeOptions>,
     ) {
-        if let Some(channel) = self.channels.get_mut(&id) {
+        if let Some(channel) = self.channels.get_mut(id) {
             channel.data = Some(Data {
                 options: options.map(Into::into),
                 content,
@@ -275,7 +340,7 @@ impl ChannelManager {
     }
 
     pub(super) fn set_owner(&mut self, id: ChannelId, owner: Option<ConnId>) {
-        let Some(channel) = self.channels.get_mut(&id) else {
+        let Some(channel) = self.channels.get_mut(id) else {
             return;
         };
         let old = std::mem::replace(&mut channel.owner, owner);
@@ -285,58 +350,6 @@ impl ChannelManager {
         if let Some(connection) = owner.and_then(|owner| self.connections.any_mut(owner)) {
             connection.owned.insert(id);
         }
-    }
-
-    /// Takes a channel away without a word to its subscribers.
-    pub(super) fn take_channel_away(&mut self, id: ChannelId) {
-        let Some(channel) = self.channels.get(&id) else {
-            return;
-        };
-        let (kind, members): (i32, Vec<ConnId>) =
-            (channel.kind, channel.subscriptions.keys().collect());
-        for member in members {
-            self.unsubscribe(id, member);
-        }
-        self.settle_account(id);
-        self.forget_entity(id);
-        self.set_owner(id, None);
-        self.channels.remove(&id);
-        if kind == ChannelType::Spatial as i32 {
-            self.release_empty_block(id);
-        }
-        self.counters.of_mut(kind).channels -= 1;
-        if id.0 < self.settings.spatial_channels_from {
-            self.taken_numbers.remove(id.0);
-            self.next_channel = id.0;
-        }
-        self.events.push(Event::ChannelRemoved(id));
-    }
-
-    fn tell_and_remove(&mut self, id: ChannelId, message: &Bytes) {
-        let Some(channel) = self.channels.get(&id) else {
-            return;
-        };
-        let members: Vec<ConnId> = channel.subscriptions.keys().collect();
-        self.send_to_all(members, id, message);
-        self.take_channel_away(id);
-    }
-
-    /// The next free channel number, from the last one on.
-    fn free_channel(&mut self, request: &Request) -> Option<ChannelId> {
-        let end = self.settings.spatial_channels_from;
-        let is_client = self
-            .connections
-            .get(request.from)
-            .map(|connection| connection.peer)
-            == Some(Peer::Client);
-        if is_client && self.taken_numbers.len() >= end - end / LEFT_TO_SERVERS {
-            return None;
-        }
-        let from = self.next_channel.clamp(1, end.saturating_sub(1).max(1));
-        let taken = &self.taken_numbers;
-        let number = taken.free(from, end).or_else(|| taken.free(1, from))?;
-        self.next_channel = number;
-        Some(ChannelId(number))
     }
 }
 

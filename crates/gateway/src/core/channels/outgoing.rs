@@ -9,7 +9,7 @@ use crate::core::bus::{CloseReason, ToConnections};
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer, SideId};
 
-use super::ChannelManager;
+use super::tables::Tables;
 
 /// What a message bears beside its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,8 @@ pub(super) fn encode(envelope: Envelope, message: &FromGateway) -> Vec<u8> {
     out
 }
 
-fn pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> MessagePack<'_> {
+/// A message with its envelope.
+pub(super) fn pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> MessagePack<'_> {
     MessagePack {
         channel_id: envelope.channel.0,
         broadcast: envelope.broadcast,
@@ -58,23 +59,11 @@ fn pack(envelope: Envelope, msg_type: u32, body: &[u8]) -> MessagePack<'_> {
     }
 }
 
-impl ChannelManager {
+impl Tables {
     /// Sends a message to one connection, if it is there.
     pub(super) fn send(&mut self, to: ConnId, envelope: Envelope, message: &FromGateway) {
-        let mut body = std::mem::take(&mut self.scratch);
-        body.clear();
-        message.encode_body(&mut body);
-        let encoded = self.keep_message(envelope, message.msg_type() as u32, &body);
-        self.scratch = body;
+        let encoded = self.out.encode(envelope, message);
         self.send_encoded(to, envelope.channel, encoded);
-    }
-
-    /// Encodes a message with a body that is encoded already, as one of a
-    /// packet's.
-    pub(super) fn keep_message(&mut self, envelope: Envelope, msg_type: u32, body: &[u8]) -> Bytes {
-        self.head.clear();
-        pack(envelope, msg_type, &[]).encode_head_in_packet(body.len(), &mut self.head);
-        self.arena.keep(&[&self.head, body])
     }
 
     /// Sends one message to several connections, at the cost of whoever asked for
@@ -117,7 +106,7 @@ impl ChannelManager {
                 to: ids,
                 message: message.clone(),
             };
-            self.to_connections.push_back((side, message));
+            self.out.push(side, message);
         }
         count
     }
@@ -147,7 +136,7 @@ impl ChannelManager {
             },
             None => ToConnections::Send { to, message },
         };
-        self.to_connections.push_back((side, message));
+        self.out.push(side, message);
         true
     }
 
@@ -178,8 +167,7 @@ impl ChannelManager {
     pub(super) fn close_connection(&mut self, id: ConnId, why: CloseReason) {
         if let Some(connection) = self.connections.any_mut(id) {
             let (side, key) = (connection.side, connection.key);
-            self.to_connections
-                .push_back((side, ToConnections::Close { key, why }));
+            self.out.push(side, ToConnections::Close { key, why });
         }
     }
 
@@ -195,8 +183,8 @@ impl ChannelManager {
     /// Counts and tells of something that no message can hold, so that it is
     /// not sent.
     pub(super) fn tell_too_long(&mut self, channel: ChannelId, size_bytes: usize) {
-        self.counters.too_long += 1;
-        self.events.push(Event::TooLong {
+        self.telemetry.counters.too_long += 1;
+        self.telemetry.event(Event::TooLong {
             channel,
             size_bytes,
         });

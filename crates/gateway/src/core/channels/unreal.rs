@@ -42,7 +42,7 @@ impl ChannelManager {
         }
         if request.msg_type == MessageType::Destroy as u32 {
             let destroyed = DestroyObjectMessage::decode(forward.payload).ok()?;
-            if let Some(channel) = self.channels.get_mut(&request.channel) {
+            if let Some(channel) = self.tables.channels.get_mut(request.channel) {
                 channel.objects.remove(&destroyed.net_id);
             }
             self.remove_entity_from(request.channel, destroyed.net_id);
@@ -59,7 +59,7 @@ impl ChannelManager {
             if let Some(obj) = obj
                 && let Some(content) = obj
                     .net_guid
-                    .and_then(|id| self.channels.get_mut(&ChannelId(id)))
+                    .and_then(|id| self.tables.channels.get_mut(ChannelId(id)))
                     .filter(|channel| channel.is(ChannelType::Entity))
                     .and_then(|channel| channel.content_mut())
                 && content.state.set_message(OBJ_REF, &obj.encode_to_vec()) == Ok(true)
@@ -70,7 +70,7 @@ impl ChannelManager {
             && let Ok(destroyed) = DestroyObjectMessage::decode(forward.payload)
         {
             let id = ChannelId(destroyed.net_id);
-            if self.is_of_kind(id, ChannelType::Entity) {
+            if self.tables.is_of_kind(id, ChannelType::Entity) {
                 self.take_channel_away(id);
             }
         }
@@ -86,23 +86,23 @@ impl ChannelManager {
         let net_id = obj.net_guid.filter(|&id| id != 0)?;
         let mut at = request.channel;
         let mut rewritten = None;
-        if let (Some(grid), Some(location)) = (&self.settings.grid, &spawn.location) {
+        if let (Some(grid), Some(location)) = (&self.tables.settings.grid, &spawn.location) {
             // The game's y is the ground's z.
             let place = Place {
                 x: location.x.unwrap_or_default().into(),
                 z: location.y.unwrap_or_default().into(),
             };
             let cell = grid.cell(place)?;
-            let there = ChannelId(self.settings.spatial_channels_from + cell);
+            let there = ChannelId(self.tables.settings.spatial_channels_from + cell);
             if spawn.channel_id != Some(there.0) {
                 spawn.channel_id = Some(there.0);
                 rewritten = Some(spawn.encode_to_vec());
             }
-            if self.channels.contains_key(&there) {
+            if self.tables.channels.contains_key(there) {
                 at = there;
             }
         }
-        let channel = self.channels.get_mut(&at)?;
+        let channel = self.tables.channels.get_mut(at)?;
         if channel.is(ChannelType::Spatial) {
             self.add_entity_to(at, net_id, &obj);
         } else if (channel.is(ChannelType::Global) || channel.is(ChannelType::Subworld))
@@ -143,8 +143,9 @@ impl ChannelManager {
     }
 
     fn spatial_content(&mut self, at: ChannelId) -> Option<&mut super::channel::Content> {
-        self.channels
-            .get_mut(&at)
+        self.tables
+            .channels
+            .get_mut(at)
             .filter(|channel| channel.is(ChannelType::Spatial))?
             .content_mut()
     }

@@ -1,22 +1,16 @@
 //! Updates of channel data.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use lagometer_protocol::merge::{MergeContext, MergeError, MergeLimits, Removal};
 use lagometer_protocol::{AnyView, ChannelDataUpdate};
 
-use crate::core::arena::part_of;
 use crate::core::budget::Budget;
 use crate::core::ids::ConnId;
 
 use super::ChannelManager;
 use super::channel::Content;
 use super::dispatch::Request;
-use super::windows::Update;
-
-/// So many bytes of updates may wait in a channel however small its data must be.
-const LOG_AT_LEAST: usize = 64 << 10;
+use super::tables::Tables;
 
 /// Why an update changes nothing.
 #[derive(Clone, Copy, Debug)]
@@ -35,32 +29,38 @@ struct Merged {
 
 impl ChannelManager {
     pub(super) fn data_update(&mut self, request: &Request, packet: &Bytes, body: &[u8]) {
-        let Some(sender) = self.writer(request) else {
-            self.drop_message(request, "it may not update the channel's data");
+        let Some(sender) = self.tables.writer(request) else {
+            self.tables
+                .drop_message(request, "it may not update the channel's data");
             return;
         };
-        if !self.pays(request, self.cost_of(request.channel, body.len())) {
+        if !self
+            .tables
+            .pays(request, self.tables.cost_of(request.channel, body.len()))
+        {
             return;
         }
         let Some((data, on_behalf_of)) = parse(body) else {
-            self.drop_message(request, "it is no update");
+            self.tables.drop_message(request, "it is no update");
             return;
         };
-        if !self.may_read_data(request, &data) {
+        if !self.tables.may_read_data(request, &data) {
             return;
         }
         let moved = self.before_update(request, data.value);
         let merged = match self.merge_update(request, &data) {
             Ok(merged) => merged,
             Err(Refusal(why)) => {
-                self.drop_message(request, why);
+                self.tables.drop_message(request, why);
                 return;
             }
         };
         if merged.is_first {
-            self.data_has_come(request.now, request.channel);
+            self.subscriptions
+                .data_has_come(&mut self.tables, request.now, request.channel);
         }
-        self.spread(request, sender, packet, data.value);
+        self.subscriptions
+            .spread(&mut self.tables, request, sender, packet, data.value);
         self.after_update(request, on_behalf_of, moved, &merged.removed);
         self.weigh_orphan(request.channel);
     }
@@ -68,10 +68,10 @@ impl ChannelManager {
     /// Merges an update into the channel's data, or makes it the data where there
     /// is none yet.
     fn merge_update(&mut self, request: &Request, update: &AnyView<'_>) -> Result<Merged, Refusal> {
-        let now_unix_ms = self.unix_ms(request.now);
-        let allowed_bytes = self.budgets_of(request).shared_data_bytes;
-        let is_server = self.is_server(request.from);
-        let Some(channel) = self.channels.get_mut(&request.channel) else {
+        let now_unix_ms = self.tables.unix_ms(request.now);
+        let allowed_bytes = self.tables.budgets_of(request).shared_data_bytes;
+        let is_server = self.tables.is_server(request.from);
+        let Some(channel) = self.tables.channels.get_mut(request.channel) else {
             return Err(Refusal("there is no such channel"));
         };
         let Some(data) = &mut channel.data else {
@@ -114,11 +114,11 @@ impl ChannelManager {
         if merged.is_ok() {
             content.changed();
         }
-        self.worked(request, work as u64);
+        self.tables.worked(request, work as u64);
         let removed = match merged {
             Ok(removed) => removed,
             Err(MergeError::TooLarge { .. }) => {
-                self.over_budget(request, Budget::Data);
+                self.tables.over_budget(request, Budget::Data);
                 if !is_unknown || is_its_own {
                     return Err(BAD_DATA);
                 }
@@ -140,18 +140,19 @@ impl ChannelManager {
         update: &AnyView<'_>,
         decides: bool,
     ) -> Result<Merged, Refusal> {
-        let allowed_bytes = self.budgets_of(request).shared_data_bytes;
-        let Some(channel) = self.channels.get_mut(&request.channel) else {
+        let allowed_bytes = self.tables.budgets_of(request).shared_data_bytes;
+        let Some(channel) = self.tables.channels.get_mut(request.channel) else {
             return Err(BAD_DATA);
         };
         if channel.maker.is_none() && update.value.len() > allowed_bytes {
-            self.over_budget(request, Budget::Data);
+            self.tables.over_budget(request, Budget::Data);
             return Err(BAD_DATA);
         }
         let limits = MergeLimits {
             max_encoded_bytes: channel.max_data_bytes,
         };
-        let mut content = Content::load(update, &self.settings.schema, limits).ok_or(BAD_DATA)?;
+        let mut content =
+            Content::load(update, &self.tables.settings.schema, limits).ok_or(BAD_DATA)?;
         content.is_provisional = !decides;
         if let Some(data) = &mut channel.data
             && data.content.replace(content).is_some()
@@ -163,49 +164,16 @@ impl ChannelManager {
             removed: Vec::new(),
         })
     }
+}
 
-    /// Keeps an update that was merged for those who are to get it at their next
-    /// fan-out tick.
-    fn spread(&mut self, request: &Request, sender: ConnId, packet: &Bytes, value: &[u8]) {
-        let Some(channel) = self.channels.get_mut(&request.channel) else {
-            return;
-        };
-        let data_type = channel
-            .content()
-            .and_then(|content| content.state.data_type());
-        let value = match data_type.map(|data_type| data_type.without_skipped(value)) {
-            None => part_of(packet, value),
-            Some(Ok(Cow::Borrowed(value))) => part_of(packet, value),
-            Some(Ok(Cow::Owned(value))) => Bytes::from(value),
-            Some(Err(_)) => return,
-        };
-        self.counters.of_mut(channel.kind).updates += 1;
-        channel.fan_out.push(Update {
-            sender,
-            at: request.now,
-            value,
-        });
-        // What waits for slow windows is in no client's budget but its channel's size.
-        let is_a_clients = channel.maker.is_some() || channel.orphan.is_some();
-        let most_bytes = if is_a_clients {
-            channel.max_data_bytes.max(LOG_AT_LEAST)
-        } else {
-            usize::MAX
-        };
-        let is_full = channel.fan_out.is_full(most_bytes);
-        self.arm(request.now, request.channel);
-        if is_full {
-            self.send_all_groups(request.now, request.channel);
-        }
-    }
-
+impl Tables {
     /// Who an update counts as coming from, if it is allowed.
     fn writer(&self, request: &Request) -> Option<ConnId> {
-        let channel = self.channels.get(&request.channel)?;
+        let channel = self.channels.get(request.channel)?;
         let may_write = channel
             .subscriptions
             .get(&request.from)
-            .is_some_and(super::subscription::Subscription::may_write);
+            .is_some_and(super::subscriptions::Subscription::may_write);
         if channel.owner == Some(request.from) || may_write {
             return Some(request.from);
         }

@@ -21,7 +21,7 @@ const REMEMBERED: usize = 16_384;
 
 /// Failures and bars.
 #[derive(Debug, Default)]
-pub(super) struct Admission {
+pub(in crate::core::channels) struct Admission {
     failures: Remembered<Failures>,
     barred: Remembered<Time>,
     /// Clients that are let in, by where they come from.
@@ -30,7 +30,7 @@ pub(super) struct Admission {
 
 /// Whose failures they are. Addresses are those of households.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Suspect {
+pub(in crate::core::channels) enum Suspect {
     /// Everyone who comes from there and is not let in yet.
     Address(IpAddr),
     /// Whoever claims to be a player, from there.
@@ -38,7 +38,7 @@ pub(super) enum Suspect {
 }
 
 impl Suspect {
-    pub(super) fn player(name: &str, address: Option<IpAddr>) -> Self {
+    pub(in crate::core::channels) fn player(name: &str, address: Option<IpAddr>) -> Self {
         Self::Player(name.into(), address.map(household))
     }
 }
@@ -50,7 +50,12 @@ struct Failures {
 }
 
 impl Admission {
-    pub(super) fn bars(&self, now: Time, player: &str, address: Option<IpAddr>) -> bool {
+    pub(in crate::core::channels) fn bars(
+        &self,
+        now: Time,
+        player: &str,
+        address: Option<IpAddr>,
+    ) -> bool {
         let holds = |suspect: &Suspect| {
             let until = self.barred.by_key.get(suspect);
             until.is_some_and(|&until| now < until)
@@ -63,7 +68,7 @@ impl Admission {
     /// Counts a failed login. Returns until when the suspect is barred, if this
     /// one was too many: more than `most`, for an address so many more for each
     /// client that plays from there. With `most` at 0 nothing is remembered.
-    pub(super) fn failed(
+    pub(in crate::core::channels) fn failed(
         &mut self,
         now: Time,
         suspect: Suspect,
@@ -91,21 +96,21 @@ impl Admission {
     }
 
     /// Bars a suspect. Returns until when.
-    pub(super) fn bar(&mut self, suspect: Suspect, until: Time) -> Time {
+    pub(in crate::core::channels) fn bar(&mut self, suspect: Suspect, until: Time) -> Time {
         self.failures.by_key.remove(&suspect);
         *self.barred.entry(suspect, until) = until;
         until
     }
 
     /// A client was let in.
-    pub(super) fn came(&mut self, address: Option<IpAddr>) {
+    pub(in crate::core::channels) fn came(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address {
             *self.playing.entry(household(address)).or_default() += 1;
         }
     }
 
     /// … and is gone.
-    pub(super) fn went(&mut self, address: Option<IpAddr>) {
+    pub(in crate::core::channels) fn went(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address.map(household)
             && let Some(playing) = self.playing.get_mut(&address)
         {

@@ -7,22 +7,23 @@ use lagometer_units::Time;
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId, GroupId};
 
-use super::ChannelManager;
 use super::fan_out::{Grid, Start};
 use super::subscription::Place;
+use super::{Subscriptions, Tables};
 
-impl ChannelManager {
+impl Subscriptions {
     /// A subscriber that has been sent all updates before number `cursor`
     /// takes part in its group.
-    pub(super) fn join(
+    pub(in crate::core::channels) fn join(
         &mut self,
+        tables: &mut Tables,
         now: Time,
         id: ChannelId,
         member: ConnId,
         cursor: u64,
         start: Start,
     ) {
-        let Some(channel) = self.channels.get_mut(&id) else {
+        let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
         let Some(subscription) = channel.subscriptions.get_mut(&member) else {
@@ -31,7 +32,7 @@ impl ChannelManager {
         let options = &subscription.options;
         let grid = Grid {
             now,
-            tick: self.settings.types.of(channel.kind).tick,
+            tick: tables.settings.types.of(channel.kind).tick,
             channel: id,
         };
         let not_before = start.first_end(options.interval_ms);
@@ -40,18 +41,23 @@ impl ChannelManager {
             .group_for(options, start, grid, &mut self.groups);
         let number = group.number();
         if group.may_enter(cursor, now, not_before) {
-            self.enter_group(id, member, number);
+            self.enter_group(tables, id, member, number);
         } else {
             group.join_at_tick(member, cursor, not_before);
             subscription.place = Place::Joining { group: number };
         }
-        self.arm(now, id);
+        self.arm(tables, now, id);
     }
 
     /// Takes a subscriber out of its group. Returns the number of the first
     /// update it has not been sent, if it was in one.
-    pub(super) fn part(&mut self, id: ChannelId, member: ConnId) -> Option<u64> {
-        let channel = self.channels.get_mut(&id)?;
+    pub(in crate::core::channels) fn part(
+        &mut self,
+        tables: &mut Tables,
+        id: ChannelId,
+        member: ConnId,
+    ) -> Option<u64> {
+        let channel = tables.channels.get_mut(id)?;
         let subscription = channel.subscriptions.get_mut(&member)?;
         let place = subscription.place;
         let (Place::Member { group: number } | Place::Joining { group: number }) = place else {
@@ -61,34 +67,44 @@ impl ChannelManager {
         let group = channel.fan_out.group(number)?;
         let cursor = group.stay_away(member).unwrap_or(group.cursor());
         if let Place::Member { .. } = place
-            && let Some(connection) = self.connections.any_mut(member)
+            && let Some(connection) = tables.connections.any_mut(member)
         {
             group.exit(connection.side);
             let leave = ToConnections::Leave {
                 group: number,
                 id: member,
             };
-            self.to_connections.push_back((connection.side, leave));
+            tables.out.push(connection.side, leave);
         }
         Some(cursor)
     }
 
     /// Dissolves groups that nobody is in any more.
-    pub(super) fn dissolve_groups(&mut self, id: ChannelId) {
-        if let Some(channel) = self.channels.get_mut(&id) {
+    pub(in crate::core::channels) fn dissolve_groups(
+        &mut self,
+        tables: &mut Tables,
+        id: ChannelId,
+    ) {
+        if let Some(channel) = tables.channels.get_mut(id) {
             let armed = channel.fan_out.drop_empty(&mut self.groups);
-            (0..armed).for_each(|_| self.timers.note_stale());
+            (0..armed).for_each(|_| tables.timers.note_stale());
         }
     }
 
     /// A subscriber is a member of a group from now on.
-    pub(super) fn enter_group(&mut self, id: ChannelId, member: ConnId, number: GroupId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
+    pub(in crate::core::channels) fn enter_group(
+        &mut self,
+        tables: &mut Tables,
+        id: ChannelId,
+        member: ConnId,
+        number: GroupId,
+    ) {
+        let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
         if let Some(subscription) = channel.subscriptions.get_mut(&member)
             && let Some(group) = channel.fan_out.group(number)
-            && let Some(connection) = self.connections.get(member)
+            && let Some(connection) = tables.connections.get(member)
         {
             subscription.place = Place::Member { group: number };
             group.enter(connection.side);
@@ -97,7 +113,7 @@ impl ChannelManager {
                 channel: id,
                 member: subscription.member(member),
             };
-            self.to_connections.push_back((connection.side, join));
+            tables.out.push(connection.side, join);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::core::ids::ChannelId;
 
 /// What a group is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bond {
+pub(in crate::core::channels) enum Bond {
     /// Its entities change hands together.
     Handover,
     /// Its entities do not change hands.
@@ -47,7 +47,7 @@ struct Shared {
 
 /// All entities and their groups.
 #[derive(Debug, Default)]
-pub(super) struct EntityGroups {
+pub(in crate::core::channels) struct EntityGroups {
     entities: BTreeMap<ChannelId, Own>,
     groups: BTreeMap<GroupKey, Shared>,
     last: u64,
@@ -55,21 +55,21 @@ pub(super) struct EntityGroups {
 
 /// What putting entities into a group came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Grouped {
+pub(in crate::core::channels) struct Grouped {
     /// How many entities were looked at.
-    pub(super) looked_at: usize,
+    pub(in crate::core::channels) looked_at: usize,
     /// The group has as many as it may; the rest were left out.
-    pub(super) is_full: bool,
+    pub(in crate::core::channels) is_full: bool,
 }
 
 impl EntityGroups {
     /// An entity's channel was made.
-    pub(super) fn add_entity(&mut self, id: ChannelId) {
+    pub(in crate::core::channels) fn add_entity(&mut self, id: ChannelId) {
         self.entities.entry(id).or_default();
     }
 
     /// An entity's channel goes: it leaves its groups.
-    pub(super) fn remove_entity(&mut self, id: ChannelId) {
+    pub(in crate::core::channels) fn remove_entity(&mut self, id: ChannelId) {
         for bond in [Bond::Handover, Bond::Lock] {
             self.remove(id, bond, [id]);
             self.set(id, bond, None);
@@ -79,7 +79,7 @@ impl EntityGroups {
 
     /// Puts entities into the group of one of them, up to `most`, each with those
     /// it was with. One that is locked is noted, but stays as it is.
-    pub(super) fn add(
+    pub(in crate::core::channels) fn add(
         &mut self,
         to: ChannelId,
         bond: Bond,
@@ -105,7 +105,7 @@ impl EntityGroups {
 
     /// Takes entities out of the group of one of them: each is alone from now on,
     /// and handed over with nobody. Returns whether there is such a group.
-    pub(super) fn remove(
+    pub(in crate::core::channels) fn remove(
         &mut self,
         of: ChannelId,
         bond: Bond,
@@ -129,7 +129,7 @@ impl EntityGroups {
 
     /// The entities that go where one goes; none if one of them is locked, or if
     /// it is no entity.
-    pub(super) fn together(&self, id: ChannelId) -> BTreeSet<ChannelId> {
+    pub(in crate::core::channels) fn together(&self, id: ChannelId) -> BTreeSet<ChannelId> {
         let Some(own) = self.entities.get(&id) else {
             return BTreeSet::new();
         };
@@ -147,7 +147,10 @@ impl EntityGroups {
 
     /// Whether the tables agree: groups are there as long as someone holds them,
     /// and `entities` are all there are.
-    pub(super) fn check(&self, entities: &BTreeSet<ChannelId>) -> Result<(), BrokenInvariant> {
+    pub(in crate::core::channels) fn check(
+        &self,
+        entities: &BTreeSet<ChannelId>,
+    ) -> Result<(), BrokenInvariant> {
         let known: BTreeSet<ChannelId> = self.entities.keys().copied().collect();
         hold!(
             known == *entities,

@@ -13,7 +13,7 @@ use lagometer_units::Time;
 use crate::core::bus::Own;
 use crate::core::ids::ConnId;
 
-use super::cut::cut;
+use super::super::cut::cut;
 
 /// One update as it came, or several of one sender merged.
 #[derive(Clone, Debug)]

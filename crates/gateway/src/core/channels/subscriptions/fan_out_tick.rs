@@ -7,16 +7,23 @@ use lagometer_units::Time;
 
 use crate::core::ids::{ChannelId, ConnId, GroupId};
 
-use super::ChannelManager;
+use super::super::timers::Due;
 use super::fan_out::Turn;
 use super::sending::{Sending, Sent};
-use super::timers::Due;
 use super::windows::{Recipe, as_one};
+use super::{Subscriptions, Tables};
 
-impl ChannelManager {
+impl Subscriptions {
     /// A group's fan-out tick has come.
-    pub(super) fn fan_out_tick(&mut self, now: Time, due: Time, id: ChannelId, number: GroupId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
+    pub(in crate::core::channels) fn fan_out_tick(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        due: Time,
+        id: ChannelId,
+        number: GroupId,
+    ) {
+        let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
         let is_due = channel
@@ -24,41 +31,54 @@ impl ChannelManager {
             .group(number)
             .is_some_and(|group| group.is_armed_at(due));
         if is_due {
-            self.counters
-                .of_mut(channel.kind)
+            tables
+                .telemetry
+                .of_type(channel.kind)
                 .lateness
                 .add(now.since(due));
             // All that is due at one tick is done in a row.
             if self.last_tick != Some(due) {
                 self.last_tick = Some(due);
-                self.counters.ticks.add(now.since(due));
+                tables.telemetry.counters.ticks.add(now.since(due));
             }
-            self.send_group(now, id, number, Some(due));
+            self.send_group(tables, now, id, number, Some(due));
         }
     }
 
     /// So much waits in a channel that nobody's window may stay open.
-    pub(super) fn send_all_groups(&mut self, now: Time, id: ChannelId) {
-        if let Some(channel) = self.channels.get_mut(&id) {
+    pub(in crate::core::channels) fn send_all_groups(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+    ) {
+        if let Some(channel) = tables.channels.get_mut(id) {
             channel.fan_out.forget_paused();
         }
-        let Some(channel) = self.channels.get(&id) else {
+        let Some(channel) = tables.channels.get(id) else {
             return;
         };
         let numbers: Vec<GroupId> = channel.fan_out.group_numbers().collect();
         // Their fan-out ticks come to nothing.
         let armed = channel.fan_out.armed_count();
-        (0..armed).for_each(|_| self.timers.note_stale());
+        (0..armed).for_each(|_| tables.timers.note_stale());
         for number in numbers {
-            self.send_group(now, id, number, None);
+            self.send_group(tables, now, id, number, None);
         }
     }
 
     /// Sends a group all that it has not been sent, and takes in who joins at
     /// that `tick_at`; where it is sent out of turn, everybody.
-    fn send_group(&mut self, now: Time, id: ChannelId, number: GroupId, tick_at: Option<Time>) {
-        let now_unix_ms = self.unix_ms(now);
-        let Some(channel) = self.channels.get_mut(&id) else {
+    fn send_group(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+        number: GroupId,
+        tick_at: Option<Time>,
+    ) {
+        let now_unix_ms = tables.unix_ms(now);
+        let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
         let Some(content) = channel.content() else {
@@ -88,10 +108,10 @@ impl ChannelManager {
             recipe: &recipe,
             mask,
             type_url,
-            connections: &self.connections,
-            out: &mut self.to_connections,
+            connections: &tables.connections,
+            out: &mut tables.out,
             now,
-            work_per_second: self.settings.budgets.clients.work_per_second,
+            work_per_second: tables.settings.budgets.clients.work_per_second,
             sent: Sent::default(),
         };
         if !sides.is_empty() {
@@ -115,39 +135,39 @@ impl ChannelManager {
             .since(from, None)
             .first()
             .map(|update| update.at);
-        let counters = self.counters.of_mut(channel.kind);
+        let counters = tables.telemetry.of_type(channel.kind);
         counters.windows += windows;
         counters.bytes += bytes as u64;
         if let Some(oldest) = oldest {
             counters.age.add(now.since(oldest));
         }
         for size_bytes in too_long {
-            self.tell_too_long(id, size_bytes);
+            tables.tell_too_long(id, size_bytes);
         }
         // A byte of small entries takes some ten nanoseconds to merge, as a unit does.
         for (member, bytes) in apart {
-            self.charge_own_window(now, member, bytes as u64);
+            tables.charge_own_window(now, member, bytes as u64);
         }
         for &member in joining.keys() {
-            self.enter_group(id, member, number);
+            self.enter_group(tables, id, member, number);
         }
-        if let Some(channel) = self.channels.get_mut(&id) {
+        if let Some(channel) = tables.channels.get_mut(id) {
             channel.fan_out.trim();
             channel.fan_out.condense(|run| as_one(run, &recipe));
         }
         // Some may have to wait for a later fan-out tick.
-        self.arm(now, id);
+        self.arm(tables, now, id);
     }
 
     /// Sees to it that every group of a channel that has something coming has
     /// its fan-out tick.
-    pub(super) fn arm(&mut self, now: Time, id: ChannelId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
+    pub(in crate::core::channels) fn arm(&mut self, tables: &mut Tables, now: Time, id: ChannelId) {
+        let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
         for (group, at) in channel.fan_out.arm(now) {
             let tick_at = Due::FanOutTick { channel: id, group };
-            self.timers.add(at, tick_at);
+            tables.timers.add(at, tick_at);
         }
     }
 }

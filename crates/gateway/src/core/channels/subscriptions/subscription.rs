@@ -11,15 +11,15 @@ use crate::core::settings::{ChannelTypeSettings, PeerBudgets};
 
 /// A subscription.
 #[derive(Clone, Debug)]
-pub(super) struct Subscription {
-    pub(super) options: SubOptions,
-    pub(super) since: Time,
-    pub(super) place: Place,
+pub(in crate::core::channels) struct Subscription {
+    pub(in crate::core::channels) options: SubOptions,
+    pub(in crate::core::channels) since: Time,
+    pub(in crate::core::channels) place: Place,
 }
 
 /// How far a subscription has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(in crate::core::channels) enum Place {
     /// It has no access: it gets nothing.
     Outside,
     /// It gets the `whole` state then, or else just joins a group.
@@ -34,40 +34,40 @@ pub(super) enum Place {
 
 /// Options with nothing left open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SubOptions {
-    pub(super) access: i32,
+pub(in crate::core::channels) struct SubOptions {
+    pub(in crate::core::channels) access: i32,
     /// Mostly none.
-    pub(super) masks: Box<[String]>,
+    pub(in crate::core::channels) masks: Box<[String]>,
     /// At least 1.
-    pub(super) interval_ms: u32,
-    pub(super) delay_ms: i32,
-    pub(super) skip_self: bool,
-    pub(super) skip_first: bool,
+    pub(in crate::core::channels) interval_ms: u32,
+    pub(in crate::core::channels) delay_ms: i32,
+    pub(in crate::core::channels) skip_self: bool,
+    pub(in crate::core::channels) skip_first: bool,
 }
 
 impl Subscription {
-    pub(super) fn member(&self, id: ConnId) -> Member {
+    pub(in crate::core::channels) fn member(&self, id: ConnId) -> Member {
         Member {
             id,
             skip_self: self.options.skip_self,
         }
     }
 
-    pub(super) fn may_write(&self) -> bool {
+    pub(in crate::core::channels) fn may_write(&self) -> bool {
         self.options.access == ChannelDataAccess::WriteAccess as i32
     }
 }
 
 impl Place {
     /// Whether the first state, or joining a group, is due then.
-    pub(super) fn waits_for(self, at: Time) -> bool {
+    pub(in crate::core::channels) fn waits_for(self, at: Time) -> bool {
         matches!(self, Self::Waiting { due, .. } if due == at)
     }
 }
 
 impl SubOptions {
     /// What a subscription to a channel of a type is unless asked otherwise.
-    pub(super) fn defaults(settings: &ChannelTypeSettings) -> Self {
+    pub(in crate::core::channels) fn defaults(settings: &ChannelTypeSettings) -> Self {
         Self {
             access: ChannelDataAccess::ReadAccess as i32,
             masks: Box::default(),
@@ -82,7 +82,7 @@ impl SubOptions {
     /// returns the first that did not suffice. Masks add up, and those that are
     /// too many, too long or too deep are left out: the answer to the request
     /// says which ones hold, and what intervals.
-    pub(super) fn merge(
+    pub(in crate::core::channels) fn merge(
         &mut self,
         asked: &ChannelSubscriptionOptions,
         budgets: &PeerBudgets,
@@ -136,12 +136,12 @@ impl SubOptions {
         over
     }
 
-    pub(super) fn has_access(&self) -> bool {
+    pub(in crate::core::channels) fn has_access(&self) -> bool {
         self.access != ChannelDataAccess::NoAccess as i32
     }
 
     /// As results bear them: every option stated.
-    pub(super) fn to_wire(&self) -> ChannelSubscriptionOptions {
+    pub(in crate::core::channels) fn to_wire(&self) -> ChannelSubscriptionOptions {
         ChannelSubscriptionOptions {
             data_access: Some(self.access),
             data_field_masks: self.masks.to_vec(),

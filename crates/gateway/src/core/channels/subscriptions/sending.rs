@@ -6,12 +6,12 @@ use std::sync::Arc;
 use lagometer_protocol::Mask;
 use lagometer_units::Time;
 
-use crate::core::burst_queue::BurstQueue;
 use crate::core::bus::{Member, Recipients, ToConnections, Window};
 use crate::core::ids::{ConnId, GroupId, Peer, SideId};
 
-use super::channel::Channel;
-use super::connection_table::ConnectionTable;
+use super::super::channel::Channel;
+use super::super::connection_table::ConnectionTable;
+use super::super::outbound::Outbound;
 use super::subscription::Place;
 use super::windows::{Built, Recipe, Update, build, masked};
 
@@ -26,7 +26,7 @@ pub(super) struct Sending<'a> {
     pub(super) type_url: Arc<str>,
     /// Those who may be members, with the sides they are on.
     pub(super) connections: &'a ConnectionTable,
-    pub(super) out: &'a mut BurstQueue<(SideId, ToConnections)>,
+    pub(super) out: &'a mut Outbound,
     pub(super) now: Time,
     /// What work clients may cause.
     pub(super) work_per_second: u32,
@@ -115,7 +115,7 @@ impl Sending<'_> {
                 own: Arc::clone(&built.own),
                 except: Arc::clone(except),
             };
-            self.out.push_back((side, ToConnections::Window(window)));
+            self.out.push(side, ToConnections::Window(window));
         }
     }
 

@@ -17,12 +17,12 @@ use lagometer_units::Time;
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId};
 
-use super::ChannelManager;
-use super::accounts::BYTES_PER_UNIT;
-use super::channel::WholeState;
+use super::super::accounts::BYTES_PER_UNIT;
+use super::super::channel::WholeState;
+use super::super::timers::Due;
 use super::fan_out::Start;
 use super::subscription::Place;
-use super::timers::Due;
+use super::{Subscriptions, Tables};
 
 /// Units of work that the states of one tick may cost: 512 KiB of data, encoded
 /// for each; some milliseconds.
@@ -40,7 +40,7 @@ const UNITS_AT_LEAST: u64 = 8;
 
 /// States that are due and were not sent yet.
 #[derive(Debug, Default)]
-pub(super) struct FirstStates {
+pub(in crate::core::channels) struct FirstStates {
     /// By who is to get them, in the order they were due.
     waiting: BTreeMap<ConnId, BTreeSet<(Time, ChannelId)>>,
     /// The least number of whoever has the next turn.
@@ -66,7 +66,7 @@ impl FirstStates {
     }
 
     /// A state is not wanted any more.
-    pub(super) fn remove(&mut self, id: ChannelId, member: ConnId, due: Time) {
+    pub(in crate::core::channels) fn remove(&mut self, id: ChannelId, member: ConnId, due: Time) {
         if let Some(of_member) = self.waiting.get_mut(&member) {
             of_member.remove(&(due, id));
             if of_member.is_empty() {
@@ -76,7 +76,9 @@ impl FirstStates {
     }
 
     /// All that wait, each with when it was due.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ChannelId, ConnId, Time)> {
+    pub(in crate::core::channels) fn iter(
+        &self,
+    ) -> impl Iterator<Item = (ChannelId, ConnId, Time)> {
         self.waiting
             .iter()
             .flat_map(|(&member, states)| states.iter().map(move |&(due, id)| (id, member, due)))
@@ -97,48 +99,62 @@ impl FirstStates {
     }
 }
 
-impl ChannelManager {
+impl Subscriptions {
     /// A new subscriber's time has come.
-    pub(super) fn first_state_due(&mut self, now: Time, due: Time, id: ChannelId, member: ConnId) {
+    pub(in crate::core::channels) fn first_state_due(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        due: Time,
+        id: ChannelId,
+        member: ConnId,
+    ) {
         if self.first_states.waiting.is_empty() && self.first_states.has_room(now) {
-            self.first_state(now, due, id, member);
+            self.first_state(tables, now, due, id, member);
             return;
         }
-        let channel = self.channels.get(&id);
+        let channel = tables.channels.get(id);
         let subscription = channel.and_then(|channel| channel.subscriptions.get(&member));
         if !subscription.is_some_and(|subscription| subscription.place.waits_for(due)) {
             return;
         }
         if self.first_states.waiting.is_empty() {
             let next = self.first_states.tick_ends;
-            self.timers.add(next, Due::FirstStates);
+            tables.timers.add(next, Due::FirstStates);
         }
         self.first_states.push(id, member, due);
     }
 
     /// Sends states that had to wait, as many as a tick may.
-    pub(super) fn first_states(&mut self, now: Time) {
+    pub(in crate::core::channels) fn first_states(&mut self, tables: &mut Tables, now: Time) {
         while self.first_states.has_room(now)
             && let Some((id, member, due)) = self.first_states.pop()
         {
             self.first_states.spent += 1;
-            self.first_state(now, due, id, member);
+            self.first_state(tables, now, due, id, member);
         }
         if !self.first_states.waiting.is_empty() {
             let next = self.first_states.tick_ends;
-            self.timers.add(next, Due::FirstStates);
+            tables.timers.add(next, Due::FirstStates);
         }
     }
 
     /// Whether states wait for their turn.
-    pub(super) fn are_first_states_waiting(&self) -> bool {
+    pub(in crate::core::channels) fn are_first_states_waiting(&self) -> bool {
         !self.first_states.waiting.is_empty()
     }
 
     /// Sends the whole state to a subscriber that was to get it at `due`, if it
     /// still is, and lets it take part in its group.
-    pub(super) fn first_state(&mut self, now: Time, due: Time, id: ChannelId, member: ConnId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
+    pub(in crate::core::channels) fn first_state(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        due: Time,
+        id: ChannelId,
+        member: ConnId,
+    ) {
+        let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
         let groups = channel.fan_out.group_count() as u64;
@@ -154,7 +170,7 @@ impl ChannelManager {
         self.first_states.spent += UNITS_AT_LEAST + groups;
         let head = channel.fan_out.head();
         if !whole {
-            self.join(now, id, member, head, Start::State(due));
+            self.join(tables, now, id, member, head, Start::State(due));
             return;
         }
         let masks = subscription.options.masks.clone();
@@ -170,7 +186,7 @@ impl ChannelManager {
         let is_at_hand = mask.is_none() && content.is_encoded();
         let WholeState { messages, too_long } = content.whole_state(id, mask.as_ref());
         let bytes: usize = messages.iter().map(bytes::Bytes::len).sum();
-        let counters = self.counters.of_mut(channel.kind);
+        let counters = tables.telemetry.of_type(channel.kind);
         counters.states += 1;
         counters.bytes += bytes as u64;
         let mut units = (bytes / BYTES_PER_UNIT) as u64;
@@ -180,27 +196,32 @@ impl ChannelManager {
             units = (encoded / ENCODED_PER_UNIT) as u64;
             self.first_states.spent += units;
         }
-        self.charge(now, member, units);
-        if let Some(connection) = self.connections.get(member) {
+        tables.charge(now, member, units);
+        if let Some(connection) = tables.connections.get(member) {
             let state = ToConnections::State {
                 to: Arc::new([member]),
                 channel: id,
                 messages,
             };
-            self.to_connections.push_back((connection.side, state));
+            tables.out.push(connection.side, state);
         }
         for size_bytes in too_long {
-            self.tell_too_long(id, size_bytes);
+            tables.tell_too_long(id, size_bytes);
         }
-        self.join(now, id, member, head, Start::State(due));
+        self.join(tables, now, id, member, head, Start::State(due));
     }
 
     /// There is data now: those who wait for it get it at the next tick.
-    pub(super) fn data_has_come(&mut self, now: Time, id: ChannelId) {
-        let Some(channel) = self.channels.get_mut(&id) else {
+    pub(in crate::core::channels) fn data_has_come(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+    ) {
+        let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
-        let tick = self.settings.types.of(channel.kind).tick;
+        let tick = tables.settings.types.of(channel.kind).tick;
         let due = now.round_up_to(tick);
         for member in std::mem::take(&mut channel.awaiting_data) {
             if let Some(subscription) = channel.subscriptions.get_mut(&member)
@@ -211,7 +232,7 @@ impl ChannelManager {
                     channel: id,
                     id: member,
                 };
-                self.timers.add(due, due_state);
+                tables.timers.add(due, due_state);
             }
         }
     }

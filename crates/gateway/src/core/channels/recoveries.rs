@@ -1,0 +1,107 @@
+//! What servers that broke off have left, until they come back for it.
+
+use std::collections::BTreeMap;
+
+use lagometer_units::Time;
+
+use crate::core::ids::{ChannelId, ConnId};
+
+use super::subscriptions::SubOptions;
+
+/// What they have left, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Recoveries(BTreeMap<ConnId, Handle>);
+
+#[derive(Debug)]
+struct Handle {
+    player: String,
+    /// Somebody has come back for it.
+    taken: bool,
+    /// When the time allowed is over, or, once somebody has come back, when
+    /// they are told that this was all. Timers of an earlier handle of the same
+    /// number, which broke off again before that, are of other instants.
+    due: Option<Time>,
+    channels: BTreeMap<ChannelId, Left>,
+}
+
+/// What a server left in one channel.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) was_owner: bool,
+    /// Since when it was subscribed, and how.
+    pub(super) subscription: Option<(Time, SubOptions)>,
+}
+
+impl Recoveries {
+    /// A server that logged in as `player` broke off. It may come back until `due`,
+    /// for ever where there is none.
+    pub(super) fn leave(
+        &mut self,
+        id: ConnId,
+        player: String,
+        due: Option<Time>,
+        channels: BTreeMap<ChannelId, Left>,
+    ) {
+        let handle = Handle {
+            player,
+            taken: false,
+            due,
+            channels,
+        };
+        self.0.insert(id, handle);
+    }
+
+    /// A server logs in as `player`. Returns the number under which it has left
+    /// something, which is its own from now on.
+    pub(super) fn claim(&mut self, player: &str) -> Option<ConnId> {
+        let mut handles = self.0.iter_mut();
+        let (&id, handle) = handles.find(|(_, handle)| !handle.taken && handle.player == player)?;
+        handle.taken = true;
+        Some(id)
+    }
+
+    /// What a server that has come back left; it is told at `ends_at` that this was
+    /// all.
+    pub(super) fn take_up(
+        &mut self,
+        id: ConnId,
+        ends_at: Time,
+    ) -> Option<BTreeMap<ChannelId, Left>> {
+        let handle = self.0.get_mut(&id)?;
+        handle.due = Some(ends_at);
+        Some(std::mem::take(&mut handle.channels))
+    }
+
+    /// Ends a recovery, if one of that number ends then. Returns whether it does.
+    pub(super) fn finish(&mut self, id: ConnId, due: Time) -> bool {
+        let ends = (self.0.get(&id)).is_some_and(|it| it.taken && it.due == Some(due));
+        if ends {
+            self.0.remove(&id);
+        }
+        ends
+    }
+
+    /// A server had until then to come back. Returns what it left, if it did not.
+    pub(super) fn expire(&mut self, id: ConnId, due: Time) -> Option<BTreeMap<ChannelId, Left>> {
+        let is_over = (self.0.get(&id)).is_some_and(|it| !it.taken && it.due == Some(due));
+        is_over
+            .then(|| self.0.remove(&id))?
+            .map(|handle| handle.channels)
+    }
+
+    /// Whether something of a handle is due then.
+    pub(super) fn is_due(&self, id: ConnId, at: Time) -> bool {
+        self.0.get(&id).is_some_and(|handle| handle.due == Some(at))
+    }
+
+    /// The numbers that were left.
+    pub(super) fn ids(&self) -> impl Iterator<Item = ConnId> {
+        self.0.keys().copied()
+    }
+
+    /// Whether a server has come back and has not been told yet that this was
+    /// all.
+    pub(super) fn is_returning(&self, id: ConnId) -> bool {
+        self.0.get(&id).is_some_and(|handle| handle.taken)
+    }
+}

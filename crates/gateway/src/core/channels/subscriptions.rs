@@ -1,0 +1,352 @@
+//! Who is subscribed to what, and what each is sent of it.
+//!
+//! A subscription begins with the whole state ([`first_states`]), joins a group of
+//! those who want the same ([`membership`]) and is sent the group's windows at fan-out
+//! ticks ([`fan_out_tick`]). What waits in a channel for its groups is the channel's
+//! [`FanOut`]. What is asked of subscriptions, and who may ask, is in
+//! [`subscribe`](super::subscribe).
+
+mod fan_out;
+mod fan_out_tick;
+mod first_states;
+mod membership;
+mod phase;
+mod sending;
+mod subscription;
+mod windows;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lagometer_protocol::messages::channeldpb::ChannelSubscriptionOptions;
+use lagometer_units::Time;
+
+use crate::core::arena::part_of;
+use crate::core::budget::Budget;
+use crate::core::bus::ToConnections;
+use crate::core::check::{BrokenInvariant, hold};
+use crate::core::ids::{ChannelId, ConnId};
+use crate::core::settings::PeerBudgets;
+
+use super::channel_table::ChannelTable;
+use super::dispatch::Request;
+use super::tables::Tables;
+use super::timers::Due;
+
+pub(super) use fan_out::FanOut;
+use fan_out::{GroupNumbers, Start};
+use first_states::FirstStates;
+pub(super) use subscription::{Place, SubOptions, Subscription};
+use windows::Update;
+
+/// So many bytes of updates may wait in a channel however small its data must be.
+const LOG_AT_LEAST: usize = 64 << 10;
+
+/// What there is of all subscriptions beside what each channel knows of its own.
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    groups: GroupNumbers,
+    first_states: FirstStates,
+    /// The last tick at which some window was due.
+    last_tick: Option<Time>,
+}
+
+impl Subscriptions {
+    /// Begins a subscription or changes it, as far as the budgets of whoever
+    /// asks for it go. Returns whether it is new or its access has changed.
+    pub(super) fn subscribe_by_request(
+        &mut self,
+        tables: &mut Tables,
+        request: &Request,
+        id: ChannelId,
+        subject: ConnId,
+        asked: &ChannelSubscriptionOptions,
+    ) -> bool {
+        let budgets = tables.budgets_of(request);
+        let (is_told, over) =
+            self.subscribe_within(tables, request.now, id, subject, asked, &budgets);
+        if let Some(budget) = over {
+            tables.over_budget(request, budget);
+        }
+        is_told
+    }
+
+    /// The same where the gateway itself, or a server, is behind it.
+    pub(super) fn subscribe(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        asked: &ChannelSubscriptionOptions,
+    ) -> bool {
+        let budgets = tables.settings.budgets.servers;
+        self.subscribe_within(tables, now, id, subject, asked, &budgets)
+            .0
+    }
+
+    fn subscribe_within(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        asked: &ChannelSubscriptionOptions,
+        budgets: &PeerBudgets,
+    ) -> (bool, Option<Budget>) {
+        if tables.connections.get(subject).is_none() {
+            return (false, None);
+        }
+        let Some(channel) = tables.channels.get_mut(id) else {
+            return (false, None);
+        };
+        if let Some(subscription) = channel.subscriptions.get_mut(&subject) {
+            let before = subscription.options.clone();
+            let over = subscription.options.merge(asked, budgets);
+            let after = subscription.options.clone();
+            if before != after {
+                self.resubscribe(tables, now, id, subject, &before, &after);
+            }
+            return (before.access != after.access, over);
+        }
+        let settings = tables.settings.types.of(channel.kind);
+        let mut options = SubOptions::defaults(settings);
+        let over = options.merge(asked, budgets);
+        let place = if options.has_access() {
+            first_place(now, &options, settings.tick)
+        } else {
+            Place::Outside
+        };
+        if !options.has_access() && options.skip_first {
+            // It wants no state, but all that happens from here on.
+            let head = channel.fan_out.head();
+            channel.fan_out.pause(subject, head);
+        }
+        channel.subscriptions.insert(
+            subject,
+            Subscription {
+                options,
+                since: now,
+                place,
+            },
+        );
+        tables.telemetry.of_type(channel.kind).subscriptions += 1;
+        if let Some(connection) = tables.connections.any_mut(subject) {
+            connection.subscribed.insert(id, ());
+        }
+        self.await_first(tables, now, id, subject, place);
+        (true, over)
+    }
+
+    /// Ends a subscription without a word. Returns whether there was one.
+    pub(super) fn unsubscribe(
+        &mut self,
+        tables: &mut Tables,
+        id: ChannelId,
+        subject: ConnId,
+    ) -> bool {
+        self.part(tables, id, subject);
+        self.resume(tables, id, subject);
+        let Some(channel) = tables.channels.get_mut(id) else {
+            return false;
+        };
+        let Some(ended) = channel.subscriptions.remove(&subject) else {
+            return false;
+        };
+        channel.awaiting_data.remove(&subject);
+        tables.telemetry.of_type(channel.kind).subscriptions -= 1;
+        self.stop_waiting(tables, id, subject, ended.place);
+        if let Some(connection) = tables.connections.any_mut(subject) {
+            connection.subscribed.remove(&id);
+            let forget = ToConnections::Forget {
+                id: subject,
+                channel: id,
+            };
+            tables.out.push(connection.side, forget);
+        }
+        self.dissolve_groups(tables, id);
+        true
+    }
+
+    /// A reader lost what was merged for it: it gets the whole state.
+    pub(super) fn resync(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        subject: ConnId,
+        id: ChannelId,
+    ) {
+        // Whoever has no access now gets the whole state once it has again.
+        self.resume(tables, id, subject);
+        if self.part(tables, id, subject).is_none() {
+            return;
+        }
+        self.dissolve_groups(tables, id);
+        self.wait_for_state(tables, now, id, subject, true);
+    }
+
+    fn resubscribe(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        before: &SubOptions,
+        after: &SubOptions,
+    ) {
+        if !after.has_access() {
+            let cursor = self.part(tables, id, subject);
+            let mut ended = Place::Outside;
+            if let Some(channel) = tables.channels.get_mut(id)
+                && let Some(subscription) = channel.subscriptions.get_mut(&subject)
+            {
+                std::mem::swap(&mut subscription.place, &mut ended);
+                // What comes from here on waits for it.
+                if let Some(cursor) = cursor {
+                    channel.fan_out.pause(subject, cursor);
+                }
+            }
+            self.stop_waiting(tables, id, subject, ended);
+        } else if !before.has_access() {
+            match self.resume(tables, id, subject) {
+                Some(cursor) => self.join(tables, now, id, subject, cursor, Start::Onward),
+                None => self.wait_for_state(tables, now, id, subject, !after.skip_first),
+            }
+        } else if let Some(cursor) = self.part(tables, id, subject) {
+            // Nothing is lost between the old group and the new one.
+            self.join(tables, now, id, subject, cursor, Start::Onward);
+        }
+        self.dissolve_groups(tables, id);
+    }
+
+    /// A subscription that was in that place has ended, or has no access now: if
+    /// it waited for its first state, it does no longer.
+    fn stop_waiting(&mut self, tables: &mut Tables, id: ChannelId, subject: ConnId, place: Place) {
+        if let Place::Waiting { due, .. } = place {
+            tables.timers.note_stale();
+            self.first_states.remove(id, subject, due);
+        }
+    }
+
+    /// A subscriber without access is that no more. Returns the number of the
+    /// first update it has not been sent, if that and all after it are kept.
+    fn resume(&mut self, tables: &mut Tables, id: ChannelId, subject: ConnId) -> Option<u64> {
+        tables.channels.get_mut(id)?.fan_out.resume(subject)
+    }
+
+    fn wait_for_state(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        whole: bool,
+    ) {
+        let Some(channel) = tables.channels.get_mut(id) else {
+            return;
+        };
+        let tick = tables.settings.types.of(channel.kind).tick;
+        let due = if whole { now.round_up_to(tick) } else { now };
+        let place = Place::Waiting { due, whole };
+        if let Some(subscription) = channel.subscriptions.get_mut(&subject) {
+            subscription.place = place;
+            self.await_first(tables, now, id, subject, place);
+        }
+    }
+
+    fn await_first(
+        &mut self,
+        tables: &mut Tables,
+        now: Time,
+        id: ChannelId,
+        subject: ConnId,
+        place: Place,
+    ) {
+        let Place::Waiting { due, whole } = place else {
+            return;
+        };
+        if due <= now && !whole {
+            // Nothing that comes from here on is to be missed.
+            self.first_state(tables, now, due, id, subject);
+        } else {
+            let first = Due::FirstState {
+                channel: id,
+                id: subject,
+            };
+            tables.timers.add(due, first);
+        }
+    }
+
+    /// Keeps an update that was merged for those who are to get it at their next
+    /// fan-out tick.
+    pub(super) fn spread(
+        &mut self,
+        tables: &mut Tables,
+        request: &Request,
+        sender: ConnId,
+        packet: &Bytes,
+        value: &[u8],
+    ) {
+        let Some(channel) = tables.channels.get_mut(request.channel) else {
+            return;
+        };
+        let data_type = channel
+            .content()
+            .and_then(|content| content.state.data_type());
+        let value = match data_type.map(|data_type| data_type.without_skipped(value)) {
+            None => part_of(packet, value),
+            Some(Ok(Cow::Borrowed(value))) => part_of(packet, value),
+            Some(Ok(Cow::Owned(value))) => Bytes::from(value),
+            Some(Err(_)) => return,
+        };
+        tables.telemetry.of_type(channel.kind).updates += 1;
+        channel.fan_out.push(Update {
+            sender,
+            at: request.now,
+            value,
+        });
+        // What waits for slow windows is in no client's budget but its channel's size.
+        let is_a_clients = channel.maker.is_some() || channel.orphan.is_some();
+        let most_bytes = if is_a_clients {
+            channel.max_data_bytes.max(LOG_AT_LEAST)
+        } else {
+            usize::MAX
+        };
+        let is_full = channel.fan_out.is_full(most_bytes);
+        self.arm(tables, request.now, request.channel);
+        if is_full {
+            self.send_all_groups(tables, request.now, request.channel);
+        }
+    }
+
+    /// Whether all whose turn for a whole state is still to come wait for it.
+    pub(super) fn check(&self, channels: &ChannelTable) -> Result<(), BrokenInvariant> {
+        for (id, member, due) in self.first_states.iter() {
+            let channel = channels.get(id);
+            let subscription = channel.and_then(|channel| channel.subscriptions.get(&member));
+            hold!(
+                subscription.is_some_and(|subscription| subscription.place.waits_for(due)),
+                "{member} has a turn for the state of {id}, for which it does not wait"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Where a new subscription begins: the whole state is due after the delay and
+/// one interval, at a tick; without it windows begin after the delay.
+fn first_place(now: Time, options: &SubOptions, tick: Duration) -> Place {
+    let interval_ms = if options.skip_first {
+        0
+    } else {
+        i64::from(options.interval_ms)
+    };
+    let wait_ms = (i64::from(options.delay_ms) + interval_ms).max(0);
+    let due = now + Duration::from_millis(wait_ms.unsigned_abs());
+    let whole = !options.skip_first;
+    Place::Waiting {
+        due: if whole { due.round_up_to(tick) } else { due },
+        whole,
+    }
+}
