@@ -24,6 +24,10 @@ const MSG_BODY: u32 = 5;
 pub struct Packet<'a> {
     bytes: &'a [u8],
     message_count: usize,
+    /// The first message: mostly the only one, which is then read once.
+    first: Option<MessagePack<'a>>,
+    /// What is behind it.
+    rest: &'a [u8],
 }
 
 /// One message in its envelope, borrowing the body.
@@ -53,10 +57,7 @@ impl<'a> Packet<'a> {
     /// [`WireError`] when the bytes are no packet; none of its messages may
     /// then be used.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, WireError> {
-        Ok(Self {
-            bytes,
-            message_count: count_messages(bytes, usize::MAX)?,
-        })
+        Self::read_up_to(bytes, usize::MAX)
     }
 
     /// Checks the envelopes of a packet that may have so many messages; `None` is one
@@ -69,11 +70,8 @@ impl<'a> Packet<'a> {
         bytes: &'a [u8],
         messages_at_most: usize,
     ) -> Result<Option<Self>, WireError> {
-        let message_count = count_messages(bytes, messages_at_most)?;
-        Ok((message_count <= messages_at_most).then_some(Self {
-            bytes,
-            message_count,
-        }))
+        let packet = Self::read_up_to(bytes, messages_at_most)?;
+        Ok((packet.message_count <= messages_at_most).then_some(packet))
     }
 
     /// The messages of a packet that has not been checked, in order, each
@@ -88,7 +86,10 @@ impl<'a> Packet<'a> {
     /// The messages, in order.
     #[must_use]
     pub fn messages(&self) -> Messages<'a> {
-        Messages::new(self.bytes)
+        Messages {
+            first: self.first,
+            reader: Reader::new(self.rest),
+        }
     }
 
     /// How many messages there are.
@@ -102,27 +103,37 @@ impl<'a> Packet<'a> {
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
-}
 
-/// How many messages a packet has, all checked, or one more than `at_most`.
-fn count_messages(bytes: &[u8], at_most: usize) -> Result<usize, WireError> {
-    let mut messages = Messages::new(bytes);
-    let mut count = 0;
-    while count <= at_most && messages.step()?.is_some() {
-        count += 1;
+    /// Counts the messages, all checked, or one more than `at_most` of them.
+    fn read_up_to(bytes: &'a [u8], at_most: usize) -> Result<Self, WireError> {
+        let mut messages = Messages::new(bytes);
+        let first = messages.step()?;
+        let rest = messages.reader.rest();
+        let mut message_count = usize::from(first.is_some());
+        while message_count <= at_most && message_count > 0 && messages.step()?.is_some() {
+            message_count += 1;
+        }
+        Ok(Self {
+            bytes,
+            message_count,
+            first,
+            rest,
+        })
     }
-    Ok(count)
 }
 
 /// The messages of a checked [`Packet`].
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
+    /// One that was read already.
+    first: Option<MessagePack<'a>>,
     reader: Reader<'a>,
 }
 
 impl<'a> Messages<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         Self {
+            first: None,
             reader: Reader::new(bytes),
         }
     }
@@ -141,6 +152,9 @@ impl<'a> Iterator for Messages<'a> {
     type Item = MessagePack<'a>;
 
     fn next(&mut self) -> Option<MessagePack<'a>> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
         // The packet was checked: there is no error to lose here.
         self.step().ok().flatten()
     }

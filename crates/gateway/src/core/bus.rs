@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lagometer_protocol::MessagePack;
 use lagometer_protocol::merge::MergeOptions;
 use lagometer_units::Time;
 
@@ -27,13 +28,13 @@ use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
 pub enum ToChannels {
     /// A connection wants to be let in.
     Auth(AuthAttempt),
-    /// Messages of a connection that was let in, each allowed by its state
-    /// machine: an encoded packet.
+    /// What a packet of a connection that was let in holds, as far as its state
+    /// machine allows it.
     Messages {
         /// Who sent them.
         from: ConnId,
-        /// The packet.
-        packet: Bytes,
+        /// The messages.
+        messages: CheckedMessages,
     },
     /// A connection that attempted to be let in when its address might have been
     /// another's was shown to be there.
@@ -96,6 +97,88 @@ pub enum ToChannels {
         /// The channel.
         channel: ChannelId,
     },
+}
+
+/// Messages of one packet, checked and taken out of their envelopes: nobody reads the
+/// packet again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedMessages {
+    envelopes: Envelopes,
+    bodies: Bytes,
+}
+
+/// What the envelopes say: mostly of a single message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Envelopes {
+    One(CheckedEnvelope),
+    Several(Box<[CheckedEnvelope]>),
+}
+
+/// A message's envelope, and where its body ends among the bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckedEnvelope {
+    channel_id: u32,
+    broadcast: u32,
+    stub_id: u32,
+    msg_type: u32,
+    body_end: u32,
+}
+
+impl CheckedEnvelope {
+    /// That of a message whose body is to end there.
+    #[must_use]
+    pub fn new(message: &MessagePack<'_>, body_end: usize) -> Self {
+        Self {
+            channel_id: message.channel_id,
+            broadcast: message.broadcast,
+            stub_id: message.stub_id,
+            msg_type: message.msg_type,
+            // Packets are at most as long as what is unpacked at once.
+            body_end: u32::try_from(body_end).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+impl CheckedMessages {
+    /// Messages whose bodies lie in `bodies`, one after the other.
+    #[must_use]
+    pub fn new(envelopes: &[CheckedEnvelope], bodies: Bytes) -> Self {
+        Self {
+            envelopes: match envelopes {
+                &[one] => Envelopes::One(one),
+                several => Envelopes::Several(several.into()),
+            },
+            bodies,
+        }
+    }
+
+    /// The messages, in order, each with its body as part of the
+    /// [`bodies`](Self::bodies).
+    pub fn iter(&self) -> impl Iterator<Item = MessagePack<'_>> {
+        let envelopes = match &self.envelopes {
+            Envelopes::One(one) => std::slice::from_ref(one),
+            Envelopes::Several(several) => several,
+        };
+        let mut begin = 0;
+        envelopes.iter().map(move |envelope| {
+            let end = envelope.body_end as usize;
+            let body = self.bodies.get(begin..end).unwrap_or_default();
+            begin = end;
+            MessagePack {
+                channel_id: envelope.channel_id,
+                broadcast: envelope.broadcast,
+                stub_id: envelope.stub_id,
+                msg_type: envelope.msg_type,
+                body,
+            }
+        })
+    }
+
+    /// All bodies, one after the other.
+    #[must_use]
+    pub fn bodies(&self) -> &Bytes {
+        &self.bodies
+    }
 }
 
 /// What a client did that counts against it.

@@ -123,7 +123,7 @@ impl ChannelManager {
         self.tables.out.add_side(from);
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
-            ToChannels::Messages { from, packet } => self.messages(now, from, &packet),
+            ToChannels::Messages { from, messages } => self.messages(now, from, &messages),
             ToChannels::AddressProven { key } => self.address_proven(now, from, key),
             ToChannels::Congested {
                 sender,

@@ -34,7 +34,7 @@ use lagometer_units::Time;
 use super::arena::Arena;
 use super::budget::{Budget, BudgetMonitor};
 use super::burst_queue::BurstQueue;
-use super::bus::{CloseReason, Misbehaviour, ToChannels};
+use super::bus::{CheckedEnvelope, CloseReason, Misbehaviour, ToChannels};
 use super::by_number::ByNumber;
 use super::counters::ConnectionCounters;
 use super::events::{Event, Events};
@@ -80,6 +80,8 @@ pub struct ConnectionManager {
     /// Messages on their way to the channel manager are copied into this.
     arena: Arena,
     scratch: Vec<u8>,
+    /// Those of a packet's messages that the channel manager is to get.
+    allowed: Vec<CheckedEnvelope>,
     unpacked: Vec<u8>,
     counters: ConnectionCounters,
     budgets: BudgetMonitor,
@@ -123,6 +125,7 @@ impl ConnectionManager {
             compressor: Compressor::new(),
             arena: Arena::default(),
             scratch: Vec::new(),
+            allowed: Vec::new(),
             unpacked: Vec::new(),
             counters: ConnectionCounters::default(),
             budgets: BudgetMonitor::default(),

@@ -137,6 +137,12 @@ impl<'a> Reader<'a> {
         Self { rest: message }
     }
 
+    /// What has not been read yet.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The next field, or `None` at the end.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
-//! From a connection's packet to what each message asks for.
+//! From a connection's messages to what each asks for.
 
 use bytes::Bytes;
 use lagometer_protocol::messages::channeldpb::MessageType;
-use lagometer_protocol::{MessagePack, Packet, ToGateway};
+use lagometer_protocol::{MessagePack, ToGateway};
 use lagometer_units::Time;
 
+use crate::core::bus::CheckedMessages;
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId};
 
@@ -23,22 +24,21 @@ pub(super) struct Request {
 }
 
 impl ChannelManager {
-    pub(super) fn messages(&mut self, now: Time, from: ConnId, packet: &Bytes) {
-        self.because_of(now, from, |side| side.messages_of(now, from, packet));
+    pub(super) fn messages(&mut self, now: Time, from: ConnId, messages: &CheckedMessages) {
+        self.because_of(now, from, |side| side.messages_of(now, from, messages));
     }
 
-    fn messages_of(&mut self, now: Time, from: ConnId, packet: &Bytes) {
-        // The connection manager has checked it, and written it anew.
-        for message in Packet::read(packet).map_while(Result::ok) {
+    fn messages_of(&mut self, now: Time, from: ConnId, messages: &CheckedMessages) {
+        for message in messages.iter() {
             // One message may be what ends its sender.
             if self.tables.connections.get(from).is_none() {
                 return;
             }
-            self.message(now, from, packet, &message);
+            self.message(now, from, messages.bodies(), &message);
         }
     }
 
-    fn message(&mut self, now: Time, from: ConnId, packet: &Bytes, message: &MessagePack<'_>) {
+    fn message(&mut self, now: Time, from: ConnId, bodies: &Bytes, message: &MessagePack<'_>) {
         let channel = ChannelId(message.channel_id);
         let request = Request {
             now,
@@ -57,7 +57,7 @@ impl ChannelManager {
             return;
         }
         if message.msg_type == MessageType::ChannelDataUpdate as u32 {
-            self.data_update(&request, packet, message.body);
+            self.data_update(&request, bodies, message.body);
             return;
         }
         if message.is_user_space() {

@@ -285,7 +285,7 @@ impl Subscriptions {
         tables: &mut Tables,
         request: &Request,
         sender: ConnId,
-        packet: &Bytes,
+        bodies: &Bytes,
         value: &[u8],
     ) {
         let Some(channel) = tables.channels.get_mut(request.channel) else {
@@ -295,8 +295,8 @@ impl Subscriptions {
             .content()
             .and_then(|content| content.state.data_type());
         let value = match data_type.map(|data_type| data_type.without_skipped(value)) {
-            None => part_of(packet, value),
-            Some(Ok(Cow::Borrowed(value))) => part_of(packet, value),
+            None => part_of(bodies, value),
+            Some(Ok(Cow::Borrowed(value))) => part_of(bodies, value),
             Some(Ok(Cow::Owned(value))) => Bytes::from(value),
             Some(Err(_)) => return,
         };

@@ -28,7 +28,7 @@ struct Merged {
 }
 
 impl ChannelManager {
-    pub(super) fn data_update(&mut self, request: &Request, packet: &Bytes, body: &[u8]) {
+    pub(super) fn data_update(&mut self, request: &Request, bodies: &Bytes, body: &[u8]) {
         let Some(sender) = self.tables.writer(request) else {
             self.tables
                 .drop_message(request, "it may not update the channel's data");
@@ -60,7 +60,7 @@ impl ChannelManager {
                 .data_has_come(&mut self.tables, request.now, request.channel);
         }
         self.subscriptions
-            .spread(&mut self.tables, request, sender, packet, data.value);
+            .spread(&mut self.tables, request, sender, bodies, data.value);
         self.after_update(request, on_behalf_of, moved, &merged.removed);
         self.weigh_orphan(request.channel);
     }

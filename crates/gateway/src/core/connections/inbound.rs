@@ -7,7 +7,9 @@ use lagometer_units::Time;
 use prost::Message;
 
 use crate::core::budget::Budget;
-use crate::core::bus::{AuthAttempt, CloseReason, Misbehaviour, ToChannels};
+use crate::core::bus::{
+    AuthAttempt, CheckedEnvelope, CheckedMessages, CloseReason, Misbehaviour, ToChannels,
+};
 use crate::core::events::Event;
 use crate::core::ids::{ConnKey, Peer};
 
@@ -23,6 +25,9 @@ const MESSAGES_A_SERVERS_FRAME: usize = 16_384;
 /// The most messages of one frame of a client: what one of the default rate may send at
 /// once after two seconds of silence.
 const MESSAGES_A_CLIENTS_FRAME: usize = 4_096;
+
+/// Room for so many messages of a packet is kept from one packet to the next.
+const MESSAGES_KEPT: usize = 256;
 
 /// What a call of [`ConnectionManager::receive_some`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,21 +195,41 @@ impl ConnectionManager {
             connection.before_login.messages += packet.message_count();
         }
         self.record(now, key, &packet);
-        self.scratch.clear();
         let mut result = Ok(());
+        let mut allowed = std::mem::take(&mut self.allowed);
+        self.scratch.clear();
         for message in packet.messages() {
-            result = self.message(now, key, &message);
-            if result.is_err() {
-                break;
+            match self.message(now, key, &message) {
+                Ok(true) => {
+                    // A single body goes from where it lies to where it is kept.
+                    if packet.message_count() > 1 {
+                        self.scratch.extend_from_slice(message.body);
+                    }
+                    let end = self.scratch.len().max(message.body.len());
+                    allowed.push(CheckedEnvelope::new(&message, end));
+                }
+                Ok(false) => {}
+                Err(why) => {
+                    result = Err(why);
+                    break;
+                }
             }
         }
-        if !self.scratch.is_empty()
+        if !allowed.is_empty()
             && let Some(from) = self.table.get(key).and_then(|connection| connection.id)
         {
-            let packet = self.arena.keep(&[&self.scratch]);
+            let single = packet
+                .messages()
+                .next()
+                .filter(|_| packet.message_count() == 1);
+            let bodies = single.map_or(&self.scratch[..], |message| message.body);
+            let messages = CheckedMessages::new(&allowed, self.arena.keep(&[bodies]));
             self.to_channels
-                .push_back(ToChannels::Messages { from, packet });
+                .push_back(ToChannels::Messages { from, messages });
         }
+        allowed.clear();
+        allowed.shrink_to(MESSAGES_KEPT);
+        self.allowed = allowed;
         result
     }
 
@@ -246,15 +271,16 @@ impl ConnectionManager {
         }
     }
 
-    /// Appends a message that is allowed to those for the channel manager.
+    /// Holds a message against its sender's state machine. Returns whether it is one
+    /// for the channel manager.
     fn message(
         &mut self,
         now: Time,
         key: ConnKey,
         message: &MessagePack<'_>,
-    ) -> Result<(), CloseReason> {
+    ) -> Result<bool, CloseReason> {
         let Some(connection) = self.table.get_mut(key) else {
-            return Ok(());
+            return Ok(false);
         };
         let is_client = connection.peer == Peer::Client;
         let machine = fsm(&self.settings, connection.peer);
@@ -281,20 +307,19 @@ impl ConnectionManager {
                 peer: connection.peer,
                 msg_type: message.msg_type,
             });
-            return Ok(());
+            return Ok(false);
         }
         if message.msg_type == MessageType::Auth as u32 {
             counters.messages_in += 1;
-            return self.auth(now, key, message);
+            return self.auth(now, key, message).map(|()| false);
         }
         connection.state = machine.after(connection.state, message.msg_type);
         if connection.admitted {
             counters.messages_in += 1;
-            message.encode_in_packet(&mut self.scratch);
         } else {
             counters.refused += 1;
         }
-        Ok(())
+        Ok(connection.admitted)
     }
 
     /// One login of a connection is decided at a time; what comes meanwhile is
