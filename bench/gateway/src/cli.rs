@@ -134,6 +134,10 @@ pub(crate) struct Play {
     /// Milliseconds between two windows.
     #[arg(long, default_value_t = 20)]
     fan_out_ms: u32,
+    /// Players who check every state they get; of the others only bytes are counted,
+    /// which costs the generator much less. All check unless said otherwise.
+    #[arg(long)]
+    checked: Option<usize>,
     /// Traffic before it counts.
     #[arg(long, default_value = "2s")]
     warm_up: Span,
@@ -154,6 +158,7 @@ impl Play {
             rooms: self.rooms.clamp(1, players.max(1)),
             rate_hz: self.rate,
             fan_out_ms: self.fan_out_ms.max(1),
+            checked: self.checked.unwrap_or(players).clamp(1, players.max(1)),
             warm_up: self.warm_up.duration(),
             measured: self.measured.duration(),
         }

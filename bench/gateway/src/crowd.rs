@@ -67,6 +67,8 @@ pub(crate) struct Plan {
     pub(crate) rate_hz: u32,
     /// Milliseconds between two windows.
     pub(crate) fan_out_ms: u32,
+    /// How many players check every state they get. Of the others bytes are counted.
+    pub(crate) checked: usize,
     /// Traffic before it counts.
     pub(crate) warm_up: Duration,
     /// Traffic that counts.
@@ -84,6 +86,11 @@ impl Plan {
         (player % self.rooms, player / self.rooms + 1)
     }
 
+    /// Whether a player checks what it gets: those who do are spread over all.
+    fn is_checked(&self, player: usize) -> bool {
+        player * self.checked % self.players < self.checked
+    }
+
     fn members_of(&self, room: usize) -> usize {
         (self.players + self.rooms - 1 - room) / self.rooms
     }
@@ -96,11 +103,13 @@ impl Plan {
 /// When the gateway does not let it in, or the system lacks something.
 pub(crate) fn run(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
     let mut crowd = Crowd::gather(plan)?;
+    crowd.stop_looking();
     let start = Instant::now();
     crowd.play(start, start + plan.warm_up)?;
 
     let windows_before = crowd.windows();
     let received_before = crowd.swarm.traffic().received_bytes;
+    let discarded_before = crowd.discarded();
     let gateway_before = Usage::of(pid);
     let own_before = Usage::own();
     let measuring = Instant::now();
@@ -119,6 +128,10 @@ pub(crate) fn run(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
         .min()
         .unwrap_or_default();
 
+    let discarded = crowd.discarded();
+    let discarded = discarded.iter().zip(&discarded_before);
+    let least_discarded_bytes = discarded.map(|(after, before)| after - before).min();
+
     crowd.drain()?;
     let missing = crowd.missing();
     let lost_connections = crowd.count_ended();
@@ -128,6 +141,7 @@ pub(crate) fn run(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
         &Seen {
             seconds,
             worst_windows,
+            least_discarded_bytes,
             missing,
             lost_connections,
             received_bytes,
@@ -235,7 +249,9 @@ impl Crowd {
             _ => self.plan.room_size(),
         };
         while self.players.len() < self.plan.players {
-            let is_probe = self.players.len() < PROBES;
+            let at = self.players.len();
+            let checked_before = (0..at).filter(|&at| self.plan.is_checked(at)).count();
+            let is_probe = self.plan.is_checked(at) && checked_before < PROBES;
             let peer = Peer::player(Rc::clone(&self.shared), others, is_probe);
             match self
                 .swarm
@@ -415,17 +431,36 @@ impl Crowd {
         Ok(())
     }
 
+    /// Players who check nothing only count what they get from now on.
+    fn stop_looking(&mut self) {
+        for at in 0..self.players.len() {
+            if !self.plan.is_checked(at) {
+                self.swarm.discard(self.players[at]);
+            }
+        }
+    }
+
+    /// How many windows each player has got that checks them.
     fn windows(&mut self) -> Vec<u64> {
-        let players = self.players.clone();
+        let checked = (0..self.players.len()).filter(|&at| self.plan.is_checked(at));
+        let players: Vec<MemberId> = checked.map(|at| self.players[at]).collect();
         let windows = |id| self.swarm.member(id).map_or(0, |(peer, _)| peer.windows);
         players.into_iter().map(windows).collect()
+    }
+
+    /// How many bytes each of the other players has got.
+    fn discarded(&self) -> Vec<u64> {
+        let others = (0..self.players.len()).filter(|&at| !self.plan.is_checked(at));
+        others
+            .map(|at| self.swarm.discarded_bytes(self.players[at]))
+            .collect()
     }
 
     /// Newest states that some player does not have.
     fn missing(&mut self) -> u64 {
         let own_is_told = self.plan.mode == Mode::Server;
         let mut missing = 0;
-        for at in 0..self.players.len() {
+        for at in (0..self.players.len()).filter(|&at| self.plan.is_checked(at)) {
             let (room, id) = self.plan.place_of(at);
             let own = (!own_is_told).then_some(id as u32);
             missing += match self.swarm.member(self.players[at]) {

@@ -10,8 +10,10 @@ use crate::tally::{Spread, Tally};
 pub(crate) struct Seen {
     /// How long it was measured.
     pub(crate) seconds: f64,
-    /// Windows of the player with the fewest.
+    /// Windows of the player with the fewest, of those who check them.
     pub(crate) worst_windows: u64,
+    /// Bytes of the player with the fewest, of those who do not.
+    pub(crate) least_discarded_bytes: Option<u64>,
     /// Newest states that some player never got.
     pub(crate) missing: u64,
     /// Connections that ended under way.
@@ -33,6 +35,9 @@ pub(crate) struct Outcome {
     pub(crate) mode: Mode,
     /// How many players.
     pub(crate) players: usize,
+    /// How many of them check every state they get.
+    #[serde(default)]
+    pub(crate) checked: usize,
     /// In how many channels.
     pub(crate) rooms: usize,
     /// Updates of each state a second.
@@ -110,15 +115,25 @@ impl Outcome {
         let window_ms = f64::from(plan.fan_out_ms);
         let expected_windows = filled_hz.min(1000.0 / window_ms);
         let worst_windows_per_s = rate(seen.worst_windows as f64);
+        let checked = plan.checked as f64;
+        // What one got who counts only bytes, beside the mean of those who check.
+        let least_share = seen.least_discarded_bytes.map(|bytes| {
+            let mean_bytes = (tally.data_bytes as f64 / checked).max(1.0);
+            bytes as f64 / mean_bytes
+        });
         let latency_ms = Spread::from(&tally.latency_us);
         let generator_late_ms = Spread::from(&tally.late_us);
-        let states_per_s = rate(tally.states as f64);
-        // The system counts in steps of this.
-        let cpu_s = seen.gateway_cpu_s.max(0.01);
+        let states = tally.states as f64 * players / checked;
+        let states_per_s = rate(states);
+        let cpu_s = seen.gateway_cpu_s.max(1e-6);
         let faults: Vec<String> = [
             (
                 worst_windows_per_s < WINDOWS_SHARE * expected_windows,
                 "somebody's windows",
+            ),
+            (
+                least_share.is_some_and(|share| share < WINDOWS_SHARE),
+                "somebody's bytes",
             ),
             (
                 latency_ms.p99 > 2.0 * window_ms + LATENCY_MS,
@@ -136,11 +151,12 @@ impl Outcome {
         Self {
             mode: plan.mode,
             players: plan.players,
+            checked: plan.checked,
             rooms: plan.rooms,
             rate_hz: plan.rate_hz,
             held: faults.is_empty(),
             faults,
-            windows_per_s: rate(tally.windows as f64) / players,
+            windows_per_s: rate(tally.windows as f64) / checked,
             worst_windows_per_s,
             gap_ms: Spread::from(&tally.gaps_us),
             latency_ms,
@@ -150,12 +166,14 @@ impl Outcome {
             missing: seen.missing,
             lost_connections: seen.lost_connections,
             malformed: tally.malformed,
-            messages_per_s: rate((tally.windows + tally.user_messages) as f64) + players * rate_hz,
+            messages_per_s: rate(tally.windows as f64 * players / checked)
+                + rate(tally.user_messages as f64)
+                + players * rate_hz,
             received_bytes_per_s: rate(seen.received_bytes as f64),
             window_bytes: tally.data_bytes as f64 / tally.windows.max(1) as f64,
             gateway_cpu_pct: 100.0 * rate(seen.gateway_cpu_s),
             gateway_rss_mb: seen.gateway_rss_mb,
-            states_per_cpu_s: tally.states as f64 / cpu_s,
+            states_per_cpu_s: states / cpu_s,
             bytes_per_cpu_s: seen.received_bytes as f64 / cpu_s,
             generator_cpu_pct: 100.0 * rate(seen.generator_cpu_s),
             generator_late_ms,

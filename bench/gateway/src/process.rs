@@ -115,12 +115,6 @@ impl Usage {
     }
 
     fn read(folder: &str) -> Option<Self> {
-        let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
-        // The name in parentheses may hold blanks; fields are counted behind
-        // it: utime is the 14th of all, stime the 15th.
-        let mut fields = stat.rsplit(')').next()?.split_whitespace().skip(11);
-        let ticks: u64 =
-            fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
         let pages: u64 = fs::read_to_string(format!("{folder}/statm"))
             .ok()?
             .split_whitespace()
@@ -128,8 +122,30 @@ impl Usage {
             .parse()
             .ok()?;
         Some(Self {
-            cpu_s: ticks as f64 / rustix::param::clock_ticks_per_second() as f64,
+            cpu_s: scheduled_s(folder).or_else(|| ticked_s(folder))?,
             rss_mb: (pages * rustix::param::page_size() as u64) as f64 / 1e6,
         })
     }
+}
+
+/// Processor seconds of a process's threads that are there still, as the scheduler
+/// counts them: to the nanosecond, where the counters of the process have steps of ten
+/// milliseconds.
+fn scheduled_s(folder: &str) -> Option<f64> {
+    let mut sum_ns = 0;
+    for thread in fs::read_dir(format!("{folder}/task")).ok()? {
+        let stat = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        sum_ns += stat.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    Some(sum_ns as f64 / 1e9)
+}
+
+/// The same by the process's counters.
+fn ticked_s(folder: &str) -> Option<f64> {
+    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+    // The name in parentheses may hold blanks; fields are counted behind
+    // it: utime is the 14th of all, stime the 15th.
+    let mut fields = stat.rsplit(')').next()?.split_whitespace().skip(11);
+    let ticks: u64 = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }

@@ -125,6 +125,8 @@ struct Member<H> {
     handler: H,
     /// The socket took less than there was; epoll says when it takes more.
     is_blocked: bool,
+    /// What arrives is thrown away: so many bytes so far.
+    discarded_bytes: Option<u64>,
 }
 
 impl<H: Handler> Swarm<H> {
@@ -202,6 +204,7 @@ impl<H: Handler> Swarm<H> {
             session: Session::new(settings),
             handler,
             is_blocked,
+            discarded_bytes: None,
         }));
         Ok(MemberId(id))
     }
@@ -280,6 +283,30 @@ impl<H: Handler> Swarm<H> {
             self.due.remove(&(noted, id.0));
         }
         Some(member.handler)
+    }
+
+    /// From now on throws away whatever arrives for a connection, which the system then
+    /// does not even copy: for load generators of which a part looks at what it gets.
+    /// The handler hears nothing more; what is put into the outbox is sent. Returns
+    /// whether the connection is one of TCP, where alone that can be done.
+    pub fn discard(&mut self, id: MemberId) -> bool {
+        let Some(Some(member)) = self.members.get_mut(id.0) else {
+            return false;
+        };
+        let is_tcp = matches!(member.transport, StreamTransport::Tcp(_));
+        if is_tcp {
+            member.discarded_bytes.get_or_insert(0);
+        }
+        is_tcp
+    }
+
+    /// How many bytes of a connection were thrown away.
+    #[must_use]
+    pub fn discarded_bytes(&self, id: MemberId) -> u64 {
+        let member = self.members.get(id.0).and_then(Option::as_ref);
+        member
+            .and_then(|member| member.discarded_bytes)
+            .unwrap_or_default()
     }
 
     /// The connections that stand, with their handlers.
@@ -413,8 +440,13 @@ impl<H: Handler> Member<H> {
             transport,
             session,
             handler,
+            discarded_bytes,
             ..
         } = self;
+        if let (Some(discarded), StreamTransport::Tcp(stream)) = (discarded_bytes, &transport) {
+            *discarded += wire::discard(stream, buffer, traffic)?;
+            return Ok(());
+        }
         transport.read(now, session, handler, buffer, traffic)
     }
 

@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use lagometer_transport::kcp::{Prover, Stream, StreamProfile};
 use lagometer_transport::{ByteStream as _, State};
 use lagometer_units::Time;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 use super::{EndReason, Traffic};
 use crate::event::Handler;
@@ -247,6 +249,33 @@ fn sender<'a>(socket: &'a UdpSocket, traffic: &'a mut Traffic) -> impl FnMut(&[u
             traffic.sent_bytes += datagram.len() as u64;
         }
     }
+}
+
+/// Throws away what has arrived, without a copy of it. Returns how many bytes that
+/// were.
+pub(super) fn discard(
+    stream: &TcpStream,
+    buffer: &mut [u8],
+    traffic: &mut Traffic,
+) -> Result<u64, EndReason> {
+    let mut discarded_bytes = 0;
+    for _ in 0..READS_IN_A_ROW {
+        traffic.reads += 1;
+        match recv(stream, &mut *buffer, RecvFlags::TRUNC) {
+            Ok((_, 0)) => return Err(EndReason::Closed),
+            Ok((_, bytes)) => {
+                discarded_bytes += bytes as u64;
+                if bytes < buffer.len() {
+                    break;
+                }
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(error) => return Err(EndReason::Io(error.into())),
+        }
+    }
+    traffic.received_bytes += discarded_bytes;
+    Ok(discarded_bytes)
 }
 
 fn read_tcp(
