@@ -143,7 +143,7 @@ impl ChannelManager {
             ToChannels::Misbehaved(what) => self.misbehaved(now, what),
             ToChannels::Resync { id, channel } => {
                 self.subscriptions
-                    .resync(&mut self.tables, now, id, channel)
+                    .resync(&mut self.tables, now, id, channel);
             }
         }
         self.sweep_timers();
@@ -166,11 +166,11 @@ impl ChannelManager {
             match what {
                 Due::FanOutTick { channel, group } => {
                     self.subscriptions
-                        .fan_out_tick(&mut self.tables, now, due, channel, group)
+                        .fan_out_tick(&mut self.tables, now, due, channel, group);
                 }
                 Due::FirstState { channel, id } => {
                     self.subscriptions
-                        .first_state_due(&mut self.tables, now, due, channel, id)
+                        .first_state_due(&mut self.tables, now, due, channel, id);
                 }
                 Due::FirstStates => self.subscriptions.first_states(&mut self.tables, now),
                 Due::RecoveryEnd { id } => self.recovery_end(id, due),

@@ -19,6 +19,7 @@ use super::ChannelManager;
 use super::channel::{Channel, Content, Data, GLOBAL_TYPE};
 use super::dispatch::Request;
 use super::outgoing::{Envelope, encode};
+use super::subscriptions::Subscriptions;
 use super::tables::Tables;
 
 /// Clients leave so large a part of all channel numbers, one in so many, to
@@ -132,8 +133,7 @@ impl ChannelManager {
             channel.metadata.clone_from(&message.metadata);
         }
         self.tables.begin_data(id, content, message.merge_options);
-        self.subscriptions
-            .data_has_come(&mut self.tables, request.now, id);
+        Subscriptions::data_has_come(&mut self.tables, request.now, id);
         let result = FromGateway::CreateChannel(CreateChannelResultMessage {
             channel_type: message.channel_type,
             metadata: message.metadata,

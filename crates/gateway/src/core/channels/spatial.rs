@@ -14,6 +14,7 @@ use crate::core::settings::Place;
 use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::Envelope;
+use super::subscriptions::Subscriptions;
 use super::tables::Tables;
 
 /// Places whose cells are found for a unit of work.
@@ -199,8 +200,7 @@ impl ChannelManager {
             .initial_content(kind, message.data.as_ref(), limits);
         self.tables
             .begin_data(id, content.ok().flatten(), message.merge_options);
-        self.subscriptions
-            .data_has_come(&mut self.tables, request.now, id);
+        Subscriptions::data_has_come(&mut self.tables, request.now, id);
     }
 
     /// Every block has its server: they are shown their borders and told.

@@ -146,8 +146,8 @@ impl Subscriptions {
         id: ChannelId,
         subject: ConnId,
     ) -> bool {
-        self.part(tables, id, subject);
-        self.resume(tables, id, subject);
+        Self::leave_group(tables, id, subject);
+        Self::resume(tables, id, subject);
         let Some(channel) = tables.channels.get_mut(id) else {
             return false;
         };
@@ -178,8 +178,8 @@ impl Subscriptions {
         id: ChannelId,
     ) {
         // Whoever has no access now gets the whole state once it has again.
-        self.resume(tables, id, subject);
-        if self.part(tables, id, subject).is_none() {
+        Self::resume(tables, id, subject);
+        if Self::leave_group(tables, id, subject).is_none() {
             return;
         }
         self.dissolve_groups(tables, id);
@@ -196,7 +196,7 @@ impl Subscriptions {
         after: &SubOptions,
     ) {
         if !after.has_access() {
-            let cursor = self.part(tables, id, subject);
+            let cursor = Self::leave_group(tables, id, subject);
             let mut ended = Place::Outside;
             if let Some(channel) = tables.channels.get_mut(id)
                 && let Some(subscription) = channel.subscriptions.get_mut(&subject)
@@ -209,11 +209,11 @@ impl Subscriptions {
             }
             self.stop_waiting(tables, id, subject, ended);
         } else if !before.has_access() {
-            match self.resume(tables, id, subject) {
+            match Self::resume(tables, id, subject) {
                 Some(cursor) => self.join(tables, now, id, subject, cursor, Start::Onward),
                 None => self.wait_for_state(tables, now, id, subject, !after.skip_first),
             }
-        } else if let Some(cursor) = self.part(tables, id, subject) {
+        } else if let Some(cursor) = Self::leave_group(tables, id, subject) {
             // Nothing is lost between the old group and the new one.
             self.join(tables, now, id, subject, cursor, Start::Onward);
         }
@@ -231,7 +231,7 @@ impl Subscriptions {
 
     /// A subscriber without access is that no more. Returns the number of the
     /// first update it has not been sent, if that and all after it are kept.
-    fn resume(&mut self, tables: &mut Tables, id: ChannelId, subject: ConnId) -> Option<u64> {
+    fn resume(tables: &mut Tables, id: ChannelId, subject: ConnId) -> Option<u64> {
         tables.channels.get_mut(id)?.fan_out.resume(subject)
     }
 
@@ -281,7 +281,6 @@ impl Subscriptions {
     /// Keeps an update that was merged for those who are to get it at their next
     /// fan-out tick.
     pub(super) fn spread(
-        &mut self,
         tables: &mut Tables,
         request: &Request,
         sender: ConnId,
@@ -314,9 +313,9 @@ impl Subscriptions {
             usize::MAX
         };
         let is_full = channel.fan_out.is_full(most_bytes);
-        self.arm(tables, request.now, request.channel);
+        Self::arm(tables, request.now, request.channel);
         if is_full {
-            self.send_all_groups(tables, request.now, request.channel);
+            Self::send_all_groups(tables, request.now, request.channel);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::core::ids::ConnId;
 use super::ChannelManager;
 use super::channel::Content;
 use super::dispatch::Request;
+use super::subscriptions::Subscriptions;
 use super::tables::Tables;
 
 /// Why an update changes nothing.
@@ -56,11 +57,9 @@ impl ChannelManager {
             }
         };
         if merged.is_first {
-            self.subscriptions
-                .data_has_come(&mut self.tables, request.now, request.channel);
+            Subscriptions::data_has_come(&mut self.tables, request.now, request.channel);
         }
-        self.subscriptions
-            .spread(&mut self.tables, request, sender, bodies, data.value);
+        Subscriptions::spread(&mut self.tables, request, sender, bodies, data.value);
         self.after_update(request, on_behalf_of, moved, &merged.removed);
         self.weigh_orphan(request.channel);
     }

@@ -41,13 +41,12 @@ impl Subscriptions {
                 self.last_tick = Some(due);
                 tables.telemetry.counters.ticks.add(now.since(due));
             }
-            self.send_group(tables, now, id, number, Some(due));
+            Self::send_group(tables, now, id, number, Some(due));
         }
     }
 
     /// So much waits in a channel that nobody's window may stay open.
     pub(in crate::core::channels) fn send_all_groups(
-        &mut self,
         tables: &mut Tables,
         now: Time,
         id: ChannelId,
@@ -63,14 +62,13 @@ impl Subscriptions {
         let armed = channel.fan_out.armed_count();
         (0..armed).for_each(|_| tables.timers.note_stale());
         for number in numbers {
-            self.send_group(tables, now, id, number, None);
+            Self::send_group(tables, now, id, number, None);
         }
     }
 
     /// Sends a group all that it has not been sent, and takes in who joins at
     /// that `tick_at`; where it is sent out of turn, everybody.
     fn send_group(
-        &mut self,
         tables: &mut Tables,
         now: Time,
         id: ChannelId,
@@ -149,19 +147,19 @@ impl Subscriptions {
             tables.charge_own_window(now, member, bytes as u64);
         }
         for &member in joining.keys() {
-            self.enter_group(tables, id, member, number);
+            Self::enter_group(tables, id, member, number);
         }
         if let Some(channel) = tables.channels.get_mut(id) {
             channel.fan_out.trim();
             channel.fan_out.condense(|run| as_one(run, &recipe));
         }
         // Some may have to wait for a later fan-out tick.
-        self.arm(tables, now, id);
+        Self::arm(tables, now, id);
     }
 
     /// Sees to it that every group of a channel that has something coming has
     /// its fan-out tick.
-    pub(in crate::core::channels) fn arm(&mut self, tables: &mut Tables, now: Time, id: ChannelId) {
+    pub(in crate::core::channels) fn arm(tables: &mut Tables, now: Time, id: ChannelId) {
         let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };

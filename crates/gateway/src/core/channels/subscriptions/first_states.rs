@@ -212,12 +212,7 @@ impl Subscriptions {
     }
 
     /// There is data now: those who wait for it get it at the next tick.
-    pub(in crate::core::channels) fn data_has_come(
-        &mut self,
-        tables: &mut Tables,
-        now: Time,
-        id: ChannelId,
-    ) {
+    pub(in crate::core::channels) fn data_has_come(tables: &mut Tables, now: Time, id: ChannelId) {
         let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };

@@ -41,18 +41,17 @@ impl Subscriptions {
             .group_for(options, start, grid, &mut self.groups);
         let number = group.number();
         if group.may_enter(cursor, now, not_before) {
-            self.enter_group(tables, id, member, number);
+            Self::enter_group(tables, id, member, number);
         } else {
             group.join_at_tick(member, cursor, not_before);
             subscription.place = Place::Joining { group: number };
         }
-        self.arm(tables, now, id);
+        Self::arm(tables, now, id);
     }
 
     /// Takes a subscriber out of its group. Returns the number of the first
     /// update it has not been sent, if it was in one.
-    pub(in crate::core::channels) fn part(
-        &mut self,
+    pub(in crate::core::channels) fn leave_group(
         tables: &mut Tables,
         id: ChannelId,
         member: ConnId,
@@ -93,7 +92,6 @@ impl Subscriptions {
 
     /// A subscriber is a member of a group from now on.
     pub(in crate::core::channels) fn enter_group(
-        &mut self,
         tables: &mut Tables,
         id: ChannelId,
         member: ConnId,
