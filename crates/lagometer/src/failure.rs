@@ -20,6 +20,7 @@ pub(crate) enum Failure {
         /// The file.
         path: PathBuf,
         /// What the system said.
+        #[source]
         why: io::Error,
     },
     /// A file could not be written: exit code 3.
@@ -28,6 +29,7 @@ pub(crate) enum Failure {
         /// The file.
         path: PathBuf,
         /// What the system said.
+        #[source]
         why: io::Error,
     },
     /// The environment lacks something: exit code 3.

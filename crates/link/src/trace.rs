@@ -8,7 +8,7 @@ pub mod mahimahi;
 pub mod recorded;
 
 pub use mahimahi::Opportunities;
-pub use recorded::{Recording, Step};
+pub use recorded::{BadRecording, Recording, Step};
 
 use lagometer_units::BadInput;
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_link::trace::Recording;
+use lagometer_link::trace::{BadRecording, Recording};
 use lagometer_remote::{Error, Line, Probe as ClockProbe, Remote};
 use lagometer_units::Time;
 use serde_json::Value;
@@ -63,7 +63,7 @@ pub enum RecordError {
     NotUnderstood,
     /// Nothing to write.
     #[error("{0}: is a firewall in the way of UDP, or was it too short?")]
-    Nothing(String),
+    Nothing(#[source] BadRecording),
 }
 
 impl Recorded {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_link::trace::{Recording, Step};
+use lagometer_link::trace::{BadRecording, Recording, Step};
 
 use crate::record::fates::Way;
 
@@ -19,9 +19,9 @@ const EVERYTHING: u32 = 1_000_000;
 ///
 /// # Errors
 ///
-/// What is wrong, where a direction has no probe that came at all, or it
+/// [`BadRecording`] where a direction has no probe that came at all, or it
 /// lasted no time.
-pub fn recording(lasts: Duration, up: &Way, down: &Way) -> Result<Recording, String> {
+pub fn recording(lasts: Duration, up: &Way, down: &Way) -> Result<Recording, BadRecording> {
     let lasts_us = u64::try_from(lasts.as_micros()).unwrap_or(u64::MAX);
     Recording::new(
         lasts_us,
@@ -30,13 +30,13 @@ pub fn recording(lasts: Duration, up: &Way, down: &Way) -> Result<Recording, Str
     )
 }
 
-fn steps(direction: &str, way: &Way, lasts_us: u64) -> Result<Vec<Step>, String> {
+fn steps(direction: &str, way: &Way, lasts_us: u64) -> Result<Vec<Step>, BadRecording> {
     let micros = |delay: Duration| u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
     let first_delay = way
         .fates
         .iter()
         .find_map(|fate| fate.delay)
-        .ok_or_else(|| format!("nothing came through {direction}"))?;
+        .ok_or_else(|| BadRecording::new(format!("nothing came through {direction}")))?;
     let mut latest_us = micros(first_delay);
     let mut steps: Vec<Step> = Vec::new();
     for fate in &way.fates {
@@ -114,7 +114,12 @@ mod tests {
     #[test]
     fn a_direction_through_which_nothing_came_is_refused() {
         let refused = recording(Duration::from_secs(1), &way(&[Some(1)]), &way(&[None]));
-        assert!(refused.unwrap_err().contains("nothing came through down"));
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("nothing came through down")
+        );
     }
 
     proptest! {

@@ -22,6 +22,7 @@
 use std::fmt;
 
 use lagometer_units::BadInput;
+use thiserror::Error;
 
 use super::bad_line;
 use crate::Direction;
@@ -45,6 +46,18 @@ pub struct Step {
     pub loss_ppm: u32,
 }
 
+/// Why steps make no recording that can be played, on one line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct BadRecording(String);
+
+impl BadRecording {
+    /// Says what is wrong.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
 /// A link's behaviour in both directions, recorded. It can only be built such
 /// that it can be played: see [`Recording::new`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,14 +71,16 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// What is wrong, if it lasts no time or more than a hundred days; if a
+    /// [`BadRecording`] if it lasts no time or more than a hundred days; if a
     /// direction's steps do not begin at 0, do not strictly ascend or reach
     /// beyond the end; if a loss is above a million, a delay beyond a hundred
     /// days or a rate above 1000 Gbit/s; or if a direction never moves
     /// anything.
-    pub fn new(lasts_us: u64, up: Vec<Step>, down: Vec<Step>) -> Result<Self, String> {
+    pub fn new(lasts_us: u64, up: Vec<Step>, down: Vec<Step>) -> Result<Self, BadRecording> {
         if !(1..=LONGEST_US).contains(&lasts_us) {
-            return Err(format!("a trace must last 1 to {LONGEST_US} us"));
+            return Err(BadRecording::new(format!(
+                "a trace must last 1 to {LONGEST_US} us"
+            )));
         }
         for (direction, steps) in [("up", &up), ("down", &down)] {
             check_steps(direction, steps, lasts_us)?;
@@ -133,7 +148,7 @@ impl Recording {
             ));
         };
         let [up, down] = steps;
-        Self::new(lasts_us, up, down).map_err(|message| bad_line(origin, lasts_line, message))
+        Self::new(lasts_us, up, down).map_err(|bad| bad_line(origin, lasts_line, bad.to_string()))
     }
 
     /// The length of the loop in microseconds.
@@ -207,40 +222,50 @@ fn whole(word: &str) -> Result<u64, String> {
         .map_err(|_| format!("expected a whole number, found `{word}`"))
 }
 
-fn check_steps(direction: &str, steps: &[Step], lasts_us: u64) -> Result<(), String> {
+fn check_steps(direction: &str, steps: &[Step], lasts_us: u64) -> Result<(), BadRecording> {
     if steps.first().is_none_or(|first| first.from_us != 0) {
-        return Err(format!("the steps {direction} must begin with one at 0 us"));
+        return Err(BadRecording::new(format!(
+            "the steps {direction} must begin with one at 0 us"
+        )));
     }
     for pair in steps.windows(2) {
         if pair[1].from_us <= pair[0].from_us {
-            return Err(format!(
+            return Err(BadRecording::new(format!(
                 "the steps {direction} must ascend, but {} us follows {} us",
                 pair[1].from_us, pair[0].from_us
-            ));
+            )));
         }
     }
     for step in steps {
         if step.from_us >= lasts_us {
-            return Err(format!(
+            return Err(BadRecording::new(format!(
                 "the step {direction} at {} us is not before the end, {lasts_us} us",
                 step.from_us
-            ));
+            )));
         }
         if step.loss_ppm > MILLION {
-            return Err(format!("a loss is at most {MILLION} millionths"));
+            return Err(BadRecording::new(format!(
+                "a loss is at most {MILLION} millionths"
+            )));
         }
         if step.delay_us > LONGEST_US {
-            return Err(format!("a delay is at most {LONGEST_US} us"));
+            return Err(BadRecording::new(format!(
+                "a delay is at most {LONGEST_US} us"
+            )));
         }
         if step.rate_bits_per_second > Some(FASTEST_BITS_PER_SECOND) {
-            return Err(format!("a rate is at most {FASTEST_BITS_PER_SECOND} bit/s"));
+            return Err(BadRecording::new(format!(
+                "a rate is at most {FASTEST_BITS_PER_SECOND} bit/s"
+            )));
         }
     }
     if steps
         .iter()
         .all(|step| step.rate_bits_per_second == Some(0))
     {
-        return Err(format!("nothing ever moves {direction}: every rate is 0"));
+        return Err(BadRecording::new(format!(
+            "nothing ever moves {direction}: every rate is 0"
+        )));
     }
     Ok(())
 }

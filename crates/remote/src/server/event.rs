@@ -9,50 +9,50 @@ use std::time::Duration;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Somebody has proved to know the secret.
+    /// A control connection was authenticated.
     Joined {
         /// Numbers the connection.
         session: u64,
-        /// Who it is.
+        /// The address of the other end.
         peer: SocketAddr,
     },
-    /// Somebody was sent away.
+    /// A connection was refused before it was authenticated.
     TurnedAway {
-        /// Who it was.
+        /// The address of the other end.
         peer: SocketAddr,
         /// Why, in words.
         why: &'a str,
     },
     /// A job has begun.
     Opened {
-        /// Whose.
+        /// The connection that asked for it.
         session: u64,
-        /// What.
+        /// The name of the service.
         service: &'a str,
     },
     /// A job was refused.
     Refused {
-        /// Whose.
+        /// The connection that asked for it.
         session: u64,
-        /// What.
+        /// The name of the service.
         service: &'a str,
         /// Why, in words.
         why: &'a str,
     },
     /// A job has ended.
     Closed {
-        /// Whose.
+        /// The connection that asked for it.
         session: u64,
-        /// What.
+        /// The name of the service.
         service: &'a str,
         /// How long it took.
         after: Duration,
     },
-    /// Somebody is gone.
+    /// A control connection was closed.
     Left {
-        /// Whose connection.
+        /// Its number.
         session: u64,
-        /// Who it was.
+        /// The address of the other end.
         peer: SocketAddr,
         /// How it ended, in words.
         why: &'a str,
