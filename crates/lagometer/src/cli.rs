@@ -417,7 +417,7 @@ pub(crate) struct RecordArguments {
     /// A probe's size, headers not counted
     #[arg(long, value_name = "SIZE", default_value = "64 B")]
     pub(crate) size: Size,
-    /// Send a train of packets each second as well, which tells the rate
+    /// Send a train of packets each second as well, which gives the rate
     #[arg(long)]
     pub(crate) rate: bool,
     /// Write the trace here, and a profile that resembles it beside it, with

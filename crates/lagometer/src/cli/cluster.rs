@@ -47,7 +47,7 @@ pub(crate) struct ClusterArguments {
     #[arg(long, value_name = "N", requires = "join")]
     pub(crate) index: Option<u32>,
     /// How long workers wait for their coordinator, and it for them and for
-    /// whoever takes the place of one that is lost
+    /// a replacement of one that is lost
     #[arg(long, value_name = "TIME", default_value = "1min")]
     pub(crate) wait: Span,
     #[command(flatten)]

@@ -94,7 +94,7 @@ pub(crate) struct GatewayArguments {
     /// What servers may send when: a JSON file
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) sfsm: Option<PathBuf>,
-    /// Servers are let in without being asked who they are
+    /// Servers are not authenticated
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) sba: Option<bool>,
     /// Servers that broke off may come back
@@ -171,7 +171,7 @@ pub(crate) struct ReplayArguments {
     /// Where the gateway waits for clients
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) to: String,
-    /// Who to log in as; by default who it was, where the recording tells
+    /// Who to log in as; by default as in the recording, where it says
     #[arg(long, value_name = "NAME")]
     pub(crate) player: Option<String>,
     /// What proves it: recordings hold no login tokens

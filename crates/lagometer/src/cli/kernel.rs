@@ -83,7 +83,7 @@ pub(crate) struct GuestShapeArguments {
     /// Where the log of packets will be
     #[arg(long)]
     pub(crate) pcap: Option<PathBuf>,
-    /// Log packets, though nobody asked for the log
+    /// Log packets even without `--pcap`
     #[arg(long)]
     pub(crate) log: bool,
     /// The client's command
