@@ -60,7 +60,8 @@ pub struct Guest<'a> {
     pub limits: Limits,
 }
 
-/// How the system calls of a guest's processes are caught. What they find is the same.
+/// How the system calls of a guest's processes are caught. A run repeats to the byte with
+/// either; one way against the other it need not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traps {
     /// Its kernel traces them: whatever a process does, it reaches nothing but what the
