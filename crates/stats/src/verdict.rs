@@ -11,7 +11,7 @@
 //! Lanes that carried a game are one field, since the game makes up for what a transport
 //! does not promise, and are ranked by what a player feels ([`game`]).
 //!
-//! No lane is said to beat another, and no budget to be met or missed, beyond
+//! No lane is said to surpass another, and no budget to be met or missed, beyond
 //! what chance makes: all comparisons that the sentence may draw on, of every
 //! pair of lanes by every figure, are held to one chance of [`ERRING`]
 //! together, and so are all budgets (Holm's procedure), so that the sentence as

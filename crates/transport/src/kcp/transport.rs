@@ -246,17 +246,18 @@ mod tests {
     #[test]
     fn the_largest_message_is_that_of_the_direction_with_the_narrower_window() {
         let of = |client: Option<u16>, server: Option<u16>| {
-            let mut settings = Settings::default();
+            // Whose windows have no floor, and whose messages more segments.
+            let mut settings = Settings::late_2015();
             settings.client.receive_window = client;
             settings.server.receive_window = server;
             settings.largest_message_bytes()
         };
-        let both = of(None, None);
+        let both = of(Some(64), Some(64));
         assert!(both > 1_000, "{both}");
-        let narrower = of(Some(128), None);
+        let narrower = of(Some(32), Some(64));
         assert!(narrower > 1_000 && narrower < both, "{narrower} of {both}");
-        assert_eq!(of(None, Some(128)), narrower);
-        assert_eq!(of(Some(128), Some(128)), narrower);
+        assert_eq!(of(Some(64), Some(32)), narrower);
+        assert_eq!(of(Some(32), Some(32)), narrower);
     }
 
     #[test]
