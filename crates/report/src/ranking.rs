@@ -111,7 +111,7 @@ pub(crate) fn is_measured(lane: &Lane) -> bool {
 }
 
 /// Which lanes of a group stand out by each of some figures, in the order of both: those
-/// that no other is shown to beat, where any is beaten. None does by a figure that
+/// that no other is shown to surpass, where any is beaten. None does by a figure that
 /// does not rank, or of which it is not known how it varies.
 pub(crate) fn best(document: &Document, group: &Group<'_>, figures: &[Figure]) -> Vec<Vec<bool>> {
     let noise_ms = noise_ms(document);

@@ -5,7 +5,7 @@ use crate::document::Lane;
 use crate::metric::Metric;
 use crate::student::holm;
 
-/// Which of these lanes no other is shown to beat by a figure, in their order: none
+/// Which of these lanes no other is shown to surpass by a figure, in their order: none
 /// where no lane beats any, or where the figure is a fact of the run, of which it is
 /// not known how it varies.
 ///

@@ -17,7 +17,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="lanes" aria-labelledby="{id}"><h2 id="{id}">Lanes</h2>
-<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; bold is what no other of its group is shown to beat{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.{}{}</p>"#,
+<p class="note">Times in milliseconds from the <em>intended</em> send to the echo, over all intended messages; bold is what no other of its group is shown to surpass{}. The strip runs from the fastest to the slowest echo: ● median, the bar to p99, ❘ p99.9, ○ the slowest that arrived; dashed is {} ms.{}{}</p>"#,
         intervals(view),
         view.about.limit_ms,
         threshold(view),
