@@ -159,7 +159,7 @@ fn virtual_time_and_real_sockets_are_shown_to_agree_over_three_networks() {
             "enet ",
             "quic ",
             "webrtc ",
-            "means over 20 seeds",
+            "means of what 20 seeds",
         ] {
             assert_eq!(told.matches(once).count(), 1, "{once} in {told}");
         }
