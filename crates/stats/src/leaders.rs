@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn those_lead_whom_no_other_is_shown_to_beat() {
+    fn those_lead_whom_no_other_is_shown_to_surpass() {
         let lanes = [late(20, 1), late(5, 1), late(5, 2)];
         let share = Metric::Within(150);
         // One of the two is ahead of the other by what chance makes.
