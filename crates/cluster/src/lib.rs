@@ -32,11 +32,15 @@
 //! its servers get from the gateway what they had, and what the lost one found up
 //! to its last note is merged with the rest. Every wait has a timeout.
 //!
+//! Worlds in real time need Linux: elsewhere this crate is empty.
+//!
 //! # Map
 //!
 //! - `messages`: the protocol
 //! - `registry`: the workers and their reports; `slot`: one worker's slot
 //! - [`Coordinator`], [`join`]: the two sides
+
+#![cfg(target_os = "linux")]
 
 mod coordinator;
 mod error;

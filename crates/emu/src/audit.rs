@@ -20,7 +20,9 @@ use serde::Serialize;
 
 pub use band::Band;
 pub(crate) use counters::{AuditCounters, Circumstances, DirectionCounters};
-pub(crate) use outside::{Fingerprint, RouterEvent, Tapping, Watch, fingerprint};
+#[cfg(target_os = "linux")]
+pub(crate) use outside::Tapping;
+pub(crate) use outside::{Fingerprint, HEAD_BYTES, RouterEvent, Watch, fingerprint};
 pub use spread::Spread;
 
 /// What the emulated network did, against what it was asked to do.

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::permission::Refusal;
+use crate::refusal::Refusal;
 
 /// Why the emulated network could not be set up, or broke.
 #[derive(Debug, Error)]

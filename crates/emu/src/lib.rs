@@ -13,7 +13,9 @@
 //! A machine has other things to do than to release packets on time, so the
 //! network audits itself: see [`Audit`].
 //!
-//! Namespaces are Linux's: elsewhere this crate is empty.
+//! Namespaces are Linux's: elsewhere there is the [`Relay`] alone, and whoever asks
+//! for hosts is refused with what to use instead. What differs is in modules of the
+//! same name, Linux's here and the others' in the folder `elsewhere`.
 //!
 //! # Map
 //!
@@ -23,44 +25,71 @@
 //! - `tun`: a device without a router
 //! - `router`: the thread that holds packets and releases them
 //! - `audit`, `capture`: what it did
-//! - `network`: all of it together
+//! - `settings`, `network`: all of it together
 //! - `relay`, `encapsulation`: the path without hosts, for UDP alone
 //! - `shape`: foreign programs in the hosts
 //! - `ticks`: where the kernel's ticks stand on its clock
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
 
-#![cfg(target_os = "linux")]
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(
+        dead_code,
+        reason = "what serves hosts alone is not called where there are none"
+    )
+)]
 
 mod address;
 mod audit;
 mod capture;
+mod device_counters;
 mod encapsulation;
 mod error;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/host.rs")]
 mod host;
 mod ip;
+#[cfg(target_os = "linux")]
 mod netlink;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/network.rs")]
 mod network;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/permission.rs")]
 mod permission;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/port.rs")]
 mod port;
+mod refusal;
 mod relay;
 mod router;
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere/scheduling.rs"]
+mod scheduling;
+mod settings;
 mod shape;
+#[cfg(target_os = "linux")]
 mod sys;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/ticks.rs")]
 mod ticks;
+#[cfg(target_os = "linux")]
 mod tun;
+#[cfg(target_os = "linux")]
 mod worker;
+
+#[cfg(target_os = "linux")]
+use sys::scheduling;
 
 pub use address::{LaneAddresses, MAX_LANES};
 pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
 pub use capture::{LogSummary, LoggedPacket, logged_packets};
 pub use error::Error;
 pub use host::Host;
-pub use network::{Device, LaneSetup, Network, Outcome, Settings};
-pub use permission::{Permission, Refusal};
+pub use network::Network;
+pub use permission::Permission;
+pub use refusal::Refusal;
 pub use relay::{Relay, RelayAddresses};
 pub use router::Waiting;
+pub use settings::{Device, LaneSetup, Outcome, Settings};
 pub use shape::{
     CLIENT, FORMER_VARIABLES, Output, Shape, ShapeError, Shaped, Speaker, TaggedLine, VARIABLES,
 };
 pub use ticks::Ticks;
+#[cfg(target_os = "linux")]
 pub use tun::open_tun;

@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socket_with};
 
+use crate::device_counters::DeviceCounters;
 use message::{Message, attribute, messages};
 
 const REQUEST: u16 = 0x01;
@@ -63,25 +64,6 @@ pub(crate) struct DeviceSettings {
     pub(crate) queue: usize,
     /// Whether neighbours are asked for their hardware addresses.
     pub(crate) neighbours: bool,
-}
-
-/// What a device counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeviceCounters {
-    /// Packets the host lost on their way out of it: its queue was full.
-    pub(crate) lost_out: u64,
-    /// Packets the host would not take in.
-    pub(crate) lost_in: u64,
-}
-
-impl DeviceCounters {
-    /// What was counted since `earlier`.
-    pub(crate) const fn since(self, earlier: Self) -> Self {
-        Self {
-            lost_out: self.lost_out.saturating_sub(earlier.lost_out),
-            lost_in: self.lost_in.saturating_sub(earlier.lost_in),
-        }
-    }
 }
 
 impl Netlink {

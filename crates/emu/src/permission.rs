@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::thread::{CapabilitySet, capabilities};
-use thiserror::Error;
 
+use crate::refusal::Refusal;
 use crate::sys::init::try_unshare;
 
 /// By what right the process makes namespaces.
@@ -18,16 +18,6 @@ pub enum Permission {
     Privileged,
     /// It lives in a user namespace of its own and has the privileges there.
     OwnUserNamespace,
-}
-
-/// The system does not let this process have namespaces.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("this system does not let the process have network namespaces ({reason}); {mend}")]
-pub struct Refusal {
-    /// What was refused and how.
-    pub reason: String,
-    /// What to enable, as an instruction.
-    pub mend: String,
 }
 
 static GRANTED: OnceLock<Permission> = OnceLock::new();

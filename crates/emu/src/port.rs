@@ -1,6 +1,7 @@
 //! Where the router meets a host: IP packets out of it and into it.
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, read, readv, write, writev};
@@ -31,6 +32,12 @@ pub(crate) struct Frames {
 }
 
 impl Port {
+    /// The relay's socket, connected to one side of a lane, and the headers of
+    /// datagrams from there.
+    pub(crate) fn relay(socket: UdpSocket, encapsulation: Encapsulation) -> Self {
+        Self::Relay(socket.into(), encapsulation)
+    }
+
     /// Takes the next packet the host sends into `packet` and returns its
     /// length; nothing if none waits. A packet larger than `packet` fills it.
     pub(crate) fn take(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
@@ -119,4 +126,14 @@ impl Frames {
         });
         header
     }
+}
+
+/// Whether a host refused a packet for what it is (damaged beyond a version)
+/// or for want of room, rather than because the port is broken.
+pub(crate) fn is_about_the_packet(error: &io::Error) -> bool {
+    use nix::libc::{EAGAIN, EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
+    matches!(
+        error.raw_os_error(),
+        Some(EAGAIN | EINVAL | EMSGSIZE | ENOBUFS | ENOMEM | EIO)
+    )
 }

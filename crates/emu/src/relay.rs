@@ -14,12 +14,12 @@ use lagometer_units::Clock;
 
 use crate::address::{LaneAddresses, MAX_LANES};
 use crate::audit::{AuditCounters, Band};
+use crate::device_counters::DeviceCounters;
 use crate::encapsulation::Encapsulation;
 use crate::error::{Doing, Error};
-use crate::netlink::DeviceCounters;
-use crate::network::{LaneSetup, Outcome, Settings, finish};
 use crate::port::Port;
 use crate::router::{Router, Waiting};
+use crate::settings::{LaneSetup, Outcome, Settings, finish};
 
 /// A relay between the two sides of each lane. Lane number n of
 /// [`Relay::start`] is reached at [`Relay::addresses`] n.
@@ -151,7 +151,7 @@ fn ports(lane: u8) -> io::Result<[Port; 2]> {
         let socket = UdpSocket::bind(own)?;
         socket.connect(side)?;
         socket.set_nonblocking(true)?;
-        Ok::<_, io::Error>(Port::Relay(socket.into(), Encapsulation::new(from, to)))
+        Ok::<_, io::Error>(Port::relay(socket, Encapsulation::new(from, to)))
     };
     Ok([
         facing(at.for_local, at.local, inside.local_v4, inside.remote_v4)?,

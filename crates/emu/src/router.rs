@@ -5,26 +5,25 @@ pub(crate) mod hold;
 mod lane;
 mod too_big;
 mod wait;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/waiter.rs")]
+mod waiter;
 
 use std::io;
-use std::num::NonZeroU64;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lagometer_link::Link;
+use lagometer_platform::{Waker, be_punctual, place_thread};
 use lagometer_units::Clock;
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::thread::CpuSet;
 
 use crate::address::LaneAddresses;
 use crate::audit::{AuditCounters, RouterEvent};
 use crate::capture::{Log, LogSummary};
 use crate::error::{Doing, Error};
 use crate::port::Port;
-use crate::sys::scheduling;
+use crate::scheduling;
 use engine::{Burst, Command, Engine};
 use hold::Hold;
 use lane::Lane;
@@ -45,7 +44,7 @@ pub(crate) struct Manner {
 #[derive(Debug)]
 pub(crate) struct Router {
     commands: Sender<Command>,
-    waker: Arc<OwnedFd>,
+    waker: Arc<Waker>,
     thread: JoinHandle<Finished>,
     precedence: &'static str,
 }
@@ -74,8 +73,7 @@ impl Router {
         observer: Option<Sender<RouterEvent>>,
     ) -> Result<Self, Error> {
         const DOING: &str = "starting the router";
-        let waker =
-            Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing(DOING)?);
+        let waker = Arc::new(Waker::new().doing(DOING)?);
         let (commands, received) = mpsc::channel();
         let lanes = links.into_iter().zip(0..);
         let engine = Engine {
@@ -153,8 +151,7 @@ impl Router {
         self.commands
             .send(command)
             .map_err(|_| Error::ThreadGone("router"))?;
-        rustix::io::write(&self.waker, &1_u64.to_ne_bytes()).doing("waking the router")?;
-        Ok(())
+        self.waker.wake().doing("waking the router")
     }
 }
 
@@ -162,11 +159,9 @@ impl Router {
 /// scheduled now.
 fn settle(manner: Manner) -> io::Result<&'static str> {
     // Timers may fire 50 us late by default, to save power.
-    rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    be_punctual()?;
     if let Some(core) = manner.core {
-        let mut cores = CpuSet::new();
-        cores.set(core);
-        rustix::thread::sched_setaffinity(None, &cores)?;
+        place_thread(&[core])?;
     }
     Ok(match scheduling::become_first() {
         Ok(()) => "real-time",

@@ -130,7 +130,7 @@ fn already_there(cache: &Cache, recipe: Recipe) -> Result<Option<Kernel>, Error>
 }
 
 /// Whether such a machine can run the kernel as a program.
-fn check_machine(os: &'static str, arch: &'static str) -> Result<(), Error> {
+pub(crate) fn check_machine(os: &'static str, arch: &'static str) -> Result<(), Error> {
     if (os, arch) == ("linux", "x86_64") {
         return Ok(());
     }

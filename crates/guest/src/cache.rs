@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::build::check_machine;
 use crate::error::{Doing as _, Error};
 
 /// The name of a kernel's program within its folder.
@@ -106,8 +107,10 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCacheFolder`] where neither is an absolute path.
+    /// [`Error::Unsupported`] where no kernel can run; [`Error::NoCacheFolder`] where
+    /// neither is an absolute path.
     pub fn of_user() -> Result<Self, Error> {
+        check_machine(env::consts::OS, env::consts::ARCH)?;
         let xdg = env::var_os("XDG_CACHE_HOME");
         let home = env::var_os("HOME");
         let folder = cache_folder(xdg.as_deref(), home.as_deref()).ok_or(Error::NoCacheFolder)?;

@@ -9,7 +9,10 @@ use thiserror::Error as ThisError;
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// The kernel runs as a program on Linux on x86-64 alone.
-    #[error("a kernel in virtual time needs Linux on x86-64; this is {os} on {arch}")]
+    #[error(
+        "a kernel in virtual time needs Linux on x86-64, and this is {os} on {arch}: use such a \
+         machine, or `--testbed sim`, which is in virtual time everywhere"
+    )]
     Unsupported {
         /// The operating system's family.
         os: &'static str,

@@ -21,6 +21,7 @@ use crate::command::end_group;
 use crate::copy::copy_tree;
 use crate::error::{Doing as _, Error};
 use crate::holder::busiest_thread;
+use crate::outcome::{Cut, EPOCH_S, Limits, Outcome, Traps};
 use crate::output::Output;
 use crate::protocol::{
     BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, Job, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE,
@@ -28,9 +29,6 @@ use crate::protocol::{
 };
 use crate::source::is_from;
 
-/// What the guest's clock shows when it boots, in seconds since 1970: the
-/// first of January 2026.
-pub const EPOCH_S: u64 = 1_767_225_600;
 /// How often is looked whether a guest is to end.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a guest that was asked to end has for it.
@@ -60,32 +58,6 @@ pub struct Guest<'a> {
     pub limits: Limits,
 }
 
-/// How the system calls of a guest's processes are caught. A run repeats to the byte with
-/// either; one way against the other it need not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Traps {
-    /// Its kernel traces them: whatever a process does, it reaches nothing but what the
-    /// kernel gives it.
-    Traced,
-    /// The processes' own handler of signals hands them over, where the kernel knows how
-    /// (from 6.16 on) and the machine permits it: twice as fast and more. A process that
-    /// sets out to can get at the memory of the guest's kernel, and so do to the machine
-    /// what the user can who started it: for programs that are trusted.
-    Trusted,
-}
-
-/// How much a guest may use of the machine.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Memory in MiB. It is the machine's only when it is used.
-    pub memory_mib: u32,
-    /// The longest it may take, in real time.
-    pub time: Duration,
-    /// The longest it may say nothing, in real time: a thread that spins
-    /// without ever asking for the time makes it stand still for good.
-    pub silence: Duration,
-}
-
 /// What came of a guest.
 #[derive(Debug)]
 pub struct Ended {
@@ -99,28 +71,6 @@ pub struct Ended {
     /// still.
     pub busy: Option<String>,
     folder: tempfile::TempDir,
-}
-
-/// How a guest's program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// By itself, with this exit code; 128 and the signal's number where a
-    /// signal ended it.
-    Exited(i32),
-    /// Because it was asked to, at a limit or by the user; what it said and
-    /// left until then is there.
-    Cut(Cut),
-}
-
-/// Why a guest was ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// The user wanted it.
-    Stopped,
-    /// It took longer than it may.
-    Time,
-    /// It said nothing for longer than it may.
-    Silence,
 }
 
 impl Ended {

@@ -5,9 +5,10 @@
 //! echo. These go straight to the kernel.
 
 use std::io;
-use std::os::fd::AsFd;
 
-use rustix::net::{RecvFlags, SendFlags};
+use lagometer_platform::NO_SIGNAL;
+use rustix::fd::AsFd;
+use rustix::net::RecvFlags;
 
 /// Sends `bytes`, or over a stream the beginning of them; how many.
 ///
@@ -16,7 +17,7 @@ use rustix::net::{RecvFlags, SendFlags};
 /// What the system says.
 #[inline]
 pub(crate) fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
-    Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
+    Ok(rustix::net::send(socket, bytes, NO_SIGNAL)?)
 }
 
 /// Receives into `buffer`; how many bytes. What of a datagram does not fit is

@@ -1,7 +1,7 @@
 //! Real time for the instruments.
 
+use lagometer_platform::monotonic_ns;
 use lagometer_units::Time;
-use rustix::time::{ClockId, clock_gettime};
 
 /// Counts from the instant at which it was made. The system is asked without
 /// the C library between: where a clock is read for every echo that shows.
@@ -21,12 +21,4 @@ impl Clock {
     pub(crate) fn now(self) -> Time {
         Time::from_nanos(monotonic_ns().saturating_sub(self.origin_ns))
     }
-}
-
-/// Nanoseconds since some instant before the process.
-#[inline]
-fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    // Both are what the clock has shown since the system started.
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }

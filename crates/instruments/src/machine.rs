@@ -36,9 +36,7 @@ pub fn named() -> Host {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Host {
         os: std::env::consts::OS.to_owned(),
-        kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease")
-            .map(|release| release.trim().to_owned())
-            .unwrap_or_default(),
+        kernel: lagometer_platform::release(),
         cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
         noise: None,
     }

@@ -10,7 +10,6 @@ use std::io;
 use std::str::FromStr;
 
 use lagometer_stats::{Placement, PlacementTrial};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use thiserror::Error;
 
 /// What a user asks for.
@@ -214,14 +213,12 @@ impl Pin {
     }
 }
 
-/// The processors that this process may use, in order.
+/// The processors that this process may use, in order; none where threads cannot be
+/// placed.
 #[must_use]
 pub fn usable_cpus() -> Vec<u32> {
-    let Ok(set) = sched_getaffinity(None) else {
-        return Vec::new();
-    };
-    (0..CpuSet::MAX_CPU)
-        .filter(|&cpu| set.is_set(cpu))
+    lagometer_platform::processors()
+        .into_iter()
         .filter_map(|cpu| u32::try_from(cpu).ok())
         .collect()
 }
@@ -233,15 +230,10 @@ pub fn usable_cpus() -> Vec<u32> {
 ///
 /// What the system says: there is no such processor, or it may not be used.
 pub fn pin_this_thread(cpu: Option<u32>) -> io::Result<()> {
-    let Some(cpu) = cpu else { return Ok(()) };
-    let cpu = cpu as usize;
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(io::ErrorKind::InvalidInput.into());
+    match cpu {
+        Some(cpu) => lagometer_platform::place_thread(&[cpu as usize]),
+        None => Ok(()),
     }
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -13,13 +13,10 @@ pub mod bundle;
 pub mod catalogue;
 mod digest;
 mod draw;
-#[cfg(target_os = "linux")]
 pub mod emu;
 mod experiment;
 mod impairments;
-#[cfg(target_os = "linux")]
 pub mod live;
-#[cfg(target_os = "linux")]
 pub mod net;
 mod outcome;
 mod plan;

@@ -1,9 +1,9 @@
 //! Taking the next connection from a listener, also without a file left for it.
 
 use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
 
 /// The next connection that waits at a non-blocking listener, as `accept` takes
 /// it from there; `None` if nobody waits.
@@ -69,7 +69,8 @@ mod tests {
         let listener = listener();
         let _waits = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let error = accept_pending(&listener, without_a_file).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(24), "{error}");
+        let no_file = rustix::io::Errno::MFILE.raw_os_error();
+        assert_eq!(error.raw_os_error(), Some(no_file), "{error}");
     }
 
     #[test]

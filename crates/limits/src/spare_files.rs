@@ -1,14 +1,12 @@
 //! Files kept in reserve, for when the system has none left to give.
 
-use std::os::fd::OwnedFd;
-
-use rustix::event::{EventfdFlags, eventfd};
+use lagometer_platform::Reserve;
 
 /// File descriptors that nothing is done with, so that one can be given up when
 /// the process has run out of them and somebody important comes.
 #[derive(Debug)]
 pub struct SpareFiles {
-    files: Vec<OwnedFd>,
+    files: Vec<Reserve>,
     most: usize,
 }
 
@@ -27,7 +25,7 @@ impl SpareFiles {
     /// Takes back those that were given up, as far as there are any to have.
     pub fn refill(&mut self) {
         while self.files.len() < self.most
-            && let Ok(file) = eventfd(0, EventfdFlags::CLOEXEC)
+            && let Ok(file) = Reserve::take()
         {
             self.files.push(file);
         }

@@ -406,11 +406,9 @@ fn wait_for_any<'a>(
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut wanted = vec![PollFd::new(listener, PollFlags::IN)];
     wanted.extend(streams.map(|stream| PollFd::new(stream, PollFlags::IN)));
-    let timeout = Timespec {
-        tv_sec: 0,
-        tv_nsec: i64::from(span.subsec_nanos()),
-    };
-    match poll(&mut wanted, Some(&timeout)) {
+    // Longer than can be said is forever.
+    let timeout = Timespec::try_from(span).ok();
+    match poll(&mut wanted, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -12,16 +12,15 @@ use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::RangeInclusive;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lagometer_limits::{Places, accept_pending};
+use lagometer_platform::Waker;
 use lagometer_units::Clock;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::pipe::{PipeFlags, pipe_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::{Doing, Error};
@@ -60,8 +59,8 @@ pub struct ServerSettings {
 pub struct Server {
     house: Arc<House>,
     address: SocketAddr,
-    /// Closed to wake the listening thread.
-    waker: Option<OwnedFd>,
+    /// Wakes the listening thread, which stops then.
+    waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -92,7 +91,7 @@ impl Server {
     pub fn start(settings: ServerSettings) -> Result<Self, Error> {
         let listener = listen(settings.bind).doing("listening")?;
         let address = listener.local_addr().doing("listening")?;
-        let (ring, waker) = pipe_with(PipeFlags::CLOEXEC).doing("making a pipe")?;
+        let waker = Arc::new(Waker::new().doing("making a waker")?);
         let house = Arc::new(House {
             unproven: Mutex::new(Places::new(settings.limits.pending)),
             settings,
@@ -104,14 +103,15 @@ impl Server {
             connections: Mutex::default(),
         });
         let host = Arc::clone(&house);
+        let stop = Arc::clone(&waker);
         let thread = thread::Builder::new()
             .name("remote-server".to_owned())
-            .spawn(move || host.receive_guests(&listener, &ring))
+            .spawn(move || host.receive_guests(&listener, &stop))
             .doing("starting a thread")?;
         Ok(Self {
             house,
             address,
-            waker: Some(waker),
+            waker,
             thread: Some(thread),
         })
     }
@@ -132,7 +132,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.house.stopping.store(true, Ordering::SeqCst);
-        self.waker = None;
+        // A thread that has ended needs no waking.
+        let _ = self.waker.wake();
         if let Some(thread) = self.thread.take() {
             // It has told of whatever went wrong.
             let _ = thread.join();
@@ -141,14 +142,14 @@ impl Drop for Server {
 }
 
 impl House {
-    /// Accepts until the waker is gone, then sees everybody out.
-    fn receive_guests(self: Arc<Self>, listener: &TcpListener, ring: &OwnedFd) {
+    /// Accepts until it is to stop, of which `stop` wakes it, then sees everybody out.
+    fn receive_guests(self: Arc<Self>, listener: &TcpListener, stop: &Waker) {
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
         let mut number = 0;
         while !self.stopping.load(Ordering::SeqCst) {
             let mut events = [
                 PollFd::new(listener, PollFlags::IN),
-                PollFd::new(ring, PollFlags::IN),
+                PollFd::new(stop, PollFlags::IN),
             ];
             if poll(&mut events, None).is_err() {
                 continue;

@@ -7,7 +7,6 @@ use lagometer_transport::{Preset, Spec};
 
 use crate::spec::SocketSpec;
 use crate::srt;
-#[cfg(target_os = "linux")]
 use crate::tcp;
 use crate::transport::SocketTransport;
 use crate::udt;
@@ -18,10 +17,7 @@ const TRANSPORTS: &[&[Preset<SocketSpec>]] = &[udt::PRESETS, srt::PRESETS];
 
 /// The transports whose presets are endpoints' and that the kernel plays over
 /// sockets, one a line: each makes its own of the endpoint's settings.
-const IN_KERNEL: &[fn(&Spec) -> Option<SocketSpec>] = &[
-    #[cfg(target_os = "linux")]
-    tcp::in_kernel,
-];
+const IN_KERNEL: &[fn(&Spec) -> Option<SocketSpec>] = &[tcp::in_kernel];
 
 /// Every preset of a transport that owns its sockets, in the order in which lanes
 /// are best shown. The presets of the crate `transport` are not among them.

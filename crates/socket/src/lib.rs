@@ -30,40 +30,30 @@
 //! - `transport`, `spec`, `catalogue`: settings, and what is made of them
 //! - `mid_page_buffer`: memory that the kernel is fast to fill and to read
 //! - `sleep`: waiting for a file
-//! - `thread`: the thread that a side is played on
 //! - [`udp`]: datagrams in bulk, by the fewest system calls
 //!
-//! Batched system calls and the choice of a congestion control are Linux's:
-//! elsewhere there is the registry alone, and what it makes has no sockets.
+//! Batched system calls and the choice of the kernel's congestion control are
+//! Linux's: elsewhere datagrams go one by one, and there are no lanes of the kernel's
+//! TCP.
 
 mod catalogue;
 mod connection;
-#[cfg(target_os = "linux")]
 mod drained;
-#[cfg(target_os = "linux")]
 mod endpoint_connection;
-#[cfg(target_os = "linux")]
 mod mid_page_buffer;
 #[cfg(target_os = "linux")]
 mod sleep;
 mod spec;
 pub mod srt;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "tcp_elsewhere.rs")]
 pub mod tcp;
-#[cfg(target_os = "linux")]
-mod thread;
 mod transport;
-#[cfg(target_os = "linux")]
 pub mod udp;
 pub mod udt;
 
 pub use catalogue::{names, own_names, presets};
 pub use connection::{BoxedConnection, Counters, SocketConnection};
-#[cfg(target_os = "linux")]
 pub use endpoint_connection::EndpointConnection;
-#[cfg(target_os = "linux")]
 pub use mid_page_buffer::MidPageBuffer;
 pub use spec::SocketSpec;
-#[cfg(target_os = "linux")]
-pub use thread::{be_punctual, used_cpu};
 pub use transport::{Opening, SocketTransport, Unavailable};

@@ -13,7 +13,9 @@ use serde_json::{Map, Value};
 
 use crate::catalogue::{names, preset};
 use crate::connection::BoxedConnection;
+use crate::endpoint_connection::EndpointConnection;
 use crate::transport::{Opening, SocketTransport, Unavailable};
+use crate::udp::{Options, Socket};
 
 /// A transport with its settings, checked, wherever it runs: its endpoints in
 /// virtual time, or its connections over real sockets.
@@ -242,12 +244,16 @@ impl AnySocketTransport for OfEndpoint {
     }
 
     fn available(&self) -> Result<(), Unavailable> {
-        if cfg!(target_os = "linux") {
+        if self.is_carried_by_udp() {
             return Ok(());
         }
         Err(Unavailable {
-            lacks: format!("{} over real sockets needs Linux", self.name()),
-            mend: "virtual time is everywhere: leave out `--testbed`".to_owned(),
+            lacks: format!(
+                "{} over real sockets is the kernel's, whose congestion control can be chosen on \
+                 Linux alone",
+                self.name()
+            ),
+            mend: "`--testbed sim` plays it everywhere".to_owned(),
         })
     }
 
@@ -287,16 +293,7 @@ impl AnySocketTransport for OfEndpoint {
     }
 }
 
-#[cfg(target_os = "linux")]
 fn over(socket: UdpSocket, endpoint: BoxedEndpoint) -> io::Result<BoxedConnection> {
-    use crate::endpoint_connection::EndpointConnection;
-    use crate::udp::{Options, Socket};
-
     let socket = Socket::from_std(socket, &Options::default())?;
     Ok(Box::new(EndpointConnection::new(socket, endpoint)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn over(_: UdpSocket, _: BoxedEndpoint) -> io::Result<BoxedConnection> {
-    Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,6 +1,6 @@
 //! The kernel's own TCP: messages with their length in front, on a stream.
 //!
-//! - `gather`: reading in large pieces
+//! - `gather`: streams that are used as they are
 //! - `settings`: what can be chosen, and what the kernel offers
 //! - `connection`: the connection behind [`SocketConnection`](crate::SocketConnection)
 
@@ -8,7 +8,7 @@ mod connection;
 mod gather;
 mod settings;
 
-pub use gather::gather;
+pub use gather::{congestion, gather, set_congestion};
 pub use settings::Settings;
 
 use lagometer_transport::Spec;

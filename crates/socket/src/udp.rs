@@ -7,7 +7,7 @@
 //! *receive offload* (`UDP_GRO`) hands over a run of datagrams of one sender
 //! in one piece. Where the kernel or the path offers neither, `sendmmsg` and
 //! `recvmmsg` still save the crossings into the kernel, and where even these
-//! are missing, datagrams go one by one.
+//! are missing, as on every other system, datagrams go one by one.
 //!
 //! [`Socket`] chooses by itself and says what it found ([`Socket::path`]) and
 //! what it cost ([`Socket::counters`]). The user fills an [`Outgoing`], hands
@@ -29,6 +29,7 @@
 //! }
 //! client.send(&mut outgoing)?;
 //! assert!(outgoing.is_empty());
+//! # #[cfg(target_os = "linux")]
 //! assert_eq!(client.counters().send_calls, 1);
 //!
 //! let mut incoming = Incoming::new(8);
@@ -41,16 +42,21 @@
 //! # }
 //! ```
 
+#[cfg(target_os = "linux")]
+mod batches;
 mod incoming;
+mod obstacle;
 mod outgoing;
 mod path;
 mod socket;
-mod sys;
+#[cfg_attr(target_os = "linux", path = "udp/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "udp/elsewhere.rs")]
+mod system;
 
 pub use incoming::{Datagram, Incoming};
 pub use outgoing::Outgoing;
 pub use path::{Counters, Offload, Path};
-pub use socket::{Options, Socket};
+pub use socket::{Options, Socket, enlarge_receive_buffer};
 
 /// The longest payload of a UDP datagram over IPv4 without options: 65 535
 /// less 20 for IP (RFC 791) and 8 for UDP (RFC 768).

@@ -10,10 +10,8 @@
 //! - [`Emulated`]: lanes over real sockets with emulated links between, in hosts or
 //!   by a relay, in real time or within a guest
 
-#[cfg(target_os = "linux")]
 mod emulated;
 mod testbed;
 
-#[cfg(target_os = "linux")]
 pub use emulated::{Emulated, Findings, keep_audit};
 pub use testbed::{Testbed, promises};

@@ -5,7 +5,7 @@
 //! gigabytes; whoever reads it into memory has a most for it. Every reader of
 //! whole files in the workspace is one of these two.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -84,6 +84,40 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
     }
     #[cfg(not(unix))]
     options.open(path)
+}
+
+/// Makes a file that its owner alone may read and write, and that must not be there
+/// yet.
+///
+/// # Errors
+///
+/// The system's; [`io::ErrorKind::AlreadyExists`] where it is there.
+pub fn create_new_private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+/// Makes a folder, and those above it, that its owner alone may enter; one that is
+/// there is left as it is.
+///
+/// # Errors
+///
+/// The system's.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path)
 }
 
 #[cfg(test)]

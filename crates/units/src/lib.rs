@@ -23,7 +23,10 @@ mod time;
 
 pub use clock::Clock;
 pub use encapsulation::Encapsulation;
-pub use file::{MOST_DATA, MOST_SETTINGS, create_private_file, read_file, read_text_file};
+pub use file::{
+    MOST_DATA, MOST_SETTINGS, create_new_private_file, create_private_file, create_private_folder,
+    read_file, read_text_file,
+};
 pub use input::{BadInput, from_toml, line_of_key};
 pub use quantity::BadQuantity;
 pub use rate::Rate;

@@ -177,12 +177,10 @@ fn wait(listener: &TcpListener, table: &Table) -> io::Result<Ready> {
         };
         PollFd::new(connection.stream(), interest)
     }));
-    let timeout = table.next_deadline().map(|due| {
+    // Longer than can be said is forever.
+    let timeout = table.next_deadline().and_then(|due| {
         let left = due.saturating_duration_since(Instant::now());
-        Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        }
+        Timespec::try_from(left).ok()
     });
     match poll(&mut files, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -9,7 +9,7 @@ use super::flow::Flow;
 use super::outside::Outside;
 use super::spread::Durations;
 use super::{Audit, Band, Figures, LaneAudit, WayAudit};
-use crate::netlink::DeviceCounters;
+use crate::device_counters::DeviceCounters;
 use crate::router::hold::Held;
 
 /// Everything the router writes down, from an instant on.

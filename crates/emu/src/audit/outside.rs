@@ -10,13 +10,19 @@
 //! released them; so what the taps saw is joined to what the router did by order and
 //! by what the packets hold.
 
+#[cfg_attr(not(target_os = "linux"), path = "../elsewhere/watch.rs")]
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::spread::Durations;
-pub(crate) use watch::{Tapping, Watch};
+#[cfg(target_os = "linux")]
+pub(crate) use watch::Tapping;
+pub(crate) use watch::Watch;
+
+/// So many bytes of a packet are seen: the headers of any, and what tells most apart.
+pub(crate) const HEAD_BYTES: usize = 128;
 
 /// What tells one packet of a direction from the next.
 pub(crate) type Fingerprint = u64;

@@ -1,24 +1,23 @@
 //! The router's loop: packets in, packets out at their time.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use lagometer_link::{Arrival, Direction, Fate, Link};
+use lagometer_platform::{Waker, thread_cpu_time};
 use lagometer_units::{Clock, Time};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::Finished;
 use super::hold::{Held, Hold, Slot};
 use super::lane::{Lane, Outcome};
 use super::too_big;
-use super::wait::{Waiter, Waiting};
-use crate::audit::{AuditCounters, Fingerprint, RouterEvent, fingerprint};
+use super::wait::Waiting;
+use super::waiter::Waiter;
+use crate::audit::{AuditCounters, Fingerprint, HEAD_BYTES, RouterEvent, fingerprint};
 use crate::capture::Log;
-use crate::port::Port;
-use crate::sys::tap::HEAD_BYTES;
+use crate::port::{Port, is_about_the_packet};
 
 /// What the loop is told to do.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub(super) struct Engine {
     pub(super) log: Option<Log>,
     pub(super) commands: Receiver<Command>,
     /// Readable when there are commands.
-    pub(super) waker: Arc<OwnedFd>,
+    pub(super) waker: Arc<Waker>,
     /// What the thread had used of a core when the counters began.
     pub(super) used_before: Duration,
     /// Who follows packets by another clock, if anybody does.
@@ -115,7 +114,7 @@ impl Engine {
 
     fn route_until_stopped(&mut self) -> io::Result<()> {
         let mut waiter = Waiter::new(self.waiting, self.ports.len() * 2 + 1)?;
-        waiter.add(&self.waker, WAKER)?;
+        waiter.add(&*self.waker, WAKER)?;
         for (number, port) in self.ports.iter().flatten().enumerate() {
             waiter.add(port, number as u64)?;
         }
@@ -136,7 +135,7 @@ impl Engine {
             for nth in 0..waiter.ready_count() {
                 match waiter.ready(nth) {
                     Some(WAKER) => {
-                        let is_to_stop = self.take_commands()?;
+                        let is_to_stop = self.take_commands();
                         if is_to_stop {
                             return Ok(());
                         }
@@ -306,12 +305,11 @@ impl Engine {
     }
 
     /// Executes the commands that wait; returns whether one is to stop.
-    fn take_commands(&mut self) -> io::Result<bool> {
-        let mut count = [0; 8];
-        rustix::io::read(&self.waker, &mut count)?;
+    fn take_commands(&mut self) -> bool {
+        self.waker.clear();
         while let Ok(command) = self.commands.try_recv() {
             match command {
-                Command::Stop => return Ok(true),
+                Command::Stop => return true,
                 Command::HoldUp(how_long) => std::thread::sleep(how_long),
                 Command::Begin {
                     links,
@@ -336,7 +334,7 @@ impl Engine {
                 }
             }
         }
-        Ok(false)
+        false
     }
 
     /// Writes down what is only asked for at the end.
@@ -352,7 +350,7 @@ impl Engine {
 
     /// How much of a core's time the thread has used since the counters began.
     fn used(&self) -> Duration {
-        used().saturating_sub(self.used_before)
+        thread_cpu_time().saturating_sub(self.used_before)
     }
 
     /// How much of a core's time the thread has used, for what is asked with every
@@ -361,7 +359,7 @@ impl Engine {
     fn used_now(&self) -> Duration {
         match self.waiting {
             Waiting::Sleep => Duration::ZERO,
-            Waiting::Hybrid { .. } | Waiting::Spin => used(),
+            Waiting::Hybrid { .. } | Waiting::Spin => thread_cpu_time(),
         }
     }
 
@@ -373,12 +371,6 @@ impl Engine {
     }
 }
 
-/// How much of a core's time the calling thread has used.
-fn used() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
-}
-
 /// The number of a lane's direction, as the clock outside has it.
 const fn way(lane: usize, direction: Direction) -> usize {
     lane * 2 + direction.index()
@@ -387,16 +379,6 @@ const fn way(lane: usize, direction: Direction) -> usize {
 /// What the clock outside knows a packet by.
 fn seen(packet: &[u8]) -> Fingerprint {
     fingerprint(&packet[..packet.len().min(HEAD_BYTES)], packet.len())
-}
-
-/// Whether a host refused a packet for what it is (damaged beyond a version)
-/// or for want of room, rather than because the port is broken.
-fn is_about_the_packet(error: &io::Error) -> bool {
-    use nix::libc::{EAGAIN, EINVAL, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
-    matches!(
-        error.raw_os_error(),
-        Some(EAGAIN | EINVAL | EMSGSIZE | ENOBUFS | ENOMEM | EIO)
-    )
 }
 
 #[cfg(test)]

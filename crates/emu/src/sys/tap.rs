@@ -10,9 +10,7 @@ use nix::libc::{self, sockaddr_ll, tpacket_req, tpacket2_hdr};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::packet;
-
-/// So many bytes of a packet are seen: the headers of any, and what tells most apart.
-pub(crate) const HEAD_BYTES: usize = 128;
+use crate::audit::HEAD_BYTES;
 
 /// Room for a packet's record and its head.
 const FRAME_BYTES: usize = 256;

@@ -9,15 +9,18 @@
 //! there each loop has a socket of its own at the same address, and the system
 //! sends all datagrams of one peer to one of them.
 
+#[cfg_attr(unix, path = "listener/unix.rs")]
+#[cfg_attr(not(unix), path = "listener/elsewhere.rs")]
+mod system;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use lagometer_limits::accept_pending;
 use lagometer_transport::kcp::StreamProfile;
 use lagometer_units::Time;
-use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::core::Peer;
 
@@ -80,7 +83,7 @@ impl Listener {
                 name: at.to_string(),
                 address: None,
                 rests_until: None,
-                socket: Place::Bound(bound_unix(path)?),
+                socket: Place::Bound(system::bound_unix(path)?),
                 _file: Some(SocketFile(path.to_owned())),
             }]);
         };
@@ -105,7 +108,7 @@ impl Listener {
         if is_udp && loops > 1 {
             // Only now that it is ours alone is the place shared: a second
             // gateway must not slip in beside this one.
-            sockets[0].set_reuse_port(true)?;
+            system::share_port(&sockets[0], true)?;
             for _ in 1..loops {
                 sockets.push(bound(address, is_udp, true)?);
             }
@@ -203,35 +206,10 @@ fn bound(address: SocketAddr, is_udp: bool, shared: bool, only_v6: bool) -> io::
         // What the system does not grant it cuts down itself.
         socket.set_recv_buffer_size(UDP_BUFFER_BYTES)?;
         socket.set_send_buffer_size(UDP_BUFFER_BYTES)?;
-        socket.set_reuse_port(shared)?;
+        system::share_port(&socket, shared)?;
     } else {
-        socket.set_reuse_address(true)?;
+        system::reuse_address(&socket)?;
     }
     socket.bind(&address.into())?;
     Ok(socket)
-}
-
-/// A Unix socket at a path. A file that a gateway which was killed left there is
-/// taken away; one that somebody answers at is not.
-fn bound_unix(path: &Path) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    socket.set_nonblocking(true)?;
-    let address = SockAddr::unix(path)?;
-    match socket.bind(&address) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_forsaken(path) => {
-            std::fs::remove_file(path)?;
-            socket.bind(&address)?;
-        }
-        other => other?,
-    }
-    Ok(socket)
-}
-
-/// Whether a file is a socket that nobody listens at.
-fn is_forsaken(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt as _;
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    is_socket
-        && UnixStream::connect(path)
-            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }

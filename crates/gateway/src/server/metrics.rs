@@ -7,17 +7,15 @@
 
 mod counters;
 mod families;
+#[cfg_attr(not(target_os = "linux"), path = "metrics/process_elsewhere.rs")]
+mod process;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use prometheus::core::Collector;
-use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::MetricFamily;
 use prometheus::{Encoder, TextEncoder};
-use rustix::process::{Resource, getrlimit};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{ConnectionCounters, Peer};
 
@@ -29,6 +27,7 @@ use super::stream_transport::KcpEvent;
 
 use counters::{add, label, of_budgets, of_channels, of_connections};
 use families::{Families, Kind};
+use process::Process;
 
 /// How long a loop may take to tell its numbers.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -44,7 +43,7 @@ pub(super) struct Metrics {
     shared: Arc<Shared>,
     /// Each loop's name and report.
     reports: Vec<(String, Arc<Report>)>,
-    process: ProcessCollector,
+    process: Process,
     last_asked: Mutex<Option<Instant>>,
 }
 
@@ -59,7 +58,7 @@ impl Metrics {
         Self {
             shared,
             reports,
-            process: ProcessCollector::for_self(),
+            process: Process::new(),
             last_asked: Mutex::default(),
         }
     }
@@ -96,21 +95,21 @@ impl Metrics {
             CPU_SECONDS,
             "Processor time of the process, user's and system's",
             &[],
-            cpu_seconds(),
+            lagometer_platform::process_cpu_time().as_secs_f64(),
         );
-        families.add(
-            Kind::Gauge,
-            "process_virtual_memory_max_bytes",
-            "The most address space the process may have",
-            &[],
-            getrlimit(Resource::As)
-                .current
-                .map_or(u64::MAX as f64, |bytes| bytes as f64),
-        );
+        if let Some(bytes) = process::most_address_space() {
+            families.add(
+                Kind::Gauge,
+                "process_virtual_memory_max_bytes",
+                "The most address space the process may have",
+                &[],
+                bytes,
+            );
+        }
         let mut all: Vec<MetricFamily> = families.into_families();
         // The collector knows only whole seconds of processor time.
-        let of_process = self.process.collect();
-        all.extend(of_process.into_iter().filter(|it| it.name() != CPU_SECONDS));
+        let of_process = self.process.families().into_iter();
+        all.extend(of_process.filter(|it| it.name() != CPU_SECONDS));
         let mut text = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&all, &mut text) {
             tracing::error!(%error, "metrics cannot be written");
@@ -275,10 +274,4 @@ impl Metrics {
             f64::from(u8::from(draining)),
         );
     }
-}
-
-/// The processor time this process has used.
-fn cpu_seconds() -> f64 {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
 }

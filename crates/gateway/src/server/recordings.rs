@@ -1,9 +1,8 @@
 //! What clients sent, written to files by a thread of its own: disks are slow.
 //! What waits for it is bounded; what finds no room is counted and left out.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lagometer_limits::LineRate;
+use lagometer_units::{create_new_private_file, create_private_folder};
 use tracing::{info, warn};
 
 use crate::core::Recording;
@@ -62,10 +62,7 @@ pub(super) struct WriterThread {
 /// Starts the writer. Its thread ends with the last handle. A folder that it has to make
 /// is its owner's alone: recordings hold what players said.
 pub(super) fn start(folder: PathBuf) -> io::Result<(RecordingWriter, WriterThread)> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)?;
+    create_private_folder(&folder)?;
     let (writer, waiting) = queue();
     let (ends, ended) = channel();
     let backlog = Arc::clone(&writer.backlog);
@@ -202,8 +199,7 @@ fn create(folder: &Path, name: &str) -> io::Result<(File, PathBuf)> {
             0 => format!("{name}.cpr"),
             again => format!("{name}_{again}.cpr"),
         });
-        let mut options = OpenOptions::new();
-        match options.write(true).create_new(true).mode(0o600).open(&path) {
+        match create_new_private_file(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             other => return Ok((other?, path)),
         }

@@ -138,11 +138,9 @@ impl Played {
 }
 
 fn wait_readable(socket: &UdpSocket, span: Duration) -> io::Result<()> {
-    let timeout = Timespec {
-        tv_sec: span.as_secs().cast_signed(),
-        tv_nsec: span.subsec_nanos().into(),
-    };
-    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
+    // Longer than can be said is forever.
+    let timeout = Timespec::try_from(span).ok();
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -3,12 +3,13 @@
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
+use lagometer_platform::place_thread;
 use lagometer_remote::RemoteJob;
+use lagometer_socket::tcp::set_congestion;
 use lagometer_socket::udp::{Offload, Options, Socket};
 use lagometer_socket::{Opening, SocketSpec};
 use lagometer_transport::Spec;
 use lagometer_units::Time;
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::datagrams::{self, Terms};
 use super::gauge::Gauge;
@@ -83,7 +84,7 @@ pub(super) fn join(
 fn connect(to: SocketAddr, congestion: Option<&str>) -> Result<TcpStream, Failed> {
     let stream = TcpStream::connect(to)?;
     if let Some(name) = congestion {
-        stream::set_congestion(&stream, name).map_err(|why| match why.kind() {
+        set_congestion(&stream, name).map_err(|why| match why.kind() {
             io::ErrorKind::NotFound => Failed::NoCongestionControl(name.to_owned()),
             _ => Failed::System(why),
         })?;
@@ -161,9 +162,7 @@ impl Run<'_> {
     /// it stays where it is.
     fn take_place(&self) {
         if let Some(processor) = self.processor {
-            let mut set = CpuSet::new();
-            set.set(processor);
-            let _ = sched_setaffinity(None, &set);
+            let _ = place_thread(&[processor]);
         }
     }
 }

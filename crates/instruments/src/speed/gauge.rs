@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lagometer_socket::used_cpu;
+use lagometer_platform::thread_cpu_time;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +89,7 @@ impl CpuGauge {
     /// Counts from here on.
     pub(super) fn start(now: Time) -> Self {
         Self {
-            started_with: used_cpu(),
+            started_with: thread_cpu_time(),
             next: now,
         }
     }
@@ -104,6 +104,6 @@ impl CpuGauge {
 
     /// Shows it, and `beside`, which others had for this thread.
     pub(super) fn finish(&self, gauge: &Gauge, beside: Duration) {
-        gauge.show_cpu(used_cpu().saturating_sub(self.started_with) + beside);
+        gauge.show_cpu(thread_cpu_time().saturating_sub(self.started_with) + beside);
     }
 }

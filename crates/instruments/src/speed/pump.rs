@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use lagometer_platform::yield_thread;
 use lagometer_socket::udp::{Incoming, Outgoing, Socket};
 use lagometer_transport::{BoxedEndpoint, Closed, Message, Refused, State};
 use lagometer_units::Time;
@@ -116,7 +117,7 @@ impl Mover for Pump {
             .min();
         let wait = until.map_or(SLEEP, |until| until.since(now).min(SLEEP));
         if self.looks && (now.since(since) < LOOK || wait < OVERSLEEP) {
-            rustix::thread::sched_yield();
+            yield_thread();
             return Ok(());
         }
         self.socket

@@ -4,9 +4,9 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
+use lagometer_platform::yield_thread;
 use lagometer_socket::MidPageBuffer;
-use lagometer_socket::tcp::gather;
-use rustix::net::sockopt;
+use lagometer_socket::tcp::{congestion, gather};
 
 use super::datagrams::Terms;
 use super::gauge::{CpuGauge, Gauge};
@@ -32,16 +32,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Waits shorter than this are spent looking at the clock: a sleep would end
 /// later.
 const OVERSLEEP: Duration = Duration::from_micros(200);
-
-/// The congestion control that a connection has.
-pub(super) fn congestion(stream: &TcpStream) -> Option<String> {
-    sockopt::tcp_congestion(stream).ok()
-}
-
-/// Chooses the congestion control.
-pub(super) fn set_congestion(stream: &TcpStream, name: &str) -> io::Result<()> {
-    sockopt::set_tcp_congestion(stream, name).map_err(Into::into)
-}
 
 /// Sends until it is asked to stop, then says goodbye.
 pub(super) fn send(
@@ -169,7 +159,7 @@ fn path(stream: &TcpStream) -> String {
 
 fn rest(wait: Duration) {
     if wait < OVERSLEEP {
-        rustix::thread::sched_yield();
+        yield_thread();
     } else {
         std::thread::sleep(wait.min(LOOK).saturating_sub(OVERSLEEP / 2));
     }

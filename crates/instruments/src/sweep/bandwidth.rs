@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lagometer_remote::{Remote, RemoteJob};
+use lagometer_socket::tcp::{congestion, set_congestion};
 use lagometer_stats::Cell;
-use rustix::net::sockopt;
 use serde_json::json;
 
 use super::Test;
@@ -103,14 +103,14 @@ fn over_tcp(
 ) -> Result<(Sent, String), Error> {
     let stream = job.tcp(job.port("port")?)?;
     if let Some(name) = settings.congestion {
-        sockopt::set_tcp_congestion(&stream, name).map_err(|errno| {
+        set_congestion(&stream, name).map_err(|why| {
             Error::Settings(format!(
-                "--congestion {name}: {errno}; /proc/sys/net/ipv4/tcp_available_congestion_control \
+                "--congestion {name}: {why}; /proc/sys/net/ipv4/tcp_available_congestion_control \
                  lists what there is"
             ))
         })?;
     }
-    let congestion = sockopt::tcp_congestion(&stream).unwrap_or_default();
+    let congestion = congestion(&stream).unwrap_or_default();
     let unblock = Unblock::default();
     unblock.tcp(&stream).map_err(system)?;
     let span = settings.span;

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use lagometer_remote::Stop;
 use lagometer_socket::MidPageBuffer;
 use lagometer_socket::tcp::gather;
-use lagometer_socket::udp::{Incoming, Options, Socket};
-use rustix::net::sockopt;
+use lagometer_socket::udp::{Incoming, Options, Socket, enlarge_receive_buffer};
 
 use super::receive_tracker::{Found, ReceiveTracker};
 use crate::calls;
@@ -50,7 +49,7 @@ pub(super) fn datagrams(
     stop: &Stop,
     arrivals: &AtomicU64,
 ) -> io::Result<Found> {
-    make_room(socket);
+    enlarge_receive_buffer(socket, WAITING_BYTES);
     let mut buffer = MidPageBuffer::new((payload.size() + 1).max(64));
     let mut tracker = ReceiveTracker::new(payload);
     let mut span = Seen::default();
@@ -130,13 +129,6 @@ pub(super) fn stream(stream: &TcpStream, payload: Payload) -> io::Result<Found> 
         corrupt,
         span_ns: span.nanos(),
     })
-}
-
-/// Asks for a larger buffer: beyond the system's limit where the process may,
-/// else within it. What is not granted shows as loss.
-fn make_room(socket: &UdpSocket) {
-    let _ = sockopt::set_socket_recv_buffer_size_force(socket, WAITING_BYTES)
-        .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, WAITING_BYTES));
 }
 
 /// The first and the last arrival.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lagometer_socket::{Counters, SocketConnection, be_punctual, used_cpu};
+use lagometer_platform::{be_punctual, thread_cpu_time};
+use lagometer_socket::{Counters, SocketConnection};
 use lagometer_transport::turn;
 use lagometer_units::Time;
 
@@ -66,7 +67,7 @@ pub fn play_client(
         && !stage.cue.is_stopped()
     {
         let mut application = Workload::client(plan, start);
-        let cpu_before = used_cpu();
+        let cpu_before = thread_cpu_time();
         let counted_before = side.counters();
         outcome.started_at = Some(start);
         outcome.end = if stage.is_connected() {
@@ -77,7 +78,7 @@ pub fn play_client(
         if outcome.end.is_some() {
             application.abandon();
         }
-        outcome.cpu = used_cpu().saturating_sub(cpu_before);
+        outcome.cpu = thread_cpu_time().saturating_sub(cpu_before);
         outcome.counters = side.counters().since(&counted_before);
         outcome.application = Some(application);
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lagometer_socket::{Counters, SocketConnection, be_punctual, used_cpu};
+use lagometer_platform::{be_punctual, thread_cpu_time};
+use lagometer_socket::{Counters, SocketConnection};
 use lagometer_transport::turn;
 use lagometer_units::Time;
 
@@ -46,7 +47,7 @@ pub fn play_server(
             has_begun = true;
         }
         if before.is_none() && stage.cue.starts_at().is_some_and(|start| start <= at) {
-            before = Some((used_cpu(), side.counters()));
+            before = Some((thread_cpu_time(), side.counters()));
         }
         let at = turn(side, &now, |side, at| {
             let any = act(side, |side| application.turn(at, side));
@@ -66,10 +67,10 @@ pub fn play_server(
             .min();
         pace.wait(at, side, next);
     }
-    let (cpu, counters) = before.unwrap_or_else(|| (used_cpu(), side.counters()));
+    let (cpu, counters) = before.unwrap_or_else(|| (thread_cpu_time(), side.counters()));
     ServerOutcome {
         application,
-        cpu: used_cpu().saturating_sub(cpu),
+        cpu: thread_cpu_time().saturating_sub(cpu),
         counters: side.counters().since(&counters),
     }
 }

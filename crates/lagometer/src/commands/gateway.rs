@@ -3,13 +3,14 @@
 mod log;
 mod replay;
 mod settings;
+#[cfg_attr(target_os = "linux", path = "gateway/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "gateway/elsewhere.rs")]
+mod system;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use lagometer_gateway::server::{Handle, Server, ServerError};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use tracing::{error, info, warn};
 
 use crate::cli::{GatewayAction, GatewayArguments};
@@ -18,6 +19,19 @@ use crate::output::print;
 
 use settings::Settings;
 
+/// What whoever runs the gateway wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Read the settings again.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "only Linux's SIGHUP asks for it")
+    )]
+    Reload,
+    /// Come to an end.
+    End,
+}
+
 /// Runs the gateway until it is told to end.
 pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> {
     if let Some(GatewayAction::Replay(arguments)) = &arguments.action {
@@ -25,8 +39,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     }
     keep_memory_small();
     if arguments.with_parent {
-        // SIGKILL, as whoever asks for this takes no leave itself.
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        system::end_with_parent()
             .map_err(|why| Failure::Environment(format!("cannot end with its parent: {why}")))?;
     }
     let settings = Settings::read(&arguments)?;
@@ -40,7 +53,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
         warn!("{warning}");
     }
     // Before the ports are taken: from then on somebody may send one.
-    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM])
+    let orders = system::listen()
         .map_err(|why| Failure::Environment(format!("cannot listen for signals: {why}")))?;
     let server = Server::start(config).map_err(|error| failure(&error))?;
     info!(
@@ -52,7 +65,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     let handle = server.handle();
     std::thread::Builder::new()
         .name("signals".into())
-        .spawn(move || handle_signals(signals, &handle, &arguments))
+        .spawn(move || carry_out(orders, &handle, &arguments))
         .map_err(|why| Failure::Environment(format!("no thread can be had: {why}")))?;
     server.join().map_err(|error| failure(&error))?;
     info!("the gateway has ended");
@@ -73,30 +86,37 @@ fn in_a_row(addresses: &[SocketAddr]) -> String {
 /// what the gateway needs, and keep them. And has what is freed given back.
 fn keep_memory_small() {
     lagometer_native::allocator::give_back_freed_memory_at_once();
-    // A kernel that refuses this has no huge pages.
-    let _ = rustix::thread::disable_transparent_huge_pages(true);
+    system::use_no_huge_pages();
 }
 
-/// SIGHUP reads the settings again; the first SIGTERM or Ctrl-C lets everyone
-/// go, the second ends the program.
-fn handle_signals(mut signals: Signals, handle: &Handle, arguments: &GatewayArguments) {
+/// Carries orders out. The first to end lets everyone go, the second ends the program.
+fn carry_out(
+    orders: impl IntoIterator<Item = Order>,
+    handle: &Handle,
+    arguments: &GatewayArguments,
+) {
     let mut is_ending = false;
-    for signal in signals.forever() {
-        if signal == SIGHUP {
-            let read = Settings::read(arguments);
-            match read.and_then(|settings| settings.resolve()) {
-                Ok(config) => {
-                    handle.reload(config);
-                    info!("the settings were read again");
-                }
-                Err(failure) => error!("the settings stay as they were: {failure}"),
+    for order in orders {
+        match order {
+            Order::Reload => reload(handle, arguments),
+            Order::End if is_ending => std::process::exit(130),
+            Order::End => {
+                is_ending = true;
+                handle.drain();
             }
-        } else if is_ending {
-            std::process::exit(130);
-        } else {
-            is_ending = true;
-            handle.drain();
         }
+    }
+}
+
+/// The settings are to be read again.
+fn reload(handle: &Handle, arguments: &GatewayArguments) {
+    let read = Settings::read(arguments);
+    match read.and_then(|settings| settings.resolve()) {
+        Ok(config) => {
+            handle.reload(config);
+            info!("the settings were read again");
+        }
+        Err(failure) => error!("the settings stay as they were: {failure}"),
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lagometer_remote::{Event, Limits, Secret, Server, ServerSettings};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::ServeArguments;
 use crate::failure::Failure;
@@ -22,7 +21,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     let is_new = given.is_none();
     let secret = given.unwrap_or_else(Secret::generate);
     interrupt::listen()?;
-    allow_many_sockets();
+    // Every local end takes a few. Where that fails, the remote end serves fewer.
+    lagometer_platform::raise_open_files();
     let server = start(arguments, &secret)?;
     note!("lagometer: serving at {}", server.address());
     if is_new {
@@ -114,17 +114,4 @@ impl Lines {
         }
         Some(std::mem::take(&mut self.left_out))
     }
-}
-
-/// Raises the limit of open files to what the system permits at most: every
-/// local end takes a few. Where that fails, the remote end serves fewer.
-fn allow_many_sockets() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: maximum,
-            maximum,
-        },
-    );
 }

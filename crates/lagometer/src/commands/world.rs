@@ -1,13 +1,23 @@
 //! `lagometer world`: simulated game servers and players on a gateway.
 
+#[cfg(target_os = "linux")]
 mod cluster;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
 mod emulated;
+#[cfg(target_os = "linux")]
 mod exporter;
+#[cfg(target_os = "linux")]
 mod in_guest;
 mod over_networks;
+#[cfg(target_os = "linux")]
 mod own_gateway;
+#[cfg(target_os = "linux")]
 mod sockets;
 
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{cluster, emulated, exporter, in_guest, sockets};
 pub(crate) use exporter::described_metrics;
 pub(crate) use in_guest::play_within;
 

@@ -1,12 +1,15 @@
-//! Reading a stream in large pieces.
+//! Streams of the kernel's TCP that are used as they are: reading in large pieces, and
+//! the congestion control.
 
 use std::io;
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 
 use nix::libc;
 use nix::setsockopt_impl;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::SetUsize;
+use rustix::net::sockopt;
 
 /// Bytes that must lie there before a sleeping reader is woken.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +38,27 @@ pub fn gather(stream: &impl AsFd, bytes: usize) -> io::Result<()> {
     setsockopt(stream, ReceiveLowWater, &bytes).map_err(Into::into)
 }
 
+/// The congestion control that a connection has; `None` where the system does not
+/// say.
+#[must_use]
+pub fn congestion(stream: &TcpStream) -> Option<String> {
+    sockopt::tcp_congestion(stream).ok()
+}
+
+/// Chooses the congestion control.
+///
+/// # Errors
+///
+/// What the system says; that it is not there, most of all.
+pub fn set_congestion(stream: &TcpStream, name: &str) -> io::Result<()> {
+    sockopt::set_tcp_congestion(stream, name).map_err(Into::into)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
-    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::net::{Shutdown, TcpListener};
     use std::thread;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::sys::{Name, Reception};
+use super::system::{Name, Reception};
 use crate::mid_page_buffer::MidPageBuffer;
 
 /// Bytes that the kernel may hand over in one piece.

@@ -2,18 +2,17 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use nix::libc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
-use rustix::net::sockopt;
 
 use super::incoming::Incoming;
+use super::obstacle::Obstacle;
 use super::outgoing::{Outgoing, Run};
 use super::path::{Counters, Offload, Path};
-use super::sys::{self, Transmission};
+use super::system::{self, Transmission};
 
 /// Times in a row that the kernel may report an absent peer in place of
 /// taking the same datagram.
@@ -40,6 +39,12 @@ impl Default for Options {
             send_buffer: 4 << 20,
         }
     }
+}
+
+/// Asks for so many bytes that may wait to be read, in any socket: beyond the system's
+/// limit where the process may, else within it. What is not granted shows as loss.
+pub fn enlarge_receive_buffer(socket: &UdpSocket, bytes: usize) {
+    system::enlarge_receive_buffer(socket.as_fd(), bytes);
 }
 
 /// A UDP socket that sends and receives many datagrams at once and never
@@ -94,18 +99,18 @@ impl Socket {
     /// What the system says.
     pub fn from_std(socket: UdpSocket, options: &Options) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        make_room(socket.as_fd(), options);
+        system::make_room(socket.as_fd(), options);
         let full = options.offload == Offload::Full;
         let path = Path {
-            gso: full && sys::can_cut(socket.as_fd()),
-            gro: full && sys::join_received(socket.as_fd(), true).is_ok(),
-            batches: options.offload != Offload::Plain,
+            gso: full && system::can_cut(socket.as_fd()),
+            gro: full && system::join_received(socket.as_fd(), true).is_ok(),
+            batches: options.offload != Offload::Plain && system::HAS_BATCHES,
         };
         Ok(Self {
             peer: socket.peer_addr().ok(),
             inner: socket,
             path,
-            longest_segment: sys::MOST_RUN_BYTES,
+            longest_segment: system::MOST_RUN_BYTES,
             complaints: 0,
             counters: Counters::default(),
             transmission: Transmission::default(),
@@ -175,7 +180,7 @@ impl Socket {
                     self.counters.sent_bytes += bytes as u64;
                     outgoing.advance(datagrams);
                 }
-                Err(why) => match kind(&why) {
+                Err(why) => match system::obstacle(&why) {
                     Obstacle::Full => return Ok(false),
                     Obstacle::Again => {}
                     other => self.yield_to(other, outgoing, why)?,
@@ -201,7 +206,7 @@ impl Socket {
                     self.counters.received_bytes += incoming.bytes() as u64;
                     return Ok(reads);
                 }
-                Err(why) => match kind(&why) {
+                Err(why) => match system::obstacle(&why) {
                     Obstacle::Full => break,
                     Obstacle::Again => {}
                     Obstacle::Unreachable => self.counters.unreachable += 1,
@@ -316,7 +321,7 @@ impl Socket {
             batches: false,
         };
         // A kernel that cannot turn it off never turned it on.
-        let _ = sys::join_received(self.inner.as_fd(), false);
+        let _ = system::join_received(self.inner.as_fd(), false);
     }
 
     /// The size of the datagrams that the first write is cut into, if it is
@@ -354,61 +359,9 @@ impl AsFd for Socket {
     }
 }
 
-/// What an error of the system means here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Obstacle {
-    /// The kernel's buffers are full, or empty.
-    Full,
-    /// A signal came.
-    Again,
-    /// The peer, or the way to it, is not there.
-    Unreachable,
-    /// Too long for the path.
-    TooLong,
-    /// Something in the request does not fit.
-    Invalid,
-    /// The device cannot do its part of an offload.
-    NoOffload,
-    /// The kernel, or what guards it, lacks the call.
-    NoSuchCall,
-    /// None of these.
-    Failure,
-}
-
-fn kind(error: &io::Error) -> Obstacle {
-    match error.raw_os_error().unwrap_or(0) {
-        libc::EAGAIN | libc::ENOBUFS => Obstacle::Full,
-        libc::EINTR => Obstacle::Again,
-        libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN => {
-            Obstacle::Unreachable
-        }
-        libc::EMSGSIZE => Obstacle::TooLong,
-        libc::EINVAL => Obstacle::Invalid,
-        libc::EIO => Obstacle::NoOffload,
-        libc::ENOSYS => Obstacle::NoSuchCall,
-        _ => Obstacle::Failure,
-    }
-}
-
-/// Asks for the buffers: beyond the system's limits where the process may,
-/// else within them.
-fn make_room(socket: BorrowedFd<'_>, options: &Options) {
-    let _ = sockopt::set_socket_recv_buffer_size_force(socket, options.receive_buffer)
-        .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, options.receive_buffer));
-    let _ = sockopt::set_socket_send_buffer_size(socket, options.send_buffer);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_are_told_apart() {
-        let of = |errno| kind(&io::Error::from_raw_os_error(errno));
-        assert_eq!(of(libc::EAGAIN), Obstacle::Full);
-        assert_eq!(of(libc::ECONNREFUSED), Obstacle::Unreachable);
-        assert_eq!(of(libc::EBADF), Obstacle::Failure);
-    }
 
     #[test]
     fn a_kernel_without_the_calls_is_served_datagram_by_datagram() {
@@ -418,7 +371,7 @@ mod tests {
         let mut outgoing = Outgoing::new(4);
         outgoing.push(b"one", None);
         outgoing.push(b"two", None);
-        let why = io::Error::from_raw_os_error(libc::ENOSYS);
+        let why = io::ErrorKind::Unsupported.into();
         here.yield_to(Obstacle::NoSuchCall, &mut outgoing, why)
             .unwrap();
         assert_eq!(here.path().to_string(), "plain");

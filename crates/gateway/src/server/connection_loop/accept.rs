@@ -16,7 +16,7 @@ use crate::server::admission_control::Permit;
 use crate::server::command::{Accepted, Command};
 use crate::server::config::Wire;
 use crate::server::pace::Pace;
-use crate::server::poller::Interest;
+use crate::server::poller::{FOR_STREAMS, Interest};
 use crate::server::sockets::Socket;
 use crate::server::stream_transport::{
     Beneath, KcpPort, Metered, SecureStream, StreamTransport, UnitCounter, tcp_options,
@@ -37,7 +37,7 @@ impl ConnectionLoop {
             if let Err(error) = listener.open() {
                 // A gateway that nobody can reach is none.
                 error!(address = %listener.name, %error, "cannot listen");
-                return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+                return Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
             }
             if self.number == 0 {
                 info!(address = %listener.name, %peer, "listening");
@@ -235,7 +235,7 @@ impl ConnectionLoop {
         // What stands between a socket and the outbox, such as TLS, may have
         // something to do of which the socket tells nothing.
         let interest = match transport {
-            StreamTransport::Tcp(_) => Interest::Edges,
+            StreamTransport::Tcp(_) => FOR_STREAMS,
             _ => Interest::Read,
         };
         if let Some(socket) = transport.socket()

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use lagometer_platform::thread_cpu_time;
 use lagometer_units::Time;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::{Budget, CloseReason, ConnKey, Peer};
 use crate::server::admission_control::{Permit, PermitId};
@@ -405,11 +405,4 @@ impl ConnectionLoop {
             self.shared.clients.fetch_sub(1, Ordering::Relaxed);
         }
     }
-}
-
-/// Processor time of this thread: unlike time that passes, it does not count
-/// what others are given.
-fn thread_cpu_time() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec as u32)
 }

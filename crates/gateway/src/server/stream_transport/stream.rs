@@ -1,13 +1,16 @@
 //! Streams of bytes: TCP as it is, and TLS.
 
+#[cfg_attr(target_os = "linux", path = "stream/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "stream/elsewhere.rs")]
+mod system;
+
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use lagometer_units::Time;
-use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use rustls::{ServerConnection, StreamOwned};
-use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::core::{CloseReason, ConnKey, ConnectionManager};
 
@@ -41,19 +44,14 @@ pub(in crate::server) fn tcp_options(stream: &TcpStream, options: &TcpOptions) -
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
     if let Some(bytes) = options.unsent_at_most {
-        socket.set_tcp_notsent_lowat(bytes)?;
+        system::limit_unsent(&socket, bytes)?;
     }
     if let Some(name) = &options.congestion_control {
-        socket.set_tcp_congestion(name.as_bytes())?;
+        system::set_congestion_control(&socket, name)?;
     }
     if let Some(dead_after) = options.dead_after {
         let probe = (dead_after / 3).max(Duration::from_secs(1));
-        let keepalive = TcpKeepalive::new()
-            .with_time(probe)
-            .with_interval(probe)
-            .with_retries(2);
-        socket.set_tcp_keepalive(&keepalive)?;
-        socket.set_tcp_user_timeout(Some(dead_after))?;
+        system::keep_alive(&socket, probe, dead_after)?;
     }
     Ok(())
 }
@@ -61,7 +59,7 @@ pub(in crate::server) fn tcp_options(stream: &TcpStream, options: &TcpOptions) -
 /// Whether the system gives that congestion control to a socket of ours.
 pub(in crate::server) fn try_congestion_control(name: &str) -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    socket.set_tcp_congestion(name.as_bytes())
+    system::set_congestion_control(&SockRef::from(&socket), name)
 }
 
 /// Reads once, into `buffer`, hands on what came, and tells how many bytes that
@@ -116,7 +114,7 @@ pub(super) fn write_shared(
             if offered == 0 {
                 return Writing::Done;
             }
-            (write_slices(stream, &slices[..count]), offered, all)
+            (system::write_slices(stream, &slices[..count]), offered, all)
         };
         match result {
             Ok(written) => {
@@ -131,19 +129,6 @@ pub(super) fn write_shared(
             Err(error) => return writing_failed(now, &error, side, key),
         }
     }
-}
-
-/// One write. The calls for sockets go a shorter way through the kernel than
-/// those for files, and the one for a single slice the shortest.
-fn write_slices(stream: &TcpStream, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    let written = match slices {
-        [one] => send(stream, one, SendFlags::NOSIGNAL),
-        several => {
-            let mut nothing = SendAncillaryBuffer::default();
-            sendmsg(stream, several, &mut nothing, SendFlags::NOSIGNAL)
-        }
-    };
-    written.map_err(io::Error::from)
 }
 
 /// Writes an outbox through TLS, and what TLS still holds of before.

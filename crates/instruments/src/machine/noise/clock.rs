@@ -26,9 +26,7 @@ pub(super) fn read_ns() -> f64 {
 
 /// Nanoseconds that the simplest system call takes.
 pub(super) fn system_call_ns() -> f64 {
-    least_ns(|| {
-        black_box(rustix::process::getppid());
-    })
+    least_ns(lagometer_platform::call_kernel)
 }
 
 fn least_ns(what: impl Fn()) -> f64 {

@@ -23,8 +23,7 @@ pub(super) fn overshoot_us(times: usize) -> NoiseQuantiles {
     let measured = std::thread::scope(|scope| {
         scope
             .spawn(|| {
-                #[cfg(target_os = "linux")]
-                let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
+                let _ = lagometer_platform::be_punctual();
                 exceeding(SHORT_SLEEP, times)
             })
             .join()
@@ -34,13 +33,7 @@ pub(super) fn overshoot_us(times: usize) -> NoiseQuantiles {
 
 /// By how much the kernel may put off a thread's timers, in microseconds.
 pub(super) fn slack_us() -> Option<f64> {
-    #[cfg(target_os = "linux")]
-    {
-        let nanos = rustix::thread::current_timer_slack().ok()?;
-        Some(tenths(nanos as f64 / 1e3))
-    }
-    #[cfg(not(target_os = "linux"))]
-    None
+    lagometer_platform::timer_slack().map(|slack| tenths(micros(slack)))
 }
 
 fn exceeding(span: Duration, times: usize) -> NoiseQuantiles {

@@ -1,11 +1,9 @@
 //! How long it takes to wake a thread.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::time::Instant;
 
 use lagometer_stats::NoiseQuantiles;
-use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::{micros, quantiles};
 
@@ -26,8 +24,8 @@ pub(super) fn cross_core_us(times: usize) -> Option<NoiseQuantiles> {
 /// Half the time that a byte takes to another thread and back, both of which
 /// sleep while they wait.
 fn between(one: usize, other: usize, times: usize) -> Option<NoiseQuantiles> {
-    let (asked, ask) = pipe_with(PipeFlags::CLOEXEC).ok()?;
-    let (answered, answer) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+    let (asked, ask) = io::pipe().ok()?;
+    let (answered, answer) = io::pipe().ok()?;
     let halves = std::thread::scope(|scope| {
         scope.spawn(move || {
             // Ends when the other side's pipe is closed.
@@ -52,37 +50,21 @@ fn between(one: usize, other: usize, times: usize) -> Option<NoiseQuantiles> {
     halves.ok()?.ok().map(quantiles)
 }
 
-fn send(pipe: &OwnedFd) -> io::Result<usize> {
-    Ok(rustix::io::write(pipe, &[0])?)
+fn send(mut pipe: &PipeWriter) -> io::Result<usize> {
+    pipe.write(&[0])
 }
 
-fn receive(pipe: &OwnedFd) -> io::Result<usize> {
-    Ok(rustix::io::read(pipe, &mut [0; 1])?)
+fn receive(mut pipe: &PipeReader) -> io::Result<usize> {
+    pipe.read(&mut [0; 1])
 }
 
 /// The first two processors that this thread may use.
-#[cfg(target_os = "linux")]
 fn processors() -> Option<(usize, Option<usize>)> {
-    use rustix::thread::{CpuSet, sched_getaffinity};
-    let set = sched_getaffinity(None).ok()?;
-    let mut usable = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+    let mut usable = lagometer_platform::processors().into_iter();
     Some((usable.next()?, usable.next()))
 }
 
 /// Keeps the calling thread on a processor.
-#[cfg(target_os = "linux")]
 fn place(cpu: usize) -> io::Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu);
-    Ok(rustix::thread::sched_setaffinity(None, &set)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn processors() -> Option<(usize, Option<usize>)> {
-    None
-}
-
-#[cfg(not(target_os = "linux"))]
-fn place(_: usize) -> io::Result<()> {
-    Ok(())
+    lagometer_platform::place_thread(&[cpu])
 }

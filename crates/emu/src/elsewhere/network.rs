@@ -1,0 +1,60 @@
+//! The emulated network, where there is none.
+
+use lagometer_link::Link;
+use lagometer_units::Clock;
+
+use crate::error::Error;
+use crate::host::Host;
+use crate::permission::Permission;
+use crate::settings::{LaneSetup, Outcome, Settings};
+
+/// An emulated network: there is none.
+#[derive(Debug)]
+pub struct Network(Permission);
+
+impl Network {
+    /// Refuses.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`], with what to use instead.
+    pub fn start(_: &Settings, _: Clock, _: Vec<LaneSetup>) -> Result<Self, Error> {
+        Ok(Self(Permission::acquire()?))
+    }
+
+    /// Begins anew with `links`.
+    ///
+    /// # Errors
+    ///
+    /// None: there is no network to begin.
+    pub fn begin(&mut self, _: Vec<Link>) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    /// Ends the network.
+    ///
+    /// # Errors
+    ///
+    /// None: there is no network to end.
+    pub fn stop(self) -> Result<Outcome, Error> {
+        match self.0 {}
+    }
+
+    /// The host on this side.
+    #[must_use]
+    pub fn local(&self) -> &Host {
+        match self.0 {}
+    }
+
+    /// The host on the other side.
+    #[must_use]
+    pub fn remote(&self) -> &Host {
+        match self.0 {}
+    }
+
+    /// The client host of a lane.
+    #[must_use]
+    pub fn local_of(&self, _: u8) -> &Host {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,274 @@
+//! What operating systems do differently, behind one interface, for everything
+//! that runs in real time.
+//!
+//! Whoever calls these functions knows nothing of the system beneath. What one
+//! lacks is said in the function's words: it does nothing there, or returns `None`.
+//! Each system has one module with the same functions, chosen at compile time:
+//! `linux`, `windows`, and `other` for those that keep to POSIX, macOS among them.
+//! Sockets are not here: `rustix` and the standard library have them alike
+//! everywhere.
+//!
+//! # Map
+//!
+//! - [`Waker`]: wakes a thread that waits for sockets
+//! - [`thread_cpu_time`], [`process_cpu_time`]: processor time used
+//! - [`monotonic_ns`]: a clock, asked with as little between as there is
+//! - [`be_punctual`], [`timer_slack`]: how late a sleep may end
+//! - [`processors`], [`place_thread`]: where threads run
+//! - [`Reserve`], [`open_files`], [`raise_open_files`]: files and their limit
+//! - [`release`]: which version of the system this is
+
+#[cfg(not(target_os = "linux"))]
+mod instant;
+#[cfg(not(target_os = "linux"))]
+mod loopback;
+#[cfg(all(unix, not(target_os = "linux")))]
+#[path = "other.rs"]
+mod system;
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod system;
+
+use std::io;
+use std::time::Duration;
+
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::net::SendFlags;
+
+/// Wakes a thread that waits for sockets: whoever polls it finds it readable from
+/// [`wake`](Self::wake) until [`clear`](Self::clear).
+///
+/// An eventfd on Linux; elsewhere a UDP socket of the loopback device that is
+/// connected to itself.
+#[derive(Debug)]
+pub struct Waker(system::Waker);
+
+impl Waker {
+    /// One that nobody has woken yet.
+    ///
+    /// # Errors
+    ///
+    /// The system's: it has no file left.
+    pub fn new() -> io::Result<Self> {
+        system::Waker::new().map(Self)
+    }
+
+    /// Makes it readable, from any thread. That it is so already is no error.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn wake(&self) -> io::Result<()> {
+        self.0.wake()
+    }
+
+    /// Makes it unreadable again, however often it was woken.
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A file that nothing is done with, kept so that there is one to give up.
+#[derive(Debug)]
+pub struct Reserve {
+    _file: system::Reserve,
+}
+
+impl Reserve {
+    /// Takes a file from the system.
+    ///
+    /// # Errors
+    ///
+    /// The system's: it has none left.
+    pub fn take() -> io::Result<Self> {
+        Ok(Self {
+            _file: system::Reserve::take()?,
+        })
+    }
+}
+
+/// Processor time that the calling thread has used, in user and system mode
+/// together. Windows counts it in steps of its clock tick, about 16 ms.
+#[must_use]
+pub fn thread_cpu_time() -> Duration {
+    system::thread_cpu_time()
+}
+
+/// Processor time that all threads of the process have used, likewise.
+#[must_use]
+pub fn process_cpu_time() -> Duration {
+    system::process_cpu_time()
+}
+
+/// Nanoseconds of a clock that never goes back, since some instant before the call
+/// that first asked for them.
+#[inline]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    system::monotonic_ns()
+}
+
+/// How a socket is written to so that a peer which has gone is an error and no signal.
+pub const NO_SIGNAL: SendFlags = system::NO_SIGNAL;
+
+/// Lets another thread that waits for the processor go first.
+#[inline]
+pub fn yield_thread() {
+    system::yield_thread();
+}
+
+/// Makes the calling thread's sleeps end when they should, as far as the system
+/// can: Linux may end them 50 us late by default, to save power. Where it is more
+/// punctual than can be asked for, as a kernel in virtual time is, it is left alone.
+/// Elsewhere there is nothing to set: the standard library asks Windows for timers
+/// of high resolution by itself.
+///
+/// # Errors
+///
+/// The system's.
+pub fn be_punctual() -> io::Result<()> {
+    system::be_punctual()
+}
+
+/// How late the system may end the calling thread's sleeps; `None` where it does
+/// not say.
+#[must_use]
+pub fn timer_slack() -> Option<Duration> {
+    system::timer_slack()
+}
+
+/// The numbers of the processors that the calling thread may be placed on, in
+/// order; none where threads cannot be placed, as on Windows and macOS here.
+#[must_use]
+pub fn processors() -> Vec<usize> {
+    system::processors()
+}
+
+/// Keeps the calling thread on these processors.
+///
+/// # Errors
+///
+/// The system's: there is no such processor, or it may not be used;
+/// [`io::ErrorKind::Unsupported`] where threads cannot be placed.
+pub fn place_thread(processors: &[usize]) -> io::Result<()> {
+    system::place_thread(processors)
+}
+
+/// How many files, sockets among them, the process may have open; `None` where
+/// nothing but memory limits them.
+#[must_use]
+pub fn open_files() -> Option<u64> {
+    system::open_files()
+}
+
+/// Raises that limit to what the system permits at most. Where that fails, it stays
+/// as it was.
+pub fn raise_open_files() {
+    system::raise_open_files();
+}
+
+/// The system's version, as in `6.1.0-18-amd64` or `10.0.19045`; empty where it does
+/// not say.
+#[must_use]
+pub fn release() -> String {
+    system::release()
+}
+
+/// Asks the kernel for something that costs it nothing: what remains is the cost of
+/// asking.
+pub fn call_kernel() {
+    system::call_kernel();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    fn is_readable(waker: &Waker) -> bool {
+        let mut files = [PollFd::new(waker, PollFlags::IN)];
+        poll(&mut files, Some(&Timespec::default())).unwrap() > 0
+    }
+
+    #[test]
+    fn a_waker_is_readable_from_waking_until_clearing() {
+        let waker = Waker::new().unwrap();
+        assert!(!is_readable(&waker));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..3 {
+                    waker.wake().unwrap();
+                }
+            });
+            poll(&mut [PollFd::new(&waker, PollFlags::IN)], None).unwrap();
+        });
+        assert!(is_readable(&waker));
+        waker.clear();
+        assert!(!is_readable(&waker));
+    }
+
+    #[test]
+    fn a_waker_can_be_woken_very_often_without_being_cleared() {
+        let waker = Waker::new().unwrap();
+        for _ in 0..100_000 {
+            waker.wake().unwrap();
+        }
+        waker.clear();
+        assert!(!is_readable(&waker));
+    }
+
+    #[test]
+    fn work_is_counted_and_sleep_is_not() {
+        be_punctual().unwrap();
+        let before = thread_cpu_time();
+        let of_all = process_cpu_time();
+        let mut number = 1_u64;
+        while thread_cpu_time() < before + Duration::from_millis(50) {
+            number = number.wrapping_mul(6_364_136_223_846_793_005) + 1;
+        }
+        assert_ne!(number, 0);
+        assert!(process_cpu_time() > of_all);
+        let worked = thread_cpu_time();
+        thread::sleep(Duration::from_millis(100));
+        assert!(thread_cpu_time().saturating_sub(worked) < Duration::from_millis(50));
+    }
+
+    #[test]
+    fn a_thread_is_placed_where_the_process_may_run_or_is_said_to_be_left_alone() {
+        let Some(&first) = processors().first() else {
+            let refused = place_thread(&[0]).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::Unsupported);
+            return;
+        };
+        let placed = thread::spawn(move || place_thread(&[first]).map(|()| processors()));
+        assert_eq!(placed.join().unwrap().unwrap(), [first]);
+        assert!(place_thread(&[usize::MAX]).is_err());
+    }
+
+    #[test]
+    fn the_system_says_its_version() {
+        let release = release();
+        assert!(
+            release.contains('.') && release.trim() == release,
+            "{release}"
+        );
+    }
+
+    #[test]
+    fn files_are_kept_in_reserve() {
+        let kept: io::Result<Vec<Reserve>> = (0..8).map(|_| Reserve::take()).collect();
+        assert_eq!(kept.unwrap().len(), 8);
+    }
+}

@@ -1,0 +1,139 @@
+//! Linux.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+
+#[derive(Debug)]
+pub(crate) struct Waker(OwnedFd);
+
+impl Waker {
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Self(eventfd(0, flags)?))
+    }
+
+    pub(crate) fn wake(&self) -> io::Result<()> {
+        match rustix::io::write(&self.0, &1_u64.to_ne_bytes()) {
+            // So often that its counter is full: it is readable.
+            Ok(_) | Err(Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        // Nothing to read means that it is clear.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    _file: OwnedFd,
+}
+
+impl Reserve {
+    pub(crate) fn take() -> io::Result<Self> {
+        Ok(Self {
+            _file: eventfd(0, EventfdFlags::CLOEXEC)?,
+        })
+    }
+}
+
+pub(crate) fn thread_cpu_time() -> Duration {
+    of_clock(ClockId::ThreadCPUTime)
+}
+
+pub(crate) fn process_cpu_time() -> Duration {
+    of_clock(ClockId::ProcessCPUTime)
+}
+
+fn of_clock(clock: ClockId) -> Duration {
+    let used = clock_gettime(clock);
+    // Neither is ever negative.
+    Duration::new(used.tv_sec.cast_unsigned(), used.tv_nsec as u32)
+}
+
+#[inline]
+pub(crate) fn monotonic_ns() -> u64 {
+    // Without the C library between: where a clock is read for every echo that shows.
+    let time = clock_gettime(ClockId::Monotonic);
+    // Both are what the clock has shown since the system started.
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+#[inline]
+pub(crate) fn yield_thread() {
+    rustix::thread::sched_yield();
+}
+
+pub(crate) fn be_punctual() -> io::Result<()> {
+    if rustix::thread::current_timer_slack()? > 1 {
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn timer_slack() -> Option<Duration> {
+    let nanos = rustix::thread::current_timer_slack().ok()?;
+    Some(Duration::from_nanos(nanos))
+}
+
+pub(crate) fn processors() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    (0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .collect()
+}
+
+pub(crate) fn place_thread(processors: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &processor in processors {
+        if processor >= CpuSet::MAX_CPU {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        set.set(processor);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+pub(crate) fn open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+pub(crate) fn raise_open_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, most);
+}
+
+pub(crate) fn release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease")
+        .map(|release| release.trim().to_owned())
+        .unwrap_or_default()
+}
+
+pub(crate) fn call_kernel() {
+    std::hint::black_box(rustix::process::getppid());
+}
