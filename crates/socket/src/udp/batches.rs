@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
-use nix::libc::{self, c_int, c_uint, cmsghdr, iovec, mmsghdr, msghdr, socklen_t};
+use nix::libc::{self, c_int, c_uint, iovec, mmsghdr, msghdr, socklen_t};
 
 use super::incoming::PIECE_BYTES;
 use super::outgoing::Run;
@@ -83,8 +83,17 @@ impl Name {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Control {
-    header: cmsghdr,
+    header: ControlHeader,
     value: Value,
+}
+
+/// `cmsghdr` as the kernel has it: C libraries have lengths of their own.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct ControlHeader {
+    bytes: usize,
+    level: c_int,
+    kind: c_int,
 }
 
 /// The integer, with the alignment of control messages.
@@ -118,10 +127,10 @@ impl Control {
 
     fn with(level: c_int, kind: c_int, value: [u8; 8], bytes: usize) -> Self {
         Self {
-            header: cmsghdr {
-                cmsg_len: (std::mem::offset_of!(Self, value) + bytes) as _,
-                cmsg_level: level,
-                cmsg_type: kind,
+            header: ControlHeader {
+                bytes: std::mem::offset_of!(Self, value) + bytes,
+                level,
+                kind,
             },
             value: Value(value),
         }
@@ -130,8 +139,8 @@ impl Control {
     /// The size of the datagrams that a read was joined from.
     fn joined_from(&self) -> Option<usize> {
         let header = &self.header;
-        let is_gro = header.cmsg_level == libc::SOL_UDP && header.cmsg_type == libc::UDP_GRO;
-        let whole = header.cmsg_len >= std::mem::offset_of!(Self, value) + GRO_BYTES;
+        let is_gro = header.level == libc::SOL_UDP && header.kind == libc::UDP_GRO;
+        let whole = header.bytes >= std::mem::offset_of!(Self, value) + GRO_BYTES;
         let [a, b, c, d, ..] = self.value.0;
         (is_gro && whole)
             .then(|| c_int::from_ne_bytes([a, b, c, d]))
@@ -208,7 +217,7 @@ impl Transmission {
                 socket.as_raw_fd(),
                 self.headers.as_mut_ptr(),
                 self.headers.len() as c_uint,
-                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+                (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
             )
         };
         usize::try_from(taken).map_err(|_| io::Error::last_os_error())
@@ -280,7 +289,7 @@ impl Reception {
                 socket.as_raw_fd(),
                 self.headers.as_mut_ptr(),
                 self.headers.len() as c_uint,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
                 ptr::null_mut(),
             )
         };
