@@ -12,7 +12,7 @@ use lagometer_remote::Secret;
 use lagometer_world::real::Venue;
 use lagometer_world::{Moment, Outcome, Scenario, Server};
 
-use super::{SERVERS_PORT, address};
+use super::address::{SERVERS_PORT, address};
 use crate::cli::{ClusterArguments, WorldArguments};
 use crate::failure::Failure;
 use crate::interrupt;

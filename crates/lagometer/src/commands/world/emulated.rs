@@ -13,7 +13,8 @@ use lagometer_world_lab::matrix::Cell;
 use serde::{Deserialize, Serialize};
 
 use super::own_gateway::OwnGateway;
-use super::{Progress, finish, over_networks};
+use super::progress::Progress;
+use super::{finish, over_networks};
 use crate::cli::WorldArguments;
 use crate::commands::emulated;
 use crate::failure::Failure;

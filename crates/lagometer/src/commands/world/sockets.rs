@@ -11,9 +11,11 @@ use lagometer_stats::{Warning, World};
 use lagometer_world::real::{Venue, play};
 use lagometer_world::{CapacitySearch, Moment, Scenario, assemble, verdict};
 
+use super::address::{SERVERS_PORT, address};
 use super::exporter::Exporter;
 use super::own_gateway::OwnGateway;
-use super::{Progress, SERVERS_PORT, address, cluster, finish, with_players};
+use super::progress::Progress;
+use super::{cluster, finish, with_players};
 use crate::cli::WorldArguments;
 use crate::failure::Failure;
 use crate::{instrument, interrupt};
