@@ -6,6 +6,9 @@
 //! hosts, so that the same router, links, audit and log deal with it. Nothing
 //! but UDP can pass.
 
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/loopback.rs")]
+mod loopback;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
@@ -49,19 +52,15 @@ pub struct RelayAddresses {
 const DEVICE: &str = "relay";
 
 impl RelayAddresses {
-    /// The addresses of lane number `lane` in this process: of the loopback
-    /// network's 2^24 addresses, those that end in its process id and the
-    /// lane.
+    /// The addresses of lane number `lane` in this process.
     fn of(lane: u8) -> Self {
-        let [_, _, high, low] = std::process::id().to_be_bytes();
-        // 127.0.0.1 and its neighbours are left to others.
-        let host = Ipv4Addr::new(127, high | 0x80, low, lane);
-        let at = |port| SocketAddr::from((host, port));
+        let (host, first_port) = loopback::of(std::process::id(), lane);
+        let at = |nth| SocketAddr::from((host, first_port + nth));
         Self {
-            local: at(7001),
-            for_local: at(7000),
-            for_remote: at(7003),
-            remote: at(7002),
+            local: at(1),
+            for_local: at(0),
+            for_remote: at(3),
+            remote: at(2),
         }
     }
 }
