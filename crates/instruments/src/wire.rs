@@ -1,7 +1,7 @@
 //! One message out, one message in: what the echo's loops need of a socket,
 //! over UDP and TCP, asleep or spinning while they wait.
 //!
-//! The sockets block without a time-out, because the timer that a time-out
+//! On Linux the sockets block without a time-out, because the timer that a time-out
 //! arms and disarms would cost a fiftieth of an echo. What has to end a wait
 //! is an [`Unblock`] on another thread.
 
@@ -40,7 +40,7 @@ pub trait Wire {
     /// What the system says.
     fn send(&mut self, message: &[u8]) -> io::Result<()>;
 
-    /// Waits for one message. Spinning wires return
+    /// Waits for one message. Spinning wires, and others outside Linux, return
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) now and then, so that their
     /// user can look at the clock.
     ///

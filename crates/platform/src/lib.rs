@@ -11,6 +11,7 @@
 //! # Map
 //!
 //! - [`Waker`]: wakes a thread that waits for sockets
+//! - [`let_reads_end`]: a reader whose socket another thread shuts down
 //! - [`thread_cpu_time`], [`process_cpu_time`]: processor time used
 //! - [`monotonic_ns`]: a clock, asked with as little between as there is
 //! - [`be_punctual`], [`timer_slack`]: how late a sleep may end
@@ -33,6 +34,7 @@ mod system;
 mod system;
 
 use std::io;
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use rustix::fd::{AsFd, BorrowedFd};
@@ -75,6 +77,17 @@ impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Has reads of a socket that wait end when another thread shuts it down, or a moment
+/// later. Linux ends them by itself; elsewhere they end now and then though nothing
+/// has come, as [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`].
+///
+/// # Errors
+///
+/// The system's.
+pub fn let_reads_end(socket: &UdpSocket) -> io::Result<()> {
+    system::let_reads_end(socket)
 }
 
 /// A file that nothing is done with, kept so that there is one to give up.

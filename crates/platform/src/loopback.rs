@@ -1,8 +1,9 @@
 //! What stands in for an eventfd: a UDP socket of the loopback device, connected to
-//! itself.
+//! itself. And for what ends a wait from outside: a timeout.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
 
 use rustix::fd::{AsFd, BorrowedFd};
 
@@ -56,4 +57,12 @@ impl Reserve {
             _socket: UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?,
         })
     }
+}
+
+/// The longest that a read waits. Short against what people notice, long against what
+/// it costs to look.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn let_reads_end(socket: &UdpSocket) -> io::Result<()> {
+    socket.set_read_timeout(Some(LOOK))
 }

@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) use std::thread::yield_now as yield_thread;
 
 pub(crate) use crate::instant::monotonic_ns;
-pub(crate) use crate::loopback::{Reserve, Waker};
+pub(crate) use crate::loopback::{Reserve, Waker, let_reads_end};
 
 /// No signal comes: the standard library sees to it.
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();

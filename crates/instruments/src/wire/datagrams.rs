@@ -3,6 +3,7 @@
 use std::io;
 use std::net::UdpSocket;
 
+use lagometer_platform::let_reads_end;
 use lagometer_socket::MidPageBuffer;
 
 use super::{Waiting, Wire, spin};
@@ -29,6 +30,7 @@ impl Datagrams {
     /// The system does not let it be set up.
     pub fn new(socket: UdpSocket, waiting: Waiting) -> io::Result<Self> {
         socket.set_nonblocking(waiting != Waiting::Asleep)?;
+        let_reads_end(&socket)?;
         Ok(Self {
             socket,
             waiting,
@@ -48,7 +50,7 @@ impl Wire for Datagrams {
     fn receive(&mut self) -> io::Result<&[u8]> {
         self.filled = 0;
         self.filled = if self.waiting == Waiting::Asleep {
-            calls::receive(&self.socket, &mut self.buffer)?
+            calls::receive(&self.socket, &mut self.buffer).map_err(as_nothing)?
         } else {
             spin(self.waiting, || {
                 calls::receive(&self.socket, &mut self.buffer)
@@ -61,6 +63,14 @@ impl Wire for Datagrams {
     fn send_back(&mut self) -> io::Result<()> {
         send(&self.socket, &self.buffer[..self.filled])
     }
+}
+
+/// Some systems say of a wait that ended by itself that its time was over.
+fn as_nothing(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::TimedOut {
+        return io::ErrorKind::WouldBlock.into();
+    }
+    error
 }
 
 #[inline]
