@@ -21,6 +21,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/lagometer/",
     "crates/units/src/clock.rs",
     "crates/emu/",
+    "crates/platform/",
     "crates/socket/",
     "crates/lab/src/emu",
     "crates/lab/src/live",
