@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use lagometer_gateway::server::Server;
 use lagometer_gateway::server::config::FileConfig;
+use lagometer_kcp::{Config, Engine};
 use lagometer_protocol::{FrameBuilder, MessagePack};
-use lagometer_transport::kcp::{AddressProof, Config, Engine, Prover};
+use lagometer_transport::kcp::{AddressProof, Prover};
 use lagometer_units::Time;
 
 /// For what must happen.

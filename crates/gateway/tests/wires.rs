@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use lagometer_gateway::server::Server;
 use lagometer_gateway::server::config::FileConfig;
+use lagometer_kcp::{Config, Engine};
 use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet};
-use lagometer_transport::kcp::{Config, Engine};
 use lagometer_units::Time;
 use rustls::{ClientConnection, StreamOwned};
 use tungstenite::{Message, WebSocket};

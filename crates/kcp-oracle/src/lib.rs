@@ -12,6 +12,7 @@
 //! A source of another year is played from a shared library of it, which whoever
 //! has one names: [`Reference::load_2015`].
 
+pub mod dice;
 mod reference;
 
 use std::ffi::{c_char, c_int, c_void};

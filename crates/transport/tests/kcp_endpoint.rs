@@ -4,7 +4,7 @@ mod kcp_support;
 
 use std::time::Duration;
 
-use kcp_support::dice::Dice;
+use kcp_oracle::dice::Dice;
 use kcp_support::lane::Lane;
 use lagometer_transport::kcp::{KcpEndpoint, Settings, Side, pair};
 use lagometer_transport::{Closed, Endpoint, Refused, State};

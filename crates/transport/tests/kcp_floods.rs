@@ -1,11 +1,12 @@
 //! What a peer of KCP can make a conversation keep: no more than its windows.
 
+use lagometer_kcp::{Command, Header};
 use lagometer_transport::ByteStream as _;
-use lagometer_transport::kcp::{Command, Header, Stream, StreamProfile};
+use lagometer_transport::kcp::{Stream, StreamProfile};
 use lagometer_units::Time;
 
 const CONVERSATION: u32 = 7;
-const HEADER_BYTES: usize = lagometer_transport::kcp::HEADER_BYTES;
+const HEADER_BYTES: usize = lagometer_kcp::HEADER_BYTES;
 
 fn segment(sequence: u32) -> [u8; HEADER_BYTES] {
     Header {

@@ -6,7 +6,7 @@ mod kcp_support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kcp_support::dice::Dice;
+use kcp_oracle::dice::Dice;
 use kcp_support::lane::Lane;
 use lagometer_transport::ByteStream as _;
 use lagometer_transport::kcp::{Settings, Side, Stream};

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use lagometer_gateway::server::Server;
 use lagometer_gateway::server::config::FileConfig;
+use lagometer_kcp::{Config, Engine};
 use lagometer_protocol::messages::channeldpb::{AuthMessage, AuthResultMessage, MessagePack};
 use lagometer_protocol::{FrameDecoder, FrameLimits, Packet};
-use lagometer_transport::kcp::{Config, Engine};
 use lagometer_units::Time;
 use prost::Message as _;
 use tungstenite::{Message, WebSocket};

@@ -213,7 +213,7 @@ mod tests {
         ] {
             let bytes = message.to_bytes();
             assert_eq!(AddressProof::parse(&bytes), Some(message));
-            assert!(bytes.len() < super::super::HEADER_BYTES);
+            assert!(bytes.len() < lagometer_kcp::HEADER_BYTES);
             assert_eq!(AddressProof::parse(&bytes[..19]), None);
         }
     }

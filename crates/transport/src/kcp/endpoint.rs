@@ -4,17 +4,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use lagometer_kcp::{Engine, HEADER_BYTES, Pool, Work, ahead, segment_bytes};
 use lagometer_units::{Span, Time};
 
-use super::clock::ahead;
-use super::config::segment_bytes;
-use super::engine::Engine;
 use super::fec::Fec;
-use super::flush::Work;
 use super::framing::{LENGTH_BYTES, Reassembly, frame};
-use super::pool::Pool;
 use super::settings::{Settings, Side};
-use super::wire::HEADER_BYTES;
 use crate::{BadSetting, Closed, Endpoint, Message, Refused, State, Transport};
 
 /// Datagram buffers kept for reuse.

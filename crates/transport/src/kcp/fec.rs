@@ -11,10 +11,10 @@
 
 use std::time::Duration;
 
+use lagometer_kcp::HEADER_BYTES;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use super::wire::HEADER_BYTES;
 use crate::BadSetting;
 use crate::erasure::ErasureCode;
 use crate::transport::within;

@@ -1,10 +1,11 @@
 //! A stream of bytes in a KCP conversation with kcp-go's forward error
 //! correction: what `DialWithOptions` of kcp-go makes where it is given shards.
 
+use lagometer_kcp::Config;
 use lagometer_units::Time;
 
+use super::Stream;
 use super::fec::{FEC_HEADER_BYTES, Fec, FecGroup};
-use super::{Config, Stream};
 use crate::{ByteStream, Encapsulation, State};
 
 /// One side of a conversation that carries bytes, in groups of datagrams with
@@ -86,7 +87,6 @@ impl ByteStream for FecStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kcp::Config;
 
     #[test]
     fn all_that_is_written_is_taken() {

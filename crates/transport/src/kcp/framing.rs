@@ -1,9 +1,8 @@
 //! Messages in a stream: a length of four bytes, little-endian, in front of
 //! each. The stream mode of KCP keeps no boundaries.
 
+use lagometer_kcp::Arrival;
 use lagometer_units::Time;
-
-use super::receiver::Arrival;
 
 /// Bytes of length in front of a message.
 pub(crate) const LENGTH_BYTES: usize = 4;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use lagometer_kcp::Rules;
 use lagometer_units::{Size, Span};
 
 use super::fec::FecGroup;
-use super::rules::Rules;
 use super::settings::{Overrides, Settings};
 use crate::PEER_TIMEOUT;
 use crate::catalogue::{Preset, PresetKind, Source, checked};

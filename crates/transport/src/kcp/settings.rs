@@ -1,11 +1,10 @@
 //! The settings of a pair of endpoints, as people write them.
 
+use lagometer_kcp::{Config, Rules};
 use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-use super::config::Config;
 use super::fec::{FEC_HEADER_BYTES, FecGroup};
-use super::rules::Rules;
 
 /// How both ends of a KCP connection behave. The default is the preset `kcp`.
 ///

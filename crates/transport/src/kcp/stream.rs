@@ -10,11 +10,11 @@
 
 use std::time::Duration;
 
+use lagometer_kcp::{
+    Command, Config, Engine, HEADER_BYTES, Rules, Work, segment_bytes, split_segment,
+};
 use lagometer_units::{Span, Time};
 
-use super::config::segment_bytes;
-use super::wire::split_segment;
-use super::{Command, Config, Engine, HEADER_BYTES, Rules, Work};
 use crate::{ByteStream, Closed, Encapsulation, State};
 
 /// How conversations with a gateway behave, on both sides.

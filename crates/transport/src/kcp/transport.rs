@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
+use lagometer_kcp::{Backoff, FIRST_RTO_MS, HEADER_BYTES, LEAST_MTU};
 use lagometer_units::{Span, Time};
 
-use super::config::LEAST_MTU;
 use super::endpoint::{KcpEndpoint, Limits};
 use super::framing::LENGTH_BYTES;
-use super::round_trip::FIRST_RTO_MS;
-use super::rules::Backoff;
 use super::settings::{Settings, Side};
-use super::wire::HEADER_BYTES;
 use crate::seed::derive;
 use crate::transport::within;
 use crate::{

@@ -2,12 +2,9 @@
 
 use std::fmt::Write as _;
 
-use lagometer_transport::kcp::{Config, FecGroup};
-
-#[path = "../kcp_support/dice.rs"]
-mod dice;
-
-use dice::Dice;
+use kcp_oracle::dice::Dice;
+use lagometer_kcp::Config;
+use lagometer_transport::kcp::FecGroup;
 
 /// Settings, path, clock and writes of one conversation.
 #[derive(Clone, Debug)]

@@ -1,10 +1,5 @@
-//! What the tests that hold our KCP engine against the C reference share.
+//! What the tests of KCP's endpoints share.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-pub(crate) mod damage;
-pub(crate) mod dice;
 pub(crate) mod lane;
-pub(crate) mod scenario;
-pub(crate) mod stats;
-pub(crate) mod twin;

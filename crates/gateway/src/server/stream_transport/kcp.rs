@@ -35,7 +35,7 @@ pub(in crate::server) use unproven::{Place, Unproven};
 const AMPLIFICATION: usize = 3;
 
 /// What a segment with nothing in it has on the wire.
-const HEADER_BYTES: usize = lagometer_transport::kcp::HEADER_BYTES;
+const HEADER_BYTES: usize = lagometer_kcp::HEADER_BYTES;
 
 /// A UDP socket and who is spoken to over it.
 #[derive(Debug)]

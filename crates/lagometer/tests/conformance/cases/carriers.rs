@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use lagometer_client::{Event, Outbox, OwnedEvent, Session, Settings as ClientSettings};
+use lagometer_kcp::{Config, Engine};
 use lagometer_protocol::messages::channeldpb::{ChannelType, CreateChannelMessage};
-use lagometer_transport::kcp::{Config, Engine};
 use lagometer_units::Time;
 
 use crate::harness::{Gateway, SOON, Settings, Whose};

@@ -1,7 +1,6 @@
 //! A stream between two sides in memory, and on its own.
 
 use super::*;
-use crate::kcp::wire::{HEADER_BYTES, split_segment};
 
 /// Carries everything both sides have for each other until `until_ms`, a
 /// datagram a millisecond later; every `lost_of`-th of the first side's is
@@ -198,7 +197,7 @@ fn a_peer_is_proven_by_the_time_in_its_acknowledgement_alone() {
         side.tick(Time::ZERO, &mut |_| {});
         side.write(Time::ZERO, b"x");
         side.send(Time::ZERO, &mut |_| {});
-        let header = crate::kcp::Header {
+        let header = lagometer_kcp::Header {
             conversation: 7,
             command: Command::Acknowledge,
             fragment: 0,
@@ -264,7 +263,7 @@ fn a_segment_that_waits_long_makes_its_acknowledgement_no_easier_to_guess() {
             side.tick(Time::from_millis(ms), &mut |_| sent += 1);
         }
         assert!(sent > 3, "{sent}");
-        let header = crate::kcp::Header {
+        let header = lagometer_kcp::Header {
             conversation: 7,
             command: Command::Acknowledge,
             fragment: 0,

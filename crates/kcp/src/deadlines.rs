@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::clock::ahead;
+use crate::clock::ahead;
 
 /// Segments `first..end` that share a deadline.
 #[derive(Clone, Copy, Debug)]

@@ -22,7 +22,7 @@
 //! what is timed is the ends and not the memory that a wire needs.
 //!
 //! ```text
-//! cargo bench -p lagometer-transport --bench kcp_memory [-- WORDS]
+//! cargo bench -p lagometer-kcp --bench memory [-- WORDS]
 //! ```
 //!
 //! `WORDS` choose the rows whose names contain all of them, as in `path 8192`.

@@ -1,13 +1,13 @@
 //! What one engine is built from: settings of one side, resolved to plain
 //! numbers.
 
-use super::rules::Rules;
-use super::wire::HEADER_BYTES;
+use crate::rules::Rules;
+use crate::wire::HEADER_BYTES;
 
 /// The longest flush interval the reference permits, in milliseconds.
 pub(crate) const LONGEST_INTERVAL_MS: u32 = 5_000;
 /// The least datagram size the reference permits, in bytes.
-pub(crate) const LEAST_MTU: usize = 50;
+pub const LEAST_MTU: usize = 50;
 
 /// So many windows of acknowledgements may wait for a flush. Between two flushes a
 /// peer that keeps to the window sends one of new segments, and beside it only what
@@ -93,30 +93,35 @@ impl Config {
     }
 
     /// The interval within the bounds.
-    pub(crate) fn bounded_interval_ms(&self) -> u32 {
+    #[must_use]
+    pub fn bounded_interval_ms(&self) -> u32 {
         let floor = self.rules.interval_floor.duration().as_millis() as u32;
         self.interval_ms.max(floor).clamp(1, LONGEST_INTERVAL_MS)
     }
 
     /// The least timeout, where none is given that of the mode.
-    pub(crate) fn least_rto_ms(&self) -> u32 {
+    #[must_use]
+    pub fn least_rto_ms(&self) -> u32 {
         let of_mode = if self.nodelay == 0 { 100 } else { 30 };
         self.minimum_rto_ms.unwrap_or(of_mode)
     }
 
     /// How many acknowledgements a stream lets wait for a flush.
-    pub(crate) fn most_acknowledgements(&self) -> usize {
+    #[must_use]
+    pub fn most_acknowledgements(&self) -> usize {
         OWED_AT_LEAST.max(OWED_WINDOWS * usize::from(self.receive_window))
     }
 
     /// The datagram size within the bounds: what the reference refuses as too
     /// small becomes the least it takes.
-    pub(crate) fn bounded_mtu(&self) -> usize {
+    #[must_use]
+    pub fn bounded_mtu(&self) -> usize {
         self.mtu.clamp(LEAST_MTU, usize::from(u16::MAX))
     }
 }
 
 /// Payload bytes of a full segment in datagrams of `mtu` bytes.
-pub(crate) const fn segment_bytes(mtu: usize) -> usize {
+#[must_use]
+pub const fn segment_bytes(mtu: usize) -> usize {
     mtu - HEADER_BYTES
 }

@@ -1,11 +1,11 @@
 //! The engine's clockwork: what it sends, and when.
 
-use super::clock::low;
-use super::config::segment_bytes;
-use super::engine::Engine;
-use super::packer::Packer;
-use super::sender::Resent;
-use super::wire::{Command, HEADER_BYTES, Header};
+use crate::clock::low;
+use crate::config::segment_bytes;
+use crate::engine::Engine;
+use crate::packer::Packer;
+use crate::sender::Resent;
+use crate::wire::{Command, HEADER_BYTES, Header};
 
 /// A flush overdue, or not due, by this many milliseconds means that the
 /// clock was set, and the flushes start afresh.

@@ -1,11 +1,11 @@
 //! The round-trip estimator and the retransmission timeout drawn from it.
 
-use super::rules::{RtoMargin, RttSampling};
+use crate::rules::{RtoMargin, RttSampling};
 
 /// The longest retransmission timeout before backoff, in milliseconds.
 const LONGEST_RTO_MS: u32 = 60_000;
 /// The timeout before the first sample, in milliseconds.
-pub(crate) const FIRST_RTO_MS: u32 = 200;
+pub const FIRST_RTO_MS: u32 = 200;
 
 /// Smoothed round-trip time, its deviation, and the timeout.
 ///

@@ -2,10 +2,10 @@
 //! Whatever is done is done to both, and whatever comes out must be the same.
 
 use kcp_oracle::{Oracle, Reference};
-use lagometer_transport::kcp::{BadDatagram, Config, Engine};
+use lagometer_kcp::{BadDatagram, Config, Engine};
 use lagometer_units::Time;
 
-use super::dice::Dice;
+use kcp_oracle::dice::Dice;
 
 /// What the two did differently.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-use super::pool::Pool;
-use super::send_ring::{Segment, SendRing};
-use super::wire::HEADER_BYTES;
+use crate::pool::Pool;
+use crate::send_ring::{Segment, SendRing};
+use crate::wire::HEADER_BYTES;
 
 /// A message that would need too many segments; nothing of it was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

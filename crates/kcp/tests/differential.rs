@@ -4,13 +4,13 @@
 //! `LAGOMETER_KCP_SEED=n` replays one seed; `LAGOMETER_KCP_RUNS=n` plays as
 //! many, from seed 0.
 
-mod kcp_support;
+mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use kcp_support::scenario::play;
-use kcp_support::stats::{BRANCHES, ScenarioStats};
+use support::scenario::play;
+use support::stats::{BRANCHES, ScenarioStats};
 
 const RUNS: u64 = 10_000;
 const THREADS: u64 = 2;

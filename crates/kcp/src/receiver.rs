@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 
-use super::clock::ahead;
-use super::pool::Pool;
+use crate::clock::ahead;
+use crate::pool::Pool;
 
 /// A segment received, or the place of one that is missing.
 #[derive(Debug, Default)]

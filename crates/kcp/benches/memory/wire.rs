@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-use lagometer_transport::kcp::{Command, HEADER_BYTES};
+use lagometer_kcp::{Command, HEADER_BYTES};
 
 use crate::case::{FILLING, MESSAGE_BYTES};
 

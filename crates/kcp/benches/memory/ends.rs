@@ -1,7 +1,7 @@
 //! One end of a transfer: our engine, or the reference.
 
 use kcp_oracle::Oracle;
-use lagometer_transport::kcp::{Config, Engine};
+use lagometer_kcp::{Config, Engine};
 use lagometer_units::Time;
 
 use crate::case::MESSAGE_BYTES;

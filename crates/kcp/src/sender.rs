@@ -1,14 +1,14 @@
 //! The sending side: what waits, what is in flight, and which of that is to
 //! be sent again.
 
-use super::clock::ahead;
-use super::config::Config;
-use super::cutting::{Cutting, TooManySegments};
-use super::deadlines::Deadlines;
-use super::pool::Pool;
-use super::rules::{Backoff, SkipCounting};
-use super::send_ring::{Acknowledged, Segment, SendRing};
-use super::skips::SkipIndex;
+use crate::clock::ahead;
+use crate::config::Config;
+use crate::cutting::{Cutting, TooManySegments};
+use crate::deadlines::Deadlines;
+use crate::pool::Pool;
+use crate::rules::{Backoff, SkipCounting};
+use crate::send_ring::{Acknowledged, Segment, SendRing};
+use crate::skips::SkipIndex;
 
 /// What one flush did with segments already sent before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

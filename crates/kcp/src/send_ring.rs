@@ -4,8 +4,8 @@
 
 use std::collections::VecDeque;
 
-use super::clock::ahead;
-use super::pool::Pool;
+use crate::clock::ahead;
+use crate::pool::Pool;
 
 /// A segment that waits or is in flight, or the hole that an acknowledged one
 /// leaves until those before it are acknowledged too.

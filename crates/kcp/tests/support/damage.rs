@@ -1,6 +1,6 @@
 //! Datagrams that nobody sent so: damaged on their way, or forged.
 
-use super::dice::Dice;
+use kcp_oracle::dice::Dice;
 
 /// Cuts, lengthens or flips bits of a datagram.
 pub(crate) fn corrupt(bytes: &mut Vec<u8>, dice: &mut Dice) {

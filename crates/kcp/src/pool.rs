@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// A queue of empty buffers.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub struct Pool {
     free: VecDeque<Vec<u8>>,
     most: usize,
     held_bytes: usize,
@@ -16,7 +16,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool that keeps at most `most` buffers.
-    pub(crate) const fn new(most: usize) -> Self {
+    #[must_use]
+    pub const fn new(most: usize) -> Self {
         Self {
             free: VecDeque::new(),
             most,
@@ -38,7 +39,8 @@ impl Pool {
 
     /// An empty buffer with room for `bytes`.
     #[inline]
-    pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
+    #[must_use]
+    pub fn take(&mut self, bytes: usize) -> Vec<u8> {
         match self.free.pop_front() {
             Some(mut buffer) => {
                 self.held_bytes -= buffer.capacity();
@@ -51,7 +53,7 @@ impl Pool {
 
     /// Takes a buffer back.
     #[inline]
-    pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
+    pub fn give(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() != 0 && self.free.len() < self.most {
             buffer.clear();
             self.held_bytes += buffer.capacity();

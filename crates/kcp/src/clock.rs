@@ -8,7 +8,8 @@
 /// How far `later` lies ahead of `earlier` on a wrapping number line; negative
 /// where it lies behind.
 #[inline]
-pub(crate) const fn ahead(later: u32, earlier: u32) -> i32 {
+#[must_use]
+pub const fn ahead(later: u32, earlier: u32) -> i32 {
     later.wrapping_sub(earlier).cast_signed()
 }
 

@@ -110,22 +110,26 @@ pub enum BadDatagram {
 
 /// The first segment of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
-    pub(crate) header: Header,
-    pub(crate) payload: &'a [u8],
+pub struct Piece<'a> {
+    /// What it says of itself.
+    pub header: Header,
+    /// What it carries.
+    pub payload: &'a [u8],
     /// What comes after the segment.
-    pub(crate) following: &'a [u8],
+    pub following: &'a [u8],
 }
 
 /// Splits the first segment from `rest`. `Ok(None)` when fewer bytes are left
 /// than a header has.
 ///
 /// The checks come in the reference's order: conversation, length, command.
+///
+/// # Errors
+///
+/// [`BadDatagram`] where the segment is of another conversation, cut short, or has a
+/// command that does not exist.
 #[inline]
-pub(crate) fn split_segment(
-    conversation: u32,
-    rest: &[u8],
-) -> Result<Option<Piece<'_>>, BadDatagram> {
+pub fn split_segment(conversation: u32, rest: &[u8]) -> Result<Option<Piece<'_>>, BadDatagram> {
     let Some((header, body)) = rest.split_first_chunk::<HEADER_BYTES>() else {
         return Ok(None);
     };

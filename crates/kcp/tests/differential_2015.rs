@@ -5,14 +5,14 @@
 //! separated by colons; without it nothing is compared and the test says so.
 //! `LAGOMETER_KCP_SEED=n` replays one seed; `LAGOMETER_KCP_RUNS=n` plays as many.
 
-mod kcp_support;
+mod support;
 
 use std::env;
 use std::path::Path;
 
 use kcp_oracle::Reference;
-use kcp_support::scenario::play_against;
-use kcp_support::stats::{BRANCHES, ScenarioStats};
+use support::scenario::play_against;
+use support::stats::{BRANCHES, ScenarioStats};
 
 const RUNS: u64 = 2_000;
 

@@ -16,53 +16,53 @@
 
 use lagometer_units::Time;
 
-use super::clock::{Clock, ahead};
-use super::config::{Config, LEAST_MTU, segment_bytes};
-use super::congestion::Congestion;
-use super::cutting::TooManySegments;
-use super::pool::Pool;
-use super::probe::Probe;
-use super::receiver::{Arrival, Receiver};
-use super::round_trip::RoundTrip;
-use super::rules::{RttSampling, SkipCounting};
-use super::sender::Sender;
-use super::wire::{BadDatagram, Command, split_segment};
+use crate::clock::{Clock, ahead};
+use crate::config::{Config, LEAST_MTU, segment_bytes};
+use crate::congestion::Congestion;
+use crate::cutting::TooManySegments;
+use crate::pool::Pool;
+use crate::probe::Probe;
+use crate::receiver::{Arrival, Receiver};
+use crate::round_trip::RoundTrip;
+use crate::rules::{RttSampling, SkipCounting};
+use crate::sender::Sender;
+use crate::wire::{BadDatagram, Command, split_segment};
 
 /// One end of a KCP conversation.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub struct Engine {
-    pub(super) conversation: u32,
-    pub(super) clock: Clock,
+    pub(crate) conversation: u32,
+    pub(crate) clock: Clock,
     /// Whether the clock has been set; until then nothing is flushed.
-    pub(super) started: bool,
+    pub(crate) started: bool,
     /// When the next flush is due, in extended milliseconds.
-    pub(super) flush_due: i64,
-    pub(super) interval_ms: u32,
-    pub(super) mtu: usize,
-    pub(super) send_window: u32,
-    pub(super) remote_window: u32,
-    pub(super) congestion_control: bool,
-    pub(super) resend: u32,
+    pub(crate) flush_due: i64,
+    pub(crate) interval_ms: u32,
+    pub(crate) mtu: usize,
+    pub(crate) send_window: u32,
+    pub(crate) remote_window: u32,
+    pub(crate) congestion_control: bool,
+    pub(crate) resend: u32,
     /// Which fraction of the timeout a first transmission waits longer, as a
     /// shift to the right; none where the mode has no such grace.
-    pub(super) grace_shift: Option<u32>,
-    pub(super) dead: bool,
+    pub(crate) grace_shift: Option<u32>,
+    pub(crate) dead: bool,
     proof: Proof,
     /// Flushes that sent something again; it wraps.
-    pub(super) resending_flushes: u32,
-    pub(super) sender: Sender,
-    pub(super) receiver: Receiver,
+    pub(crate) resending_flushes: u32,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
     /// Sequence numbers and timestamps to acknowledge at the next flush.
-    pub(super) acknowledgements: Vec<(u32, u32)>,
+    pub(crate) acknowledgements: Vec<(u32, u32)>,
     /// How many may wait; the reference's list has no limit.
     most_acknowledgements: usize,
-    pub(super) probe: Probe,
-    pub(super) round_trip: RoundTrip,
-    pub(super) congestion: Congestion,
-    pub(super) pool: Pool,
-    pub(super) staging: Vec<u8>,
-    pub(super) brief_acknowledgements: bool,
+    pub(crate) probe: Probe,
+    pub(crate) round_trip: RoundTrip,
+    pub(crate) congestion: Congestion,
+    pub(crate) pool: Pool,
+    pub(crate) staging: Vec<u8>,
+    pub(crate) brief_acknowledgements: bool,
     rtt_sampling: RttSampling,
     skip_counting: SkipCounting,
     receive_window_floor: u16,
@@ -177,7 +177,7 @@ impl Engine {
     }
 
     fn take_in(&mut self, now: Time, datagram: &[u8], is_regular: bool) -> Result<(), BadDatagram> {
-        if datagram.len() < super::wire::HEADER_BYTES {
+        if datagram.len() < crate::wire::HEADER_BYTES {
             return Err(BadDatagram::TooShort);
         }
         let before = self.sender.ring.first();
@@ -329,12 +329,12 @@ impl Engine {
 
     /// Takes no acknowledgement until one proves the peer: see
     /// [`is_peer_proven`](Self::is_peer_proven).
-    pub(super) const fn await_proof(&mut self) {
+    pub const fn await_proof(&mut self) {
         self.proof = Proof::Awaited;
     }
 
     /// The peer was shown to receive what is sent to it by other means.
-    pub(super) const fn set_peer_proven(&mut self) {
+    pub const fn set_peer_proven(&mut self) {
         self.proof = Proof::Given;
     }
 
@@ -372,7 +372,7 @@ impl Engine {
 
     /// Lets no more than so many acknowledgements wait for a flush: a peer that
     /// repeats one segment fills the list at will.
-    pub(super) const fn limit_acknowledgements(&mut self, most: usize) {
+    pub const fn limit_acknowledgements(&mut self, most: usize) {
         self.most_acknowledgements = most;
     }
 

@@ -4,7 +4,7 @@
 //! It is kept even where congestion control is off and nobody looks, so that
 //! turning it on changes nothing but who looks.
 
-use super::rules::WindowGrowth;
+use crate::rules::WindowGrowth;
 
 /// The least slow-start threshold, in segments, and the first one.
 const LEAST_THRESHOLD: u32 = 2;

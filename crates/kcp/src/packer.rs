@@ -4,8 +4,8 @@
 //! where the segment lies, behind the room kept for its header; only
 //! datagrams of several segments are copied together.
 
-use super::send_ring::SendRing;
-use super::wire::{HEADER_BYTES, Header};
+use crate::send_ring::SendRing;
+use crate::wire::{HEADER_BYTES, Header};
 
 /// The datagram under way during one flush.
 pub(crate) struct Packer<'a, O> {

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kcp_oracle::{Oracle, Reference};
-use lagometer_transport::kcp::{Config, Rules};
+use lagometer_kcp::{Config, Rules};
 use lagometer_units::Span;
 
 use super::damage::{corrupt, forged};
-use super::dice::Dice;
 use super::stats::ScenarioStats;
 use super::twin::{Difference, Twin, segments};
+use kcp_oracle::dice::Dice;
 
 /// An hour in milliseconds.
 const AN_HOUR_MS: u64 = 3_600_000;
