@@ -51,6 +51,13 @@ impl<T> Arrivals<T> {
         self.heap.pop().map(|pending| pending.what)
     }
 
+    /// The same, left where it is.
+    #[must_use]
+    pub fn peek_due(&self, now: Time) -> Option<&T> {
+        let pending = self.heap.peek()?;
+        (pending.at <= now).then_some(&pending.what)
+    }
+
     /// When the next one arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {

@@ -4,7 +4,7 @@ use crate::profile::Profile;
 
 macro_rules! networks {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../networks/", $name, ".toml")))),*]
+        &[$(($name, include_str!(concat!("../networks/", $name, ".toml")))),*]
     };
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_folder_is_in_the_list() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../networks");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("networks");
         let files: BTreeSet<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().path())

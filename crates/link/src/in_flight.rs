@@ -96,6 +96,12 @@ impl<T> InFlight<T> {
         self.packets.pop_due(now)
     }
 
+    /// The same, left where it is.
+    #[must_use]
+    pub fn peek_due(&self, now: Time) -> Option<&PacketInFlight<T>> {
+        self.packets.peek_due(now)
+    }
+
     /// An empty buffer, used before if there is one.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
