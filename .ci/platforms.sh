@@ -84,3 +84,15 @@ refused 3 "--testbed sim" world
 refused 3 "\`run\` without \`--testbed\`" shape lan -- true
 refused 3 "--emu-mode proxy" agree --for 1s --seeds 1
 refused 3 "leave it out" gateway --dev --with-parent
+
+step "a bad network inside a program in C, on Windows"
+cargo build --locked -p lagometer-c
+CARGO_PROFILE_DEV_DEBUG=false cargo build --locked -p lagometer-c --target "$windows"
+example=(-std=c11 -Wall -Wextra -Werror crates/c/examples/impaired_socket.c -I crates/c/include)
+cc -D_POSIX_C_SOURCE=200809L "${example[@]}" "$target/debug/liblagometer_c.a" -lpthread -ldl -lm -o "$there/impaired_socket"
+x86_64-w64-mingw32-gcc "${example[@]}" "$target/$windows/debug/liblagometer_c.a" -lws2_32 -lntdll -luserenv \
+    -o "$there/impaired_socket.exe"
+of_linux="$("$there/impaired_socket" busy-wifi 7)"
+of_windows="$(timeout 60 "$wine" "$there/impaired_socket.exe" busy-wifi 7 | tr -d '\r')"
+printf '%s\n%s\n' "$of_linux" "$of_windows"
+[ "$of_linux" = "$of_windows" ] || broken "the example in C finds something else on Windows"
