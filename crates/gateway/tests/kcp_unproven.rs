@@ -53,11 +53,8 @@ fn end(server: Server) {
 
 /// How often something has happened, as the metrics tell it.
 fn events(server: &Server, name: &str) -> u64 {
-    counted(
-        server,
-        "gateway_kcp_events_total",
-        &format!("event=\"{name}\""),
-    )
+    let label = format!("event=\"{name}\"");
+    counted(server, "gateway_kcp_events_total", &label)
 }
 
 /// What the metrics tell under a name and a label; they may be refused to who
