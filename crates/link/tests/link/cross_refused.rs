@@ -34,6 +34,32 @@ fn a_schedule_without_an_entry_is_refused() {
 }
 
 #[test]
+fn what_is_said_in_another_form_or_place_is_refused_with_the_right_one() {
+    let cross = "[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\n";
+    for (says, line, expected) in [
+        (
+            format!("{cross}when = {{ at = \"1 s\", for = \"2 s\" }}\n"),
+            5,
+            "expected a list of times, as in [{ at = \"10 s\", for = \"20 s\" }]",
+        ),
+        (
+            "[down]\nqueue = { limit = \"1 KB\" }\n".to_owned(),
+            3,
+            "needs a `discipline`: `drop-tail`, `codel`, `fq-codel`, `cake` or `red`",
+        ),
+        (
+            "[down]\ncross = 3\n".to_owned(),
+            3,
+            "move it out, under `[[cross]]`",
+        ),
+    ] {
+        let (at, message) = refused(&format!("summary = \"t\"\n{says}"));
+        assert_eq!(at, line, "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn packets_above_the_mtu_of_their_line_are_refused() {
     let network = |mtu: &str, direction: &str, size: &str| {
         format!(

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use lagometer_units::BadInput;
+use serde::Deserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 
 use super::{Cross, FLOWS_AT_MOST};
 use crate::written::Spell;
@@ -45,7 +45,25 @@ pub fn listed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cross>, 
 
 /// Reads when it flows, which is some time or other.
 pub(super) fn when<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spell>, D::Error> {
-    let when = Vec::<Spell>::deserialize(deserializer)?;
+    struct Times;
+
+    impl<'de> Visitor<'de> for Times {
+        type Value = Vec<Spell>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of times, as in [{ at = \"10 s\", for = \"20 s\" }]")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut when = Vec::new();
+            while let Some(spell) = seq.next_element()? {
+                when.push(spell);
+            }
+            Ok(when)
+        }
+    }
+
+    let when = deserializer.deserialize_seq(Times)?;
     if when.is_empty() {
         return Err(D::Error::custom(
             "with an empty `when` it would never flow; leave `when` out for always, or say one as \
@@ -55,19 +73,34 @@ pub(super) fn when<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spe
     Ok(when)
 }
 
-/// Names what may be said where other traffic lacks a key that has no default.
+/// Names what may be said where other traffic or a queue lacks a key that has no
+/// default, and where other traffic belongs.
 #[must_use]
 pub fn name_choices(mut bad: BadInput) -> BadInput {
-    for (key, choices) in [
-        ("kind", "`bulk`, `web`, `call` or `constant`"),
+    for (what, key, choices) in [
         (
+            "other traffic",
+            "kind",
+            "`bulk`, `web`, `call` or `constant`",
+        ),
+        (
+            "other traffic",
             "direction",
             "`up` (from the player's side) or `down` (to it)",
         ),
+        (
+            "a `queue` with settings",
+            "discipline",
+            "`drop-tail`, `codel`, `fq-codel`, `cake` or `red`",
+        ),
     ] {
         if bad.message == format!("missing field `{key}`") {
-            bad.message = format!("other traffic needs a `{key}`: {choices}");
+            bad.message = format!("{what} needs a `{key}`: {choices}");
         }
+    }
+    if bad.message.starts_with("unknown field `cross`") {
+        "other traffic is on the link, not in a section of it: move it out, under `[[cross]]`"
+            .clone_into(&mut bad.message);
     }
     bad
 }
