@@ -4,6 +4,13 @@
 //! to it, looked up in a table under a lock at every call; a number that is
 //! none is answered with an error. What remains to be argued is memory handed
 //! over, and that is argued at each block.
+//!
+//! What SRT leaves to chance comes from the kernel. It draws its first sequence numbers
+//! and the numbers of its sockets from C++'s `std::random_device`, which on x86-64 is the
+//! processor's own generator (`RDSEED`, `RDRAND`): no kernel is asked, so that a guest
+//! whose kernel repeats its random numbers is not the same twice. A program's own symbols
+//! go before those of the libraries it is linked with, so here `random_device` is three
+//! functions that ask the kernel.
 
 #![allow(unsafe_code, reason = "the calls into C live here")]
 
@@ -26,6 +33,9 @@ unsafe extern "C" {
     safe fn srt_listen(socket: c_int, backlog: c_int) -> c_int;
     safe fn srt_close(socket: c_int) -> c_int;
     safe fn srt_getsockstate(socket: c_int) -> c_int;
+
+    /// The C library's: random bytes of the kernel, 256 at most.
+    fn getentropy(buffer: *mut c_void, length: usize) -> c_int;
 
     fn srt_getlasterror(system_error: *mut c_int) -> c_int;
     fn srt_bind_acquire(socket: c_int, udp: c_int) -> c_int;
@@ -143,3 +153,25 @@ pub(crate) fn receive_message(socket: c_int, buffer: &mut [u8]) -> Result<usize,
     let answer = unsafe { srt_recvmsg(socket, buffer.as_mut_ptr().cast(), length) };
     result("receiving", answer).map(|received| received as usize)
 }
+
+/// `std::random_device::_M_init(std::string const&)`: there is nothing to open.
+// SAFETY: it has the name and the signature of what it stands for, touches none of its
+// arguments and does not unwind. So have and do the two below.
+#[unsafe(export_name = "_ZNSt13random_device7_M_initERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE")]
+extern "C" fn random_device_init(_device: *mut c_void, _token: *const c_void) {}
+
+/// `std::random_device::_M_getval()`: a random number.
+#[unsafe(export_name = "_ZNSt13random_device9_M_getvalEv")]
+extern "C" fn random_device_value(_device: *mut c_void) -> u32 {
+    let mut value = [0; 4];
+    // SAFETY: the buffer is as long as is said.
+    if unsafe { getentropy(value.as_mut_ptr().cast(), value.len()) } != 0 {
+        // It has no way to say so, and may not unwind.
+        std::process::abort();
+    }
+    u32::from_ne_bytes(value)
+}
+
+/// `std::random_device::_M_fini()`: there is nothing to close.
+#[unsafe(export_name = "_ZNSt13random_device7_M_finiEv")]
+extern "C" fn random_device_finish(_device: *mut c_void) {}
