@@ -14,11 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::check_machine;
 use crate::error::{Doing as _, Error};
+use crate::source::is_from;
 
 /// The name of a kernel's program within its folder.
 const PROGRAM: &str = "linux";
 /// The name of the file with what is known of a kernel.
 const RECORD: &str = "kernel.json";
+/// The first version that can do without tracing (`seccomp=on`).
+const UNTRACED_FROM: (u32, u32) = (6, 16);
 /// How the name of a folder under construction begins.
 const UNDER_CONSTRUCTION: &str = ".building";
 
@@ -74,6 +77,13 @@ impl Kernel {
     #[must_use]
     pub const fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// Whether it can do without tracing the guest's processes, which makes their
+    /// system calls cheaper.
+    #[must_use]
+    pub fn does_without_tracing(&self) -> bool {
+        is_from(&self.record.version, UNTRACED_FROM)
     }
 
     /// Its folder.
@@ -363,6 +373,9 @@ mod tests {
         assert_eq!(cache.find(Some(&newer.name())).unwrap(), newer);
         assert_eq!(fs::read_to_string(newer.program()).unwrap(), "6.1.5");
         assert!(newer.size_bytes() > 10);
+        let untraced = build(&cache, "6.16.0", "2026-01-03T00:00:00Z");
+        let which = [&older, &newer, &untraced].map(Kernel::does_without_tracing);
+        assert_eq!(which, [false, false, true]);
     }
 
     #[test]

@@ -27,7 +27,6 @@ use crate::protocol::{
     BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, Job, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE,
     SHARE_OUTSIDE, STOP, Said, User, next_line,
 };
-use crate::source::is_from;
 
 /// How often is looked whether a guest is to end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -35,8 +34,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const FAREWELL: Duration = Duration::from_secs(15);
 /// How many of the kernel's lines are kept, to say why it ended.
 const LAST_LINES: usize = 20;
-/// The first version that can do without tracing.
-const SECCOMP_FROM: (u32, u32) = (6, 16);
 /// Lines that wait to be heard.
 const LINES_WAITING: usize = 1024;
 
@@ -232,8 +229,7 @@ impl Guest<'_> {
             format!("lagometer.seed={}", self.seed),
             "quiet".to_owned(),
         ];
-        let version = &self.kernel.record().version;
-        if self.traps == Traps::Trusted && is_from(version, SECCOMP_FROM) {
+        if self.traps == Traps::Trusted && self.kernel.does_without_tracing() {
             arguments.push("seccomp=auto".to_owned());
         }
         arguments.push("--".to_owned());

@@ -80,20 +80,33 @@ fn status(cache: &Cache) -> Result<String, Failure> {
             cache.folder().display()
         ));
     }
-    Ok(kernels.iter().map(about).collect::<Vec<_>>().join("\n"))
+    let mut text = kernels.iter().map(about).collect::<Vec<_>>().join("\n");
+    if let [_, .., last] = &kernels[..] {
+        let _ = write!(
+            text,
+            "\nguests start on the last, Linux {}; `--kernel VERSION` has them start on another\n",
+            last.record().version,
+        );
+    }
+    Ok(text)
 }
 
 fn about(kernel: &Kernel) -> String {
     let record = kernel.record();
     format!(
         "Linux {}\n  tick           {} Hz\n  configuration  {}\n  built          {} in {} s\n  \
-         from           {}\n  size           {:.1} MB\n  path           {}\n",
+         from           {}\n  speed          {}\n  size           {:.1} MB\n  path           {}\n",
         record.version,
         record.hz,
         record.configuration,
         record.built,
         record.build_s,
         record.source,
+        if kernel.does_without_tracing() {
+            "fast: without tracing"
+        } else {
+            "slow: guests are traced; a version from 6.16 on need not (`kernel build --source`)"
+        },
         kernel.size_bytes() as f64 / 1e6,
         kernel.program().display(),
     )
