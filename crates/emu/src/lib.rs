@@ -5,8 +5,8 @@
 //! joined by TUN devices whose other ends the process itself holds: so every
 //! IP packet one host sends the other, of whatever protocol, passes through
 //! the [`Network`]'s router, which asks the lane's own
-//! [`Link`](lagometer_link::Link) what becomes of it and hands it over when it
-//! is due. No kernel module, no container, no root where the system permits
+//! [`Link`](lagometer_link::Link), or the path that it shares with others, what becomes
+//! of it and hands it over when it is due. No kernel module, no container, no root where the system permits
 //! user namespaces; and nothing remains on the machine when the process ends,
 //! however it ends.
 //!
@@ -23,6 +23,7 @@
 //! - `worker`, `host`, `netlink`, `address`: a host and its devices
 //! - `port`, `ip`: where the router meets a host
 //! - `tun`: a device without a router
+//! - `lane_link`: what decides over a lane's packets
 //! - `router`: the thread that holds packets and releases them
 //! - `audit`, `capture`: what it did
 //! - `settings`, `network`: all of it together
@@ -48,6 +49,7 @@ mod error;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/host.rs")]
 mod host;
 mod ip;
+mod lane_link;
 #[cfg(target_os = "linux")]
 mod netlink;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/network.rs")]
@@ -81,6 +83,7 @@ pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
 pub use capture::{LogSummary, LoggedPacket, logged_packets};
 pub use error::Error;
 pub use host::Host;
+pub use lane_link::{LaneLink, PathFate, PathPacket, PathPlace, SharedPath};
 pub use network::Network;
 pub use permission::Permission;
 pub use refusal::Refusal;

@@ -4,7 +4,6 @@ use std::fs;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use lagometer_link::Link;
 use lagometer_units::Clock;
 
 use crate::address::{LaneAddresses, MAX_LANES};
@@ -12,6 +11,7 @@ use crate::audit::{AuditCounters, Band, RouterEvent, Watch};
 use crate::device_counters::DeviceCounters;
 use crate::error::Error;
 use crate::host::{Host, Side};
+use crate::lane_link::LaneLink;
 use crate::permission::Permission;
 use crate::port::Port;
 use crate::router::{Router, Waiting};
@@ -144,7 +144,7 @@ impl Network {
 
     /// Begins anew with `links`, one for each lane in their order: the audit
     /// covers what comes from now on. What is on its way arrives as the old
-    /// links said.
+    /// links said, or say when it leaves their queues.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Network {
     /// # Panics
     ///
     /// If there are not as many links as lanes.
-    pub fn begin(&mut self, links: Vec<Link>) -> Result<(), Error> {
+    pub fn begin(&mut self, links: Vec<LaneLink>) -> Result<(), Error> {
         assert_eq!(links.len(), self.lanes.len(), "a link for each lane");
         self.counted_before = self.counters()?;
         let audit_counters = AuditCounters::new(self.lanes.len(), self.clock.now());

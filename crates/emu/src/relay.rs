@@ -12,7 +12,6 @@ mod loopback;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-use lagometer_link::Link;
 use lagometer_units::Clock;
 
 use crate::address::{LaneAddresses, MAX_LANES};
@@ -20,6 +19,7 @@ use crate::audit::{AuditCounters, Band};
 use crate::device_counters::DeviceCounters;
 use crate::encapsulation::Encapsulation;
 use crate::error::{Doing, Error};
+use crate::lane_link::LaneLink;
 use crate::port::Port;
 use crate::router::{Router, Waiting};
 use crate::settings::{LaneSetup, Outcome, Settings, finish};
@@ -111,7 +111,7 @@ impl Relay {
     /// # Panics
     ///
     /// If there are not as many links as lanes.
-    pub fn begin(&mut self, links: Vec<Link>) -> Result<(), Error> {
+    pub fn begin(&mut self, links: Vec<LaneLink>) -> Result<(), Error> {
         assert_eq!(links.len(), self.lanes.len(), "a link for each lane");
         let audit_counters = AuditCounters::new(self.lanes.len(), self.clock.now());
         self.router.begin(links, audit_counters)?;

@@ -1,5 +1,6 @@
 //! The router: the thread through which every packet between the hosts goes.
 
+mod burst;
 mod engine;
 pub(crate) mod hold;
 mod lane;
@@ -8,13 +9,13 @@ mod wait;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/waiter.rs")]
 mod waiter;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use lagometer_link::Link;
 use lagometer_platform::{Waker, be_punctual, place_thread};
 use lagometer_units::Clock;
 
@@ -22,9 +23,11 @@ use crate::address::LaneAddresses;
 use crate::audit::{AuditCounters, RouterEvent};
 use crate::capture::{Log, LogSummary};
 use crate::error::{Doing, Error};
+use crate::lane_link::LaneLink;
 use crate::port::Port;
 use crate::scheduling;
-use engine::{Burst, Command, Engine};
+use burst::Burst;
+use engine::{Command, Engine};
 use hold::Hold;
 use lane::Lane;
 pub use wait::Waiting;
@@ -68,7 +71,7 @@ impl Router {
         manner: Manner,
         clock: Clock,
         ports: Vec<[Port; 2]>,
-        links: Vec<Link>,
+        links: Vec<LaneLink>,
         log: Option<Log>,
         observer: Option<Sender<RouterEvent>>,
     ) -> Result<Self, Error> {
@@ -93,6 +96,7 @@ impl Router {
             used_before: Duration::ZERO,
             observer,
             taken: 0,
+            on_paths: BTreeMap::new(),
         };
         let (settled, has_settled) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -118,7 +122,7 @@ impl Router {
     /// Goes on with other links and empty counters; returns the old counters.
     pub(crate) fn begin(
         &self,
-        links: Vec<Link>,
+        links: Vec<LaneLink>,
         audit_counters: AuditCounters,
     ) -> Result<Box<AuditCounters>, Error> {
         let (old_books, answer) = mpsc::channel();

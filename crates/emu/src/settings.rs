@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use lagometer_link::Link;
 use lagometer_units::{Clock, Time};
 
 use crate::audit::{Audit, Band, Circumstances, Watch};
 use crate::capture::{Log, LogSummary};
 use crate::device_counters::DeviceCounters;
 use crate::error::Error;
+use crate::lane_link::LaneLink;
 use crate::router::{Manner, Router, Waiting};
 
 /// How an emulated network is made.
@@ -53,8 +53,8 @@ pub enum Device {
 pub struct LaneSetup {
     /// Its name, for audit and log.
     pub name: String,
-    /// Its own link.
-    pub link: Link,
+    /// Its own link, or its place on a path.
+    pub link: LaneLink,
 }
 
 /// What a network leaves.

@@ -1,7 +1,8 @@
 //! The testbed `emu`: real sockets and real kernels, behind an emulated link.
 //!
 //! All lanes of a seed play at the same time, each between addresses of its
-//! own and over its own link. They connect over calm links; when all stand
+//! own and over its own link, with its own copy of other traffic, or all over one
+//! link that they share. They connect over calm links; when all stand
 //! (or the lead-in is over) the links begin anew, and with them the impairments
 //! and the schedule. Lane *n* of *N* begins *n*/*N* of an interval after the
 //! first, its impairments likewise, so that they do not all ask for the processor
@@ -21,7 +22,7 @@ use lagometer_stats::Audit;
 use lagometer_testbed::{Emulated, Findings, Testbed, keep_audit};
 use lagometer_units::Time;
 
-use crate::live::{Backend, Manner, OpenLane, ServerNotes, play_seed};
+use crate::live::{Backend, Links, Manner, OpenLane, ServerNotes, play_seed};
 use crate::outcome::WireCounts;
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
@@ -124,7 +125,8 @@ fn play_one(
     stop: &AtomicBool,
 ) -> Result<(SeedRun, Findings, Vec<Option<SystemTime>>), Error> {
     let names = resolved.lanes.iter().map(|lane| lane.name.clone());
-    let link = |_, starts| link(resolved, seed, starts);
+    let links = Links::new(resolved, seed, options.testbed == Testbed::Kernel);
+    let link = |lane, starts| links.link(lane, starts);
     let path = Emulated::build(options.testbed, options.ipv6, log, names, link)?;
     let manner = Manner {
         clock: path.clock(),
@@ -138,11 +140,17 @@ fn play_one(
     };
     let mut played = play_seed(resolved, seed, &mut backend, &manner, progress, stop)?;
     let schedules = std::mem::take(&mut played.schedules);
+    let ended = backend.path.clock().now();
     let between = backend.path.collect()?;
     let mut lanes = played.into_runs(&resolved.plan, |lane, _, _| wire(&between.lanes[lane]));
     if options.testbed != Testbed::Kernel {
         for (run, audit) in lanes.iter_mut().zip(&between.lanes) {
             charge(run, audit);
+        }
+    }
+    for (lane, run) in lanes.iter_mut().enumerate() {
+        if let LaneRun::Played(outcome) | LaneRun::Cut(outcome, _) = run {
+            outcome.bottleneck = links.bottleneck(lane, ended);
         }
     }
     Ok((SeedRun { seed, lanes }, between, schedules))
@@ -230,14 +238,9 @@ fn wire(audit: &LaneAudit) -> WireCounts {
     wire
 }
 
-/// A lane's link, whose impairments start at `starts`.
-fn link(resolved: &Resolved, seed: u64, starts: Time) -> Link {
-    Link::new(&resolved.profile, seed, resolved.regime, starts)
-}
-
 /// The longest that the link is disturbed at a stretch, either way.
 fn longest_disturbance(resolved: &Resolved, seed: u64) -> Duration {
-    let link = link(resolved, seed, Time::ZERO);
+    let link = Link::new(&resolved.profile, seed, resolved.regime, Time::ZERO);
     let until = Time::ZERO + resolved.plan.duration + resolved.plan.grace;
     Direction::BOTH
         .into_iter()

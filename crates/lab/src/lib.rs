@@ -24,6 +24,7 @@ mod remarks;
 mod resolve;
 mod runner;
 pub mod saved;
+mod shared_path;
 pub mod sim;
 pub mod workload;
 

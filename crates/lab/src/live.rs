@@ -20,6 +20,7 @@ mod client;
 mod pace;
 mod play;
 mod server;
+mod shared;
 mod stage;
 mod supervisor;
 mod timeline;
@@ -28,6 +29,7 @@ pub use client::{ClientOutcome, play_client};
 pub use pace::LONGEST_WAIT;
 pub(crate) use play::{Backend, Manner, OpenLane, ServerNotes, play_seed};
 pub use server::{ServerOutcome, play_server};
+pub(crate) use shared::Links;
 pub use stage::{Cue, LaneStage, Role};
 
 /// Does `play`; should it panic, the lane is over and the words are returned.

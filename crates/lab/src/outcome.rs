@@ -8,6 +8,7 @@ use std::time::Duration;
 use lagometer_stats::{GameRecords, MessageRecord};
 use lagometer_transport::Closed;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::workload::Misdeliveries;
 
@@ -36,7 +37,7 @@ pub struct LaneOutcome {
 }
 
 /// Who used a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BottleneckUse {
     /// How long it was watched.
     pub measured: Duration,
@@ -47,7 +48,7 @@ pub struct BottleneckUse {
 }
 
 /// Who used one direction of a link.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayUse {
     /// Lanes, then other traffic, in their orders.
     pub parties: Vec<PartyUse>,
@@ -57,7 +58,7 @@ pub struct WayUse {
 }
 
 /// What one party did in one direction while measuring.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartyUse {
     /// The lane's name or the other traffic's.
     pub name: String,

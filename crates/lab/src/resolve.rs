@@ -99,17 +99,14 @@ pub enum ResolveError {
         /// The name.
         name: String,
     },
-    /// What the experiment or the network asks for is played in the testbed `sim`
-    /// alone.
+    /// What the experiment or the network asks for needs a link that is played here.
     #[error(
-        "{what} can be played in the testbed `sim` alone; leave out `--testbed {testbed}`, or name \
-         another network or experiment"
+        "{what} cannot be played over a real path; use the testbed `sim`, `kernel` or `emu`, or \
+         name another network or experiment"
     )]
-    OnlyInVirtualTime {
+    NotOverARealPath {
         /// What is asked for.
         what: String,
-        /// The testbed asked for.
-        testbed: &'static str,
     },
     /// Two kinds of other traffic have one name.
     #[error(
@@ -378,16 +375,13 @@ fn check_testbed(
     testbed: Testbed,
 ) -> Result<(), ResolveError> {
     let what = match cross.first() {
-        _ if testbed == Testbed::Sim => return Ok(()),
+        _ if testbed != Testbed::Net => return Ok(()),
         Some(cross) => format!("other traffic (`{}`)", cross.name()),
         None if experiment.shared => "a link that lanes share".to_owned(),
         None if profile.has_managed_queue() => "a queue with a discipline".to_owned(),
         None => return Ok(()),
     };
-    Err(ResolveError::OnlyInVirtualTime {
-        what,
-        testbed: testbed.name(),
-    })
+    Err(ResolveError::NotOverARealPath { what })
 }
 
 /// The lane's transport.

@@ -94,7 +94,7 @@ pub fn play(
     board.into_results()
 }
 
-/// Plays lane number `lane` alone with `seed`, over a link of its own, and returns
+/// Plays lane number `lane` with `seed`, and whoever else is on its link, and returns
 /// the packets that it put on the link, in order.
 ///
 /// # Panics
@@ -102,10 +102,45 @@ pub fn play(
 /// Where there is no such lane, or it is not resolved for virtual time.
 #[must_use]
 pub fn packets_of(resolved: &Resolved, lane: usize, seed: u64) -> Vec<OfferedPacket> {
-    let mut sim = alone(resolved, &resolved.lanes[lane], seed);
-    sim.remember_packets();
-    sim.run_until(Time::MAX);
-    sim.packets().to_vec()
+    let (first, lanes) = if resolved.experiment.shared {
+        (0, &*resolved.lanes)
+    } else {
+        (lane, &resolved.lanes[lane..=lane])
+    };
+    match start(resolved, lanes, seed) {
+        Play::Lane(mut sim) => {
+            sim.remember_packets();
+            sim.run_until(Time::MAX);
+            sim.packets().to_vec()
+        }
+        Play::Stage(mut stage) => {
+            stage.remember_packets(lane - first);
+            stage.run_until(Time::MAX);
+            let mut packets = stage.packets(lane - first).to_vec();
+            packets.sort_by_key(|packet| packet.at);
+            packets
+        }
+    }
+}
+
+/// The lanes on one link.
+fn start(resolved: &Resolved, lanes: &[RunnableLane], seed: u64) -> Play {
+    if let ([lane], false) = (lanes, resolved.needs_stage()) {
+        return Play::Lane(Box::new(alone(resolved, lane, seed)));
+    }
+    let on_stage = lanes.iter().map(|lane| {
+        let sim = SimLane::on_stage(&plan_of(resolved, lane, seed), spec_of(lane));
+        (lane.name.clone(), sim)
+    });
+    let starts = resolved.plan.measuring_starts();
+    let (profile, regime) = (&resolved.profile, resolved.regime);
+    let link = SharedLink::new(profile, seed, regime, starts);
+    let plan = Plan {
+        seed,
+        ..resolved.plan.clone()
+    };
+    let stage = SimStage::new(&plan, on_stage.collect(), &resolved.cross, link);
+    Play::Stage(Box::new(stage))
 }
 
 /// A lane over a link of its own.
@@ -228,7 +263,7 @@ impl Board<'_> {
         let together = lanes.len() / self.jobs_of_a_seed().max(1);
         for (group, lanes) in lanes.chunks(together.max(1)).enumerate() {
             let lane_index = group * together;
-            match catch_unwind(AssertUnwindSafe(|| self.start(lanes, seed))) {
+            match catch_unwind(AssertUnwindSafe(|| start(self.resolved, lanes, seed))) {
                 Ok(play) => {
                     state.queue.push_back(Job {
                         seed_index,
@@ -246,26 +281,6 @@ impl Board<'_> {
                 }
             }
         }
-    }
-
-    /// The lanes on one link.
-    fn start(&self, lanes: &[RunnableLane], seed: u64) -> Play {
-        if let ([lane], false) = (lanes, self.resolved.needs_stage()) {
-            return Play::Lane(Box::new(alone(self.resolved, lane, seed)));
-        }
-        let on_stage = lanes.iter().map(|lane| {
-            let sim = SimLane::on_stage(&plan_of(self.resolved, lane, seed), spec_of(lane));
-            (lane.name.clone(), sim)
-        });
-        let starts = self.resolved.plan.measuring_starts();
-        let (profile, regime) = (&self.resolved.profile, self.resolved.regime);
-        let link = SharedLink::new(profile, seed, regime, starts);
-        let plan = Plan {
-            seed,
-            ..self.resolved.plan.clone()
-        };
-        let stage = SimStage::new(&plan, on_stage.collect(), &self.resolved.cross, link);
-        Play::Stage(Box::new(stage))
     }
 
     fn put_back(&self, job: Job) {

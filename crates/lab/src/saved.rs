@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lagometer_stats::{GameRecords, MessageRecord};
@@ -13,7 +14,7 @@ use lagometer_transport::Closed;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{Cost, LaneEnd, LaneOutcome, WireCounts};
+use crate::outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, WireCounts};
 use crate::runner::{LaneRun, SeedRun};
 use crate::workload::Misdeliveries;
 use game::SavedGame;
@@ -54,6 +55,8 @@ struct SavedOutcome {
     end: Option<SavedEnd>,
     /// System calls, and how bytes got to the wire.
     cost: Option<(u64, String)>,
+    /// Who used its link, where others did.
+    bottleneck: Option<BottleneckUse>,
 }
 
 /// Intended, accepted, arrived, returned; whether it was refused; how long it
@@ -141,6 +144,7 @@ impl From<&LaneOutcome> for SavedOutcome {
                 .cost
                 .as_ref()
                 .map(|cost| (cost.system_calls, cost.path.clone())),
+            bottleneck: outcome.bottleneck.as_deref().cloned(),
         }
     }
 }
@@ -149,7 +153,7 @@ impl From<SavedOutcome> for LaneOutcome {
     fn from(saved: SavedOutcome) -> Self {
         let dropped = saved.dropped.into_iter();
         Self {
-            bottleneck: None,
+            bottleneck: saved.bottleneck.map(Arc::new),
             records: saved.records.into_iter().map(load_record).collect(),
             wire: WireCounts {
                 up_packets: saved.up_packets,
@@ -230,6 +234,7 @@ impl From<SavedEnd> for LaneEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::{PartyUse, WayUse};
     use lagometer_stats::{EventRecord, GameTerms, Rollback, StateRecord};
 
     fn game() -> GameRecords {
@@ -258,8 +263,26 @@ mod tests {
     }
 
     fn outcome(end: Option<LaneEnd>) -> LaneOutcome {
+        let way = |name: &str| WayUse {
+            parties: vec![PartyUse {
+                name: name.to_owned(),
+                contends: true,
+                packets: 1,
+                bytes: 2,
+                bytes_together: 3,
+                dropped: 4,
+                marked: 5,
+                goodput_bytes: Some(6),
+                waiting_bytes: vec![7, 8],
+            }],
+            together: Duration::from_secs(9),
+        };
         LaneOutcome {
-            bottleneck: None,
+            bottleneck: Some(Arc::new(BottleneckUse {
+                measured: Duration::from_secs(10),
+                step: Duration::from_millis(50),
+                ways: [way("photos"), way("film")],
+            })),
             records: vec![
                 MessageRecord::due(Time::from_millis(50)),
                 MessageRecord {

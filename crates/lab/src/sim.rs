@@ -6,12 +6,9 @@
 //! jumps from event to event, so an hour of play takes seconds, and the same
 //! seed gives the same bytes on any machine.
 
-mod cross;
 mod host;
 mod lane;
-mod occupancy;
 mod stage;
-mod together;
 
 pub use lane::{OfferedPacket, SimLane};
 pub use stage::SimStage;

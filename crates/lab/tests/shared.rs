@@ -360,17 +360,19 @@ fn what_cannot_be_played_is_refused_in_one_line() {
             profile("queue = { discipline = \"codel\" }"),
         ),
     ] {
-        for testbed in [Testbed::Emu, Testbed::Relay, Testbed::Kernel, Testbed::Net] {
-            let error = in_testbed(experiment.clone(), profile.clone(), testbed);
-            assert!(
-                matches!(error, ResolveError::OnlyInVirtualTime { .. }),
-                "{error}"
-            );
-            assert!(!error.to_string().contains('\n'));
+        for testbed in [Testbed::Emu, Testbed::Relay, Testbed::Kernel] {
+            let found = resolve(experiment.clone(), "t".to_owned(), profile.clone(), testbed);
+            assert!(found.is_ok(), "{found:?}");
         }
+        let error = in_testbed(experiment, profile, Testbed::Net);
+        assert!(
+            matches!(error, ResolveError::NotOverARealPath { .. }),
+            "{error}"
+        );
+        assert!(!error.to_string().contains('\n'));
     }
-    let error = in_testbed(experiment(lanes), profile(BULK), Testbed::Kernel);
-    let wording = "played in the testbed `sim` alone; leave out `--testbed kernel`";
+    let error = in_testbed(experiment(lanes), profile(BULK), Testbed::Net);
+    let wording = "cannot be played over a real path; use the testbed `sim`, `kernel` or `emu`";
     assert!(error.to_string().contains(wording), "{error}");
     let on_its_machine = format!("{BULK}host = \"game\"\n");
     let game = profile(&on_its_machine);

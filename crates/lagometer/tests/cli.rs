@@ -245,12 +245,6 @@ fn wrong_input_is_answered_in_one_line_with_exit_code_2() {
             "did you mean `4g-moving`",
         ),
         (
-            ["--testbed", "emu", "--network", "home-film"]
-                .map(str::to_owned)
-                .to_vec(),
-            "can be played in the testbed `sim` alone; leave out `--testbed emu`",
-        ),
-        (
             vec![folder.path().join("none.toml").to_str().unwrap().to_owned()],
             "cannot be read",
         ),

@@ -213,6 +213,14 @@ impl Profile {
         Duration::from_nanos(up.calm_delay_ns().saturating_add(down.calm_delay_ns()))
     }
 
+    /// The least time from a packet's leaving the queue to its arrival, in either
+    /// direction.
+    #[must_use]
+    pub fn least_delay(&self) -> Duration {
+        let [up, down] = &self.plans;
+        Duration::from_nanos(up.calm_delay_ns().min(down.calm_delay_ns()))
+    }
+
     pub(crate) const fn plan(&self, direction: Direction) -> &Plan {
         &self.plans[direction.index()]
     }

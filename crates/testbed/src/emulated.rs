@@ -15,9 +15,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use lagometer_emu::{
-    Error, LaneAddresses, LaneAudit, LaneSetup, LogSummary, Network, Relay, Settings, Waiting,
+    Error, LaneAddresses, LaneAudit, LaneLink, LaneSetup, LogSummary, Network, Relay, Settings,
+    Waiting,
 };
-use lagometer_link::Link;
 use lagometer_socket::Opening;
 use lagometer_stats::Audit;
 use lagometer_units::{Clock, Time};
@@ -33,7 +33,7 @@ pub struct Emulated<'a> {
 }
 
 /// The link of the lane with a number, whose impairments start at an instant.
-type LinkOf<'a> = dyn Fn(usize, Time) -> Link + 'a;
+type LinkOf<'a> = dyn Fn(usize, Time) -> LaneLink + 'a;
 
 /// What lies between.
 enum Between {
@@ -61,8 +61,8 @@ const FIRST_REMOTE_PORT: u16 = 7000;
 impl<'a> Emulated<'a> {
     /// Builds what `testbed` has between the ends of the lanes called `names`:
     /// [`Testbed::Relay`] a relay, without hosts and without IPv6, any other two
-    /// hosts. `link` is asked for the link of a lane and the instant at which its
-    /// impairments start. Packets and their fates are logged into the file `log`.
+    /// hosts. `link` is asked for the link of a lane, all lanes in their order, and the
+    /// instant at which its impairments start, which is [`Time::MAX`] at first. Packets and their fates are logged into the file `log`.
     ///
     /// But for a relay, call [`Permission::acquire`](lagometer_emu::Permission::acquire)
     /// before the process has a second thread.
@@ -71,18 +71,18 @@ impl<'a> Emulated<'a> {
     ///
     /// What the system refuses; [`Error::TooManyLanes`] for more lanes than there
     /// are addresses.
-    pub fn build(
+    pub fn build<L: Into<LaneLink> + 'a>(
         testbed: Testbed,
         ipv6: bool,
         log: Option<PathBuf>,
         names: impl Iterator<Item = String>,
-        link: impl Fn(usize, Time) -> Link + 'a,
+        link: impl Fn(usize, Time) -> L + 'a,
     ) -> Result<Self, Error> {
         let setups: Vec<LaneSetup> = names
             .enumerate()
             .map(|(lane, name)| LaneSetup {
                 name,
-                link: link(lane, Time::MAX),
+                link: link(lane, Time::MAX).into(),
             })
             .collect();
         let lanes = setups.len();
@@ -108,7 +108,7 @@ impl<'a> Emulated<'a> {
             between,
             clock,
             lanes,
-            link: Box::new(link),
+            link: Box::new(move |lane, starts| link(lane, starts).into()),
         })
     }
 

@@ -53,7 +53,7 @@ fn measure(
     let profile = Profile::from_text("here", "summary = \"20 ms\"\n[both]\ndelay = \"20 ms\"\n")?;
     let lane = LaneSetup {
         name: "steady".to_owned(),
-        link: Link::new(&profile, 1, Regime::Time, Time::ZERO),
+        link: Link::new(&profile, 1, Regime::Time, Time::ZERO).into(),
     };
     let network = Network::start(settings, Clock::start(), vec![lane])?;
     let addresses = LaneAddresses::of(0);

@@ -1,10 +1,10 @@
 //! The emulated network, where there is none.
 
-use lagometer_link::Link;
 use lagometer_units::Clock;
 
 use crate::error::Error;
 use crate::host::Host;
+use crate::lane_link::LaneLink;
 use crate::permission::Permission;
 use crate::settings::{LaneSetup, Outcome, Settings};
 
@@ -27,7 +27,7 @@ impl Network {
     /// # Errors
     ///
     /// None: there is no network to begin.
-    pub fn begin(&mut self, _: Vec<Link>) -> Result<(), Error> {
+    pub fn begin(&mut self, _: Vec<LaneLink>) -> Result<(), Error> {
         match self.0 {}
     }
 

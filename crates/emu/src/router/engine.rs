@@ -1,15 +1,18 @@
 //! The router's loop: packets in, packets out at their time.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use lagometer_link::{Arrival, Direction, Fate, Link};
+use lagometer_link::{Arrival, Direction, Fate};
 use lagometer_platform::{Waker, thread_cpu_time};
+use lagometer_tcp::wire::mark_congestion;
 use lagometer_units::{Clock, Time};
 
 use super::Finished;
+use super::burst::{BATCH, Burst};
 use super::hold::{Held, Hold, Slot};
 use super::lane::{Lane, Outcome};
 use super::too_big;
@@ -17,6 +20,7 @@ use super::wait::Waiting;
 use super::waiter::Waiter;
 use crate::audit::{AuditCounters, Fingerprint, HEAD_BYTES, RouterEvent, fingerprint};
 use crate::capture::Log;
+use crate::lane_link::LaneLink;
 use crate::port::{Port, is_about_the_packet};
 
 /// What the loop is told to do.
@@ -24,7 +28,7 @@ use crate::port::{Port, is_about_the_packet};
 pub(super) enum Command {
     /// Go on with these links and counters, and send the old counters back.
     Begin {
-        links: Vec<Link>,
+        links: Vec<LaneLink>,
         audit_counters: Box<AuditCounters>,
         old_books: Sender<Box<AuditCounters>>,
     },
@@ -57,49 +61,26 @@ pub(super) struct Engine {
     pub(super) taken: u64,
     /// For each port, how many packets it has at a time.
     pub(super) bursts: Vec<Burst>,
+    /// Packets whose paths have not told their fates yet, by their numbers.
+    pub(super) on_paths: BTreeMap<u64, Taken>,
+}
+
+/// A packet that was taken from a host.
+#[derive(Debug)]
+pub(super) struct Taken {
+    slot: Slot,
+    length: usize,
+    lane: usize,
+    direction: Direction,
+    at: Time,
+    number: u64,
 }
 
 /// The number by which the waker is known to the waiter; ports are numbered
 /// from zero.
 const WAKER: u64 = u64::MAX;
-/// How many packets are taken from one port before others have their turn and
-/// what is due is released.
-const BATCH: usize = 16;
 /// A pass through the loop that takes longer than this is an absence.
 const LONG_PASS: Duration = Duration::from_micros(500);
-
-/// How many packets a port is expected to have, so that it need not be read once more
-/// to hear that it has no further one: reading in vain costs as much as a packet does
-/// in virtual time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Burst {
-    expected: usize,
-    /// When as many as expected were last taken, or are to be.
-    at: Option<Time>,
-}
-
-impl Burst {
-    pub(super) const fn new() -> Self {
-        Self {
-            expected: 1,
-            at: None,
-        }
-    }
-
-    /// How many to take at `now`: twice as many as before where the port had more.
-    fn batch_at(&mut self, now: Time) -> usize {
-        if self.at.replace(now) == Some(now) {
-            self.expected = (self.expected * 2).min(BATCH);
-        }
-        self.expected
-    }
-
-    /// The port had so many and no further one.
-    fn ended_after(&mut self, taken: usize) {
-        self.expected = taken.max(1);
-        self.at = None;
-    }
-}
 
 impl Engine {
     /// Routes until told to stop.
@@ -121,7 +102,7 @@ impl Engine {
         let mut after = self.clock.now();
         loop {
             let now = self.release_due(after)?;
-            let sleep_until = self.waiting.sleep_until(now, self.hold.next_due());
+            let sleep_until = self.waiting.sleep_until(now, self.next_due());
             let any = waiter.wait(sleep_until.map_or(Duration::ZERO, |until| until.since(now)))?;
             after = self.clock.now();
             match sleep_until {
@@ -152,6 +133,7 @@ impl Engine {
     fn release_due(&mut self, before: Time) -> io::Result<Time> {
         let mut now = self.clock.now();
         self.note_absence(before, now);
+        self.look_after_paths(now);
         while let Some((at, held)) = self.hold.take_due(now) {
             let port = match held.direction {
                 Direction::Up => &self.ports[usize::from(held.lane)][1],
@@ -175,6 +157,51 @@ impl Engine {
             self.hold.give_back(held.slot);
         }
         Ok(now)
+    }
+
+    /// When there is something to do next: a packet is due, or a path must be looked
+    /// after.
+    fn next_due(&self) -> Option<Time> {
+        let deadlines = self.lanes.iter().filter_map(Lane::next_deadline);
+        deadlines.chain(self.hold.next_due()).min()
+    }
+
+    /// Lets paths tell the fates that are known by `now`.
+    fn look_after_paths(&mut self, now: Time) {
+        for lane in 0..self.lanes.len() {
+            if self.lanes[lane].next_deadline().is_some_and(|at| at <= now) {
+                self.lanes[lane].handle_deadline(now);
+                self.take_fates(lane);
+            }
+        }
+    }
+
+    /// Lets everything that is on a path leave it as if nothing more came.
+    fn empty_paths(&mut self) {
+        for lane in 0..self.lanes.len() {
+            let has_packets = |engine: &Self| engine.on_paths.values().any(|it| it.lane == lane);
+            while has_packets(self)
+                && let Some(at) = self.lanes[lane].next_deadline()
+            {
+                self.lanes[lane].handle_deadline(at);
+                self.take_fates(lane);
+            }
+        }
+    }
+
+    /// Does what the path of a lane says of its packets.
+    fn take_fates(&mut self, lane: usize) {
+        while let Some(told) = self.lanes[lane].poll_fate() {
+            let Some(taken) = self.on_paths.remove(&told.number) else {
+                continue;
+            };
+            self.audit_counters.lanes[taken.lane][taken.direction.index()]
+                .offered(taken.length, &told.fate);
+            if told.is_marked {
+                mark_congestion(&mut self.hold.buffer(&taken.slot)[..taken.length]);
+            }
+            self.settle(taken, told.fate);
+        }
     }
 
     /// Takes what the port with `number` has, up to a batch.
@@ -203,27 +230,56 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks the lane's link about a packet and does what it says.
+    /// Asks the lane's link about a packet and does what it says, now or when it says it.
     fn route(&mut self, lane: usize, direction: Direction, now: Time, slot: Slot, length: usize) {
         let book = &mut self.audit_counters.lanes[lane][direction.index()];
-        let packet = &mut self.hold.buffer(&slot)[..length];
-        let outcome = self.lanes[lane].consider(direction, now, packet, self.mtu, book);
+        let packet = &self.hold.buffer(&slot)[..length];
         self.taken += 1;
         let number = self.taken;
+        let outcome = self.lanes[lane].consider(direction, now, (number, packet), self.mtu, book);
         if let Some(observer) = &self.observer {
-            let will_be_released = matches!(outcome, Outcome::Fated(Fate::Delivered { .. }));
+            // One that a path drops later is followed in vain.
+            let may_be_released = matches!(
+                outcome,
+                Outcome::Fated(Fate::Delivered { .. }) | Outcome::OnPath
+            );
             // Whoever follows may be gone.
             let _ = observer.send(RouterEvent::Took {
                 way: way(lane, direction),
                 fingerprint: seen(packet),
-                number: will_be_released.then_some(number),
+                number: may_be_released.then_some(number),
             });
         }
-        let Outcome::Fated(fate) = outcome else {
-            self.hold.give_back(slot);
-            return;
+        let taken = Taken {
+            slot,
+            length,
+            lane,
+            direction,
+            at: now,
+            number,
         };
+        match outcome {
+            Outcome::LeftOut => self.hold.give_back(taken.slot),
+            Outcome::Fated(fate) => self.settle(taken, fate),
+            Outcome::OnPath => {
+                self.on_paths.insert(number, taken);
+                self.take_fates(lane);
+            }
+        }
+    }
+
+    /// Lets a packet have its fate.
+    fn settle(&mut self, taken: Taken, fate: Fate) {
+        let Taken {
+            slot,
+            length,
+            lane,
+            direction,
+            at: now,
+            number,
+        } = taken;
         if let Some(log) = &mut self.log {
+            let packet = &self.hold.buffer(&slot)[..length];
             log.packet(lane, direction, now, packet, &fate);
         }
         let generation = self.audit_counters.generation;
@@ -316,6 +372,7 @@ impl Engine {
                     mut audit_counters,
                     old_books,
                 } => {
+                    self.empty_paths();
                     // Not when they were made: what came in between is in the
                     // old ones.
                     audit_counters.begin(self.clock.now(), &self.audit_counters);
@@ -379,24 +436,4 @@ const fn way(lane: usize, direction: Direction) -> usize {
 /// What the clock outside knows a packet by.
 fn seen(packet: &[u8]) -> Fingerprint {
     fingerprint(&packet[..packet.len().min(HEAD_BYTES)], packet.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_with_one_packet_at_a_time_are_read_once_and_others_in_batches() {
-        let mut burst = Burst::new();
-        for ms in 0..10 {
-            assert_eq!(burst.batch_at(Time::from_millis(ms)), 1);
-        }
-        let now = Time::from_millis(10);
-        let batches: Vec<usize> = (0..6).map(|_| burst.batch_at(now)).collect();
-        assert_eq!(batches, [1, 2, 4, 8, BATCH, BATCH]);
-        burst.ended_after(3);
-        assert_eq!(burst.batch_at(now), 3);
-        burst.ended_after(0);
-        assert_eq!(burst.batch_at(now), 1);
-    }
 }

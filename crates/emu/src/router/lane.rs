@@ -1,17 +1,18 @@
 //! One lane as the router sees it: its link, and what becomes of a packet.
 
-use lagometer_link::{Direction, Fate, Link};
+use lagometer_link::{Direction, Fate};
 use lagometer_units::Time;
 
 use crate::address::LaneAddresses;
 use crate::audit::DirectionCounters;
 use crate::ip::Header;
+use crate::lane_link::{LaneLink, PathFate};
 
 /// A lane's addresses and its own state of the link.
 #[derive(Debug)]
 pub(crate) struct Lane {
     addresses: LaneAddresses,
-    link: Link,
+    link: LaneLink,
 }
 
 /// What is to be done with a packet.
@@ -21,25 +22,27 @@ pub(crate) enum Outcome {
     LeftOut,
     /// The link has spoken.
     Fated(Fate),
+    /// It is on a path, which tells its fate later.
+    OnPath,
 }
 
 impl Lane {
-    pub(crate) const fn new(addresses: LaneAddresses, link: Link) -> Self {
+    pub(crate) const fn new(addresses: LaneAddresses, link: LaneLink) -> Self {
         Self { addresses, link }
     }
 
     /// Goes on with another link.
-    pub(crate) fn set_link(&mut self, link: Link) {
+    pub(crate) fn set_link(&mut self, link: LaneLink) {
         self.link = link;
     }
 
-    /// What becomes of `packet`, which came at `now` and wants to go in
-    /// `direction`, where the hosts' devices take `mtu` bytes.
+    /// What becomes of the packet with this `number`, which came at `now` and wants to
+    /// go in `direction`, where the hosts' devices take `mtu` bytes.
     pub(crate) fn consider(
         &mut self,
         direction: Direction,
         now: Time,
-        packet: &[u8],
+        (number, packet): (u64, &[u8]),
         mtu: usize,
         book: &mut DirectionCounters,
     ) -> Outcome {
@@ -59,12 +62,42 @@ impl Lane {
             book.foreign += 1;
             return Outcome::LeftOut;
         }
-        let fate = self.link.offer(direction, now, packet.len());
+        let link = match &mut self.link {
+            LaneLink::Own(link) => link,
+            LaneLink::Shared(place) => {
+                place.offer(now, direction, number, packet);
+                return Outcome::OnPath;
+            }
+        };
+        let fate = link.offer(direction, now, packet.len());
         book.offered(packet.len(), &fate);
         if matches!(fate, Fate::Delivered { .. }) {
-            book.waits(self.link.waits(direction, now));
+            book.waits(link.waits(direction, now));
         }
         Outcome::Fated(fate)
+    }
+
+    /// When its path must be looked after, if it is on one.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        match &self.link {
+            LaneLink::Own(_) => None,
+            LaneLink::Shared(place) => place.path().next_deadline(),
+        }
+    }
+
+    /// Looks after its path.
+    pub(crate) fn handle_deadline(&self, now: Time) {
+        if let LaneLink::Shared(place) = &self.link {
+            place.path().handle_deadline(now);
+        }
+    }
+
+    /// The next fate that its path tells, of whichever lane.
+    pub(crate) fn poll_fate(&self) -> Option<PathFate> {
+        match &self.link {
+            LaneLink::Own(_) => None,
+            LaneLink::Shared(place) => place.path().poll(),
+        }
     }
 }
 
@@ -74,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::audit::AuditCounters;
-    use lagometer_link::{Profile, Regime};
+    use lagometer_link::{Link, Profile, Regime};
 
     fn packet(source: [u8; 4], destination: [u8; 4], length: u16) -> Vec<u8> {
         let mut packet = vec![0; usize::from(length)];
@@ -90,12 +123,13 @@ mod tests {
         let text = "summary = \"a\"\n[both]\ndelay = \"10 ms\"\n";
         let profile = Profile::from_text("test", text).unwrap();
         let link = Link::new(&profile, 1, Regime::Time, Time::ZERO);
-        let mut lane = Lane::new(LaneAddresses::of(3), link);
+        let mut lane = Lane::new(LaneAddresses::of(3), link.into());
         let mut audit_counters = AuditCounters::new(1, Time::ZERO);
         let book = &mut audit_counters.lanes[0][0];
         let (local, remote) = ([10, 77, 3, 1], [10, 77, 3, 2]);
-        let mut consider =
-            |direction, packet: &[u8]| lane.consider(direction, Time::ZERO, packet, 1500, book);
+        let mut consider = |direction, packet: &[u8]| {
+            lane.consider(direction, Time::ZERO, (1, packet), 1500, book)
+        };
         assert!(matches!(
             consider(Direction::Up, &packet(local, remote, 100)),
             Outcome::Fated(Fate::Delivered { .. })
@@ -119,12 +153,12 @@ mod tests {
             "summary = \"a\"\n[both]\ndelay = \"10 ms\"\nrate = \"1 Mbit/s\"\nqueue = \"400 ms\"\n";
         let profile = Profile::from_text("narrow", text).unwrap();
         let link = Link::new(&profile, 1, Regime::Time, Time::ZERO);
-        let mut lane = Lane::new(LaneAddresses::of(3), link);
+        let mut lane = Lane::new(LaneAddresses::of(3), link.into());
         let mut audit_counters = AuditCounters::new(1, Time::ZERO);
         let book = &mut audit_counters.lanes[0][0];
         let packet = packet([10, 77, 3, 1], [10, 77, 3, 2], 1250);
         for _ in 0..3 {
-            lane.consider(Direction::Up, Time::ZERO, &packet, 1500, book);
+            lane.consider(Direction::Up, Time::ZERO, (1, &packet), 1500, book);
         }
         // Each takes ten milliseconds to be sent.
         assert_eq!(book.waited, Duration::from_millis(10 + 20));

@@ -96,7 +96,8 @@ impl Shape<'_> {
                 self.seed.wrapping_add(client.into()),
                 self.regime,
                 clock.now(),
-            ),
+            )
+            .into(),
         };
         (0..self.clients.max(1)).map(lane).collect()
     }

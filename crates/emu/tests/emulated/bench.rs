@@ -28,7 +28,7 @@ pub(crate) fn network_with(settings: &Settings, ways: &[&str]) -> Network {
         .enumerate()
         .map(|(number, ways)| LaneSetup {
             name: format!("lane {number}"),
-            link: link(ways),
+            link: link(ways).into(),
         })
         .collect();
     Network::start(settings, Clock::start(), lanes).expect("the network starts")

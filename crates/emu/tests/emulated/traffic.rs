@@ -262,7 +262,7 @@ fn begins_anew() {
     let (local, remote) = udp_pair(&network, local, remote);
     local.send(b"lost").unwrap();
     thread::sleep(Duration::from_millis(20));
-    network.begin(vec![link(TEN_MS)]).unwrap();
+    network.begin(vec![link(TEN_MS).into()]).unwrap();
     local.send(b"found").unwrap();
     assert_eq!(remote.recv(&mut [0; 10]).unwrap(), 5);
     let audit = network.stop().unwrap().audit;

@@ -32,7 +32,7 @@ pub struct SimLane {
     /// Events handled since time last moved.
     events_at_now: u32,
     end: Option<LaneEnd>,
-    /// What was put on a link of its own, if that is asked for.
+    /// What was put on its link, if that is asked for.
     offered: Option<Vec<OfferedPacket>>,
 }
 
@@ -103,13 +103,13 @@ impl SimLane {
         }
     }
 
-    /// From now on remembers every packet that is put on a link of its own.
+    /// From now on remembers every packet that is put on its link.
     pub fn remember_packets(&mut self) {
         self.offered.get_or_insert_default();
     }
 
     /// The packets that were remembered, in the order in which they were put on
-    /// the link.
+    /// the link; on a stage, in which they left its queue.
     #[must_use]
     pub fn packets(&self) -> &[OfferedPacket] {
         self.offered.as_deref().unwrap_or_default()
@@ -304,17 +304,24 @@ impl SimLane {
         match &mut self.path {
             Path::Link(link) => {
                 let fate = link.offer(direction, self.now, bytes);
-                if let Some(offered) = &mut self.offered {
-                    offered.push(OfferedPacket {
-                        at: self.now,
-                        direction,
-                        bytes,
-                        fate,
-                    });
-                }
+                self.remember(self.now, direction, datagram.len(), fate);
                 self.settle(direction, fate, datagram);
             }
             Path::Stage(sent) => sent.push((direction, datagram)),
+        }
+    }
+
+    /// Remembers a datagram of so many bytes that was put on the link at `at`, if that
+    /// is asked for.
+    pub(super) fn remember(&mut self, at: Time, direction: Direction, bytes: usize, fate: Fate) {
+        let bytes = bytes + self.header_bytes();
+        if let Some(offered) = &mut self.offered {
+            offered.push(OfferedPacket {
+                at,
+                direction,
+                bytes,
+                fate,
+            });
         }
     }
 

@@ -30,10 +30,9 @@ pub(super) const TRIES: u32 = 4;
 pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
     let networks: Vec<Option<&str>> = match &arguments.network[..] {
         [] => vec![None],
-        [all] if all == "all" => playable_networks(arguments)?,
+        [all] if all == "all" => lagometer_link::catalogue::names().map(Some).collect(),
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
-    refuse_virtual_time_alone(arguments, &networks)?;
     let is_asked = |testbed| arguments.testbed.contains(&testbed);
     if is_asked(Testbed::Emu) {
         emulated::acquire_permission()?;
@@ -65,40 +64,6 @@ fn refuse_of_one_pair(arguments: &AgreeArguments) -> Result<(), Failure> {
     Err(Failure::Input(format!(
         "{flag} is for `--testbed emu` alone; with both testbeds all three are side by side"
     )))
-}
-
-/// The built-in networks that can be played over sockets; on the others there is
-/// other traffic, or their queues have a discipline.
-fn playable_networks(arguments: &AgreeArguments) -> Result<Vec<Option<&'static str>>, Failure> {
-    let mut networks = Vec::new();
-    for name in lagometer_link::catalogue::names() {
-        let virtual_time = resolved(&ask(arguments, Some(name), Testbed::Sim))?;
-        if virtual_time.needs_stage() {
-            note!("lagometer: `{name}` is left out: it can be played in virtual time alone");
-        } else {
-            networks.push(Some(name));
-        }
-    }
-    Ok(networks)
-}
-
-/// Refuses what has no counterpart over sockets, before anything is played.
-fn refuse_virtual_time_alone(
-    arguments: &AgreeArguments,
-    networks: &[Option<&str>],
-) -> Result<(), Failure> {
-    for &network in networks {
-        let virtual_time = resolved(&ask(arguments, network, Testbed::Sim))?;
-        if virtual_time.needs_stage() {
-            return Err(Failure::Input(format!(
-                "`{}` over `{}` has other traffic, a queueing discipline or a shared link, which only \
-                 virtual time can play: there is nothing to hold it against; name another network or \
-                 experiment",
-                arguments.experiment, virtual_time.network,
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// What is to be played over `network` in a testbed.

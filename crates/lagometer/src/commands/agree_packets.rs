@@ -56,7 +56,10 @@ pub(super) fn of_kernel(packets: &Packets, lane: usize) -> Option<Vec<Offered>> 
             fate: packet.fate.to_owned(),
         })
     });
-    Some(offered.collect())
+    // Where others are on the link they are logged when they leave its queue.
+    let mut offered: Vec<Offered> = offered.collect();
+    offered.sort_by_key(|packet| packet.at_ns);
+    Some(offered)
 }
 
 /// The first packets from the start of the schedule on that are not the same, with

@@ -155,7 +155,7 @@ pub(crate) fn find_plain_network(asked: &str, what: &str) -> Result<Profile, Fai
     }
     Err(Failure::Input(format!(
         "the network `{asked}` has other traffic or a queue with a discipline, which {what} does \
-         not play: name another, or use `lagometer run` without `--testbed`"
+         not play: name another, or use `lagometer run`"
     )))
 }
 

@@ -29,6 +29,37 @@ fn every_message_of_every_endpoint_is_as_in_the_simulation_over_a_lossy_network(
 }
 
 #[test]
+fn a_film_beside_the_game_is_to_the_packet_the_film_of_the_simulation() {
+    let Some(_alone) = kernel() else { return };
+    for network in ["home-film", "home-film-fq", "home-upload"] {
+        let arguments = ["--network", network, "--lanes", "udp,enet", "--for", "5s"];
+        let in_guest = document(&play(&arguments));
+        let simulated = lagometer(&["run", "--no-html", "--json", "-"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let simulated = document(&simulated);
+        // Two lanes, each with a film, or an upload, of its own.
+        assert_eq!(in_guest["bottlenecks"].as_array().unwrap().len(), 2);
+        assert!(
+            in_guest["bottlenecks"] == simulated["bottlenecks"],
+            "{network}: {}",
+            first_difference(
+                &in_guest["bottlenecks"],
+                &simulated["bottlenecks"],
+                "bottlenecks"
+            )
+        );
+        for (lane, expected) in
+            (0..2).map(|nth| (&in_guest["lanes"][nth], &simulated["lanes"][nth]))
+        {
+            assert_eq!(lane["messages"], expected["messages"], "{network}");
+            assert_eq!(lane["wire"]["dropped"], expected["wire"]["dropped"]);
+        }
+    }
+}
+
+#[test]
 fn all_three_testbeds_stand_side_by_side_and_the_exact_ones_agree() {
     let Some(_alone) = kernel() else { return };
     let output = lagometer(&["agree", "--testbed", "kernel,emu"])

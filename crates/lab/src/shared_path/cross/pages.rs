@@ -7,8 +7,9 @@ use lagometer_units::{Size, Span};
 
 use crate::draw::Draw;
 
-/// The median page of the desktop weighs some 2.5 MB (HTTP Archive, Web Almanac
-/// 2024, "Page Weight").
+/// The mean of the distribution before it is cut off; that of the pages drawn is 98.75 %
+/// of it, their median 71 %. Chosen after the median page of the desktop, which weighs
+/// some 2.5 MB (HTTP Archive, Web Almanac 2024, "Page Weight").
 const PAGE_BYTES: f64 = 2.5e6;
 /// The mean pause between pages in nanoseconds; chosen.
 const PAUSE_NS: f64 = 10e9;

@@ -1,0 +1,106 @@
+//! A lane's link: its own, or a place on a path that others use, too.
+//!
+//! A link of a lane's own knows a packet's fate when the packet enters. On a path with
+//! other senders, or with a queue whose discipline may prefer who comes later, fates are
+//! known when packets leave the queue: such a path has deadlines, which the router keeps.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lagometer_link::{Direction, Fate, Link};
+use lagometer_units::Time;
+
+/// What decides over a lane's packets.
+#[derive(Clone, Debug)]
+pub enum LaneLink {
+    /// A link with nobody else on it, whose queue is first in, first out.
+    Own(Box<Link>),
+    /// A place on a path.
+    Shared(PathPlace),
+}
+
+/// A path with several senders on it, as the router asks for it. Instants are those of
+/// the router's clock, and do not decrease from call to call.
+pub trait SharedPath: fmt::Debug + Send {
+    /// Puts a packet on the path.
+    fn offer(&mut self, now: Time, packet: PathPacket<'_>);
+
+    /// When [`handle_deadline`](Self::handle_deadline) must be called at the latest so
+    /// that no fate is known later than it is needed; nothing where nothing will happen
+    /// before the next packet is offered that anybody waits for.
+    fn next_deadline(&self) -> Option<Time>;
+
+    /// Has all happen that is due by `now`.
+    fn handle_deadline(&mut self, now: Time);
+
+    /// Takes out the next fate that became known.
+    fn poll(&mut self) -> Option<PathFate>;
+}
+
+/// A packet that is put on a path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathPacket<'a> {
+    /// Whose it is: the sender's place on the path.
+    pub place: usize,
+    /// Where it goes.
+    pub direction: Direction,
+    /// By which its fate is told. No two packets have the same.
+    pub number: u64,
+    /// The IP packet.
+    pub bytes: &'a [u8],
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathFate {
+    /// The packet's number.
+    pub number: u64,
+    /// Its fate.
+    pub fate: Fate,
+    /// Whether the path marks it with "congestion experienced" (RFC 3168).
+    pub is_marked: bool,
+}
+
+/// One sender's place on a path.
+#[derive(Clone, Debug)]
+pub struct PathPlace {
+    path: Arc<Mutex<dyn SharedPath>>,
+    place: usize,
+}
+
+impl PathPlace {
+    /// The place with this number on `path`.
+    #[must_use]
+    pub fn new(path: Arc<Mutex<dyn SharedPath>>, place: usize) -> Self {
+        Self { path, place }
+    }
+
+    pub(crate) fn offer(&self, now: Time, direction: Direction, number: u64, bytes: &[u8]) {
+        self.path().offer(
+            now,
+            PathPacket {
+                place: self.place,
+                direction,
+                number,
+                bytes,
+            },
+        );
+    }
+
+    /// The path itself, for as long as it is looked after.
+    pub(crate) fn path(&self) -> MutexGuard<'_, dyn SharedPath + 'static> {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<Link> for LaneLink {
+    fn from(link: Link) -> Self {
+        Self::Own(Box::new(link))
+    }
+}
+
+impl From<PathPlace> for LaneLink {
+    fn from(place: PathPlace) -> Self {
+        Self::Shared(place)
+    }
+}
