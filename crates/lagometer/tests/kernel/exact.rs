@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 
 use lagometer_emu::logged_packets;
-#[cfg(feature = "udt")]
 use serde_json::Value;
 
 use super::{document, first_difference, kernel, lagometer, play, said};
@@ -28,11 +27,34 @@ fn every_message_of_every_endpoint_is_as_in_the_simulation_over_a_lossy_network(
     );
 }
 
+/// What each sender had waiting in each step and had dropped, by link and direction. A
+/// simulation ends with the last echo, and a guest is watched to the end of the run: so
+/// without the last step.
+fn filled(bottlenecks: &Value) -> Vec<(String, Vec<u64>, u64)> {
+    let links = bottlenecks.as_array().unwrap().iter();
+    let ways = links.flat_map(|link| [&link["up"], &link["down"]]);
+    let senders = ways.flat_map(|way| way["senders"].as_array().unwrap());
+    let filled = senders.map(|sender| {
+        let waiting = sender["waiting_bytes"].as_array().unwrap().iter();
+        let mut waiting: Vec<u64> = waiting.map(|bytes| bytes.as_u64().unwrap()).collect();
+        waiting.pop();
+        let name = sender["name"].as_str().unwrap().to_owned();
+        (name, waiting, sender["dropped"].as_u64().unwrap())
+    });
+    filled.collect()
+}
+
 #[test]
 fn a_film_beside_the_game_is_to_the_packet_the_film_of_the_simulation() {
     let Some(_alone) = kernel() else { return };
     for network in ["home-film", "home-film-fq", "home-upload"] {
-        let arguments = ["--network", network, "--lanes", "udp,enet", "--for", "5s"];
+        let arguments = [
+            ["--network", network],
+            ["--lanes", "udp,enet"],
+            ["--for", "5s"],
+            ["--seeds", "1"],
+        ]
+        .concat();
         let in_guest = document(&play(&arguments));
         let simulated = lagometer(&["run", "--no-html", "--json", "-"])
             .args(arguments)
@@ -41,15 +63,8 @@ fn a_film_beside_the_game_is_to_the_packet_the_film_of_the_simulation() {
         let simulated = document(&simulated);
         // Two lanes, each with a film, or an upload, of its own.
         assert_eq!(in_guest["bottlenecks"].as_array().unwrap().len(), 2);
-        assert!(
-            in_guest["bottlenecks"] == simulated["bottlenecks"],
-            "{network}: {}",
-            first_difference(
-                &in_guest["bottlenecks"],
-                &simulated["bottlenecks"],
-                "bottlenecks"
-            )
-        );
+        let [found, expected] = [&in_guest, &simulated].map(|it| filled(&it["bottlenecks"]));
+        assert_eq!(found, expected, "{network}");
         for (lane, expected) in
             (0..2).map(|nth| (&in_guest["lanes"][nth], &simulated["lanes"][nth]))
         {
