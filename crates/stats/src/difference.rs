@@ -16,6 +16,10 @@
 //! root of a late share, of messages or of play (M. S. Bartlett, "The use of
 //! transformations", 1947), of a count's root and of a delay's logarithm.
 //!
+//! Where what is bad is rare and long, a run that met little of it also shows little
+//! variance: that a budget is kept is believed only where one more unit as bad as the
+//! worst of them would not break it ([`rare`]).
+//!
 //! No error is taken to be smaller than the figure's resolution allows: some
 //! units that happen to agree to the message are no proof of certainty.
 //!
@@ -33,6 +37,7 @@ use crate::metric::{Metric, Unit};
 use crate::student;
 
 mod mixture;
+mod rare;
 
 pub use mixture::{mixed, mixed_difference, mixed_interval};
 
@@ -96,7 +101,45 @@ pub fn difference(metric: Metric, first: &Lane, second: &Lane) -> Option<Differe
 /// How far a lane's figure is from `limit`; `None` as in [`difference()`].
 pub(crate) fn beyond(metric: Metric, lane: &Lane, limit: f64) -> Option<Difference> {
     let drawn = Drawn::of(metric, lane)?;
-    drawn.less(&Drawn::constant(limit, &drawn), resolution(metric, lane))
+    let mut found = drawn.less(&Drawn::constant(limit, &drawn), resolution(metric, lane))?;
+    if let Some(chance) = chance_if_rare(metric, lane, &drawn, limit) {
+        // No surer than this.
+        found.t = found
+            .t
+            .min(student::two_sided_quantile(chance, drawn.freedom));
+    }
+    Some(found)
+}
+
+/// The chance that a figure keeps its limit as well as it does where the truth lies on it,
+/// as [`rare`] has it; `None` where it does not keep it, or is no sum of what is bad in
+/// each unit of play.
+fn chance_if_rare(metric: Metric, lane: &Lane, drawn: &Drawn, limit: f64) -> Option<f64> {
+    let worst_unit = *lane
+        .resamples
+        .as_ref()?
+        .worst_unit
+        .get(&metric.to_string())?;
+    let bad = |value: f64| {
+        if metric.more_is_better() {
+            1.0 - value
+        } else {
+            value
+        }
+    };
+    let (value, limit) = (bad(drawn.value), bad(limit));
+    let variance = drawn.error(drawn.draws.iter().copied()).powi(2);
+    // Where no unit had anything, one might have had the least there is.
+    let least = resolution(
+        if metric == Metric::ViewFreezes {
+            Metric::Freezes
+        } else {
+            metric
+        },
+        lane,
+    ) / f64::from(drawn.units.max(1)).sqrt();
+    let worst_unit = worst_unit.max(least);
+    (value < limit && worst_unit > 0.0).then(|| rare::p_value(value, variance, worst_unit, limit))
 }
 
 /// Which of two lanes of one run is better by a figure, if either is, for a

@@ -88,7 +88,13 @@ pub(crate) fn resamples(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<R
                 .push(value.is_finite().then(|| rounded(value)));
         }
     }
+    let worst_unit = units
+        .worst_unit()
+        .into_iter()
+        .map(|(metric, value)| (metric.to_string(), rounded(value)))
+        .collect();
     Some(Resamples {
+        worst_unit,
         unit: units.unit,
         blocks: units.len() as u32,
         block_s: units.length as f64 / 1e9,
@@ -249,6 +255,38 @@ impl Units {
         }));
         figures.extend(self.game.iter().flat_map(|game| game.figures(drawn)));
         figures
+    }
+
+    /// Of each figure that adds up what is bad, how much of it the worst unit brought.
+    fn worst_unit(&self) -> Vec<(Metric, f64)> {
+        let intended: u64 = self.intended.iter().sum();
+        // All but the first so many of the sorted round trips are late.
+        let most_beyond = |count: usize| {
+            let mut beyond = self.intended.clone();
+            for &unit in self.rtts.units_of_first(count) {
+                beyond[unit as usize] -= 1;
+            }
+            share(beyond.into_iter().max().unwrap_or(0), intended)
+        };
+        let mut worst = vec![
+            (
+                Metric::Episodes,
+                self.episodes.iter().copied().max().unwrap_or(0) as f64,
+            ),
+            (Metric::Lost, most_beyond(self.rtts.len())),
+        ];
+        let within = self.limits.iter();
+        worst.extend(within.map(|&(limit, count)| (Metric::Within(limit), most_beyond(count))));
+        if let Some(lag) = &self.lag {
+            let seconds = self.spacing * intended as f64 / 1e9;
+            let most = |of: fn(&(u64, u64)) -> u64| lag.iter().map(of).max().unwrap_or(0) as f64;
+            worst.extend([
+                (Metric::Lag, per_minute(most(|unit| unit.0) / 1e9, seconds)),
+                (Metric::Freezes, per_minute(most(|unit| unit.1), seconds)),
+            ]);
+        }
+        worst.extend(self.game.iter().flat_map(GameUnits::worst_unit));
+        worst
     }
 
     /// The lag of a draw of so many messages.

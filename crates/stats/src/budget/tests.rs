@@ -1,4 +1,5 @@
 use super::*;
+use crate::difference::tests::seeds_lane;
 use crate::document::sample::sample_document;
 use crate::metric::Statistic;
 use lagometer_units::from_toml;
@@ -197,4 +198,21 @@ fn every_budget_is_held_against_the_lanes_it_concerns() {
             ("kcp", "episodes", true),
         ]
     );
+}
+
+/// Of twenty seeds one has nearly all that is late: another such seed would break the
+/// budget. Student's t alone is sure of it.
+#[test]
+fn a_budget_that_one_more_bad_seed_would_break_is_not_decided() {
+    let seeds: Vec<u64> = (1..=20).collect();
+    let decided = |bad_seconds: u64| {
+        let lane = seeds_lane(&seeds, |seed, second| {
+            let late = if seed == 1 { bad_seconds } else { 1 };
+            if second < late { 400 } else { 60 }
+        });
+        let budget = Budget::new(Metric::Within(150), 0.988);
+        evaluate(&[budget], &[lane])[0].decision
+    };
+    assert_eq!(decided(25), Decision::Undecided);
+    assert_eq!(decided(3), Decision::Met);
 }

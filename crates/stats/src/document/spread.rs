@@ -36,6 +36,11 @@ pub struct Resamples {
     /// For each metric, by its name as in a budget's result, its value in
     /// each draw; null where it was infinite, a quantile that was lost.
     pub values: BTreeMap<String, Vec<Option<f64>>>,
+    /// For each metric that adds up what is bad (late or lost messages, lag, freezes), by
+    /// its name as in a budget's result, how much of the lane's figure the worst unit
+    /// brought, in the metric's unit. Empty in documents before it was known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub worst_unit: BTreeMap<String, f64>,
 }
 
 impl Resamples {

@@ -95,6 +95,28 @@ impl GameUnits {
         }
     }
 
+    /// Of each figure that adds up what is bad, how much of it the worst unit brought.
+    pub(super) fn worst_unit(&self) -> Vec<(Metric, f64)> {
+        let minutes = self.played.iter().sum::<u64>() as f64 / 60e9;
+        if minutes <= 0.0 {
+            return Vec::new();
+        }
+        let most = |of: fn(&(u64, u64)) -> u64| self.frozen.iter().map(of).max().unwrap_or(0);
+        let mut worst = vec![
+            (Metric::ViewFreezes, most(|unit| unit.0) as f64 / minutes),
+            (
+                Metric::ViewFrozen,
+                most(|unit| unit.1) as f64 / 1e9 / minutes,
+            ),
+        ];
+        worst.extend(self.stalled.as_ref().map(|stalled| {
+            let waited = stalled.iter().map(|unit| unit.0).max().unwrap_or(0);
+            let all = stalled.iter().map(|unit| unit.1).sum();
+            (Metric::RollbackStalled, share(waited, all))
+        }));
+        worst
+    }
+
     /// The figures of a draw that took unit `i` `drawn[i]` times.
     pub(super) fn figures(&self, drawn: &[u64]) -> Vec<(Metric, f64)> {
         let times = |each: &dyn Fn(usize) -> u64| -> f64 {

@@ -24,6 +24,16 @@ impl SortedRoundTrips {
         self.nanos.partition_point(|&rtt| rtt <= nanos)
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.units.len()
+    }
+
+    /// The units of the shortest `count`.
+    pub(super) fn units_of_first(&self, count: usize) -> &[u32] {
+        &self.units[..count]
+    }
+
     /// Counts them in a draw that took unit `i` `drawn[i]` times.
     pub(super) fn counted<'a>(&'a self, drawn: &'a [u64]) -> Counted<'a> {
         let mut counts = vec![0];

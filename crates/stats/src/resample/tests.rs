@@ -66,6 +66,35 @@ fn a_run_that_never_varies_does_not_vary() {
     assert_eq!(drawn.values["rtt_ms.p99"][0], Some(60.0));
 }
 
+/// What is bad in the worst unit, as a part of what is bad in all.
+#[test]
+fn the_worst_unit_is_known_of_what_adds_up() {
+    // Of six seeds of ten seconds one has three late, another one late and four lost.
+    let mut runs: Vec<_> = (0..6).map(|_| run(10, |_| 60)).collect();
+    for index in [20, 60, 61] {
+        runs[2][index].returned = Some(runs[2][index].intended + Duration::from_millis(400));
+    }
+    runs[4][90].returned = Some(runs[4][90].intended + Duration::from_millis(400));
+    for record in &mut runs[4][120..124] {
+        record.returned = None;
+    }
+    let units: Vec<_> = runs.iter().map(|records| one(records)).collect();
+    let worst = resamples(&units, &[50]).unwrap().worst_unit;
+    let intended = 6.0 * 200.0;
+    let near = |metric: &str, expected: f64| {
+        assert!(
+            (worst[metric] - expected).abs() < 1e-6,
+            "{metric}: {worst:?}"
+        );
+    };
+    near("within_150ms", 5.0 / intended);
+    near("within_50ms", 200.0 / intended);
+    near("lost", 4.0 / intended);
+    assert!(worst["lag_s_per_min"] > 0.0 && worst["freezes_per_min"] > 0.0);
+    // A quantile is no sum.
+    assert!(!worst.contains_key("rtt_ms.p99"));
+}
+
 #[test]
 fn draws_scatter_around_the_run_they_are_drawn_from() {
     // Every third block of ten seconds is late.
