@@ -136,7 +136,8 @@ struct Bench<'a> {
 struct Ranking<'a> {
     /// The lane to recommend.
     best: &'a Lane,
-    /// Lanes that nothing sets apart from it but what they cost.
+    /// Lanes that nothing sets apart from it but what they cost; where there was too
+    /// little to tell by, those with the very same value.
     equals: Vec<&'a Lane>,
     /// The best of the lanes that it beats, and by what.
     runner_up: Option<(&'a Lane, Metric)>,
@@ -193,9 +194,11 @@ impl<'a> Bench<'a> {
         let field = self.field(lanes);
         let first = leader(self.first(), &field)?;
         if self.cannot_tell(first, &field) {
+            let value = self.first().of(first);
+            let is_equal = |lane: &&Lane| lane.lane != first.lane && self.first().of(lane) == value;
             return Some(Ranking {
                 best: first,
-                equals: Vec::new(),
+                equals: field.into_iter().filter(is_equal).collect(),
                 runner_up: None,
                 told_apart: false,
             });

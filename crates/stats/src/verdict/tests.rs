@@ -186,6 +186,20 @@ fn a_short_run_of_one_seed_is_said_to_be_too_short() {
 }
 
 #[test]
+fn of_a_short_run_all_lanes_with_the_largest_share_are_named() {
+    let lanes = vec![
+        lane_of(200, "enet", true, 1.2, |_| Some(60)),
+        lane_of(200, "tcp", true, 1.2, late_each(100, 400)),
+        lane_of(200, "kcp", true, 1.5, |_| Some(70)),
+    ];
+    let said = said(lanes, None);
+    assert!(
+        said.starts_with("enet and kcp show the largest share within 150 ms, 100.00 %, but"),
+        "{said}"
+    );
+}
+
+#[test]
 fn lanes_that_could_not_run_are_no_rivals() {
     let broken = || figures(&[], &[], None).into_lane("udt", "udt");
     assert_eq!(said(vec![], Some(0.99)), "No lane could be measured.");

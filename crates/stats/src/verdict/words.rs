@@ -11,10 +11,13 @@ pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let share = share_of(bench, ranking.best);
     let within = within(bench);
     if !ranking.told_apart {
+        let lanes = all(ranking);
+        let show = if lanes.len() == 1 { "shows" } else { "show" };
         return format!(
-            "{name} shows the largest share {within}, {share}, but this run is too short to tell \
+            "{} {show} the largest share {within}, {share}, but this run is too short to tell \
              lanes apart: play at least five seeds{}",
-            undecided_clause(bench, &[ranking.best], "; ")
+            listed(&lanes),
+            undecided_clause(bench, &lanes, "; ")
         );
     }
     if !ranking.equals.is_empty() {
