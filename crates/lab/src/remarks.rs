@@ -1,7 +1,8 @@
 //! What may be played and is perhaps not meant.
 
-use lagometer_link::Direction;
 use lagometer_link::cross::Cross;
+use lagometer_link::{Direction, Scheduled};
+use lagometer_units::Span;
 
 use crate::resolve::Resolved;
 
@@ -10,11 +11,38 @@ use crate::resolve::Resolved;
 const AT_ONCE_BYTES: u64 = 3 << 20;
 
 impl Resolved {
-    /// What whoever asked for this should know of its other traffic, each on one line.
+    /// What whoever asked for this should know of its other traffic, and of what its
+    /// network does at fixed times, each on one line.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let crosses = self.cross.iter();
-        crosses.filter_map(|cross| self.remark(cross)).collect()
+        let scheduled = self.profile.scheduled();
+        let of_network = scheduled.iter().filter_map(|it| self.is_cut_short(it));
+        crosses
+            .filter_map(|cross| self.remark(cross))
+            .chain(of_network)
+            .collect()
+    }
+
+    /// Every seed begins its network anew, so that a run of many short seeds meets what comes
+    /// at fixed times never, or more often than the network has it.
+    fn is_cut_short(&self, scheduled: &Scheduled) -> Option<String> {
+        let Scheduled { kind, first, every } = *scheduled;
+        let end = self.plan.offset + self.plan.duration;
+        let (kind, network) = (kind.name(), &self.network);
+        let (first_in_words, end_in_words) = (Span(first), Span(end));
+        if first >= end {
+            return Some(format!(
+                "the {kind} that `{network}` has at {first_in_words} is in no seed of \
+                 {end_in_words}: play for longer (`--for`) for it to count"
+            ));
+        }
+        let every = every.filter(|&every| every > end)?;
+        Some(format!(
+            "the {kind} that `{network}` has every {} is in each seed of {end_in_words}: play for \
+             longer (`--for`) for it to be no more frequent than that",
+            Span(every)
+        ))
     }
 
     fn remark(&self, cross: &Cross) -> Option<String> {

@@ -14,7 +14,7 @@ use lagometer_link::{Link, Profile, Regime, SharedLink};
 use lagometer_stats::{Bottleneck, BottleneckSender, Document};
 use lagometer_testbed::Testbed;
 use lagometer_transport::Spec;
-use lagometer_units::Time;
+use lagometer_units::{Span, Time};
 
 use support::document;
 
@@ -233,6 +233,32 @@ fn traffic_that_is_on_for_a_part_is_compared_while_it_is_on() {
         jain(&two("when = [{ at = \"90 s\", for = \"30 s\" }]\n")),
         jain(BULK)
     );
+}
+
+#[test]
+fn what_a_network_does_at_fixed_times_beyond_a_seed_is_said() {
+    let remarks = |duration: &str, rule: &str| {
+        let network = format!("[[both.outages]]\n{rule}for = \"1 s\"\n");
+        let mut resolved = resolved(experiment("lanes = [\"udp\"]"), profile(&network));
+        resolved.plan.duration = duration.parse::<Span>().unwrap().duration();
+        resolved.remarks()
+    };
+    let at = "at = \"47 s\"\nevery = \"2 min\"\n";
+    for (duration, says) in [
+        ("30 s", "has at 47 s is in no seed of 30 s: play for longer"),
+        ("47 s", "is in no seed"),
+        (
+            "48 s",
+            "has every 2 min is in each seed of 48 s: play for longer",
+        ),
+    ] {
+        let found = remarks(duration, at);
+        assert!(found.len() == 1 && found[0].contains(says), "{found:?}");
+        assert!(found[0].contains("outage") && !found[0].contains('\n'));
+    }
+    assert_eq!(remarks("2 min", at), [""; 0]);
+    assert_eq!(remarks("48 s", "at = \"47 s\"\n"), [""; 0], "comes once");
+    assert_eq!(remarks("1 s", "mean_gap = \"2 min\"\n"), [""; 0], "drawn");
 }
 
 #[test]

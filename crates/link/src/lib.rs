@@ -78,6 +78,7 @@ pub use in_flight::{InFlight, PacketInFlight};
 pub use link::Link;
 pub use profile::cross;
 pub use profile::overload::Overload;
+pub use profile::spells::Scheduled;
 pub use profile::too_large::TooLarge;
 pub use profile::written;
 pub use profile::{LoadError, Profile};

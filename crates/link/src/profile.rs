@@ -9,7 +9,7 @@ pub mod cross;
 pub(crate) mod overload;
 pub(crate) mod plan;
 pub(crate) mod queue;
-mod spells;
+pub(crate) mod spells;
 pub(crate) mod too_large;
 pub mod written;
 

@@ -1,10 +1,15 @@
-//! The rules for outages and stalls: checked, and in the model's numbers.
+//! The rules for outages and stalls: checked, and in the model's numbers; and what
+//! comes at times that no seed moves.
+
+use std::time::Duration;
 
 use lagometer_units::Span;
 
+use super::Profile;
 use super::plan::{Complaint, SHORTEST, nanos};
 use super::written::Spell;
 use crate::interval::{Length, Onset};
+use crate::{Direction, DisturbanceKind};
 
 /// What outages or stalls may together cover in the long run. Merged intervals
 /// would never end if they covered everything.
@@ -100,5 +105,46 @@ fn share(onset: &Onset, length: &Length) -> f64 {
             every: Some(every), ..
         } => mean / every as f64,
         Onset::AfterGap { mean: gap } => mean / (gap + mean),
+    }
+}
+
+/// An outage or stall that comes at the same times under every seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    /// What it is.
+    pub kind: DisturbanceKind,
+    /// When the first one begins, from the start of the impairments.
+    pub first: Duration,
+    /// How long after its start the next one begins, if there is one.
+    pub every: Option<Duration>,
+}
+
+impl Profile {
+    /// What comes at times that no seed moves, once where both directions have it.
+    #[must_use]
+    pub fn scheduled(&self) -> Vec<Scheduled> {
+        let mut all = Vec::new();
+        for direction in Direction::BOTH {
+            let plan = self.plan(direction);
+            for (kind, rules) in [
+                (DisturbanceKind::Outage, &plan.outages.value),
+                (DisturbanceKind::Stall, &plan.stalls.value),
+            ] {
+                for (onset, _) in rules {
+                    let Onset::At { first, every } = *onset else {
+                        continue;
+                    };
+                    let found = Scheduled {
+                        kind,
+                        first: Duration::from_nanos(first),
+                        every: every.map(Duration::from_nanos),
+                    };
+                    if !all.contains(&found) {
+                        all.push(found);
+                    }
+                }
+            }
+        }
+        all
     }
 }
