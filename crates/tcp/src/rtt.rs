@@ -178,9 +178,39 @@ mod tests {
         let mut longer = rtt.clone();
         longer.sample(1_100_000, Seq(1000), Seq(1005));
         assert!(longer.rto_ticks(ticks()) > 1_000);
-        let before = rtt.rto_ticks(ticks());
+        // 99 ms off, of which an eighth counts, is below the floor of the variance.
         rtt.sample(1_000, Seq(1000), Seq(1005));
-        assert!(rtt.rto_ticks(ticks()) <= before);
+        assert_eq!(rtt.rto_ticks(ticks()), 288);
+    }
+
+    /// Linux 6.1 `tcp_rtt_estimator`: the first sample R makes the deviation R/2 (kept four
+    /// times); one of R/4 then is 3/4 R off, R/4 more than the deviation, of which an eighth
+    /// counts.
+    #[test]
+    fn a_deviation_towards_shorter_times_counts_an_eighth() {
+        let mut rtt = RttEstimator::new(200_000);
+        rtt.sample(400_000, Seq(0), Seq(100));
+        rtt.sample(100_000, Seq(50), Seq(100));
+        // 400 - 300 / 8 and 800 + 100 / 8 ms.
+        assert_eq!(rtt.rto_ticks(ticks()), 1_175);
+        // Towards longer times all of it counts: 362.5 + 437.5 / 8 and 812.5 + (437.5 - 203.125).
+        rtt.sample(800_000, Seq(50), Seq(100));
+        assert_eq!(rtt.rto_ticks(ticks()), 1_465);
+    }
+
+    /// The same function: at the end of each round trip the variance falls by a quarter of
+    /// what it is above the largest deviation of that round trip.
+    #[test]
+    fn the_variance_falls_by_a_quarter_each_round_trip() {
+        let mut rtt = RttEstimator::new(200_000);
+        let mut found = Vec::new();
+        for round in 0..4 {
+            rtt.sample(320_000, Seq(round * 100 + 1), Seq(round * 100 + 100));
+            found.push(rtt.rto_ticks(ticks()));
+        }
+        // 320 ms and 640, then still (the first round's largest was as much), then
+        // 640 - (640 - 360) / 4, then 570 - (570 - 270) / 4.
+        assert_eq!(found, [960, 960, 890, 815]);
     }
 
     #[test]

@@ -122,6 +122,24 @@ fn nagle_lets_a_small_end_follow_full_segments() {
     assert!(sent.iter().all(|seen| seen.at == begin));
 }
 
+/// RFC 9293, section 3.9.1: the last segment of a write is pushed, also where it fills a
+/// buffer to the byte (Linux 6.1 `tcp_sendmsg_locked`, which looks whether data is left first).
+#[test]
+fn the_last_segment_of_a_write_is_pushed_whatever_its_length() {
+    for segments in 1..=45 {
+        let mut network = warm(&Config::default());
+        network.write(0, &pattern(1448 * segments));
+        network.run(Duration::from_secs(1));
+        let sent = network.data_of(0);
+        assert!(sent.len() >= segments, "{segments}");
+        let last = sent
+            .iter()
+            .max_by_key(|seen| seen.seq.0.wrapping_sub(sent[0].seq.0));
+        let is_pushed = last.is_some_and(|last| last.flags.0 & Flags::PSH.0 != 0);
+        assert!(is_pushed, "{segments} segments");
+    }
+}
+
 #[test]
 fn a_cork_holds_the_partial_segment_until_it_is_taken_out() {
     let mut network = warm(&Config::default());

@@ -145,29 +145,82 @@ mod tests {
     use super::*;
     use crate::queue::Flow;
 
+    /// Nothing is ever dropped.
+    const PASSING: Thresholds = Thresholds {
+        least: 1_000_000,
+        most: 2_000_000,
+        probability: 0.1,
+        weight: 0.5,
+        packet_time: 1_000,
+        ecn: false,
+    };
+
+    fn waiting(is_ecn_capable: bool) -> Waiting {
+        Waiting {
+            packet: Packet {
+                tag: 0,
+                flow: Flow { host: 0, flow: 0 },
+                bytes: 1500,
+                is_ecn_capable,
+            },
+            since: 0,
+            is_marked: false,
+        }
+    }
+
+    /// Section IV of the paper: at `most` and above every packet is dropped; RFC 3168,
+    /// section 7: marks are for where the average is below it.
+    #[test]
+    fn above_most_everything_is_dropped_also_what_could_be_marked() {
+        let thresholds = Thresholds {
+            least: 1,
+            most: 3_000,
+            probability: 1.0,
+            // The average is the queue itself: 0, 1500, 3000 bytes.
+            weight: 1.0,
+            packet_time: 1_000,
+            ecn: true,
+        };
+        for is_ecn_capable in [true, false] {
+            let mut queue = RedQueue::new(thresholds, 1);
+            assert!(queue.offer(0, waiting(false), false).is_none());
+            // Half of the way to `most`, with the chance of one half: until one passes.
+            while queue.fifo.len() < 2 {
+                queue.offer(0, waiting(is_ecn_capable), false);
+            }
+            for _ in 0..20 {
+                let refused = queue.offer(0, waiting(is_ecn_capable), false);
+                assert_eq!(
+                    refused.map(|(_, reason)| reason),
+                    Some(Reason::QueueManaged)
+                );
+            }
+            assert_eq!(queue.fifo.len(), 2);
+        }
+    }
+
+    /// Section IV: after m packet times of idleness the average is (1 - w) to the m of what
+    /// it was.
+    #[test]
+    fn the_average_falls_while_the_queue_is_idle() {
+        let mut queue = RedQueue::new(PASSING, 1);
+        for _ in 0..2 {
+            queue.offer(0, waiting(false), false);
+        }
+        // Half of the 1500 B that the second met.
+        assert!((queue.average - 750.0).abs() < 1e-9);
+        queue.pop(10);
+        queue.pop(20);
+        queue.offer(20 + 3_500, waiting(false), false);
+        // Three packet times, and the empty queue that this one met.
+        assert!((queue.average - 750.0 / 8.0 / 2.0).abs() < 1e-9);
+    }
+
     #[test]
     fn it_is_idle_from_when_its_last_packet_left() {
-        let thresholds = Thresholds {
-            least: 1_000_000,
-            most: 2_000_000,
-            probability: 0.1,
-            weight: 0.5,
-            packet_time: 1_000,
-            ecn: false,
-        };
-        let mut queue = RedQueue::new(thresholds, 1);
+        let mut queue = RedQueue::new(PASSING, 1);
         for _ in 0..2 {
-            let waiting = Waiting {
-                packet: Packet {
-                    tag: 0,
-                    flow: Flow { host: 0, flow: 0 },
-                    bytes: 1500,
-                    is_ecn_capable: false,
-                },
-                since: 0,
-                is_marked: false,
-            };
-            assert!(queue.offer(0, waiting, false).is_none());
+            assert!(queue.offer(0, waiting(false), false).is_none());
         }
         let idle_since = |queue: &mut RedQueue, now| {
             queue.pop(now);
