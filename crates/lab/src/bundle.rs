@@ -16,10 +16,10 @@
 
 mod archive;
 mod difference;
+mod recipe;
 
 use std::collections::BTreeMap;
 
-use lagometer_link::Profile;
 use lagometer_stats::{BadDocument, Document};
 use lagometer_testbed::Testbed;
 use lagometer_units::BadInput;
@@ -27,10 +27,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::digest::{digest, findings};
-use crate::experiment::Experiment;
-use crate::resolve::{ResolveError, Resolved, resolve};
+use crate::resolve::{ResolveError, Resolved};
+use archive::Archive;
 pub use archive::BadArchive;
 pub use difference::FirstDifference;
+pub use recipe::Recipe;
 
 /// The layout's name, in every bundle.
 const SCHEMA: &str = "lagometer-bundle/1";
@@ -43,12 +44,8 @@ const RESULT: &str = "result.json";
 /// A run that can be played again.
 #[derive(Clone, Debug)]
 pub struct Bundle {
-    /// The version of this program that played it.
-    pub version: String,
-    /// What was played.
-    pub experiment: Experiment,
-    /// How the network behaves.
-    pub profile: Profile,
+    /// What was played, and by which version.
+    pub recipe: Recipe,
     /// What was found.
     pub document: Document,
     digest: String,
@@ -60,13 +57,34 @@ struct Manifest {
     schema: String,
     /// The version of this program.
     lagometer: String,
-    /// The digest of the findings.
-    digest: String,
+    /// The digest of the findings, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     /// The SHA-256 of every other entry, in hex.
     sha256: BTreeMap<String, String>,
     /// The entry of each recording, by the name that the network gives it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     traces: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// The manifest of an archive of this layout.
+    fn read(archive: &mut Archive<'_>) -> Result<Self, BadBundle> {
+        let manifest = archive.text(MANIFEST)?;
+        let schema = serde_json::from_str::<serde_json::Value>(&manifest)?;
+        let schema = schema["schema"].as_str().unwrap_or_default();
+        if schema != SCHEMA {
+            return Err(BadBundle::Schema(schema.to_owned()));
+        }
+        Ok(serde_json::from_str(&manifest)?)
+    }
+
+    /// The text of an entry, which must be what it was when the archive was written.
+    fn entry(&self, archive: &mut Archive<'_>, name: &str) -> Result<String, BadArchive> {
+        let digest = self.sha256.get(name);
+        let digest = digest.ok_or_else(|| BadArchive::Missing(name.to_owned()))?;
+        archive.unchanged_text(name, digest)
+    }
 }
 
 /// Why a run makes no bundle.
@@ -139,9 +157,7 @@ impl Bundle {
             return Err(NoBundle::CutShort);
         }
         Ok(Self {
-            version: version.to_owned(),
-            experiment: resolved.experiment.clone(),
-            profile: resolved.profile.clone(),
+            recipe: Recipe::of(version, resolved),
             document: document.clone(),
             digest: digest(&as_read(document)),
         })
@@ -180,46 +196,8 @@ impl Bundle {
     ///
     /// [`NoBundle::Unwritable`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, NoBundle> {
-        let toml = |entry, written: Result<String, toml::ser::Error>| {
-            written.map_err(|why| NoBundle::Unwritable {
-                entry,
-                why: why.to_string(),
-            })
-        };
-        let mut entries = vec![
-            (
-                EXPERIMENT.to_owned(),
-                toml(EXPERIMENT, toml::to_string_pretty(&self.experiment))?,
-            ),
-            (
-                NETWORK.to_owned(),
-                toml(NETWORK, toml::to_string_pretty(self.profile.written()))?,
-            ),
-            (RESULT.to_owned(), self.document.to_json()),
-        ];
-        let mut traces = BTreeMap::new();
-        for (index, (name, text)) in self.profile.traces().enumerate() {
-            let entry = format!("traces/{index}");
-            traces.insert(name.to_owned(), entry.clone());
-            entries.push((entry, text.to_owned()));
-        }
-        let manifest = Manifest {
-            schema: SCHEMA.to_owned(),
-            lagometer: self.version.clone(),
-            digest: self.digest.clone(),
-            sha256: entries
-                .iter()
-                .map(|(name, text)| (name.clone(), archive::sha256(text)))
-                .collect(),
-            traces,
-        };
-        let manifest = serde_json::to_string_pretty(&manifest)
-            .unwrap_or_else(|_| unreachable!("every key of a manifest is text"));
-        entries.insert(0, (MANIFEST.to_owned(), manifest + "\n"));
-        archive::write(&entries).map_err(|error| NoBundle::Unwritable {
-            entry: "the archive",
-            why: error.to_string(),
-        })
+        let found = (RESULT, self.document.to_json(), &*self.digest);
+        self.recipe.archive(Some(found))
     }
 
     /// Reads a bundle.
@@ -229,43 +207,21 @@ impl Bundle {
     /// [`BadBundle`] where it is none, was cut short, changed, or holds what
     /// cannot be played.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadBundle> {
-        let mut archive = archive::Archive::open(bytes)?;
-        let manifest = archive.text(MANIFEST)?;
-        let schema = serde_json::from_str::<serde_json::Value>(&manifest)?;
-        let schema = schema["schema"].as_str().unwrap_or_default();
-        if schema != SCHEMA {
-            return Err(BadBundle::Schema(schema.to_owned()));
-        }
-        let manifest: Manifest = serde_json::from_str(&manifest)?;
-        let mut entry = |name: &str| {
-            let digest = manifest.sha256.get(name);
-            let digest = digest.ok_or_else(|| BadArchive::Missing(name.to_owned()))?;
-            archive.unchanged_text(name, digest)
-        };
-        let experiment = Experiment::parse(EXPERIMENT, &entry(EXPERIMENT)?)?;
-        let network = entry(NETWORK)?;
-        let document = Document::from_json(&entry(RESULT)?)?;
+        let mut archive = Archive::open(bytes)?;
+        let manifest = Manifest::read(&mut archive)?;
+        let document = Document::from_json(&manifest.entry(&mut archive, RESULT)?)?;
         if testbed_of(&document).is_none() {
             let testbed = document.testbed.unwrap_or_default();
             return Err(BadBundle::Testbed(testbed));
         }
-        let mut read_trace = |name: &str| {
-            let place = manifest.traces.get(name);
-            let place = place.ok_or_else(|| format!("the bundle has no trace `{name}`"))?;
-            entry(place).map_err(|error| error.to_string())
-        };
-        let profile = Profile::parse(NETWORK, &network, &mut read_trace)?;
+        let recipe = Recipe::read(&mut archive, &manifest)?;
         let found = digest(&document);
-        if found != manifest.digest {
-            return Err(BadBundle::Digest {
-                found,
-                said: manifest.digest,
-            });
+        let said = manifest.digest.unwrap_or_default();
+        if found != said {
+            return Err(BadBundle::Digest { found, said });
         }
         Ok(Self {
-            version: manifest.lagometer,
-            experiment,
-            profile,
+            recipe,
             document,
             digest: found,
         })
@@ -277,13 +233,7 @@ impl Bundle {
     ///
     /// As [`resolve()`], where this version lacks what that one had.
     pub fn resolve(&self) -> Result<Resolved, ResolveError> {
-        let network = self.experiment.network.clone();
-        resolve(
-            self.experiment.clone(),
-            network,
-            self.profile.clone(),
-            self.testbed(),
-        )
+        self.recipe.resolve(self.testbed())
     }
 
     /// What differs first between the bundled findings and those of another run:

@@ -1,5 +1,5 @@
-//! What the lanes of one seed did, as a text: how a guest hands its findings to
-//! who started it, and they become one document with those of other seeds.
+//! What the lanes of one seed did, as a text: how a guest or another machine hands its
+//! findings to who started it, and they become one document with those of other seeds.
 //!
 //! What was used of a processor is left out: in virtual time computing takes
 //! none.
@@ -26,6 +26,23 @@ mod game;
 pub struct SavedSeed {
     seed: u64,
     lanes: Vec<SavedLane>,
+    /// Who used each link, where that is known. Lanes that share one name the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bottlenecks: Vec<BottleneckUse>,
+}
+
+impl SavedSeed {
+    /// The seed.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How many lanes it is of.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,8 +72,9 @@ struct SavedOutcome {
     end: Option<SavedEnd>,
     /// System calls, and how bytes got to the wire.
     cost: Option<(u64, String)>,
-    /// Who used its link, where others did.
-    bottleneck: Option<BottleneckUse>,
+    /// Which of the seed's bottlenecks was on its link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bottleneck: Option<usize>,
 }
 
 /// Intended, accepted, arrived, returned; whether it was refused; how long it
@@ -83,41 +101,56 @@ enum SavedEnd {
 
 impl From<&SeedRun> for SavedSeed {
     fn from(run: &SeedRun) -> Self {
+        let mut links = Vec::new();
+        let lanes = run.lanes.iter().map(|lane| save_lane(lane, &mut links));
         Self {
             seed: run.seed,
-            lanes: run.lanes.iter().map(SavedLane::from).collect(),
+            lanes: lanes.collect(),
+            bottlenecks: links.into_iter().map(|link| (*link).clone()).collect(),
         }
     }
 }
 
 impl From<SavedSeed> for SeedRun {
     fn from(saved: SavedSeed) -> Self {
+        let links: Vec<_> = saved.bottlenecks.into_iter().map(Arc::new).collect();
+        let lanes = saved.lanes.into_iter();
         Self {
             seed: saved.seed,
-            lanes: saved.lanes.into_iter().map(LaneRun::from).collect(),
+            lanes: lanes.map(|lane| load_lane(lane, &links)).collect(),
         }
     }
 }
 
-impl From<&LaneRun> for SavedLane {
-    fn from(run: &LaneRun) -> Self {
-        match run {
-            LaneRun::Played(outcome) => Self::Played(outcome.into()),
-            LaneRun::Cut(outcome, at) => Self::Cut(outcome.into(), at.as_nanos()),
-            LaneRun::Panicked(why) => Self::Panicked(why.clone()),
-            LaneRun::Unopened(why) => Self::Unopened(why.clone()),
-        }
+fn save_lane(run: &LaneRun, links: &mut Vec<Arc<BottleneckUse>>) -> SavedLane {
+    let mut save = |outcome: &LaneOutcome| SavedOutcome {
+        bottleneck: outcome.bottleneck.as_ref().map(|link| {
+            let known = links.iter().position(|each| Arc::ptr_eq(each, link));
+            known.unwrap_or_else(|| {
+                links.push(Arc::clone(link));
+                links.len() - 1
+            })
+        }),
+        ..SavedOutcome::from(outcome)
+    };
+    match run {
+        LaneRun::Played(outcome) => SavedLane::Played(save(outcome)),
+        LaneRun::Cut(outcome, at) => SavedLane::Cut(save(outcome), at.as_nanos()),
+        LaneRun::Panicked(why) => SavedLane::Panicked(why.clone()),
+        LaneRun::Unopened(why) => SavedLane::Unopened(why.clone()),
     }
 }
 
-impl From<SavedLane> for LaneRun {
-    fn from(saved: SavedLane) -> Self {
-        match saved {
-            SavedLane::Played(outcome) => Self::Played(outcome.into()),
-            SavedLane::Cut(outcome, at) => Self::Cut(outcome.into(), Time::from_nanos(at)),
-            SavedLane::Panicked(why) => Self::Panicked(why),
-            SavedLane::Unopened(why) => Self::Unopened(why),
-        }
+fn load_lane(saved: SavedLane, links: &[Arc<BottleneckUse>]) -> LaneRun {
+    let load = |saved: SavedOutcome| LaneOutcome {
+        bottleneck: saved.bottleneck.and_then(|link| links.get(link).cloned()),
+        ..LaneOutcome::from(saved)
+    };
+    match saved {
+        SavedLane::Played(saved) => LaneRun::Played(load(saved)),
+        SavedLane::Cut(saved, at) => LaneRun::Cut(load(saved), Time::from_nanos(at)),
+        SavedLane::Panicked(why) => LaneRun::Panicked(why),
+        SavedLane::Unopened(why) => LaneRun::Unopened(why),
     }
 }
 
@@ -126,6 +159,7 @@ impl From<&LaneOutcome> for SavedOutcome {
         let wire = &outcome.wire;
         let dropped = wire.dropped.iter();
         Self {
+            bottleneck: None,
             records: outcome.records.iter().map(save_record).collect(),
             up_packets: wire.up_packets,
             down_packets: wire.down_packets,
@@ -144,7 +178,6 @@ impl From<&LaneOutcome> for SavedOutcome {
                 .cost
                 .as_ref()
                 .map(|cost| (cost.system_calls, cost.path.clone())),
-            bottleneck: outcome.bottleneck.as_deref().cloned(),
         }
     }
 }
@@ -153,7 +186,7 @@ impl From<SavedOutcome> for LaneOutcome {
     fn from(saved: SavedOutcome) -> Self {
         let dropped = saved.dropped.into_iter();
         Self {
-            bottleneck: saved.bottleneck.map(Arc::new),
+            bottleneck: None,
             records: saved.records.into_iter().map(load_record).collect(),
             wire: WireCounts {
                 up_packets: saved.up_packets,
@@ -263,26 +296,8 @@ mod tests {
     }
 
     fn outcome(end: Option<LaneEnd>) -> LaneOutcome {
-        let way = |name: &str| WayUse {
-            parties: vec![PartyUse {
-                name: name.to_owned(),
-                contends: true,
-                packets: 1,
-                bytes: 2,
-                bytes_together: 3,
-                dropped: 4,
-                marked: 5,
-                goodput_bytes: Some(6),
-                waiting_bytes: vec![7, 8],
-            }],
-            together: Duration::from_secs(9),
-        };
         LaneOutcome {
-            bottleneck: Some(Arc::new(BottleneckUse {
-                measured: Duration::from_secs(10),
-                step: Duration::from_millis(50),
-                ways: [way("photos"), way("film")],
-            })),
+            bottleneck: None,
             records: vec![
                 MessageRecord::due(Time::from_millis(50)),
                 MessageRecord {
@@ -315,6 +330,44 @@ mod tests {
                 ..Cost::default()
             }),
         }
+    }
+
+    fn shared_link() -> Arc<BottleneckUse> {
+        let way = |name: &str| WayUse {
+            parties: vec![PartyUse {
+                name: name.to_owned(),
+                contends: true,
+                packets: 9,
+                goodput_bytes: Some(1),
+                waiting_bytes: vec![1, 0, 3],
+                ..PartyUse::default()
+            }],
+            together: Duration::from_nanos(1_000_000_001),
+        };
+        Arc::new(BottleneckUse {
+            measured: Duration::from_secs(7),
+            step: Duration::from_millis(3),
+            ways: [way("udp"), way("a download")],
+        })
+    }
+
+    #[test]
+    fn who_used_a_link_comes_back_and_lanes_that_shared_it_share_it() {
+        let on = |link: &Arc<BottleneckUse>| {
+            LaneRun::Played(LaneOutcome {
+                bottleneck: Some(Arc::clone(link)),
+                ..outcome(None)
+            })
+        };
+        let (one, other) = (shared_link(), shared_link());
+        let run = SeedRun {
+            seed: 1,
+            lanes: vec![on(&one), on(&one), on(&other)],
+        };
+        let text = serde_json::to_string(&SavedSeed::from(&run)).unwrap();
+        let saved: SavedSeed = serde_json::from_str(&text).unwrap();
+        assert_eq!(saved.bottlenecks.len(), 2);
+        assert_eq!(format!("{:?}", SeedRun::from(saved)), format!("{run:?}"));
     }
 
     #[test]

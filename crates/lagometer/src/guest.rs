@@ -84,7 +84,7 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     let resolved = match &arguments.bundle {
         Some(path) => {
             let mut bundle = read_bundle(path)?;
-            bundle.experiment.seed = arguments.seed;
+            bundle.recipe.experiment.seed = arguments.seed;
             bundle.resolve().map_err(Failure::input)?
         }
         None => named::resolved(&named::Ask {

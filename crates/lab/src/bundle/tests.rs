@@ -6,7 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::assemble::{RunContext, assemble};
+use crate::experiment::Experiment;
+use crate::resolve::resolve;
 use crate::runner::{RunOptions, play};
+use lagometer_link::Profile;
 
 const EXPERIMENT_TEXT: &str = r#"
 name = "bundled"
@@ -75,11 +78,11 @@ fn bundle() -> Bundle {
 fn a_bundle_holds_all_that_is_needed_to_play_it_again() {
     let bytes = bundle().to_bytes().unwrap();
     let read = Bundle::from_bytes(&bytes).unwrap();
-    assert_eq!(read.version, "1.2.3");
-    assert_eq!(read.experiment, bundle().experiment);
-    assert_eq!(read.profile.written(), profile().written());
+    assert_eq!(read.recipe.version, "1.2.3");
+    assert_eq!(read.recipe.experiment, bundle().recipe.experiment);
+    assert_eq!(read.recipe.profile.written(), profile().written());
     assert_eq!(
-        read.profile.traces().collect::<Vec<_>>(),
+        read.recipe.profile.traces().collect::<Vec<_>>(),
         [("recorded/up.trace", TRACE)]
     );
     let again = played(&read.resolve().unwrap());
@@ -92,9 +95,24 @@ fn a_bundle_holds_all_that_is_needed_to_play_it_again() {
 }
 
 #[test]
+fn a_recipe_is_played_elsewhere_as_it_is_here() {
+    let experiment = Experiment::parse("bundled.toml", EXPERIMENT_TEXT).unwrap();
+    let resolved = resolve(experiment, "ours".to_owned(), profile(), Testbed::Sim).unwrap();
+    let bytes = Recipe::of("1.2.3", &resolved).to_bytes().unwrap();
+    let read = Recipe::from_bytes(&bytes).unwrap();
+    assert_eq!(read.version, "1.2.3");
+    let elsewhere = played(&read.resolve(Testbed::Sim).unwrap());
+    assert_eq!(elsewhere, played(&resolved));
+    let no_bundle = Bundle::from_bytes(&bytes).unwrap_err().to_string();
+    assert!(no_bundle.contains("lacks `result.json`"), "{no_bundle}");
+    let of_bundle = Recipe::from_bytes(&bundle().to_bytes().unwrap()).unwrap();
+    assert_eq!(of_bundle.to_bytes().unwrap(), bytes);
+}
+
+#[test]
 fn another_run_is_said_to_differ_and_where_first() {
     let bundle = bundle();
-    let mut other = bundle.experiment.clone();
+    let mut other = bundle.recipe.experiment.clone();
     other.own_lanes[0].settings["interval"] = "30 ms".into();
     let resolved = resolve(other, "ours".to_owned(), profile(), Testbed::Sim).unwrap();
     let difference = bundle.first_difference(&played(&resolved)).unwrap();

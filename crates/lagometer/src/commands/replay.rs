@@ -68,7 +68,7 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
         in_guests::label(&mut document, kernel);
     }
     output::show(&document, arguments.json.as_ref(), arguments.html.as_ref())?;
-    let (then, now) = (&bundle.version, env!("CARGO_PKG_VERSION"));
+    let (then, now) = (&bundle.recipe.version, env!("CARGO_PKG_VERSION"));
     if document.partial {
         note!("lagometer: cut short, so whether it found the same is not known");
         return Ok(Exit::DoesNotHold.into());
