@@ -8,6 +8,7 @@ mod gate;
 mod gateway;
 mod instruments;
 mod kernel;
+mod nats;
 mod tune;
 mod world;
 
@@ -37,6 +38,7 @@ pub(crate) use kernel::{
     GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
     KernelBuildArguments, KernelCommand,
 };
+pub(crate) use nats::{NatsArguments, WorkerArguments};
 pub(crate) use tune::TuneArguments;
 pub(crate) use world::WorldArguments;
 
@@ -82,6 +84,8 @@ pub(crate) enum Command {
     Gateway(Box<GatewayArguments>),
     /// Play simulated game servers and players on a channel gateway
     World(WorldArguments),
+    /// Play seeds of runs that other machines coordinate with `run --nats`
+    Worker(WorkerArguments),
     /// Show result documents again, as a table or a page
     Report(ReportArguments),
     /// Play a bundled run again, and say whether it finds the same
@@ -209,6 +213,13 @@ pub(crate) struct RunArguments {
     /// Threads or guests that play; as many as there are processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// Have workers on any machines play the seeds, joined by these NATS servers, as in
+    /// `nats://10.0.0.1:4222` or `tls://nats.example`, separated by commas; start them
+    /// with `lagometer worker`
+    #[arg(long, value_name = "URL,…", conflicts_with = "threads")]
+    pub(crate) nats: Option<String>,
+    #[command(flatten)]
+    pub(crate) reached: NatsArguments,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
     /// An earlier run's document to hold this one against, figure by figure

@@ -20,6 +20,7 @@ mod instrument_in_guest;
 mod kernel;
 mod list;
 pub(crate) mod named;
+mod over_nats;
 mod over_net;
 mod record;
 mod reference;
@@ -45,6 +46,7 @@ pub(crate) use import::import;
 pub(crate) use instrument_in_guest::measure_within;
 pub(crate) use kernel::kernel;
 pub(crate) use list::list;
+pub(crate) use over_nats::worker;
 pub(crate) use record::record;
 #[cfg(test)]
 pub(crate) use reference::pages_without_sockets;

@@ -66,6 +66,7 @@ fn dispatch(command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(arguments) => commands::doctor(&arguments),
         Command::Gateway(arguments) => commands::gateway(*arguments),
         Command::World(arguments) => commands::world(&arguments),
+        Command::Worker(arguments) => commands::worker(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Report(arguments) => commands::report(&arguments),
         Command::Compare(arguments) => commands::compare(&arguments),

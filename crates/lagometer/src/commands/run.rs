@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_guest::Kernel;
 use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, assemble, play};
+use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, SeedRun, assemble, play};
 use lagometer_stats::Document;
 use lagometer_testbed::Testbed;
 use lagometer_units::Span;
@@ -17,7 +17,7 @@ use super::gate::{Earlier, hold};
 use super::in_guest::{self, save_packets};
 use super::in_guests::{self, Errand, InGuests, What};
 use super::named::{Ask, resolved};
-use super::over_net;
+use super::{over_nats, over_net};
 use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -96,7 +96,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             guests_wall = Some(found.longest);
             (found.seeds, found.audit)
         }
-        _ => (play(&resolved, &options, &told, stop), None),
+        _ => (
+            play_in_sim(arguments, &resolved, &options, &told, stop)?,
+            None,
+        ),
     };
     progress.finish();
     let took = began.elapsed();
@@ -128,6 +131,20 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .as_ref()
         .map(|(path, document)| Earlier { path, document });
     Ok(hold(&document, earlier.as_ref(), &arguments.gate)?.into())
+}
+
+/// Plays every seed in virtual time: here, or on workers that NATS joins.
+fn play_in_sim(
+    arguments: &RunArguments,
+    resolved: &Resolved,
+    options: &RunOptions,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<Vec<SeedRun>, Failure> {
+    match &arguments.nats {
+        Some(urls) => over_nats::play(urls, &arguments.reached, resolved, options, progress, stop),
+        None => Ok(play(resolved, options, progress, stop)),
+    }
 }
 
 /// The earlier run to hold this one against, and where it stands, if there is one.
@@ -256,6 +273,11 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
             "`--testbed emu`",
         ),
     ];
+    if arguments.nats.is_some() && testbed(arguments) != Testbed::Sim {
+        return Err(Failure::Input(
+            "--nats is for `--testbed sim`: seeds elsewhere are played on this machine".to_owned(),
+        ));
+    }
     if arguments.bundle.is_some() && !matches!(testbed(arguments), Testbed::Sim | Testbed::Kernel) {
         return Err(Failure::Input(
             "--bundle is for `--testbed sim` and `--testbed kernel`, where a run is the same every \

@@ -30,6 +30,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/remote/",
     "crates/guest/",
     "crates/cluster/",
+    "crates/distributed/src/nats",
     "crates/instruments/",
     "crates/gateway/src/server",
     "crates/gateway/tests/attacks/rates.rs",

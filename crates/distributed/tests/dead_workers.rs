@@ -1,0 +1,280 @@
+//! A sweep with workers that die at any point, against a model of the queue: each seed is
+//! found once, as it was played, in the order of the seeds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use lagometer_distributed::{BadAttempt, Brought, Deal, Given, Heard, pack, parts};
+use lagometer_lab::saved::SavedSeed;
+use lagometer_lab::{LaneRun, SeedRun};
+use proptest::prelude::*;
+
+/// The most that a message of the model holds: results are cut into several.
+const MOST: usize = 1_100;
+
+const EACH: Duration = Duration::from_secs(30);
+
+/// What a seed is found to do; long enough to be cut, and of its seed alone.
+fn run_of(seed: u64) -> SeedRun {
+    let words = (0..400).map(|n: u64| seed.wrapping_add(1).wrapping_mul(n * n + 7).to_string());
+    SeedRun {
+        seed,
+        lanes: vec![
+            LaneRun::Panicked(words.collect()),
+            LaneRun::Unopened("no port".to_owned()),
+        ],
+    }
+}
+
+fn lanes() -> Vec<String> {
+    vec!["udp".to_owned(), "kcp".to_owned()]
+}
+
+fn result_of(seed: u64, attempt: &str, number: usize) -> Vec<Vec<u8>> {
+    let brought = Brought::Played(SavedSeed::from(&run_of(seed)));
+    parts::cut(attempt, number, &pack(&brought).unwrap(), MOST)
+}
+
+/// A work queue as `JetStream` has it, and what was brought.
+#[derive(Default)]
+struct Queue {
+    /// Jobs that nobody has, by the order in which they are given.
+    waiting: Vec<usize>,
+    /// Jobs that a worker has, or had when it died.
+    given: BTreeSet<usize>,
+    /// Parts that the coordinator has not read.
+    brought: Vec<Vec<u8>>,
+}
+
+impl Queue {
+    fn holds(&self) -> BTreeSet<usize> {
+        self.waiting.iter().chain(&self.given).copied().collect()
+    }
+}
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A worker takes a job and dies after so many of its parts.
+    TakeAndDie(usize),
+    /// A worker takes a job, brings it, and the job is acknowledged or not.
+    Bring { acknowledges: bool },
+    /// Jobs whose workers are silent go back.
+    Redeliver,
+    /// A worker drops its job for good: it did not reach the coordinator.
+    Drop,
+    /// The coordinator reads so many parts, the newest first or the oldest.
+    Read { parts: usize, newest: bool },
+    /// It holds the queue against what is owed.
+    Audit,
+    /// The queue is deleted with all that is in it.
+    Lose,
+    /// Somebody brings nonsense.
+    Nonsense,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..4_usize).prop_map(Step::TakeAndDie),
+        6 => any::<bool>().prop_map(|acknowledges| Step::Bring { acknowledges }),
+        2 => Just(Step::Redeliver),
+        1 => Just(Step::Drop),
+        5 => (1..9_usize, any::<bool>()).prop_map(|(parts, newest)| Step::Read { parts, newest }),
+        2 => Just(Step::Audit),
+        1 => Just(Step::Lose),
+        1 => Just(Step::Nonsense),
+    ]
+}
+
+struct Play {
+    deal: Deal,
+    queue: Queue,
+    attempts: usize,
+    found: BTreeMap<usize, usize>,
+    played: Duration,
+}
+
+impl Play {
+    fn new(seeds: &[u64]) -> Self {
+        let deal = Deal::new("S", seeds, &lanes(), EACH);
+        let waiting = deal.owed().collect();
+        Self {
+            deal,
+            queue: Queue {
+                waiting,
+                ..Queue::default()
+            },
+            attempts: 0,
+            found: BTreeMap::new(),
+            played: Duration::ZERO,
+        }
+    }
+
+    fn take(&mut self) -> Option<(usize, Vec<Vec<u8>>)> {
+        let number = (!self.queue.waiting.is_empty()).then(|| self.queue.waiting.remove(0))?;
+        self.attempts += 1;
+        if !self.deal.is_owed(number) {
+            return None;
+        }
+        self.queue.given.insert(number);
+        self.played += self.deal.on_progress(number, EACH / 3);
+        let attempt = format!("w/{}", self.attempts);
+        let seed = self.deal.job(number).seed;
+        Some((number, result_of(seed, &attempt, number)))
+    }
+
+    fn read(&mut self, newest: bool) {
+        let last = self.queue.brought.len() - 1;
+        let message = self.queue.brought.remove(if newest { last } else { 0 });
+        if let Some(part) = parts::read(&message)
+            && let Given::Found(rest) = self.deal.on_part(&part).unwrap()
+        {
+            *self.found.entry(part.head.number).or_default() += 1;
+            self.played += rest;
+        }
+    }
+
+    fn audit(&mut self) {
+        if self.queue.brought.is_empty() {
+            let lost = self.deal.lost(&self.queue.holds());
+            self.queue.waiting.extend(lost);
+        }
+    }
+
+    fn go(&mut self, step: &Step) {
+        match *step {
+            Step::TakeAndDie(after) => {
+                if let Some((_, parts)) = self.take() {
+                    self.queue.brought.extend(parts.into_iter().take(after));
+                }
+            }
+            Step::Bring { acknowledges } => {
+                if let Some((number, parts)) = self.take() {
+                    self.queue.brought.extend(parts);
+                    if acknowledges {
+                        self.queue.given.remove(&number);
+                    }
+                }
+            }
+            Step::Redeliver => {
+                let given = std::mem::take(&mut self.queue.given);
+                self.queue.waiting.extend(given);
+            }
+            Step::Drop => {
+                if let Some((number, _)) = self.take() {
+                    self.queue.given.remove(&number);
+                }
+            }
+            Step::Read { parts, newest } => {
+                for _ in 0..parts.min(self.queue.brought.len()) {
+                    self.read(newest);
+                }
+            }
+            Step::Audit => self.audit(),
+            Step::Lose => self.queue = Queue::default(),
+            Step::Nonsense => self.queue.brought.push(b"hello".to_vec()),
+        }
+    }
+
+    /// From now on nobody dies: so many rounds until everything is found.
+    fn rounds_to_the_end(&mut self) -> usize {
+        for round in 1.. {
+            self.go(&Step::Redeliver);
+            while !self.queue.waiting.is_empty() {
+                self.go(&Step::Bring { acknowledges: true });
+            }
+            while !self.queue.brought.is_empty() {
+                self.read(false);
+            }
+            if self.deal.is_done() || round == 10 {
+                return round;
+            }
+            self.audit();
+        }
+        unreachable!()
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_workers_do_each_seed_is_found_once_and_in_order(
+        seeds in 1..12_u64,
+        steps in proptest::collection::vec(step(), 0..120),
+    ) {
+        // Not in their order, for a sweep may begin anywhere.
+        let seeds: Vec<u64> = (0..seeds).map(|n| u64::MAX.wrapping_add(n * 3)).collect();
+        let mut play = Play::new(&seeds);
+        for step in &steps {
+            play.go(step);
+        }
+        let rounds = play.rounds_to_the_end();
+        prop_assert!(play.deal.is_done());
+        // Two audits find what is lost; one round plays it.
+        prop_assert!(rounds <= 4, "{rounds} rounds");
+        prop_assert!(play.found.values().all(|&times| times == 1));
+        prop_assert_eq!(play.found.len(), seeds.len());
+        prop_assert_eq!(play.played, EACH * seeds.len() as u32, "all progress, each once");
+        let runs = play.deal.into_runs();
+        let wanted: Vec<SeedRun> = seeds.iter().map(|&seed| run_of(seed)).collect();
+        prop_assert_eq!(format!("{runs:?}"), format!("{wanted:?}"));
+    }
+}
+
+#[test]
+fn nothing_is_put_in_again_that_is_on_its_way() {
+    let mut deal = Deal::new("S", &[1, 2, 3], &lanes(), EACH);
+    let queued = BTreeSet::from([1]);
+    assert!(deal.lost(&queued).is_empty(), "missing for the first time");
+    for part in result_of(1, "w/1", 0) {
+        deal.on_part(&parts::read(&part).unwrap()).unwrap();
+    }
+    assert_eq!(deal.lost(&queued), [2], "still missing, and not found");
+    assert!(deal.lost(&queued).is_empty(), "put in again just now");
+    assert_eq!(deal.owed().collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn a_result_of_another_seed_is_nonsense_and_three_end_the_sweep() {
+    let mut deal = Deal::new("S", &[1], &lanes(), EACH);
+    let mut bring = |attempt: &str| {
+        let parts = result_of(2, attempt, 0);
+        let mut last = Ok(Given::Nothing);
+        for part in &parts {
+            last = deal.on_part(&parts::read(part).unwrap());
+        }
+        last
+    };
+    assert_eq!(bring("a/1"), Ok(Given::Nothing));
+    assert_eq!(bring("b/1"), Ok(Given::Nothing));
+    let why = bring("c/1").unwrap_err();
+    assert_eq!(
+        why.to_string(),
+        "seed 1: what c/1 brought is no result of it: it is of seed 2"
+    );
+}
+
+#[test]
+fn a_seed_that_ends_its_workers_ends_the_sweep() {
+    let mut deal = Deal::new("S", &[7], &lanes(), EACH);
+    let brought = pack(&Brought::Failed("none brought it".to_owned())).unwrap();
+    let [part] = &parts::cut("a/1", 0, &brought, MOST)[..] else {
+        panic!("a short text is one part");
+    };
+    let why = deal.on_part(&parts::read(part).unwrap()).unwrap_err();
+    let seed = 7;
+    let said = "none brought it".to_owned();
+    assert_eq!(why, BadAttempt::Failed { seed, why: said });
+}
+
+#[test]
+fn workers_are_named_when_they_come_and_once_when_they_fall_silent() {
+    let mut deal = Deal::new("S", &[1], &lanes(), EACH);
+    let at = Duration::from_secs;
+    let name = || "w".to_owned();
+    assert_eq!(deal.on_worker("w", at(1)), Some(Heard::Joined(name())));
+    assert_eq!(deal.on_worker("w", at(9)), None);
+    assert!(deal.silent_workers(at(15)).is_empty());
+    assert_eq!(deal.silent_workers(at(19)), [Heard::Silent(name())]);
+    assert!(deal.silent_workers(at(29)).is_empty());
+    assert_eq!(deal.on_worker("w", at(30)), Some(Heard::Joined(name())));
+}

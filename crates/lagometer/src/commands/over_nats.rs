@@ -1,0 +1,93 @@
+//! Seeds that are played by workers on any machines, joined by NATS: `run --nats` and
+//! `lagometer worker`.
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lagometer_distributed::nats::{self, Settings, Sweep, Worker};
+use lagometer_lab::bundle::Recipe;
+use lagometer_lab::{Plan, Resolved, RunOptions, SeedRun};
+
+use super::run::processors;
+use crate::cli::{NatsArguments, WorkerArguments};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// Has workers play every seed.
+pub(super) fn play(
+    urls: &str,
+    reached: &NatsArguments,
+    resolved: &Resolved,
+    options: &RunOptions,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Result<Vec<SeedRun>, Failure> {
+    let recipe = Recipe::of(env!("CARGO_PKG_VERSION"), resolved);
+    let lanes: Vec<String> = resolved
+        .lanes
+        .iter()
+        .map(|lane| lane.name.clone())
+        .collect();
+    let sweep = Sweep {
+        recipe: &recipe,
+        lanes: &lanes,
+        seeds: &options.seeds,
+        each: (Plan::LEAD_IN + resolved.plan.duration)
+            .saturating_mul(u32::try_from(lanes.len()).unwrap_or(u32::MAX)),
+    };
+    let found = nats::coordinate(&settings(urls, reached), &sweep, progress, &say, stop);
+    let found = found.map_err(failure)?;
+    if found.is_empty() && !options.seeds.is_empty() {
+        return Err(Failure::Environment(
+            "stopped before any seed was played: start workers with `lagometer worker --nats`"
+                .to_owned(),
+        ));
+    }
+    Ok(found)
+}
+
+/// Plays the seeds of whatever sweeps there are, until it is told to end.
+pub(crate) fn worker(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
+    let host = host();
+    let worker = Worker {
+        name: &format!("{host}-{}", std::process::id()),
+        version: env!("CARGO_PKG_VERSION"),
+        threads: arguments.threads.map_or_else(processors, usize::from),
+    };
+    let settings = settings(&arguments.nats, &arguments.reached);
+    nats::work(&settings, worker, &say, interrupt::listen()?).map_err(failure)?;
+    Ok(Exit::Done.into())
+}
+
+/// This machine's name, for lines that people read.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let name = name.map(|name| name.trim().to_owned());
+    let elsewhere = || std::env::var("COMPUTERNAME");
+    name.or_else(|_| elsewhere())
+        .unwrap_or_else(|_| "worker".to_owned())
+}
+
+fn settings(urls: &str, reached: &NatsArguments) -> Settings {
+    Settings {
+        urls: urls.to_owned(),
+        prefix: reached.prefix.clone(),
+        credentials: reached.creds.clone(),
+        authorities: reached.ca.clone(),
+        wait: reached.wait.duration(),
+    }
+}
+
+fn say(line: &str) {
+    note!("lagometer: {line}");
+}
+
+fn failure(error: nats::Error) -> Failure {
+    if error.is_input() {
+        Failure::input(error)
+    } else {
+        Failure::Environment(error.to_string())
+    }
+}

@@ -1,0 +1,386 @@
+//! Sweeps over a real NATS server: workers that come, are killed and are refused; the
+//! document is the one of a single machine.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The longest that a test waits for anything.
+const PATIENT: Duration = Duration::from_secs(90);
+
+fn lagometer(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));
+    command.args(arguments).env("NO_COLOR", "1");
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(mut command: Command) -> Self {
+        let started = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        Self(started.unwrap())
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Waits for its end, which comes in time.
+    fn output(mut self) -> Output {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let mut pipes = (self.0.stdout.take().unwrap(), self.0.stderr.take().unwrap());
+        let status = thread::scope(|scope| {
+            scope.spawn(|| pipes.0.read_to_end(&mut stdout).unwrap());
+            scope.spawn(|| pipes.1.read_to_end(&mut stderr).unwrap());
+            let until = Instant::now() + PATIENT;
+            loop {
+                if let Some(status) = self.0.try_wait().unwrap() {
+                    return status;
+                }
+                if Instant::now() > until {
+                    self.kill();
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        Output {
+            status,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A NATS server of the test's own.
+struct Nats {
+    server: Running,
+    url: String,
+    folder: tempfile::TempDir,
+}
+
+impl Nats {
+    /// Starts one; `None` where there is none to start. `port` is -1 for any.
+    fn start(port: i32, settings: &str) -> Option<Self> {
+        Self::start_in(tempfile::tempdir().unwrap(), port, settings)
+    }
+
+    fn start_in(folder: tempfile::TempDir, port: i32, settings: &str) -> Option<Self> {
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let config = format!(
+            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{}\"\n{settings}\n",
+            path("")
+        );
+        let config = config.replace("STORE", &path("store"));
+        fs::write(path("nats.conf"), config).unwrap();
+        let mut command = Command::new("nats-server");
+        command.args(["-c", &path("nats.conf"), "-l", &path("nats.log")]);
+        let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let server = match started {
+            Ok(server) => Running(server),
+            Err(why) => {
+                let needed = std::env::var_os("LAGOMETER_REQUIRE_NATS").is_some();
+                assert!(
+                    !needed,
+                    "LAGOMETER_REQUIRE_NATS is set, but nats-server: {why}"
+                );
+                eprintln!("skipped: nats-server: {why}");
+                return None;
+            }
+        };
+        let ports = path(&format!("nats-server_{}.ports", server.0.id()));
+        let until = Instant::now() + PATIENT;
+        let url = loop {
+            let written = fs::read_to_string(&ports).unwrap_or_default();
+            if let Ok(ports) = serde_json::from_str::<Value>(&written) {
+                break ports["nats"][0].as_str().unwrap().to_owned();
+            }
+            let log = fs::read_to_string(path("nats.log")).unwrap_or_default();
+            assert!(Instant::now() < until, "nats-server does not start: {log}");
+            thread::sleep(Duration::from_millis(20));
+        };
+        Some(Self {
+            server,
+            url,
+            folder,
+        })
+    }
+
+    fn with_jetstream() -> Option<Self> {
+        Self::start(-1, "jetstream { store_dir: \"STORE\" }")
+    }
+
+    fn worker(&self) -> Running {
+        let arguments = ["worker", "--nats", &self.url, "--threads", "1"];
+        Running::start(lagometer(&arguments))
+    }
+
+    /// Somebody who speaks the protocol of NATS line by line, subscribed to a subject.
+    /// Servers that know no users let anybody in.
+    fn listener(&self, subject: &str) -> BufReader<TcpStream> {
+        let address = self.url.trim_start_matches("nats://");
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENT)).unwrap();
+        let connect = r#"{"verbose":false,"user":"lab","pass":"secret"}"#;
+        let subscribe = format!("CONNECT {connect}\r\nSUB {subject} 1\r\nPING\r\n");
+        stream.write_all(subscribe.as_bytes()).unwrap();
+        let mut stream = BufReader::new(stream);
+        while line(&mut stream) != "PONG" {}
+        stream
+    }
+}
+
+fn line(stream: &mut BufReader<TcpStream>) -> String {
+    let mut line = String::new();
+    let read = stream.read_line(&mut line).unwrap();
+    assert!(read > 0, "the NATS server closed the connection");
+    line.trim_end().to_owned()
+}
+
+/// The head and the body of the next message.
+fn message(stream: &mut BufReader<TcpStream>) -> (String, String) {
+    loop {
+        let head = line(stream);
+        if head == "PING" {
+            stream.get_mut().write_all(b"PONG\r\n").unwrap();
+        }
+        if head.starts_with("MSG ") {
+            return (head, line(stream));
+        }
+    }
+}
+
+/// A document as text, without when, where and how fast it was made.
+fn findings(document: &[u8]) -> String {
+    let mut document: Value = serde_json::from_slice(document).unwrap();
+    for volatile in ["started", "wall_s", "host"] {
+        document.as_object_mut().unwrap().remove(volatile);
+    }
+    document.to_string()
+}
+
+/// A run whose queue has a discipline and whose lanes meet other traffic, so that all that
+/// a document can hold crosses; over a recording, which crosses too.
+const EXPERIMENT: &str = r#"
+name = "swept"
+summary = "a short run"
+network = "ours.toml"
+for = "20 s"
+lanes = ["udp", "kcp", "tcp-cubic"]
+
+[workload.paced-echo]
+size = "200 B"
+interval = "50 ms"
+
+[[cross]]
+name = "a download"
+kind = "bulk"
+direction = "down"
+"#;
+
+const NETWORK: &str = r#"
+summary = "a link with a recording"
+[both]
+delay = "20 ms"
+loss = "2 %"
+[up]
+trace = "up.trace"
+[down]
+rate = "4 Mbit/s"
+"#;
+
+fn write_experiment(folder: &Path) {
+    fs::write(folder.join("swept.toml"), EXPERIMENT).unwrap();
+    fs::write(folder.join("ours.toml"), NETWORK).unwrap();
+    let trace: Vec<String> = (1..400).map(|n| (n * 3).to_string()).collect();
+    fs::write(folder.join("up.trace"), trace.join("\n") + "\n").unwrap();
+}
+
+const SWEPT: [&str; 6] = ["run", "swept.toml", "--seeds", "40", "--json", "-"];
+
+/// What one machine finds of the experiment, which is written into the folder.
+fn played_alone(folder: &Path) -> String {
+    write_experiment(folder);
+    let alone = lagometer(&SWEPT).current_dir(folder).output().unwrap();
+    assert!(alone.status.success(), "{}", text(&alone.stderr));
+    findings(&alone.stdout)
+}
+
+#[test]
+fn a_sweep_whose_worker_is_killed_is_the_document_of_one_machine() {
+    let Some(nats) = Nats::with_jetstream() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let alone = played_alone(folder.path());
+
+    let mut takes = nats.listener("lagometer.sweeps.*.take");
+    let mut first = nats.worker();
+    let mut sweep = lagometer(&SWEPT);
+    sweep.args(["--nats", &nats.url]).current_dir(folder.path());
+    let sweep = Running::start(sweep);
+    // It asks before it plays: so it is killed while it has a seed that it never brings.
+    for _ in 0..7 {
+        message(&mut takes);
+    }
+    first.kill();
+    let others = [nats.worker(), nats.worker()];
+    let swept = sweep.output();
+    let said = text(&swept.stderr);
+    assert!(swept.status.success(), "{said}");
+    assert_eq!(said.matches(" is silent; ").count(), 1, "{said}");
+    assert_eq!(said.matches(" plays: ").count(), 3, "{said}");
+    assert!(findings(&swept.stdout) == alone, "{said}");
+    drop(others);
+}
+
+/// A worker or a run that is to fail: its exit code and what it says.
+fn failure(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Running::start(lagometer(arguments)).output();
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn what_is_not_there_or_not_right_is_said_in_a_line() {
+    let run = |more: &[&str]| {
+        let common = [
+            "run",
+            "--no-html",
+            "--for",
+            "5s",
+            "--nats-wait",
+            "0s",
+            "--nats",
+        ];
+        failure(&[&common[..], more].concat())
+    };
+    let (code, said) = run(&["nats://127.0.0.1:1"]);
+    assert_eq!(code, Some(3), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(
+        last.contains("no NATS server at nats://127.0.0.1:1: "),
+        "{said}"
+    );
+    assert!(last.contains("start one with `nats-server -js`"), "{said}");
+
+    let worker = [
+        "worker",
+        "--nats",
+        "nats://127.0.0.1:1",
+        "--nats-wait",
+        "1500ms",
+    ];
+    let (code, said) = failure(&worker);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("waiting for NATS at nats://127.0.0.1:1: "),
+        "{said}"
+    );
+
+    let (code, said) = run(&["http://lab:secret@127.0.0.1"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("is no address of a NATS server"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+    let (code, said) = run(&["nats://127.0.0.1:1", "--nats-prefix", "a b"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("`a b` is no prefix"), "{said}");
+    let (code, said) = run(&["nats://127.0.0.1:1", "--nats-creds", "/none.creds"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("/none.creds: cannot be read"), "{said}");
+    let (code, said) = run(&["nats://127.0.0.1:1", "--testbed", "emu"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--nats is for `--testbed sim`"), "{said}");
+}
+
+#[test]
+fn a_server_without_jetstream_is_named_as_that() {
+    let Some(nats) = Nats::start(-1, "") else {
+        return;
+    };
+    for arguments in [&["run", "--no-html", "--for", "5s"][..], &["worker"]] {
+        let (code, said) = failure(&[arguments, &["--nats", &nats.url]].concat());
+        assert_eq!(code, Some(3), "{said}");
+        let last = said.lines().last().unwrap();
+        assert!(last.contains("NATS JetStream: "), "{said}");
+        assert!(last.contains("`nats-server -js`"), "{said}");
+    }
+}
+
+#[test]
+fn a_worker_of_another_version_is_refused_in_a_line() {
+    let Some(nats) = Nats::with_jetstream() else {
+        return;
+    };
+    // A coordinator of a version that this program never had.
+    let mut hello = nats.listener("lagometer.sweeps.hello");
+    let worker = nats.worker();
+    let (head, _) = message(&mut hello);
+    let reply = head.split(' ').nth(3).unwrap();
+    let answer = r#"{"version":"0.0.7","worker":""}"#;
+    let answer = format!("PUB {reply} {}\r\n{answer}\r\n", answer.len());
+    hello.get_mut().write_all(answer.as_bytes()).unwrap();
+    let output = worker.output();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.contains("the sweep is of lagometer 0.0.7"), "{said}");
+}
+
+#[test]
+fn a_server_that_goes_away_is_waited_for_and_a_user_without_a_password_is_refused() {
+    let settings = "jetstream { store_dir: \"STORE\" }\n\
+                    authorization { user: lab, password: secret }";
+    let Some(mut nats) = Nats::start(-1, settings) else {
+        return;
+    };
+    let (code, said) = failure(&["worker", "--nats", &nats.url]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("refuses this user"), "{said}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let alone = played_alone(folder.path());
+    let address = nats.url.trim_start_matches("nats://").to_owned();
+    let url = format!("nats://lab:secret@{address}");
+    let mut takes = nats.listener("lagometer.sweeps.*.take");
+    let mut sweep = lagometer(&SWEPT);
+    sweep.args(["--nats", &url]).current_dir(folder.path());
+    let sweep = Running::start(sweep);
+    let worker = Running::start(lagometer(&["worker", "--nats", &url, "--threads", "2"]));
+    // Some of it is found by the time that the server is killed.
+    for _ in 0..12 {
+        message(&mut takes);
+    }
+    nats.server.kill();
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    let nats = Nats::start_in(nats.folder, port, settings).unwrap();
+    let swept = sweep.output();
+    let said = text(&swept.stderr);
+    assert!(swept.status.success(), "{said}");
+    assert!(said.contains("lost NATS at "), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+    assert!(findings(&swept.stdout) == alone, "{said}");
+    drop((worker, nats));
+}
