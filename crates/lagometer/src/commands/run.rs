@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_guest::Kernel;
+use lagometer_instruments::machine;
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, SeedRun, assemble, play};
 use lagometer_stats::Document;
@@ -65,10 +66,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let started = SystemTime::now();
     // A guest has no part in the machine's noise, nor may a document that is to
     // be the same every time.
-    let host = match kernel {
-        Some(_) => lagometer_instruments::machine::named(),
-        None => lagometer_instruments::machine::measured(),
-    };
+    let host = (kernel.as_ref()).map_or_else(machine::measured, |_| machine::named());
     announce(&resolved, &options);
     let progress = Progress::new(total_play(&resolved, &options));
     let began = Instant::now();
