@@ -54,7 +54,7 @@ pub struct Sweep<'a> {
 ///
 /// # Errors
 ///
-/// [`Error`] where NATS is not there at the start or lacks what is needed, or the sweep
+/// [`enum@Error`] where NATS is not there at the start or lacks what is needed, or the sweep
 /// cannot be played. A server that goes away later is waited for.
 pub fn coordinate(
     settings: &Settings,

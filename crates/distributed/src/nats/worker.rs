@@ -58,7 +58,7 @@ pub struct Worker<'a> {
 ///
 /// # Errors
 ///
-/// [`Error`] where NATS is not there or lacks what is needed, or this worker cannot play
+/// [`enum@Error`] where NATS is not there or lacks what is needed, or this worker cannot play
 /// what is in the queue. A server that goes away later is waited for.
 pub fn work(
     settings: &Settings,
