@@ -231,7 +231,7 @@ impl Bundle {
     ///
     /// # Errors
     ///
-    /// As [`resolve()`], where this version lacks what that one had.
+    /// As [`crate::resolve()`], where this version lacks what that one had.
     pub fn resolve(&self) -> Result<Resolved, ResolveError> {
         self.recipe.resolve(self.testbed())
     }
