@@ -60,7 +60,7 @@ pub struct LaneSetup {
 /// What a network leaves.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What it did against what it was asked, since [`Network::begin`] or
+    /// What it did against what it was asked, since [`Network::begin`](crate::Network::begin) or
     /// else since its start.
     pub audit: Audit,
     /// What became of the log, if there was one.
