@@ -209,22 +209,6 @@ fn a_missed_budget_fails_only_when_asserted() {
 }
 
 #[test]
-fn what_only_virtual_time_plays_is_held_against_nothing() {
-    for testbed in ["emu", "kernel"] {
-        let asked = ["agree", "--network", "home-film", "--testbed", testbed];
-        let output = lagometer().args(asked).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{testbed}");
-        let told = stderr(&output);
-        assert!(told.contains("`home-film` has other traffic"), "{told}");
-        assert_eq!(
-            (told.lines().count(), output.stdout.len()),
-            (1, 0),
-            "{told}"
-        );
-    }
-}
-
-#[test]
 fn wrong_input_is_answered_in_one_line_with_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
