@@ -51,7 +51,7 @@ fn a_film_beside_the_game_is_to_the_packet_the_film_of_the_simulation() {
         let arguments = [
             ["--network", network],
             ["--lanes", "udp,enet"],
-            ["--for", "5s"],
+            ["--for", "3s"],
             ["--seeds", "1"],
         ]
         .concat();
