@@ -4,7 +4,8 @@
 //! Whoever calls these functions knows nothing of the system beneath. What one
 //! lacks is said in the function's words: it does nothing there, or returns `None`.
 //! Each system has one module with the same functions, chosen at compile time:
-//! `linux`, `windows`, and `other` for those that keep to POSIX, macOS among them.
+//! `linux`, `windows`, and `other` for those that keep to POSIX, macOS among them; what
+//! several have alike is in `posix` and `absent`.
 //! Sockets are not here: `rustix` and the standard library have them alike
 //! everywhere.
 //!
@@ -20,9 +21,13 @@
 //! - [`release`]: which version of the system this is
 
 #[cfg(not(target_os = "linux"))]
+mod absent;
+#[cfg(not(target_os = "linux"))]
 mod instant;
 #[cfg(not(target_os = "linux"))]
 mod loopback;
+#[cfg(unix)]
+mod posix;
 #[cfg(all(unix, not(target_os = "linux")))]
 #[path = "other.rs"]
 mod system;

@@ -9,9 +9,12 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
+
+pub(crate) use crate::posix::{
+    call_kernel, open_files, process_cpu_time, raise_open_files, thread_cpu_time,
+};
 
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 
@@ -62,20 +65,6 @@ pub(crate) const fn let_reads_end(_: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-pub(crate) fn thread_cpu_time() -> Duration {
-    of_clock(ClockId::ThreadCPUTime)
-}
-
-pub(crate) fn process_cpu_time() -> Duration {
-    of_clock(ClockId::ProcessCPUTime)
-}
-
-fn of_clock(clock: ClockId) -> Duration {
-    let used = clock_gettime(clock);
-    // Neither is ever negative.
-    Duration::new(used.tv_sec.cast_unsigned(), used.tv_nsec as u32)
-}
-
 #[inline]
 pub(crate) fn monotonic_ns() -> u64 {
     // Without the C library between: where a clock is read for every echo that shows.
@@ -121,25 +110,8 @@ pub(crate) fn place_thread(processors: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-pub(crate) fn open_files() -> Option<u64> {
-    getrlimit(Resource::Nofile).current
-}
-
-pub(crate) fn raise_open_files() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let most = Rlimit {
-        current: maximum,
-        maximum,
-    };
-    let _ = setrlimit(Resource::Nofile, most);
-}
-
 pub(crate) fn release() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease")
         .map(|release| release.trim().to_owned())
         .unwrap_or_default()
-}
-
-pub(crate) fn call_kernel() {
-    std::hint::black_box(rustix::process::getppid());
 }

@@ -1,19 +1,15 @@
 //! Windows.
 
-use std::io;
 use std::time::Duration;
 
-use rustix::net::SendFlags;
 use winsafe::co::RRF;
 use winsafe::{FILETIME, HKEY, HPROCESS, HTHREAD, RegistryValue};
 
-pub(crate) use std::thread::yield_now as yield_thread;
-
+pub(crate) use crate::absent::{
+    NO_SIGNAL, be_punctual, place_thread, processors, timer_slack, yield_thread,
+};
 pub(crate) use crate::instant::monotonic_ns;
 pub(crate) use crate::loopback::{Reserve, Waker, let_reads_end};
-
-/// No signal comes: the standard library sees to it.
-pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
 
 /// What the system counts processor time in, in nanoseconds.
 const TICK_NS: u64 = 100;
@@ -33,22 +29,6 @@ pub(crate) fn process_cpu_time() -> Duration {
 
 fn sum(kernel: FILETIME, user: FILETIME) -> Duration {
     Duration::from_nanos((u64::from(kernel) + u64::from(user)) * TICK_NS)
-}
-
-pub(crate) const fn be_punctual() -> io::Result<()> {
-    Ok(())
-}
-
-pub(crate) const fn timer_slack() -> Option<Duration> {
-    None
-}
-
-pub(crate) const fn processors() -> Vec<usize> {
-    Vec::new()
-}
-
-pub(crate) fn place_thread(_: &[usize]) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 pub(crate) const fn open_files() -> Option<u64> {
