@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use lagometer_distributed::nats::{self, Settings, Sweep, Worker};
 use lagometer_lab::bundle::Recipe;
-use lagometer_lab::{Plan, Resolved, RunOptions, SeedRun};
+use lagometer_lab::{Resolved, RunOptions, SeedRun};
 
-use super::run::processors;
+use super::run::{play_of_a_seed, processors};
 use crate::cli::{NatsArguments, WorkerArguments};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -34,8 +34,7 @@ pub(super) fn play(
         recipe: &recipe,
         lanes: &lanes,
         seeds: &options.seeds,
-        each: (Plan::LEAD_IN + resolved.plan.duration)
-            .saturating_mul(u32::try_from(lanes.len()).unwrap_or(u32::MAX)),
+        each: play_of_a_seed(resolved),
     };
     let found = nats::coordinate(&settings(urls, reached), &sweep, progress, &say, stop);
     let found = found.map_err(failure)?;

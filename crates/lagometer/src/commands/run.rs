@@ -332,9 +332,14 @@ pub(super) fn announce(resolved: &Resolved, options: &RunOptions) {
 
 /// The virtual time that all lanes of all seeds play together.
 pub(super) fn total_play(resolved: &Resolved, options: &RunOptions) -> Duration {
-    let lanes = resolved.lanes.len() * options.seeds.len();
-    (Plan::LEAD_IN + resolved.plan.duration)
-        .saturating_mul(u32::try_from(lanes).unwrap_or(u32::MAX))
+    let seeds = u32::try_from(options.seeds.len()).unwrap_or(u32::MAX);
+    play_of_a_seed(resolved).saturating_mul(seeds)
+}
+
+/// Virtual time that the lanes of one seed play together.
+pub(super) fn play_of_a_seed(resolved: &Resolved) -> Duration {
+    let lanes = u32::try_from(resolved.lanes.len()).unwrap_or(u32::MAX);
+    (Plan::LEAD_IN + resolved.plan.duration).saturating_mul(lanes)
 }
 
 pub(super) fn processors() -> usize {
