@@ -51,7 +51,7 @@ fn a_film_beside_the_game_is_to_the_packet_the_film_of_the_simulation() {
         let arguments = [
             ["--network", network],
             ["--lanes", "udp,enet"],
-            ["--for", "3s"],
+            ["--for", "5s"],
             ["--seeds", "1"],
         ]
         .concat();
