@@ -18,9 +18,11 @@ use crate::parts::{Gathered, Part};
 /// Findings of one job that were nonsense before the sweep gives up.
 const MOST_BAD: usize = 3;
 
-/// A worker that says nothing for so long is given up by the coordinator's account of who
-/// plays.
-const SILENT: Duration = Duration::from_secs(10);
+/// A worker that says nothing for so long is silent by the coordinator's account of who
+/// plays: two of its hellos, one every 3 s, did not come. It is less than the queue waits
+/// before it gives a job to another, so whoever watches hears of the worker first, even
+/// where that job is the sweep's last.
+pub(crate) const SILENT: Duration = Duration::from_secs(7);
 
 /// Why a sweep cannot be played to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

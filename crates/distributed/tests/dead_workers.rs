@@ -274,7 +274,7 @@ fn workers_are_named_when_they_come_and_once_when_they_fall_silent() {
     assert_eq!(deal.on_worker("w", at(1)), Some(Heard::Joined(name())));
     assert_eq!(deal.on_worker("w", at(9)), None);
     assert!(deal.silent_workers(at(15)).is_empty());
-    assert_eq!(deal.silent_workers(at(19)), [Heard::Silent(name())]);
+    assert_eq!(deal.silent_workers(at(16)), [Heard::Silent(name())]);
     assert!(deal.silent_workers(at(29)).is_empty());
     assert_eq!(deal.on_worker("w", at(30)), Some(Heard::Joined(name())));
 }

@@ -1,6 +1,7 @@
 //! Sweeps over a real NATS server: workers that come, are killed and are refused; the
 //! document is the one of a single machine.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -243,16 +244,22 @@ fn a_sweep_whose_worker_is_killed_is_the_document_of_one_machine() {
     sweep.args(["--nats", &nats.url]).current_dir(folder.path());
     let sweep = Running::start(sweep);
     // It asks before it plays: so it is killed while it has a seed that it never brings.
+    let mut last = String::new();
     for _ in 0..7 {
-        message(&mut takes);
+        (_, last) = message(&mut takes);
     }
     first.kill();
+    let last: Value = serde_json::from_str(&last).unwrap();
+    let killed = last["worker"].as_str().unwrap();
     let others = [nats.worker(), nats.worker()];
     let swept = sweep.output();
     let said = text(&swept.stderr);
     assert!(swept.status.success(), "{said}");
-    assert_eq!(said.matches(" is silent; ").count(), 1, "{said}");
-    assert_eq!(said.matches(" plays: ").count(), 3, "{said}");
+    let silent = format!("worker {killed} is silent; ");
+    assert_eq!(said.matches(&silent).count(), 1, "{said}");
+    let came = said.lines().filter_map(|line| line.split_once(" plays: "));
+    let workers: BTreeSet<&str> = came.map(|(worker, _)| worker).collect();
+    assert_eq!(workers.len(), 3, "{said}");
     assert!(findings(&swept.stdout) == alone, "{said}");
     drop(others);
 }

@@ -13,13 +13,16 @@ use lagometer_lab::SeedRun;
 use lagometer_lab::bundle::Recipe;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{Connection, Error, Settings, connect, on_own_thread};
-use crate::deal::{Deal, Given, Heard};
+use super::{ACK_WAIT, Connection, Error, Settings, connect, on_own_thread};
+use crate::deal::{Deal, Given, Heard, SILENT};
 use crate::message::{Hello, Progress, Take};
 use crate::parts::{cut, read};
 
 /// How often is looked whether to stop, and whether workers are silent.
 const LOOK: Duration = Duration::from_millis(250);
+
+// Two looks, for one may be late.
+const _: () = assert!(SILENT.as_millis() + 2 * LOOK.as_millis() < ACK_WAIT.as_millis());
 
 /// After so long without findings the queue is held against what is owed.
 const AUDIT: Duration = Duration::from_secs(5);
