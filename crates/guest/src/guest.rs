@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use crate::cache::Kernel;
 use crate::command::end_group;
 use crate::copy::copy_tree;
 use crate::error::{Doing as _, Error};
 use crate::holder::busiest_thread;
-use crate::outcome::{Cut, EPOCH_S, Limits, Outcome, Traps};
+use crate::outcome::{Cut, EPOCH_S, Outcome, Traps};
 use crate::output::Output;
 use crate::protocol::{
-    BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, Job, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE,
+    BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE,
     SHARE_OUTSIDE, STOP, Said, User, next_line,
 };
+use crate::start::Guest;
 
 /// How often is looked whether a guest is to end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -36,24 +36,6 @@ const FAREWELL: Duration = Duration::from_secs(15);
 const LAST_LINES: usize = 20;
 /// Lines that wait to be heard.
 const LINES_WAITING: usize = 1024;
-
-/// A guest to be.
-#[derive(Clone, Debug)]
-pub struct Guest<'a> {
-    /// Its kernel.
-    pub kernel: &'a Kernel,
-    /// The program of whoever starts it, which answers to [`BOOT`] and
-    /// [`INIT`] with [`boot`](crate::boot) and [`init`](crate::init).
-    pub own_program: &'a Path,
-    /// What runs in it.
-    pub job: &'a Job,
-    /// The seed of its random numbers.
-    pub seed: u64,
-    /// How its processes' system calls are caught.
-    pub traps: Traps,
-    /// How much it may use of the machine.
-    pub limits: Limits,
-}
 
 /// What came of a guest.
 #[derive(Debug)]

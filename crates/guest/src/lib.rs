@@ -19,7 +19,7 @@
 //! - `source`, `tools`: where it comes from and what building it needs
 //! - `build`: from the source to a kernel in the cache
 //! - `cache`: the kernels that are there
-//! - `guest`, `outcome`, `boot`: a guest from outside; `output`, `holder`: what its
+//! - `start`, `guest`, `outcome`, `boot`: a guest from outside; `output`, `holder`: what its
 //!   programs say, and which of them takes the processor; `init`: a guest from
 //!   inside; `protocol`: what the two agree on; `copy`: files that are kept
 
@@ -52,14 +52,16 @@ mod output;
 mod protocol;
 mod recipe;
 mod source;
+mod start;
 mod tools;
 
 pub use boot::boot;
 pub use build::{Built, Request, Step, build};
 pub use cache::{Cache, Kernel, Record};
 pub use error::Error;
-pub use guest::{Ended, Guest};
+pub use guest::Ended;
 pub use init::init;
 pub use outcome::{Cut, EPOCH_S, Limits, Outcome, Traps};
 pub use protocol::{BOOT, INIT, Job, SHARE, STOP, Said, Stream};
 pub use recipe::{DEFAULT_HZ, HZ_CHOICES};
+pub use start::Guest;

@@ -7,27 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::cache::Kernel;
 use crate::error::Error;
-use crate::outcome::{Limits, Outcome, Traps};
-use crate::protocol::{Job, Said};
-
-/// A guest to be.
-#[derive(Clone, Debug)]
-pub struct Guest<'a> {
-    /// Its kernel.
-    pub kernel: &'a Kernel,
-    /// The program of whoever starts it.
-    pub own_program: &'a Path,
-    /// What runs in it.
-    pub job: &'a Job,
-    /// The seed of its random numbers.
-    pub seed: u64,
-    /// How its processes' system calls are caught.
-    pub traps: Traps,
-    /// How much it may use of the machine.
-    pub limits: Limits,
-}
+use crate::outcome::Outcome;
+use crate::protocol::Said;
+use crate::start::Guest;
 
 /// What came of a guest: nothing ever does.
 #[derive(Debug)]
