@@ -18,7 +18,7 @@
 //! - [`be_punctual`], [`timer_slack`]: how late a sleep may end
 //! - [`processors`], [`place_thread`]: where threads run
 //! - [`Reserve`], [`open_files`], [`raise_open_files`]: files and their limit
-//! - [`release`]: which version of the system this is
+//! - [`release`], [`host_name`]: which version of the system this is, on which machine
 
 #[cfg(not(target_os = "linux"))]
 mod absent;
@@ -201,6 +201,12 @@ pub fn release() -> String {
     system::release()
 }
 
+/// The name of this machine, as its administrator gave it; `None` where it has none.
+#[must_use]
+pub fn host_name() -> Option<String> {
+    system::host_name()
+}
+
 /// Asks the kernel for something that costs it nothing: what remains is the cost of
 /// asking.
 pub fn call_kernel() {
@@ -282,6 +288,17 @@ mod tests {
             release.contains('.') && release.trim() == release,
             "{release}"
         );
+    }
+
+    #[test]
+    fn the_machine_has_the_name_that_programs_are_shown() {
+        let shown = std::process::Command::new("hostname").output();
+        // Not every system comes with the program.
+        if let Ok(shown) = shown {
+            let shown = String::from_utf8_lossy(&shown.stdout).trim().to_owned();
+            let name = host_name().unwrap_or_default();
+            assert!(shown.eq_ignore_ascii_case(&name), "{shown}, not {name}");
+        }
     }
 
     #[test]

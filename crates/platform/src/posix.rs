@@ -32,6 +32,14 @@ pub(crate) fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, most);
 }
 
+pub(crate) fn host_name() -> Option<String> {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    Some(name).filter(|name| !name.is_empty())
+}
+
 pub(crate) fn call_kernel() {
     std::hint::black_box(rustix::process::getppid());
 }

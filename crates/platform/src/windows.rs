@@ -39,6 +39,10 @@ pub(crate) const fn raise_open_files() {}
 
 /// Major version, minor version and build, as the registry has them: what programs
 /// are told otherwise depends on their manifest.
+pub(crate) fn host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
 pub(crate) fn release() -> String {
     let value = |name| {
         let key = "SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion";

@@ -49,7 +49,8 @@ pub(super) fn play(
 
 /// Plays the seeds of whatever sweeps there are, until it is told to end.
 pub(crate) fn worker(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
-    let host = host();
+    let host = lagometer_platform::host_name();
+    let host = host.as_deref().unwrap_or("worker");
     let worker = Worker {
         name: &format!("{host}-{}", std::process::id()),
         version: env!("CARGO_PKG_VERSION"),
@@ -58,15 +59,6 @@ pub(crate) fn worker(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     let settings = settings(&arguments.nats, &arguments.reached);
     nats::work(&settings, worker, &say, interrupt::listen()?).map_err(failure)?;
     Ok(Exit::Done.into())
-}
-
-/// This machine's name, for lines that people read.
-fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
-    let name = name.map(|name| name.trim().to_owned());
-    let elsewhere = || std::env::var("COMPUTERNAME");
-    name.or_else(|_| elsewhere())
-        .unwrap_or_else(|_| "worker".to_owned())
 }
 
 fn settings(urls: &str, reached: &NatsArguments) -> Settings {
