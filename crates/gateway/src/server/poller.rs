@@ -3,8 +3,9 @@
 //! Linux has `epoll`; elsewhere the sockets are polled, which does for the few of a
 //! developer's gateway.
 
+#[cfg_attr(target_os = "linux", path = "poller/epoll.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "poller/polling.rs")]
-mod epoll;
+mod system;
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use rustix::io::Errno;
 
 use super::mailbox::{self, Bell};
 
-pub(super) use epoll::{Events, FOR_STREAMS, Poller};
+pub(super) use system::{Events, FOR_STREAMS, Poller};
 
 /// What a file is watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
