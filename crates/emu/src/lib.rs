@@ -25,9 +25,9 @@
 //! - `tun`: a device without a router
 //! - `lane_link`: what decides over a lane's packets
 //! - `router`: the thread that holds packets and releases them
-//! - `audit`, `capture`: what it did
+//! - `audit`: what it did
 //! - `settings`, `network`: all of it together
-//! - `relay`, `encapsulation`: the path without hosts, for UDP alone
+//! - `relay`: the path without hosts, for UDP alone
 //! - `shape`: foreign programs in the hosts
 //! - `ticks`: where the kernel's ticks stand on its clock
 //! - `sys`: system calls without a safe wrapper, the only `unsafe` code
@@ -42,9 +42,7 @@
 
 mod address;
 mod audit;
-mod capture;
 mod device_counters;
-mod encapsulation;
 mod error;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/host.rs")]
 mod host;
@@ -78,9 +76,10 @@ mod worker;
 #[cfg(target_os = "linux")]
 use sys::scheduling;
 
+pub use lagometer_capture::{LogSummary, LoggedPacket, logged_packets};
+
 pub use address::{LaneAddresses, MAX_LANES};
 pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
-pub use capture::{LogSummary, LoggedPacket, logged_packets};
 pub use error::Error;
 pub use host::Host;
 pub use lane_link::{LaneLink, PathFate, PathPacket, PathPlace, SharedPath};

@@ -4,9 +4,9 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use lagometer_capture::{UDP_V4_HEADER_BYTES, UdpHeaders, taken_off};
 use rustix::io::{Errno, read, readv, write, writev};
 
-use crate::encapsulation::{self, Encapsulation};
 use crate::ip::Version;
 use crate::sys::packet;
 
@@ -22,7 +22,7 @@ pub(crate) enum Port {
     Ethernet(OwnedFd, Frames),
     /// A UDP socket of the relay, connected to one side of the lane, and the
     /// headers of datagrams from there.
-    Relay(OwnedFd, Encapsulation),
+    Relay(OwnedFd, UdpHeaders),
 }
 
 /// What frames to one host start with.
@@ -34,8 +34,8 @@ pub(crate) struct Frames {
 impl Port {
     /// The relay's socket, connected to one side of a lane, and the headers of
     /// datagrams from there.
-    pub(crate) fn relay(socket: UdpSocket, encapsulation: Encapsulation) -> Self {
-        Self::Relay(socket.into(), encapsulation)
+    pub(crate) fn relay(socket: UdpSocket, headers: UdpHeaders) -> Self {
+        Self::Relay(socket.into(), headers)
     }
 
     /// Takes the next packet the host sends into `packet` and returns its
@@ -51,16 +51,14 @@ impl Port {
                 )
                 .map(|length| length.saturating_sub(FRAME_HEADER_BYTES))
             }
-            Self::Relay(socket, encapsulation) => {
-                match packet.get_mut(encapsulation::HEADER_BYTES..) {
-                    Some(room) => read(socket, room).map(|length| {
-                        let length = length + encapsulation::HEADER_BYTES;
-                        encapsulation.encapsulate(&mut packet[..length]);
-                        length
-                    }),
-                    None => Ok(0),
-                }
-            }
+            Self::Relay(socket, headers) => match packet.get_mut(UDP_V4_HEADER_BYTES..) {
+                Some(room) => read(socket, room).map(|length| {
+                    let length = length + UDP_V4_HEADER_BYTES;
+                    headers.encapsulate(&mut packet[..length]);
+                    length
+                }),
+                None => Ok(0),
+            },
         };
         match taken {
             Ok(length) => Ok(Some(length)),
@@ -80,12 +78,10 @@ impl Port {
                 &[IoSlice::new(&frames.around(packet)), IoSlice::new(packet)],
             )?,
             // What a host's kernel would drop is dropped.
-            Self::Relay(socket, _) => {
-                match encapsulation::taken_off(packet).map(|it| write(socket, it)) {
-                    None | Some(Err(Errno::CONNREFUSED)) => 0,
-                    Some(outcome) => outcome?,
-                }
-            }
+            Self::Relay(socket, _) => match taken_off(packet).map(|it| write(socket, it)) {
+                None | Some(Err(Errno::CONNREFUSED)) => 0,
+                Some(outcome) => outcome?,
+            },
         };
         Ok(())
     }

@@ -12,12 +12,12 @@ mod loopback;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
+use lagometer_capture::UdpHeaders;
 use lagometer_units::Clock;
 
 use crate::address::{LaneAddresses, MAX_LANES};
 use crate::audit::{AuditCounters, Band};
 use crate::device_counters::DeviceCounters;
-use crate::encapsulation::Encapsulation;
 use crate::error::{Doing, Error};
 use crate::lane_link::LaneLink;
 use crate::port::Port;
@@ -47,6 +47,10 @@ pub struct RelayAddresses {
     /// Where the remote side must be.
     pub remote: SocketAddr,
 }
+
+/// The port of both sides in the packets that the router and the log see: one that no
+/// protocol which Wireshark knows claims.
+const INSIDE_PORT: u16 = 21_000;
 
 /// What the audit calls a relay in place of a device.
 const DEVICE: &str = "relay";
@@ -150,7 +154,8 @@ fn ports(lane: u8) -> io::Result<[Port; 2]> {
         let socket = UdpSocket::bind(own)?;
         socket.connect(side)?;
         socket.set_nonblocking(true)?;
-        Ok::<_, io::Error>(Port::relay(socket, Encapsulation::new(from, to)))
+        let headers = UdpHeaders::new((from, INSIDE_PORT).into(), (to, INSIDE_PORT).into());
+        Ok::<_, io::Error>(Port::relay(socket, headers))
     };
     Ok([
         facing(at.for_local, at.local, inside.local_v4, inside.remote_v4)?,

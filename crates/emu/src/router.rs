@@ -16,12 +16,12 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use lagometer_capture::{Log, LogSummary};
 use lagometer_platform::{Waker, be_punctual, place_thread};
 use lagometer_units::Clock;
 
 use crate::address::LaneAddresses;
 use crate::audit::{AuditCounters, RouterEvent};
-use crate::capture::{Log, LogSummary};
 use crate::error::{Doing, Error};
 use crate::lane_link::LaneLink;
 use crate::port::Port;

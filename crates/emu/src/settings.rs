@@ -1,13 +1,13 @@
 //! How an emulated network is made, and what it leaves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use lagometer_capture::{Log, LogSummary};
 use lagometer_units::{Clock, Time};
 
 use crate::audit::{Audit, Band, Circumstances, Watch};
-use crate::capture::{Log, LogSummary};
 use crate::device_counters::DeviceCounters;
-use crate::error::Error;
+use crate::error::{Doing, Error};
 use crate::lane_link::LaneLink;
 use crate::router::{Manner, Router, Waiting};
 
@@ -95,7 +95,10 @@ impl Settings {
 
     /// Starts the log of packets, where one is asked for.
     pub(crate) fn start_log(&self, clock: Clock, lanes: &[String]) -> Result<Option<Log>, Error> {
-        let start = |path| Log::start(path, clock, lanes.iter().map(String::as_str));
+        let start = |path: &Path| {
+            let doing = || format!("writing the log of packets {}", path.display());
+            Log::start(path, clock, lanes.iter().map(String::as_str)).doing(doing())
+        };
         self.log.as_deref().map(start).transpose()
     }
 }

@@ -35,5 +35,5 @@ pub use experiment::{Experiment, OwnLane, RegimeName};
 pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, WireCounts};
 pub use plan::Plan;
 pub use resolve::{PlayedPresets, ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve};
-pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play};
+pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play, play_captured};
 pub use workload::Workload;

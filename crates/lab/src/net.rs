@@ -10,12 +10,16 @@
 //! local end's with the line that the conversation has found; its error is
 //! part of the result, since every one-way figure carries it.
 
+mod capture;
 mod lane;
 mod service;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use capture::Capture;
+use lagometer_capture::LogSummary;
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
 use lagometer_units::Time;
 
@@ -26,6 +30,16 @@ use crate::runner::SeedRun;
 
 pub use service::LaneService;
 
+/// How a run over a real path is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct NetOptions {
+    /// Seeds to play, one after the other.
+    pub seeds: Vec<u64>,
+    /// Where to write the datagrams of the first seed, as this end sees them: of lanes
+    /// that are endpoints over UDP, and no others.
+    pub pcap: Option<PathBuf>,
+}
+
 /// What a run over a real path found.
 #[derive(Debug)]
 pub struct OverNet {
@@ -35,6 +49,8 @@ pub struct OverNet {
     pub clocks: Option<Line>,
     /// Why the remote end was gone before the run was over, if it was.
     pub gone: Option<String>,
+    /// What became of the log of packets, if one was asked for.
+    pub log: Option<LogSummary>,
 }
 
 /// How long an unreliable transport's lane goes on when nothing more comes.
@@ -49,26 +65,37 @@ const QUIET: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 ///
-/// [`Error`] if the remote end was gone before any lane stood.
+/// [`Error`] if the remote end was gone before any lane stood, or the log of packets
+/// cannot be begun.
 pub fn play_over_net(
     resolved: &Resolved,
-    seeds: &[u64],
+    options: &NetOptions,
     remote: &Remote,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OverNet, Error> {
+    let names = resolved.lanes.iter().map(|lane| &*lane.name);
+    let pcap = options.pcap.as_deref();
+    let mut capture = pcap
+        .map(|path| Capture::start(path, remote.clock(), names))
+        .transpose()?;
+    let mut log = None;
     let mut played = Vec::new();
-    for &seed in seeds {
+    for &seed in &options.seeds {
         let is_over = stop.load(Ordering::Relaxed) || remote.gone().is_some();
         if is_over && !played.is_empty() {
             break;
         }
-        played.push(play_one(resolved, seed, remote, progress, stop)?);
+        let first = capture.take();
+        let run = play_one(resolved, seed, remote, first.as_ref(), progress, stop);
+        log = log.or(first.and_then(Capture::finish));
+        played.push(run?);
     }
     Ok(OverNet {
         seeds: played,
         clocks: remote.offset(),
         gone: remote.gone(),
+        log,
     })
 }
 
@@ -76,6 +103,7 @@ fn play_one(
     resolved: &Resolved,
     seed: u64,
     remote: &Remote,
+    capture: Option<&Capture>,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<SeedRun, Error> {
@@ -86,6 +114,7 @@ fn play_one(
     };
     let mut backend = PathBackend {
         remote,
+        capture,
         jobs: Vec::new(),
     };
     let played = play_seed(resolved, seed, &mut backend, &manner, progress, stop)?;
@@ -98,6 +127,7 @@ fn play_one(
 /// A real path between, and every lane's server at the remote end.
 struct PathBackend<'a> {
     remote: &'a Remote,
+    capture: Option<&'a Capture>,
     /// Each lane's part of the remote end, where it has one.
     jobs: Vec<Option<RemoteJob>>,
 }
@@ -110,7 +140,11 @@ impl Backend for PathBackend<'_> {
         lane: &RunnableLane,
         plan: &Plan,
     ) -> Result<Result<OpenLane, String>, Error> {
-        let opened = lane::open(self.remote, lane, plan);
+        let opened = lane::open(self.remote, lane, plan, |client, opening| {
+            if let Some(capture) = self.capture {
+                capture.watch(self.jobs.len(), client, opening);
+            }
+        });
         if let Some(why) = self.remote.gone() {
             return Err(Error::Gone { why });
         }

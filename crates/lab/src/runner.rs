@@ -19,7 +19,7 @@ use lagometer_units::Time;
 use crate::outcome::LaneOutcome;
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::sim::{OfferedPacket, SimLane, SimStage};
+use crate::sim::{OfferedPacket, SimCapture, SimLane, SimStage};
 
 /// Virtual time that a lane plays before another has its turn.
 const SLICE: Duration = Duration::from_secs(20);
@@ -74,9 +74,21 @@ pub fn play(
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Vec<SeedRun> {
+    play_captured(resolved, options, None, progress, stop)
+}
+
+/// As [`play`], with the packets of the first seed's lanes in `capture`.
+pub fn play_captured(
+    resolved: &Resolved,
+    options: &RunOptions,
+    capture: Option<&SimCapture<'_>>,
+    progress: &(dyn Fn(Duration) + Sync),
+    stop: &AtomicBool,
+) -> Vec<SeedRun> {
     let board = Board {
         resolved,
         options,
+        capture,
         state: Mutex::new(BoardState {
             queue: VecDeque::new(),
             next_seed: 0,
@@ -162,9 +174,11 @@ pub(crate) fn plan_of(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> Pl
 }
 
 /// The lanes that are to be played, shared by the threads that play them.
-struct Board<'a> {
+struct Board<'a, 'c> {
     resolved: &'a Resolved,
     options: &'a RunOptions,
+    /// Of the first seed.
+    capture: Option<&'a SimCapture<'c>>,
     state: Mutex<BoardState>,
     changed: Condvar,
 }
@@ -193,13 +207,19 @@ enum Play {
     Stage(Box<SimStage>),
 }
 
-impl Board<'_> {
+impl Board<'_, '_> {
     fn work(&self, progress: &(dyn Fn(Duration) + Sync), stop: &AtomicBool) {
         let least = self.resolved.plan.measuring_starts() + LEAST;
         while let Some(mut job) = self.take(stop) {
             let before = job.play.now();
             let played = catch_unwind(AssertUnwindSafe(|| job.play.play_a_slice(least, stop)));
             progress(job.play.now().since(before) * job.play.lanes());
+            if let Some(capture) = self.capture
+                && job.seed_index == 0
+            {
+                let is_over = !matches!(played, Ok(false));
+                job.play.hand_over(capture, job.lane_index, is_over);
+            }
             match played {
                 Ok(false) => self.put_back(job),
                 Ok(true) => {
@@ -264,7 +284,10 @@ impl Board<'_> {
         for (group, lanes) in lanes.chunks(together.max(1)).enumerate() {
             let lane_index = group * together;
             match catch_unwind(AssertUnwindSafe(|| start(self.resolved, lanes, seed))) {
-                Ok(play) => {
+                Ok(mut play) => {
+                    if self.capture.is_some() && seed_index == 0 {
+                        play.capture_packets();
+                    }
                     state.queue.push_back(Job {
                         seed_index,
                         lane_index,
@@ -273,6 +296,11 @@ impl Board<'_> {
                 }
                 Err(panic) => {
                     let why = panic_message(&*panic);
+                    if let (Some(capture), 0) = (self.capture, seed_index) {
+                        for lane in lane_index..lane_index + lanes.len() {
+                            capture.take(lane, Vec::new(), Time::MAX);
+                        }
+                    }
                     state.finished.extend(
                         (lane_index..)
                             .zip(lanes)
@@ -371,6 +399,25 @@ impl Play {
         match self {
             Self::Lane(_) => 1,
             Self::Stage(stage) => stage.lanes(),
+        }
+    }
+
+    fn capture_packets(&mut self) {
+        match self {
+            Self::Lane(lane) => lane.capture_packets(),
+            Self::Stage(stage) => stage.capture_packets(),
+        }
+    }
+
+    /// Hands over what was put on the link since it did so last; whether that was all
+    /// there is.
+    fn hand_over(&mut self, capture: &SimCapture<'_>, first_lane: usize, is_over: bool) {
+        match self {
+            Self::Lane(lane) => {
+                let until = if is_over { Time::MAX } else { lane.now() };
+                capture.take(first_lane, lane.take_captured(), until);
+            }
+            Self::Stage(stage) => stage.hand_over(capture, first_lane, is_over),
         }
     }
 

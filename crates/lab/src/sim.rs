@@ -6,9 +6,11 @@
 //! jumps from event to event, so an hour of play takes seconds, and the same
 //! seed gives the same bytes on any machine.
 
+mod capture;
 mod host;
 mod lane;
 mod stage;
 
+pub use capture::SimCapture;
 pub use lane::{OfferedPacket, SimLane};
 pub use stage::SimStage;

@@ -181,8 +181,8 @@ pub(crate) struct RunArguments {
     /// Let the lanes of `emu` use IPv6
     #[arg(long)]
     pub(crate) ipv6: bool,
-    /// Write every packet of `emu` or `kernel` (of its first seed) and its fate here,
-    /// for Wireshark
+    /// Write every packet of the first seed and its fate here, for Wireshark; over a real
+    /// path, what this end sends and receives
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// Only these transports, by preset, separated by commas

@@ -22,9 +22,24 @@ pub trait SocketConnection: Messenger + Driven + Send {
     /// What the side has done since it was made.
     fn counters(&self) -> Counters;
 
+    /// Shows every datagram of the side to `tap` from now on, and returns whether there
+    /// are any: false where a library or the kernel makes the packets out of sight.
+    fn show_datagrams_to(&mut self, _tap: Box<dyn DatagramTap>) -> bool {
+        false
+    }
+
     /// How bytes get to the wire and back, in a few words, as in
     /// `UDP, gso+gro` or `kernel TCP, cubic`.
     fn path(&self) -> String;
+}
+
+/// Sees a side's datagrams as they pass between it and its socket. It must not sleep.
+pub trait DatagramTap: Send {
+    /// The side hands this one to the kernel.
+    fn sent(&mut self, now: Time, datagram: &[u8]);
+
+    /// The kernel had this one for the side.
+    fn received(&mut self, now: Time, datagram: &[u8]);
 }
 
 /// A side that may move to the thread that plays it.

@@ -8,7 +8,7 @@ use lagometer_transport::{
 };
 use lagometer_units::Time;
 
-use crate::connection::{Counters, SocketConnection};
+use crate::connection::{Counters, DatagramTap, SocketConnection};
 use crate::drained::Drained;
 use crate::udp::{Incoming, Outgoing, Socket};
 
@@ -24,6 +24,7 @@ pub struct EndpointConnection {
     outgoing: Outgoing,
     drained: Drained,
     failure: Option<String>,
+    tap: Option<Box<dyn DatagramTap>>,
 }
 
 /// Reads in one call, each a datagram or a run of them.
@@ -48,6 +49,7 @@ impl EndpointConnection {
             outgoing: Outgoing::new(SENDS),
             drained: Drained::default(),
             failure: None,
+            tap: None,
         }
     }
 
@@ -59,6 +61,9 @@ impl EndpointConnection {
         for _ in 0..CALLS_AT_ONCE {
             let reads = self.socket.receive(&mut self.incoming)?;
             for datagram in self.incoming.iter() {
+                if let Some(tap) = &mut self.tap {
+                    tap.received(now, datagram.bytes);
+                }
                 self.endpoint.handle_datagram(now, datagram.bytes);
             }
             // A call that leaves room has taken all there was.
@@ -73,10 +78,14 @@ impl EndpointConnection {
     /// Puts out what the endpoint has, until it or the socket has enough.
     fn send_all(&mut self, now: Time) -> io::Result<()> {
         loop {
-            while self
-                .outgoing
-                .fill(None, |buffer| self.endpoint.poll_datagram(now, buffer))
-            {}
+            let mut poll = |buffer: &mut Vec<u8>| {
+                let has_one = self.endpoint.poll_datagram(now, buffer);
+                if let Some(tap) = self.tap.as_mut().filter(|_| has_one) {
+                    tap.sent(now, buffer);
+                }
+                has_one
+            };
+            while self.outgoing.fill(None, &mut poll) {}
             let was_full = self.outgoing.is_full();
             if !self.socket.send(&mut self.outgoing)? || !was_full {
                 return Ok(());
@@ -157,6 +166,11 @@ impl SocketConnection for EndpointConnection {
             packets_lost: socket.refused_datagrams,
             library_cpu: Duration::ZERO,
         }
+    }
+
+    fn show_datagrams_to(&mut self, tap: Box<dyn DatagramTap>) -> bool {
+        self.tap = Some(tap);
+        true
     }
 
     fn path(&self) -> String {

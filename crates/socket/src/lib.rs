@@ -52,7 +52,7 @@ pub mod udp;
 pub mod udt;
 
 pub use catalogue::{names, own_names, presets};
-pub use connection::{BoxedConnection, Counters, SocketConnection};
+pub use connection::{BoxedConnection, Counters, DatagramTap, SocketConnection};
 pub use endpoint_connection::EndpointConnection;
 pub use mid_page_buffer::MidPageBuffer;
 pub use spec::SocketSpec;

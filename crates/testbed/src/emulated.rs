@@ -54,9 +54,19 @@ pub struct Findings {
 
 /// The ports of lane 0 between hosts; each further lane has the next. Every lane
 /// has its addresses to itself, but UDT tells the sockets of one process apart by
-/// their ports alone.
-const FIRST_LOCAL_PORT: u16 = 8000;
-const FIRST_REMOTE_PORT: u16 = 7000;
+/// their ports alone. No protocol that Wireshark knows claims these for UDP, so that
+/// captures are read by what is in them.
+const FIRST_LOCAL_PORT: u16 = 21_256;
+const FIRST_REMOTE_PORT: u16 = 21_000;
+
+/// The ports of a lane between hosts, the client's first.
+#[must_use]
+pub const fn lane_ports(lane: u8) -> [u16; 2] {
+    [
+        FIRST_LOCAL_PORT + lane as u16,
+        FIRST_REMOTE_PORT + lane as u16,
+    ]
+}
 
 impl<'a> Emulated<'a> {
     /// Builds what `testbed` has between the ends of the lanes called `names`:
@@ -243,8 +253,9 @@ fn between_hosts(lane: u8, ipv6: bool) -> Places {
     } else {
         (addresses.local_v4.into(), addresses.remote_v4.into())
     };
+    let [of_local, of_remote] = lane_ports(lane);
     (
-        SocketAddr::new(local, FIRST_LOCAL_PORT + u16::from(lane)),
-        SocketAddr::new(remote, FIRST_REMOTE_PORT + u16::from(lane)),
+        SocketAddr::new(local, of_local),
+        SocketAddr::new(remote, of_remote),
     )
 }

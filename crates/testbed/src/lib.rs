@@ -13,5 +13,5 @@
 mod emulated;
 mod testbed;
 
-pub use emulated::{Emulated, Findings, keep_audit};
+pub use emulated::{Emulated, Findings, keep_audit, lane_ports};
 pub use testbed::{Testbed, promises};

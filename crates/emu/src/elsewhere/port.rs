@@ -3,37 +3,33 @@
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 
+use lagometer_capture::{UDP_V4_HEADER_BYTES, UdpHeaders, taken_off};
 use rustix::fd::{AsFd, BorrowedFd};
-
-use crate::encapsulation::{self, Encapsulation};
 
 /// The router's side of one lane's end: a UDP socket of the relay, connected to that
 /// end, and the headers of datagrams from there.
 #[derive(Debug)]
 pub(crate) struct Port {
     socket: UdpSocket,
-    encapsulation: Encapsulation,
+    headers: UdpHeaders,
 }
 
 impl Port {
     /// The relay's socket and the headers of what it takes.
-    pub(crate) const fn relay(socket: UdpSocket, encapsulation: Encapsulation) -> Self {
-        Self {
-            socket,
-            encapsulation,
-        }
+    pub(crate) const fn relay(socket: UdpSocket, headers: UdpHeaders) -> Self {
+        Self { socket, headers }
     }
 
     /// Takes the next packet the side sends into `packet` and returns its length;
     /// nothing if none waits.
     pub(crate) fn take(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
-        let Some(room) = packet.get_mut(encapsulation::HEADER_BYTES..) else {
+        let Some(room) = packet.get_mut(UDP_V4_HEADER_BYTES..) else {
             return Ok(Some(0));
         };
         match self.socket.recv(room) {
             Ok(length) => {
-                let length = length + encapsulation::HEADER_BYTES;
-                self.encapsulation.encapsulate(&mut packet[..length]);
+                let length = length + UDP_V4_HEADER_BYTES;
+                self.headers.encapsulate(&mut packet[..length]);
                 Ok(Some(length))
             }
             Err(error) if is_passing(&error) => Ok(None),
@@ -44,7 +40,7 @@ impl Port {
     /// Hands `packet` to the side as one that has arrived.
     pub(crate) fn hand_over(&self, packet: &[u8]) -> io::Result<()> {
         // What a host's kernel would drop is dropped.
-        let Some(payload) = encapsulation::taken_off(packet) else {
+        let Some(payload) = taken_off(packet) else {
             return Ok(());
         };
         match self.socket.send(payload) {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+use lagometer_capture::Log;
+use lagometer_capture::pcapng::interface_of;
 use lagometer_link::{Arrival, Direction, Fate};
 use lagometer_platform::{Waker, thread_cpu_time};
 use lagometer_tcp::wire::mark_congestion;
@@ -19,7 +21,6 @@ use super::too_big;
 use super::wait::Waiting;
 use super::waiter::Waiter;
 use crate::audit::{AuditCounters, Fingerprint, HEAD_BYTES, RouterEvent, fingerprint};
-use crate::capture::Log;
 use crate::lane_link::LaneLink;
 use crate::port::{Port, is_about_the_packet};
 
@@ -280,7 +281,13 @@ impl Engine {
         } = taken;
         if let Some(log) = &mut self.log {
             let packet = &self.hold.buffer(&slot)[..length];
-            log.packet(lane, direction, now, packet, &fate);
+            let interface = interface_of(lane, direction == Direction::Up);
+            log.packet(
+                interface,
+                now,
+                packet,
+                format_args!("{}", fate.in_words(now)),
+            );
         }
         let generation = self.audit_counters.generation;
         let held = |slot, arrival: Arrival, is_copy| Held {

@@ -3,7 +3,9 @@
 
 use std::net::IpAddr;
 
-use crate::ip::{Header, V4_HEADER_BYTES, V6_HEADER_BYTES, Version, checksum};
+use lagometer_capture::checksum;
+
+use crate::ip::{Header, V4_HEADER_BYTES, V6_HEADER_BYTES, Version};
 
 /// Room for the longest answer: as much of the packet as fits the least MTU
 /// of IPv6.

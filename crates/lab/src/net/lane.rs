@@ -18,11 +18,13 @@ use crate::workload::RemoteArrival;
 /// How long the remote end may take to open its side.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens a lane at both ends, or says why it cannot be.
+/// Opens a lane at both ends, or says why it cannot be. `watch` sees the client's side
+/// before it is used.
 pub(super) fn open(
     remote: &Remote,
     lane: &RunnableLane,
     plan: &Plan,
+    watch: impl FnOnce(&mut BoxedConnection, &Opening),
 ) -> Result<(RemoteJob, BoxedConnection), String> {
     let spec = &lane.transport;
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -40,7 +42,11 @@ pub(super) fn open(
         await_opened(&job)?;
         let opening = Opening::of_client(&socket, plan.seed, remote.clock().now());
         drop(socket);
-        let side = opening.and_then(|opening| spec.client(&opening));
+        let side = opening.and_then(|opening| {
+            let mut side = spec.client(&opening)?;
+            watch(&mut side, &opening);
+            Ok(side)
+        });
         let side = side.map_err(|source| Error::System {
             doing: "opening this side of the lane",
             source,

@@ -7,6 +7,7 @@ use lagometer_link::{Direction, Fate, InFlight, Link};
 use lagometer_transport::{Driven, Encapsulation, Spec, State, tcp, turn};
 use lagometer_units::Time;
 
+use super::capture::CapturedPacket;
 use super::host::Host;
 use crate::outcome::{LaneEnd, LaneOutcome, WireCounts};
 use crate::plan::Plan;
@@ -34,6 +35,8 @@ pub struct SimLane {
     end: Option<LaneEnd>,
     /// What was put on its link, if that is asked for.
     offered: Option<Vec<OfferedPacket>>,
+    /// The same with their contents, if a capture is written.
+    captured: Option<Vec<CapturedPacket>>,
 }
 
 /// A packet that a lane put on its link.
@@ -99,6 +102,7 @@ impl SimLane {
             events_at_now: 0,
             end: None,
             offered: None,
+            captured: None,
             plan: plan.clone(),
         }
     }
@@ -113,6 +117,19 @@ impl SimLane {
     #[must_use]
     pub fn packets(&self) -> &[OfferedPacket] {
         self.offered.as_deref().unwrap_or_default()
+    }
+
+    /// From now on keeps every packet that is put on its link, for a capture.
+    pub(crate) fn capture_packets(&mut self) {
+        self.captured.get_or_insert_default();
+    }
+
+    /// Takes out the packets that were kept.
+    pub(crate) fn take_captured(&mut self) -> Vec<CapturedPacket> {
+        self.captured
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Plays on until `limit` or the lane's end, whichever is first; says
@@ -304,23 +321,31 @@ impl SimLane {
         match &mut self.path {
             Path::Link(link) => {
                 let fate = link.offer(direction, self.now, bytes);
-                self.remember(self.now, direction, datagram.len(), fate);
+                self.remember(self.now, direction, &datagram, fate);
                 self.settle(direction, fate, datagram);
             }
             Path::Stage(sent) => sent.push((direction, datagram)),
         }
     }
 
-    /// Remembers a datagram of so many bytes that was put on the link at `at`, if that
-    /// is asked for.
-    pub(super) fn remember(&mut self, at: Time, direction: Direction, bytes: usize, fate: Fate) {
-        let bytes = bytes + self.header_bytes();
+    /// Remembers a datagram that was put on the link at `at`, if that is asked for.
+    pub(super) fn remember(&mut self, at: Time, direction: Direction, datagram: &[u8], fate: Fate) {
+        let bytes = datagram.len() + self.header_bytes();
         if let Some(offered) = &mut self.offered {
             offered.push(OfferedPacket {
                 at,
                 direction,
                 bytes,
                 fate,
+            });
+        }
+        if let Some(captured) = &mut self.captured {
+            captured.push(CapturedPacket {
+                at,
+                direction,
+                fate,
+                encapsulation: self.encapsulation,
+                datagram: datagram.to_vec(),
             });
         }
     }

@@ -13,6 +13,7 @@ use lagometer_tcp::wire::{is_ecn_capable, mark_congestion};
 use lagometer_units::Time;
 use slab::Slab;
 
+use super::capture::SimCapture;
 use super::lane::{OfferedPacket, SimLane};
 use crate::outcome::LaneOutcome;
 use crate::plan::Plan;
@@ -58,6 +59,22 @@ impl SimStage {
     #[must_use]
     pub fn packets(&self, lane: usize) -> &[OfferedPacket] {
         self.lanes[lane].packets()
+    }
+
+    /// From now on keeps every packet that a lane puts on the link, for a capture.
+    pub(crate) fn capture_packets(&mut self) {
+        self.lanes.iter_mut().for_each(SimLane::capture_packets);
+    }
+
+    /// Hands over the packets that have left the link's queue since it did so last;
+    /// `first` is the number of its first lane. Whether there are no more.
+    pub(crate) fn hand_over(&mut self, capture: &SimCapture<'_>, first: usize, is_over: bool) {
+        let on_path = self.on_path.iter().map(|(_, &(at, _))| at);
+        let until = on_path.min().unwrap_or(self.now).min(self.now);
+        let until = if is_over { Time::MAX } else { until };
+        for (lane, sim) in (first..).zip(&mut self.lanes) {
+            capture.take(lane, sim.take_captured(), until);
+        }
     }
 
     /// Plays on until `limit` or the end of all lanes, whichever is first; says
@@ -149,12 +166,12 @@ impl SimStage {
             let Some((at, mut datagram)) = place.and_then(|it| self.on_path.try_remove(it)) else {
                 continue;
             };
+            let lane = &mut self.lanes[settled.lane];
+            let direction: Direction = settled.direction;
+            lane.remember(at, direction, &datagram, settled.fate);
             if settled.is_marked {
                 mark_congestion(&mut datagram);
             }
-            let lane = &mut self.lanes[settled.lane];
-            let direction: Direction = settled.direction;
-            lane.remember(at, direction, datagram.len(), settled.fate);
             lane.settle(direction, settled.fate, datagram);
         }
     }

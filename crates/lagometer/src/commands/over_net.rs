@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_lab::net::{OverNet, play_over_net};
-use lagometer_lab::{Resolved, RunOptions};
+use lagometer_lab::net::{NetOptions, OverNet, play_over_net};
+use lagometer_lab::{Resolved, RunnableLane};
 use lagometer_link::Profile;
 use lagometer_remote::{Line, Remote};
 use lagometer_stats::{Document, Warning};
@@ -16,18 +16,36 @@ use crate::failure::Failure;
 /// Plays the experiment over the path to `remote`.
 pub(super) fn play(
     resolved: &Resolved,
-    options: &RunOptions,
+    options: &NetOptions,
     remote: &Remote,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OverNet, Failure> {
-    Ok(play_over_net(
-        resolved,
-        &options.seeds,
-        remote,
-        progress,
-        stop,
-    )?)
+    let found = play_over_net(resolved, options, remote, progress, stop)?;
+    if let Some(log) = &found.log {
+        super::shape::report_log(log);
+    }
+    Ok(found)
+}
+
+/// Refuses a capture where there are lanes whose packets are not this program's.
+pub(super) fn check_capture(resolved: &Resolved) -> Result<(), Failure> {
+    let unseen = |lane: &&RunnableLane| lane.transport.endpoint().is_none();
+    let unseen: Vec<&str> = resolved
+        .lanes
+        .iter()
+        .filter(unseen)
+        .map(|lane| &*lane.name)
+        .collect();
+    if unseen.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "--pcap over a real path sees the datagrams that this program makes itself, and those of {} \
+         are the kernel's or a library's: leave them out with `--lanes`, or capture with `tshark \
+         -i any -w FILE host ADDRESS`",
+        unseen.join(", ")
+    )))
 }
 
 /// What a path is called that nothing is known of.

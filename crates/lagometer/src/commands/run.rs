@@ -8,10 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 use lagometer_guest::Kernel;
 use lagometer_instruments::machine;
 use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, SeedRun, assemble, play};
+use lagometer_lab::net::NetOptions;
+use lagometer_lab::sim::SimCapture;
+use lagometer_lab::{
+    Bundle, Plan, Resolved, RunContext, RunOptions, SeedRun, assemble, play_captured,
+};
 use lagometer_stats::Document;
 use lagometer_testbed::Testbed;
-use lagometer_units::Span;
+use lagometer_units::{Span, create_private_file};
 
 use super::emulated;
 use super::gate::{Earlier, hold};
@@ -53,6 +57,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             .collect(),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
+    if is_net && arguments.pcap.is_some() {
+        over_net::check_capture(&resolved)?;
+    }
     let remote = is_net
         .then(|| remote_end::reach(&arguments.remote))
         .transpose()?;
@@ -75,6 +82,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let mut guests_wall = None;
     let (seeds, audit) = match (testbed, &remote, &kernel) {
         (_, Some(remote), _) => {
+            let options = NetOptions {
+                seeds: options.seeds.clone(),
+                pcap: arguments.pcap.clone(),
+            };
             let found = over_net::play(&resolved, &options, remote, &told, stop)?;
             path = Some(over_net::Path::of(&found, remote));
             (found.seeds, None)
@@ -139,10 +150,21 @@ fn play_in_sim(
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<Vec<SeedRun>, Failure> {
-    match &arguments.nats {
-        Some(urls) => over_nats::play(urls, &arguments.reached, resolved, options, progress, stop),
-        None => Ok(play(resolved, options, progress, stop)),
+    if let Some(urls) = &arguments.nats {
+        return over_nats::play(urls, &arguments.reached, resolved, options, progress, stop);
     }
+    let Some(path) = &arguments.pcap else {
+        return Ok(play_captured(resolved, options, None, progress, stop));
+    };
+    let mut file = create_private_file(path).map_err(|why| Failure::Write {
+        path: path.clone(),
+        why,
+    })?;
+    let names = resolved.lanes.iter().map(|lane| &*lane.name);
+    let capture = SimCapture::new(&mut file, names);
+    let seeds = play_captured(resolved, options, Some(&capture), progress, stop);
+    super::shape::report_log(&capture.finish(path));
+    Ok(seeds)
 }
 
 /// The earlier run to hold this one against, and where it stands, if there is one.
@@ -257,12 +279,6 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     }
     let of_both = "`--testbed emu` and `--testbed kernel`";
     let flags = [
-        (
-            "--pcap",
-            arguments.pcap.is_some(),
-            is_emu || is_guest,
-            of_both,
-        ),
         ("--ipv6", arguments.ipv6, is_emu || is_guest, of_both),
         (
             "--emu-mode",
@@ -274,6 +290,13 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     if arguments.nats.is_some() && testbed(arguments) != Testbed::Sim {
         return Err(Failure::Input(
             "--nats is for `--testbed sim`: seeds elsewhere are played on this machine".to_owned(),
+        ));
+    }
+    if arguments.nats.is_some() && arguments.pcap.is_some() {
+        return Err(Failure::Input(
+            "--pcap is of seeds that are played here: leave out `--nats`; one seed is enough, as \
+             in `--seeds 1`"
+                .to_owned(),
         ));
     }
     if arguments.bundle.is_some() && !matches!(testbed(arguments), Testbed::Sim | Testbed::Kernel) {

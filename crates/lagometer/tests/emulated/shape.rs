@@ -47,7 +47,6 @@ fn what_cannot_be_shaped_is_said_in_one_line() {
             vec!["shape", "nonesuch", "--", "true"],
             "no network is called `nonesuch`",
         ),
-        (vec!["run", "--pcap", "x"], "--pcap is for `--testbed emu`"),
         (vec!["run", "--ipv6"], "--ipv6 is for `--testbed emu`"),
         (
             vec!["run", "--testbed", "emu", "--emu-mode", "proxy", "--ipv6"],

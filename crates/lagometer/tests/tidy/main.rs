@@ -20,6 +20,7 @@ const LINES_AT_MOST: usize = 500;
 const CLOCK_PLACES: &[&str] = &[
     "crates/lagometer/",
     "crates/units/src/clock.rs",
+    "crates/capture/src/log.rs",
     "crates/emu/",
     "crates/platform/",
     "crates/socket/",

@@ -1,6 +1,6 @@
 //! Reading a log of packets again, as this crate writes it.
 
-use super::pcapng::{COMMENT, END, PACKET};
+use crate::pcapng::{COMMENT, END, PACKET};
 
 /// A packet of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pcapng;
     use super::*;
+    use crate::pcapng;
 
     fn log() -> Vec<u8> {
         let mut log = Vec::new();

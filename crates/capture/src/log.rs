@@ -1,26 +1,21 @@
-//! The log of packets: every packet the links were offered and its fate, as a
-//! pcapng file that Wireshark opens.
+//! The log of packets in real time, with their fates, as a pcapng file that Wireshark
+//! opens.
 //!
-//! The router must not wait for a disk: it only writes into memory, and a
+//! Who passes packets on must not wait for a disk: it only writes into memory, and a
 //! thread of its own writes that to the file. If the disk cannot keep up, the
 //! log has gaps, which are counted; the network has none.
 
-mod pcapng;
-mod read;
-
+use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lagometer_link::{Direction, Fate};
 use lagometer_units::{Clock, Time, create_private_file};
 use serde::Serialize;
 
-use crate::error::{Doing, Error};
-
-pub use read::{LoggedPacket, logged_packets};
+use crate::pcapng;
 
 /// How many bytes are handed to the writing thread at a time.
 const CHUNK_BYTES: usize = 128 * 1024;
@@ -33,7 +28,7 @@ const CHUNKS: usize = 32;
 
 /// A log that is being written.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub struct Log {
     /// The instant [`Time::ZERO`] on the calendar, in nanoseconds.
     origin_ns: u64,
     chunk: Vec<u8>,
@@ -62,21 +57,19 @@ pub struct LogSummary {
 
 impl Log {
     /// Starts a log at `path`, replacing what is there, of lanes called
-    /// `lanes`.
-    pub(crate) fn start<'a>(
+    /// `lanes`, with two interfaces each.
+    ///
+    /// # Errors
+    ///
+    /// The system's, about the file or the thread that writes it.
+    pub fn start<'a>(
         path: &Path,
         clock: Clock,
         lanes: impl Iterator<Item = &'a str>,
-    ) -> Result<Self, Error> {
-        let doing = || format!("writing the log of packets {}", path.display());
-        let mut file = create_private_file(path).doing(doing())?;
+    ) -> io::Result<Self> {
+        let mut file = create_private_file(path)?;
         let mut chunk = Vec::with_capacity(CHUNK_ROOM);
-        pcapng::section(&mut chunk, concat!("lagometer ", env!("CARGO_PKG_VERSION")));
-        for lane in lanes {
-            for direction in Direction::BOTH {
-                pcapng::interface(&mut chunk, &format!("{lane} {direction}"));
-            }
-        }
+        pcapng::beginning(&mut chunk, lanes);
         let (full, to_write) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
         let (written, empty) = mpsc::sync_channel(CHUNKS);
         for _ in 1..CHUNKS {
@@ -92,8 +85,7 @@ impl Log {
                     let _ = written.try_send(chunk);
                 }
                 file.flush()
-            })
-            .doing(doing())?;
+            })?;
         let today = SystemTime::now().duration_since(UNIX_EPOCH);
         let origin = today.unwrap_or_default().as_nanos() as u64;
         Ok(Self {
@@ -110,21 +102,18 @@ impl Log {
         })
     }
 
-    /// Writes down that `packet` was offered to the link of lane number
-    /// `lane` at `now`, and its fate.
-    pub(crate) fn packet(
+    /// Writes down that `packet` was seen on [`interface`](pcapng::interface_of) at `now`,
+    /// with a comment: its fate.
+    pub fn packet(
         &mut self,
-        lane: usize,
-        direction: Direction,
+        interface: u32,
         now: Time,
         packet: &[u8],
-        fate: &Fate,
+        comment: fmt::Arguments<'_>,
     ) {
         if self.chunk_packets == 0 {
             self.chunk_began = now;
         }
-        let interface = (lane * 2 + direction.index()) as u32;
-        let comment = format_args!("{}", fate.in_words(now));
         pcapng::packet(
             &mut self.chunk,
             interface,
@@ -139,7 +128,8 @@ impl Log {
     }
 
     /// Finishes the file.
-    pub(crate) fn finish(mut self) -> LogSummary {
+    #[must_use]
+    pub fn finish(mut self) -> LogSummary {
         self.hand_over();
         drop(self.full);
         let failure = match self.writer.join() {

@@ -6,21 +6,44 @@ use std::io::Write as _;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
-pub(super) const PACKET: u32 = 6;
+pub(crate) const PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Packets start with their IPv4 or IPv6 header.
 const LINK_TYPE_RAW: u16 = 101;
 
-pub(super) const END: u16 = 0;
-pub(super) const COMMENT: u16 = 1;
+pub(crate) const END: u16 = 0;
+pub(crate) const COMMENT: u16 = 1;
 const SECTION_APPLICATION: u16 = 4;
 const INTERFACE_NAME: u16 = 2;
 const INTERFACE_RESOLUTION: u16 = 9;
 /// Time stamps count units of ten to the minus nine seconds.
 const NANOSECONDS: u8 = 9;
 
+/// The program that files name as their writer.
+const APPLICATION: &str = concat!("lagometer ", env!("CARGO_PKG_VERSION"));
+
+/// The two directions of a lane, in the order of their interfaces.
+const DIRECTIONS: [&str; 2] = ["up", "down"];
+
+/// The interface of a direction of a lane: two for each lane, from the client first.
+#[must_use]
+pub const fn interface_of(lane: usize, is_up: bool) -> u32 {
+    (lane * DIRECTIONS.len() + !is_up as usize) as u32
+}
+
+/// Appends what a capture of lanes of these names begins with: an interface for each
+/// direction of each, as in `kcp up`.
+pub fn beginning<'a>(file: &mut Vec<u8>, lanes: impl Iterator<Item = &'a str>) {
+    section(file, APPLICATION);
+    for lane in lanes {
+        for direction in DIRECTIONS {
+            interface(file, &format!("{lane} {direction}"));
+        }
+    }
+}
+
 /// Appends the block a file starts with.
-pub(super) fn section(file: &mut Vec<u8>, application: &str) {
+pub fn section(file: &mut Vec<u8>, application: &str) {
     block(file, SECTION, |file| {
         file.extend(BYTE_ORDER.to_le_bytes());
         file.extend(1_u16.to_le_bytes());
@@ -35,7 +58,7 @@ pub(super) fn section(file: &mut Vec<u8>, application: &str) {
 }
 
 /// Appends an interface; they are numbered from zero in their order.
-pub(super) fn interface(file: &mut Vec<u8>, name: &str) {
+pub fn interface(file: &mut Vec<u8>, name: &str) {
     block(file, INTERFACE, |file| {
         file.extend(LINK_TYPE_RAW.to_le_bytes());
         file.extend(0_u16.to_le_bytes());
@@ -49,7 +72,7 @@ pub(super) fn interface(file: &mut Vec<u8>, name: &str) {
 
 /// Appends a packet seen on `interface`, `epoch_ns` nanoseconds after 1970
 /// began, with a comment.
-pub(super) fn packet(
+pub fn packet(
     file: &mut Vec<u8>,
     interface: u32,
     epoch_ns: u64,

@@ -1,0 +1,22 @@
+//! Captures of packets: pcapng, the format of Wireshark, written and read, and the
+//! headers that a UDP datagram has on the wire.
+//!
+//! Every testbed writes its captures with this crate, so that they look alike: two
+//! interfaces for each lane, up and down, and each packet's fate as its comment.
+//!
+//! - `pcapng`: blocks of a file, appended to memory
+//! - `read`: what this crate wrote, read again
+//! - `log`: a capture in real time, which never makes the sender wait for a disk
+//! - `udp`: a datagram as the IP packet it is between hosts, and back
+//! - `checksum`: that of the Internet
+
+mod checksum;
+mod log;
+pub mod pcapng;
+mod read;
+mod udp;
+
+pub use checksum::checksum;
+pub use log::{Log, LogSummary};
+pub use read::{LoggedPacket, logged_packets};
+pub use udp::{UDP_V4_HEADER_BYTES, UdpHeaders, taken_off};
