@@ -1,0 +1,241 @@
+//! Captures as Wireshark reads them: `run --pcap`, then `tshark` with the dissectors of
+//! `deploy/wireshark`, whose fields are held against the bytes that were sent.
+//!
+//! Where there is no `tshark` the tests are left out; with `LAGOMETER_REQUIRE_TSHARK` in
+//! the environment that is a failure.
+
+mod dissectors;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use lagometer_emu::logged_packets;
+use serde_json::Value;
+
+/// Whether there is a `tshark`.
+///
+/// # Panics
+///
+/// Where there must be one and is none.
+pub(crate) fn tshark() -> bool {
+    let found = Command::new("tshark").arg("--version").output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    assert!(
+        is_there || std::env::var_os("LAGOMETER_REQUIRE_TSHARK").is_none(),
+        "LAGOMETER_REQUIRE_TSHARK is set, but tshark is missing: apt-get install tshark"
+    );
+    if !is_there {
+        eprintln!("skipped: tshark is missing");
+    }
+    is_there
+}
+
+/// The folder of the dissectors.
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/wireshark")
+}
+
+/// What `tshark` prints of a capture, with all dissectors loaded.
+///
+/// # Panics
+///
+/// Where it fails, or a dissector does.
+pub(crate) fn dissected(capture: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new("tshark");
+    for script in ["kcp.lua", "enet.lua", "channeld.lua"] {
+        let path = scripts().join(script);
+        command
+            .arg("-X")
+            .arg(format!("lua_script:{}", path.display()));
+    }
+    // Nobody's own settings.
+    let home = tempfile::tempdir().unwrap();
+    let output = command
+        .env("HOME", home.path())
+        .env("XDG_CONFIG_HOME", home.path())
+        .arg("-r")
+        .arg(capture)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    for text in [&printed, &said] {
+        assert!(
+            !text.contains("Lua Error") && !text.contains("lua:"),
+            "{text}"
+        );
+    }
+    printed
+}
+
+/// The fields of every packet that `filter` lets through, one row each.
+pub(crate) fn fields(capture: &Path, filter: &str, names: &[&str]) -> Vec<Vec<String>> {
+    let mut arguments = vec!["-Y", filter, "-T", "fields", "-E", "separator=/t"];
+    for name in names {
+        arguments.extend(["-e", name]);
+    }
+    let printed = dissected(capture, &arguments);
+    let rows = printed.lines();
+    rows.map(|row| row.split('\t').map(str::to_owned).collect())
+        .collect()
+}
+
+pub(crate) fn lagometer(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .env("NO_COLOR", "1")
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+/// The document and the capture of a run of one seed.
+pub(crate) fn captured(folder: &Path, arguments: &[&str]) -> (Value, PathBuf) {
+    let path = folder.join("packets.pcapng");
+    let fixed = ["run", "--no-html", "--json", "-", "--seeds", "1", "--pcap"];
+    let output = lagometer(&[&fixed[..], &[path.to_str().unwrap()], arguments].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("packets.pcapng holds"), "{said}");
+    (serde_json::from_slice(&output.stdout).unwrap(), path)
+}
+
+#[test]
+fn every_lane_is_captured_with_an_interface_for_each_direction() {
+    if !tshark() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = ["udp", "kcp", "enet", "quic", "webrtc-str0m", "tcp-cubic"];
+    let play = [
+        "--lanes",
+        &lanes.join(","),
+        "--for",
+        "2s",
+        "--network",
+        "loss-5",
+    ];
+    let (document, capture) = captured(folder.path(), &play);
+    let names = [
+        "frame.interface_name",
+        "frame.time_epoch",
+        "frame.comment",
+        "frame.len",
+        "frame.protocols",
+    ];
+    let rows = fields(&capture, "frame", &names);
+    let log = fs::read(&capture).unwrap();
+    let packets: Vec<_> = logged_packets(&log).collect();
+    assert_eq!(rows.len(), packets.len());
+    for (row, packet) in rows.iter().zip(&packets) {
+        let lane = lanes[packet.interface as usize / 2];
+        let direction = ["up", "down"][packet.interface as usize % 2];
+        assert_eq!(row[0], format!("{lane} {direction}"));
+        let at = format!(
+            "{}.{:09}",
+            packet.epoch_ns / 1_000_000_000,
+            packet.epoch_ns % 1_000_000_000
+        );
+        assert_eq!(row[1], at);
+        assert_eq!(row[2], packet.fate);
+        assert_eq!(row[3], packet.bytes.len().to_string());
+    }
+    for (lane, protocol) in [
+        ("kcp", ":udp:kcp"),
+        ("enet", ":udp:enet"),
+        ("quic", ":udp:quic"),
+        ("tcp-cubic", ":ip:tcp"),
+    ] {
+        let of_lane = || {
+            rows.iter()
+                .filter(|row| row[0].starts_with(&format!("{lane} ")))
+        };
+        let as_expected = of_lane().filter(|row| row[4].contains(protocol)).count();
+        assert!(of_lane().count() > 40, "{lane}");
+        assert_eq!(as_expected, of_lane().count(), "{lane}");
+    }
+    // What the document counts of losses is in the comments.
+    for lane in document["lanes"].as_array().unwrap() {
+        let name = lane["lane"].as_str().unwrap();
+        let lost = rows.iter().filter(|row| {
+            let seconds: f64 = row[1].parse().unwrap();
+            row[0].starts_with(&format!("{name} ")) && row[2] == "dropped: loss" && seconds >= 10.0
+        });
+        let counted = lane["wire"]["dropped"]["loss"].as_u64().unwrap_or(0);
+        assert_eq!(lost.count() as u64, counted, "{name}");
+    }
+    // Headers and checksums are right: nothing that Wireshark would call a bad one.
+    let checked = [
+        "-o",
+        "ip.check_checksum:TRUE",
+        "-o",
+        "udp.check_checksum:TRUE",
+        "-o",
+        "tcp.check_checksum:TRUE",
+        "-Y",
+        "ip.checksum.status == 0 || udp.checksum.status == 0 || tcp.checksum.status == 0",
+    ];
+    assert_eq!(dissected(&capture, &checked), "");
+}
+
+#[test]
+fn a_run_over_a_real_path_captures_what_this_end_sends_and_receives() {
+    let folder = tempfile::tempdir().unwrap();
+    let play = ["--testbed", "net", "--lanes", "udp,kcp", "--for", "2s"];
+    let (document, capture) = captured(folder.path(), &play);
+    let log = fs::read(capture).unwrap();
+    for (lane, found) in document["lanes"].as_array().unwrap().iter().enumerate() {
+        for (direction, comment) in ["sent", "received"].into_iter().enumerate() {
+            let interface = (2 * lane + direction) as u32;
+            let of_it = || logged_packets(&log).filter(|packet| packet.interface == interface);
+            assert!(of_it().all(|packet| packet.fate == comment));
+            // The document counts from the first message on.
+            let key = ["up_packets", "down_packets"][direction];
+            let counted = found["wire"][key].as_u64().unwrap();
+            assert!(
+                counted >= 40 && of_it().count() as u64 >= counted,
+                "{found}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_captured_is_said_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.pcapng");
+    let path = path.to_str().unwrap();
+    let cases: [(&[&str], i32, &str); 3] = [
+        (
+            &[
+                "--testbed",
+                "net",
+                "--lanes",
+                "udp,tcp-cubic",
+                "--pcap",
+                path,
+            ],
+            2,
+            "tcp-cubic",
+        ),
+        (
+            &["--nats", "nats://127.0.0.1:1", "--pcap", path],
+            2,
+            "leave out `--nats`",
+        ),
+        (
+            &["--pcap", "/nonesuch/x.pcapng"],
+            3,
+            "/nonesuch/x.pcapng: cannot be written",
+        ),
+    ];
+    for (arguments, code, expected) in cases {
+        let output = lagometer(&[&["run", "--no-html", "--for", "1s"], arguments].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(expected), "{said}");
+        assert!(!Path::new(path).exists());
+    }
+}
