@@ -185,6 +185,10 @@ pub(crate) struct RunArguments {
     /// path, what this end sends and receives
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Write what the connections of QUIC lanes did under the first seed into this folder,
+    /// as qlog, a file for each end; not in `kernel`
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) qlog: Option<PathBuf>,
     /// Only these transports, by preset, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "LANE,…")]
     pub(crate) lanes: Vec<String>,

@@ -22,6 +22,7 @@ mod arrivals;
 mod byte_queue;
 mod byte_stream;
 mod catalogue;
+mod connection_log;
 mod delivery;
 mod endpoint;
 pub mod enet;
@@ -57,6 +58,7 @@ pub mod webrtc;
 
 pub use byte_stream::ByteStream;
 pub use catalogue::{Member, Preset, PresetKind, Source, family_of, names, new_name, presets};
+pub use connection_log::{ConnectionLogs, End, LogWriter};
 pub use delivery::{Delivery, Offer};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
 pub use lagometer_units::Encapsulation;

@@ -12,12 +12,17 @@ use thiserror::Error;
 use crate::catalogue::{Preset, names, new_name, presets};
 use crate::settings::with_overrides;
 use crate::{
-    BadSetting, BoxedEndpoint, Encapsulation, Offer, Pair, Transport, TransportProperties, Tunable,
+    BadSetting, BoxedEndpoint, ConnectionLogs, Encapsulation, End, LogWriter, Offer, Pair,
+    Transport, TransportProperties, Tunable,
 };
 
 /// A transport with its settings, checked.
 #[derive(Clone)]
-pub struct Spec(Arc<dyn AnyTransport>);
+pub struct Spec {
+    transport: Arc<dyn AnyTransport>,
+    /// Where its connections are logged, if anywhere.
+    logs: Option<Arc<dyn ConnectionLogs>>,
+}
 
 /// Why there is no such transport.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -47,7 +52,10 @@ impl Spec {
     /// [`BadSetting`] when they do not pass their own check.
     pub fn new<T: Transport>(settings: T) -> Result<Self, BadSetting> {
         settings.check()?;
-        Ok(Self(Arc::new(settings)))
+        Ok(Self {
+            transport: Arc::new(settings),
+            logs: None,
+        })
     }
 
     /// The preset called `name`, by whichever of its names, if there is one.
@@ -79,75 +87,96 @@ impl Spec {
     /// [`BadSetting`] when a setting is unknown, of the wrong kind or out of
     /// range; it is then named.
     pub fn with_overrides(&self, overrides: &Map<String, Value>) -> Result<Self, BadSetting> {
-        self.0.with(overrides)
+        Ok(Self {
+            logs: self.logs.clone(),
+            ..self.transport.with(overrides)?
+        })
     }
 
     /// The transport's name, as in `kcp`; its presets share it.
     #[must_use]
     pub fn transport(&self) -> &'static str {
-        self.0.name()
+        self.transport.name()
     }
 
     /// The library that carries the messages and its version.
     #[must_use]
     pub fn library(&self) -> &'static str {
-        self.0.library()
+        self.transport.library()
     }
 
     /// The settings that are worth searching.
     #[must_use]
     pub fn tunables(&self) -> &'static [Tunable] {
-        self.0.tunables()
+        self.transport.tunables()
     }
 
     /// What is promised and what it costs.
     #[must_use]
     pub fn properties(&self) -> TransportProperties {
-        self.0.properties()
+        self.transport.properties()
     }
 
     /// What there is for a game whose streams want different deliveries.
     #[must_use]
     pub fn offer(&self) -> Offer {
-        self.0.offer()
+        self.transport.offer()
     }
 
     /// What carries the datagrams.
     #[must_use]
     pub fn encapsulation(&self) -> Encapsulation {
-        self.0.encapsulation()
+        self.transport.encapsulation()
     }
 
     /// The largest message that is taken, in bytes.
     #[must_use]
     pub fn largest_message_bytes(&self) -> usize {
-        self.0.largest_message_bytes()
+        self.transport.largest_message_bytes()
     }
 
     /// The longest it takes to report a dead link, as
     /// [`Transport::dead_link_after`].
     #[must_use]
     pub fn dead_link_after(&self) -> Option<Duration> {
-        self.0.dead_link_after()
+        self.transport.dead_link_after()
     }
 
     /// Every setting, as a table.
     #[must_use]
     pub fn settings_json(&self) -> Value {
-        self.0.settings()
+        self.transport.settings()
     }
 
     /// The settings as such, where they are of the kind `T`.
     #[must_use]
     pub fn settings<T: Transport>(&self) -> Option<&T> {
-        self.0.as_any().downcast_ref()
+        self.transport.as_any().downcast_ref()
+    }
+
+    /// The same transport, whose endpoints write what they do as qlog into `logs`. None
+    /// where they cannot.
+    #[must_use]
+    pub fn logged(&self, logs: Arc<dyn ConnectionLogs>) -> Option<Self> {
+        self.transport.has_qlog().then(|| Self {
+            transport: Arc::clone(&self.transport),
+            logs: Some(logs),
+        })
     }
 
     /// Makes both ends of a new connection at the instant `start`. Whatever
     /// they draw at random follows from `seed`.
     #[must_use]
     pub fn pair(&self, seed: u64, start: Time) -> Pair {
-        self.0.pair(seed, start)
+        self.pair_with_logs_of(seed, start, &[End::Client, End::Server])
+    }
+
+    fn pair_with_logs_of(&self, seed: u64, start: Time, ends: &[End]) -> Pair {
+        let Some(logs) = &self.logs else {
+            return self.transport.pair(seed, start);
+        };
+        let mut log = |end: End| ends.contains(&end).then(|| logs.open(seed, end)).flatten();
+        self.transport.pair_logged(seed, start, &mut log)
     }
 
     /// Makes the side that opens the connection, where the other is made
@@ -155,14 +184,14 @@ impl Spec {
     /// same `seed`, from which all that both must know follows.
     #[must_use]
     pub fn client(&self, seed: u64, start: Time) -> BoxedEndpoint {
-        self.pair(seed, start).client
+        self.pair_with_logs_of(seed, start, &[End::Client]).client
     }
 
     /// Makes the side that waits for the connection; see
     /// [`client`](Self::client).
     #[must_use]
     pub fn server(&self, seed: u64, start: Time) -> BoxedEndpoint {
-        self.pair(seed, start).server
+        self.pair_with_logs_of(seed, start, &[End::Server]).server
     }
 }
 
@@ -183,7 +212,7 @@ impl BadSpec {
 
 impl fmt::Debug for Spec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, formatter)
+        fmt::Debug::fmt(&self.transport, formatter)
     }
 }
 
@@ -207,6 +236,13 @@ trait AnyTransport: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn with(&self, overrides: &Map<String, Value>) -> Result<Spec, BadSetting>;
     fn pair(&self, seed: u64, start: Time) -> Pair;
+    fn has_qlog(&self) -> bool;
+    fn pair_logged(
+        &self,
+        seed: u64,
+        start: Time,
+        log: &mut dyn FnMut(End) -> Option<LogWriter>,
+    ) -> Pair;
 }
 
 impl<T: Transport> AnyTransport for T {
@@ -262,6 +298,19 @@ impl<T: Transport> AnyTransport for T {
 
     fn pair(&self, seed: u64, start: Time) -> Pair {
         Transport::pair(self, seed, start)
+    }
+
+    fn has_qlog(&self) -> bool {
+        T::HAS_QLOG
+    }
+
+    fn pair_logged(
+        &self,
+        seed: u64,
+        start: Time,
+        log: &mut dyn FnMut(End) -> Option<LogWriter>,
+    ) -> Pair {
+        Transport::pair_logged(self, seed, start, log)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::{Encapsulation, Offer, Pair, TransportProperties, Tunable};
+use crate::{Encapsulation, End, LogWriter, Offer, Pair, TransportProperties, Tunable};
 
 /// A transport's settings, from which everything else about it follows.
 ///
@@ -30,6 +30,9 @@ pub trait Transport: Clone + Debug + DeserializeOwned + Serialize + Send + Sync 
     /// Settings that were called otherwise, the name of before first: files that
     /// have it are read.
     const FORMER_SETTINGS: &'static [(&'static str, &'static str)] = &[];
+
+    /// Whether its endpoints can write what they do as qlog.
+    const HAS_QLOG: bool = false;
 
     /// Whether the settings make sense together.
     ///
@@ -64,6 +67,18 @@ pub trait Transport: Clone + Debug + DeserializeOwned + Serialize + Send + Sync 
     ///
     /// Settings that do not pass [`check`](Self::check) may panic here.
     fn pair(&self, seed: u64, start: Time) -> Pair;
+
+    /// The same, with endpoints that write what they do as qlog wherever `log` has a
+    /// place for that; instants are milliseconds from [`Time::ZERO`]. What has no such
+    /// log asks for none.
+    fn pair_logged(
+        &self,
+        seed: u64,
+        start: Time,
+        _log: &mut dyn FnMut(End) -> Option<LogWriter>,
+    ) -> Pair {
+        self.pair(seed, start)
+    }
 }
 
 /// A setting that is not what it must be.

@@ -22,7 +22,7 @@ use super::gate::{Earlier, hold};
 use super::in_guest::{self, save_packets};
 use super::in_guests::{self, Errand, InGuests, What};
 use super::named::{Ask, resolved};
-use super::{over_nats, over_net};
+use super::{over_nats, over_net, qlog};
 use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if is_net && arguments.pcap.is_some() {
         over_net::check_capture(&resolved)?;
     }
+    let logs = qlog::begin(arguments.qlog.as_deref(), &mut resolved, &options)?;
     let remote = is_net
         .then(|| remote_end::reach(&arguments.remote))
         .transpose()?;
@@ -91,13 +92,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             (found.seeds, None)
         }
         (Testbed::Emu | Testbed::Relay, ..) => {
-            let options = EmuOptions {
-                testbed,
-                seeds: options.seeds.clone(),
-                ipv6: arguments.ipv6,
-                pcap: arguments.pcap.clone(),
-                tries: 1,
-            };
+            let options = emulation(arguments, &options, testbed);
             emulated::play(&resolved, &options, &told, stop)?
         }
         (_, _, Some(kernel)) => {
@@ -111,6 +106,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         ),
     };
     progress.finish();
+    if let Some(logs) = logs {
+        logs.report();
+    }
     let took = began.elapsed();
     if let Some(wall) = guests_wall {
         let (wall, took) = (wall.as_secs_f64(), took.as_secs_f64());
@@ -130,16 +128,35 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if let Some(kernel) = &kernel {
         in_guests::label(&mut document, kernel);
     }
+    finish(arguments, &resolved, &document, baseline.as_ref())
+}
 
+/// Writes and shows what was found, and says whether it holds against what it is held
+/// against.
+fn finish(
+    arguments: &RunArguments,
+    resolved: &Resolved,
+    document: &Document,
+    baseline: Option<&(&PathBuf, Document)>,
+) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.bundle {
-        write_bundle(path, &resolved, &document)?;
+        write_bundle(path, resolved, document)?;
     }
     let html = page_path(arguments, &resolved.experiment.name);
-    output::show(&document, arguments.json.as_ref(), html.as_ref())?;
-    let earlier = baseline
-        .as_ref()
-        .map(|(path, document)| Earlier { path, document });
-    Ok(hold(&document, earlier.as_ref(), &arguments.gate)?.into())
+    output::show(document, arguments.json.as_ref(), html.as_ref())?;
+    let earlier = baseline.map(|(path, document)| Earlier { path, document });
+    Ok(hold(document, earlier.as_ref(), &arguments.gate)?.into())
+}
+
+/// How an emulated run is carried out.
+fn emulation(arguments: &RunArguments, options: &RunOptions, testbed: Testbed) -> EmuOptions {
+    EmuOptions {
+        testbed,
+        seeds: options.seeds.clone(),
+        ipv6: arguments.ipv6,
+        pcap: arguments.pcap.clone(),
+        tries: 1,
+    }
 }
 
 /// Plays every seed in virtual time: here, or on workers that NATS joins.
@@ -280,6 +297,12 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
     let of_both = "`--testbed emu` and `--testbed kernel`";
     let flags = [
         ("--ipv6", arguments.ipv6, is_emu || is_guest, of_both),
+        (
+            "--qlog",
+            arguments.qlog.is_some(),
+            !is_guest && arguments.nats.is_none(),
+            "seeds that this process plays: leave out `--testbed kernel`, or `--nats`",
+        ),
         (
             "--emu-mode",
             arguments.emu_mode == Testbed::Relay,

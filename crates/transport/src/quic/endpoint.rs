@@ -8,7 +8,8 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use lagometer_units::Time;
 use quinn_proto::{
-    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Event, Incoming, VarInt,
+    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Event, Incoming, QlogStream,
+    VarInt,
 };
 
 use super::mapping::{self, Mapping};
@@ -48,11 +49,17 @@ const MAX_RESPONSES: usize = 8;
 const VIOLATION: VarInt = VarInt::from_u32(1);
 
 impl QuicEndpoint {
-    /// The side that opens the connection, which begins at once.
-    pub(super) fn client(settings: &Settings, seed: u64, start: Time) -> Self {
+    /// The side that opens the connection, which begins at once, and writes what it does
+    /// into `log`.
+    pub(super) fn client(
+        settings: &Settings,
+        seed: u64,
+        start: Time,
+        log: Option<QlogStream>,
+    ) -> Self {
         let mut entropy = Entropy::new(seed, CLIENT_STREAM);
         let config = Arc::new(wiring::endpoint(settings, &mut entropy));
-        let client = wiring::client(settings, &mut entropy);
+        let client = wiring::client(settings, &mut entropy, log);
         let mut endpoint = quinn_proto::Endpoint::new(config, None, true, None);
         let connection = entropy
             .lend(|| endpoint.connect(to_instant(start), client, SERVER, SERVER_NAME))
@@ -63,10 +70,10 @@ impl QuicEndpoint {
     }
 
     /// The side that waits for a client.
-    pub(super) fn server(settings: &Settings, seed: u64) -> Self {
+    pub(super) fn server(settings: &Settings, seed: u64, log: Option<QlogStream>) -> Self {
         let mut entropy = Entropy::new(seed, SERVER_STREAM);
         let config = Arc::new(wiring::endpoint(settings, &mut entropy));
-        let server = Arc::new(wiring::server(settings, &mut entropy));
+        let server = Arc::new(wiring::server(settings, &mut entropy, log));
         let endpoint = quinn_proto::Endpoint::new(config, Some(server), true, None);
         Self::new(settings, endpoint, entropy, CLIENT)
     }

@@ -6,10 +6,11 @@ use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::QuicEndpoint;
+use super::wiring::qlog;
 use crate::transport::within;
 use crate::{
-    BadSetting, Encapsulation, HeadOfLine, Offer, PEER_TIMEOUT, Pair, PeerTimeout, Transport,
-    TransportProperties, Tunable,
+    BadSetting, Encapsulation, End, HeadOfLine, LogWriter, Offer, PEER_TIMEOUT, Pair, PeerTimeout,
+    Transport, TransportProperties, Tunable,
 };
 
 /// Everything that can be chosen about a QUIC connection. Both ends use the
@@ -187,6 +188,7 @@ impl Transport for Settings {
     const TRANSPORT: &'static str = "quic";
     const LIBRARY: &'static str = "quinn-proto 0.11.19";
     const FORMER_SETTINGS: &'static [(&'static str, &'static str)] = &[("carriage", "mapping")];
+    const HAS_QLOG: bool = true;
 
     const TUNABLES: &'static [Tunable] = &[
         Tunable::choice("congestion_control", &["cubic", "new-reno"]),
@@ -325,9 +327,19 @@ impl Transport for Settings {
     }
 
     fn pair(&self, seed: u64, start: Time) -> Pair {
+        self.pair_logged(seed, start, &mut |_| None)
+    }
+
+    fn pair_logged(
+        &self,
+        seed: u64,
+        start: Time,
+        log: &mut dyn FnMut(End) -> Option<LogWriter>,
+    ) -> Pair {
+        let mut stream = |end| qlog(log(end)?, end);
         Pair {
-            client: Box::new(QuicEndpoint::client(self, seed, start)),
-            server: Box::new(QuicEndpoint::server(self, seed)),
+            client: Box::new(QuicEndpoint::client(self, seed, start, stream(End::Client))),
+            server: Box::new(QuicEndpoint::server(self, seed, stream(End::Server))),
         }
     }
 }

@@ -5,13 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use lagometer_units::Size;
+use lagometer_units::{Size, Time};
 use quinn_proto::congestion::NewRenoConfig;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig,
-    IdleTimeout, InvalidCid, MtuDiscoveryConfig, ServerConfig, TimeSource, TransportConfig,
-    ValidationTokenConfig, VarInt,
+    IdleTimeout, InvalidCid, MtuDiscoveryConfig, QlogConfig, QlogStream, ServerConfig, TimeSource,
+    TransportConfig, ValidationTokenConfig, VarInt,
 };
 use ring::{hkdf, hmac};
 
@@ -19,6 +19,8 @@ use super::cubic::CubicFactory;
 use super::settings::{CongestionControl, MessageMapping, Settings};
 use super::tls;
 use crate::entropy::Entropy;
+use crate::origin::to_instant;
+use crate::{End, LogWriter};
 
 /// Where the library believes the client to be. Addresses for documentation
 /// (RFC 5737): what carries the datagrams is the driver's affair, and each
@@ -47,17 +49,25 @@ pub(super) fn endpoint(settings: &Settings, entropy: &mut Entropy) -> EndpointCo
 }
 
 /// How the client connects.
-pub(super) fn client(settings: &Settings, entropy: &mut Entropy) -> ClientConfig {
+pub(super) fn client(
+    settings: &Settings,
+    entropy: &mut Entropy,
+    log: Option<QlogStream>,
+) -> ClientConfig {
     let crypto = QuicClientConfig::try_from(tls::client()).expect("ring has the first suite");
     let mut config = ClientConfig::new(Arc::new(crypto));
     let first_cid = ConnectionId::new(&entropy.bytes::<20>());
     config.initial_dst_cid_provider(Arc::new(move || first_cid));
-    config.transport_config(Arc::new(transport(settings)));
+    config.transport_config(Arc::new(transport(settings, log)));
     config
 }
 
 /// How the server accepts.
-pub(super) fn server(settings: &Settings, entropy: &mut Entropy) -> ServerConfig {
+pub(super) fn server(
+    settings: &Settings,
+    entropy: &mut Entropy,
+    log: Option<QlogStream>,
+) -> ServerConfig {
     let crypto = QuicServerConfig::try_from(tls::server()).expect("ring has the first suite");
     let token_key = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&entropy.bytes::<64>());
     let mut config = ServerConfig::new(Arc::new(crypto), Arc::new(token_key));
@@ -67,12 +77,24 @@ pub(super) fn server(settings: &Settings, entropy: &mut Entropy) -> ServerConfig
     config.validation_token_config(tokens);
     config.time_source(Arc::new(FixedTime));
     config.migration(false);
-    config.transport_config(Arc::new(transport(settings)));
+    config.transport_config(Arc::new(transport(settings, log)));
     config
 }
 
-fn transport(settings: &Settings) -> TransportConfig {
+/// What one end writes its log into; none where nothing can be written there. Its
+/// instants are those of the run.
+pub(super) fn qlog(writer: LogWriter, end: End) -> Option<QlogStream> {
+    let mut config = QlogConfig::default();
+    config
+        .writer(writer)
+        .title(Some(format!("quic {end}")))
+        .start_time(to_instant(Time::ZERO));
+    config.into_stream()
+}
+
+fn transport(settings: &Settings, log: Option<QlogStream>) -> TransportConfig {
     let mut config = TransportConfig::default();
+    config.qlog_stream(log);
     let idle = settings.max_idle_timeout.0;
     let idle = IdleTimeout::try_from(idle).ok().filter(|_| !idle.is_zero());
     let keep_alive = settings.keep_alive.0;

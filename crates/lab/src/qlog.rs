@@ -1,0 +1,172 @@
+//! Logs of connections into a folder: qlog as JSON-SEQ, one file for each end of each
+//! lane of one seed, where the lane's transport writes any.
+//!
+//! Instants are milliseconds of the run's clock: in virtual time the same seed writes the
+//! same bytes. Over a real path the server's end is another machine's, and has no file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lagometer_transport::{ConnectionLogs, End, LogWriter};
+use lagometer_units::create_private_file;
+
+use crate::resolve::Resolved;
+
+/// The folder of a run's logs.
+#[derive(Clone, Debug)]
+pub struct QlogFolder {
+    folder: PathBuf,
+    outcome: Arc<Mutex<Outcome>>,
+}
+
+#[derive(Debug, Default)]
+struct Outcome {
+    files: usize,
+    failure: Option<io::Error>,
+}
+
+/// The logs of one lane.
+struct LaneLogs {
+    folder: QlogFolder,
+    /// The lane's name as a part of a file's.
+    name: String,
+    /// The only seed that is logged.
+    seed: u64,
+}
+
+/// A file that says what it could not write.
+struct LogFile {
+    file: BufWriter<File>,
+    folder: QlogFolder,
+}
+
+impl QlogFolder {
+    /// The folder at `path`, which is made where there is none.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(path)?;
+        Ok(Self {
+            folder: path.to_owned(),
+            outcome: Arc::default(),
+        })
+    }
+
+    /// Has every lane logged under `seed` whose transport writes logs, and returns how
+    /// many lanes there are of them.
+    #[must_use]
+    pub fn watch(&self, resolved: &mut Resolved, seed: u64) -> usize {
+        let mut watched = 0;
+        let mut names: Vec<String> = Vec::new();
+        for (number, lane) in resolved.lanes.iter_mut().enumerate() {
+            let mut name = file_name(&lane.name);
+            if names.contains(&name) {
+                name = format!("{name}-{number}");
+            }
+            names.push(name.clone());
+            let logs = LaneLogs {
+                folder: self.clone(),
+                name,
+                seed,
+            };
+            let endpoint = lane.transport.endpoint();
+            if let Some(logged) = endpoint.and_then(|spec| spec.logged(Arc::new(logs))) {
+                lane.transport = logged.into();
+                watched += 1;
+            }
+        }
+        watched
+    }
+
+    /// How many files were begun, once all connections are gone.
+    ///
+    /// # Errors
+    ///
+    /// What the system said first to what was to be written.
+    pub fn finish(self) -> io::Result<usize> {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = outcome.failure.take();
+        failure.map_or(Ok(outcome.files), Err)
+    }
+
+    fn note<T>(&self, done: io::Result<T>) -> Option<T> {
+        let why = match done {
+            Ok(value) => return Some(value),
+            Err(why) => why,
+        };
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.failure.get_or_insert(why);
+        None
+    }
+}
+
+impl ConnectionLogs for LaneLogs {
+    fn open(&self, seed: u64, end: End) -> Option<LogWriter> {
+        if seed != self.seed {
+            return None;
+        }
+        let path = self
+            .folder
+            .folder
+            .join(format!("{}-{end}.sqlog", self.name));
+        let file = self.folder.note(create_private_file(&path))?;
+        let mut outcome = (self.folder.outcome.lock()).unwrap_or_else(PoisonError::into_inner);
+        outcome.files += 1;
+        Some(Box::new(LogFile {
+            file: BufWriter::new(file),
+            folder: self.folder.clone(),
+        }))
+    }
+}
+
+impl Write for LogFile {
+    /// Never fails: what could not be written is told at the end, and costs the
+    /// connection nothing.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write_all(bytes);
+        self.folder.note(written);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        self.folder.note(flushed);
+        Ok(())
+    }
+}
+
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        let _ = self.flush();
+    }
+}
+
+/// A lane's name as a part of a file's: what could lead elsewhere, or is no letter on
+/// some system, is a dash.
+fn file_name(lane: &str) -> String {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let name: String = lane
+        .chars()
+        .map(|letter| if fits(letter) { letter } else { '-' })
+        .collect();
+    if name.starts_with('.') {
+        return format!("-{name}");
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn a_lanes_name_leads_nowhere_else() {
+        assert_eq!(file_name("quic-game"), "quic-game");
+        assert_eq!(file_name("../quic 1"), "-..-quic-1");
+        assert_eq!(file_name("a/b\\c"), "a-b-c");
+    }
+}
