@@ -11,8 +11,8 @@ use crate::protocol::Job;
 pub struct Guest<'a> {
     /// Its kernel.
     pub kernel: &'a Kernel,
-    /// The program of whoever starts it, which answers to [`BOOT`] and
-    /// [`INIT`] with [`boot`](crate::boot) and [`init`](crate::init).
+    /// The program of whoever starts it, which answers to [`BOOT`](crate::BOOT) and
+    /// [`INIT`](crate::INIT) with [`boot`](crate::boot) and [`init`](crate::init).
     pub own_program: &'a Path,
     /// What runs in it.
     pub job: &'a Job,
