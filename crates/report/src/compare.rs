@@ -11,8 +11,9 @@
 //! - No difference may be smaller than the figure's resolution or, where lanes
 //!   ran in real time, than what the machines' late wake-ups can do.
 //!
-//! What is left, as the worst round trip of a single seed, cannot be told, and
-//! that is said.
+//! Of what is left, as the worst round trip of a single seed, nothing tells what chance
+//! does: such figures are equal, or it cannot be told, and that is said. That there is no
+//! difference is said only where chance is known.
 
 use lagometer_stats::{Document, Lane, SCHEMA, difference, nearest_rank, noise_ms};
 use thiserror::Error;
@@ -108,6 +109,9 @@ pub enum Chance {
 pub enum Direction {
     /// No difference beyond chance.
     Same,
+    /// The figures are the same as far as they resolve, but nothing tells what chance
+    /// does.
+    Equal,
     /// For the better.
     Better,
     /// For the worse.
@@ -262,10 +266,12 @@ fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Ch
         Direction::Better
     } else if real {
         Direction::Worse
-    } else if chance == Chance::Unknown && difference.abs() > floor {
+    } else if chance != Chance::Unknown {
+        Direction::Same
+    } else if difference.abs() > floor {
         Direction::Unknown
     } else {
-        Direction::Same
+        Direction::Equal
     };
     Some(Change {
         figure,
@@ -276,8 +282,8 @@ fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Ch
     })
 }
 
-/// Which way a percentile went that is lost in one run or both: the way of
-/// the share of lost messages.
+/// Which way a percentile went that is lost in one run: the way of the share of lost
+/// messages. Of one that is lost in both nothing can be told.
 fn direction_of_loss(
     pair: &Pair,
     first: &Lane,
@@ -286,7 +292,7 @@ fn direction_of_loss(
     after: f64,
 ) -> Direction {
     if before.is_infinite() && after.is_infinite() {
-        return Direction::Same;
+        return Direction::Unknown;
     }
     let wanted = if after.is_infinite() {
         Direction::Worse

@@ -21,6 +21,14 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
     }
     say(&summary(comparison), Style::Bold);
     say(how_judged(comparison), Style::Dim);
+    let mut changes = comparison.lanes.iter().flat_map(|lane| &lane.changes);
+    if changes.any(|change| change.chance == Chance::Unknown) {
+        let text = format!(
+            "Beside {} nothing tells what chance does: figures there are equal or it cannot be told.",
+            written::NOTHING
+        );
+        say(&text, Style::Dim);
+    }
     for lane in &comparison.lanes {
         out.push('\n');
         of_lane(lane, comparison.paired, paint, room, &mut out);
@@ -70,6 +78,8 @@ fn summary(comparison: &Comparison) -> String {
         ("worse", "worse"),
         ("mixed", "mixed"),
         ("same", "no difference"),
+        ("equal", "equal"),
+        ("unknown", "cannot be told"),
     ] {
         let names: Vec<&str> = comparison
             .lanes
@@ -89,7 +99,8 @@ fn summary(comparison: &Comparison) -> String {
     )
 }
 
-/// What all figures of a lane say together.
+/// What all figures of a lane say together. Where none became better or worse it is
+/// what the first says, the share in time, unless that is equal by itself alone.
 fn outcome(lane: &LaneChange) -> &'static str {
     let any = |direction| {
         lane.changes
@@ -100,7 +111,11 @@ fn outcome(lane: &LaneChange) -> &'static str {
         (true, true) => "mixed",
         (true, false) => "better",
         (false, true) => "worse",
-        (false, false) => "same",
+        (false, false) => match lane.changes.first().map(|change| change.direction) {
+            Some(Direction::Same) => "same",
+            Some(Direction::Equal) if !any(Direction::Unknown) => "equal",
+            _ => "unknown",
+        },
     }
 }
 
@@ -130,6 +145,7 @@ fn cells(change: &Change) -> Vec<Cell> {
     let figure = change.figure;
     let (word, style) = match change.direction {
         Direction::Same => ("no difference", Style::Dim),
+        Direction::Equal => ("equal", Style::Dim),
         Direction::Better => ("better", Style::Good),
         Direction::Worse => ("worse", Style::Bad),
         Direction::Unknown => ("cannot be told", Style::Dim),
@@ -169,9 +185,6 @@ fn chance(change: &Change) -> String {
 /// where it is a large one.
 fn difference(change: &Change) -> String {
     let difference = change.after - change.before;
-    if change.before.is_infinite() && change.after.is_infinite() {
-        return "0".to_owned();
-    }
     if !difference.is_finite() {
         return written::NOTHING.to_owned();
     }

@@ -1,6 +1,6 @@
 //! The terminal table and comparison, as text.
 
-use lagometer_report::{Direction, Terminal, compare, comparison, table};
+use lagometer_report::{Chance, Direction, Terminal, compare, comparison, table};
 
 use crate::golden::assert_golden;
 use crate::synthetic::{LANES, document, failed_lane, full, judge};
@@ -140,11 +140,15 @@ fn nothing_in_a_document_commands_the_terminal() {
 }
 
 #[test]
-fn two_runs_of_one_seed_that_agree_show_no_difference() {
+fn two_short_runs_of_one_seed_that_agree_are_equal() {
     let a = document(&LANES[2..4], 60, &[1]);
     let found = compare(&a, &a).expect("a document compares with itself");
     let text = comparison(&found, PLAIN);
     assert_golden("compare-same.txt", &text);
+    assert!(
+        text.starts_with("2 lanes compared. equal: kcp, kcp-turbo\n"),
+        "{text}"
+    );
     assert!(
         !text.contains("better") && !text.contains("worse"),
         "{text}"
@@ -177,6 +181,66 @@ fn the_worst_moment_of_one_seed_cannot_be_told_from_another() {
     assert_golden("compare-other-conditions.txt", &text);
     assert!(text.contains("cannot be told"), "{text}");
     assert!(text.contains("seeds: seed 1 against seed 2"), "{text}");
+}
+
+/// That there is no difference is a finding: it needs to be known what chance does.
+#[test]
+fn no_difference_is_said_only_where_chance_is_known() {
+    let short = document(&LANES[..7], 60, &[1]);
+    let long = document(&LANES[..7], 600, &[1]);
+    let seeds = document(&LANES[..7], 60, &[1, 2, 3, 4, 5]);
+    let others = document(&LANES[..7], 60, &[4, 5, 6, 7, 8]);
+    let (mut without, mut with) = (0, 0);
+    for (a, b) in [
+        (&short, &short),
+        (&short, &long),
+        (&long, &long),
+        (&seeds, &seeds),
+        (&seeds, &others),
+    ] {
+        let found = compare(a, b).expect("the same lanes");
+        for change in found.lanes.iter().flat_map(|lane| &lane.changes) {
+            if change.chance == Chance::Unknown {
+                assert_ne!(change.direction, Direction::Same, "{change:?}");
+                without += 1;
+            } else {
+                assert!(
+                    !matches!(change.direction, Direction::Equal | Direction::Unknown),
+                    "{change:?}"
+                );
+                with += 1;
+            }
+            if change.before.is_infinite() && change.after.is_infinite() {
+                assert_eq!(change.direction, Direction::Unknown, "{change:?}");
+            }
+        }
+        let text = comparison(&found, PLAIN);
+        for line in text.lines().filter(|line| line.contains("no difference")) {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            assert!(!cells.contains(&"–"), "{line}");
+        }
+    }
+    assert!(without > 50 && with > 50, "{without} {with}");
+}
+
+#[test]
+fn a_percentile_that_both_runs_lost_cannot_be_told() {
+    let mut a = document(&LANES[2..3], 60, &[1, 2, 3, 4, 5]);
+    a.lanes[0].rtt_ms.p99_9 = None;
+    let found = compare(&a, &a).expect("the same lane");
+    let lost = |change: &&lagometer_report::Change| change.before.is_infinite();
+    let change = found.lanes[0]
+        .changes
+        .iter()
+        .find(lost)
+        .expect("it is lost");
+    assert_eq!(change.direction, Direction::Unknown);
+    let text = comparison(&found, PLAIN);
+    let line = text
+        .lines()
+        .find(|line| line.contains("p99.9"))
+        .expect("a row");
+    assert!(line.ends_with("cannot be told"), "{line}");
 }
 
 #[test]
