@@ -1,5 +1,7 @@
 //! What may be played and is perhaps not meant.
 
+use std::time::Duration;
+
 use lagometer_link::cross::Cross;
 use lagometer_link::{Direction, Scheduled};
 use lagometer_units::Span;
@@ -10,26 +12,48 @@ use crate::resolve::Resolved;
 /// buffer, of which half is for data (Linux `tcp_rmem`, `tcp_adv_win_scale`).
 const AT_ONCE_BYTES: u64 = 3 << 20;
 
+/// By which share of what a network has on average a seed may have more or less before
+/// it is said.
+const WORTH_SAYING: f64 = 0.25;
+
 impl Resolved {
     /// What whoever asked for this should know of its other traffic, and of what its
-    /// network does at fixed times, each on one line.
+    /// network does again and again under these seeds, each on one line.
     #[must_use]
-    pub fn remarks(&self) -> Vec<String> {
-        let crosses = self.cross.iter();
-        let scheduled = self.profile.scheduled();
-        let of_network = scheduled.iter().filter_map(|it| self.is_cut_short(it));
-        crosses
-            .filter_map(|cross| self.remark(cross))
-            .chain(of_network)
-            .collect()
+    pub fn remarks(&self, seeds: &[u64]) -> Vec<String> {
+        let of_traffic = self.cross.iter().filter_map(|cross| self.remark(cross));
+        let mut remarks: Vec<String> = of_traffic.collect();
+        let under_each: Vec<_> = seeds.iter().map(|&it| self.profile.scheduled(it)).collect();
+        let is_reached = |scheduled: &Scheduled| {
+            under_each.iter().flatten().any(|other| {
+                other.first < self.end()
+                    && (other.kind, other.every) == (scheduled.kind, scheduled.every)
+            })
+        };
+        for scheduled in under_each.first().into_iter().flatten() {
+            let said = if !scheduled.is_drawn {
+                self.is_cut_short(scheduled)
+            } else if is_reached(scheduled) {
+                None
+            } else {
+                Some(self.never_drawn(scheduled, seeds.len()))
+            };
+            remarks.extend(said.filter(|said| !remarks.contains(said)));
+        }
+        remarks
+    }
+
+    /// When a seed's play ends, from the start of its impairments.
+    fn end(&self) -> Duration {
+        self.plan.offset + self.plan.duration
     }
 
     /// Every seed begins its network anew, so that a run of many short seeds meets what comes
-    /// at fixed times never, or more often than the network has it.
+    /// at fixed times never, or more or less often than the network has it.
     fn is_cut_short(&self, scheduled: &Scheduled) -> Option<String> {
-        let Scheduled { kind, first, every } = *scheduled;
-        let end = self.plan.offset + self.plan.duration;
-        let (kind, network) = (kind.name(), &self.network);
+        let Scheduled { first, every, .. } = *scheduled;
+        let end = self.end();
+        let (kind, network) = (scheduled.kind.name(), &self.network);
         let (first_in_words, end_in_words) = (Span(first), Span(end));
         if first >= end {
             return Some(format!(
@@ -37,17 +61,44 @@ impl Resolved {
                  {end_in_words}: play for longer (`--for`) for it to count"
             ));
         }
-        let every = every.filter(|&every| every > end)?;
+        let every = every?;
+        let times = end
+            .saturating_sub(first)
+            .as_nanos()
+            .div_ceil(every.as_nanos().max(1));
+        let on_average = end.as_secs_f64() / every.as_secs_f64();
+        if (times as f64 - on_average).abs() < WORTH_SAYING * on_average {
+            return None;
+        }
         Some(format!(
-            "the {kind} that `{network}` has every {} is in each seed of {end_in_words}: play for \
-             longer (`--for`) for it to be no more frequent than that",
-            Span(every)
+            "the {kind} that `{network}` has every {} is in each seed of {end_in_words} {times} \
+             {}, where {on_average:.2} would be its share: play for longer (`--for`) for it to be \
+             as frequent as that",
+            Span(every),
+            if times == 1 { "time" } else { "times" },
         ))
+    }
+
+    /// What is said of an outage or stall whose first time each of so many seeds drew, and
+    /// none drew within its play.
+    fn never_drawn(&self, scheduled: &Scheduled, seeds: usize) -> String {
+        let (kind, network) = (scheduled.kind.name(), &self.network);
+        let every = Span(scheduled.every.unwrap_or_default());
+        let end = Span(self.end());
+        let none = if seeds == 1 {
+            format!("is not in this seed's {end}")
+        } else {
+            format!("is in none of these {seeds} seeds of {end}")
+        };
+        format!(
+            "the {kind} that `{network}` has once in {every}, at a time that each seed draws, \
+             {none}: play more seeds (`--seeds`) or for longer (`--for`) for it to count"
+        )
     }
 
     fn remark(&self, cross: &Cross) -> Option<String> {
         let (name, direction) = (cross.name(), Direction::from(cross.direction));
-        let end = self.plan.offset + self.plan.duration;
+        let end = self.end();
         if !cross.may_start_before(end) {
             return Some(format!(
                 "other traffic `{name}` is never on: it begins after the run's {:.0} s; play for \

@@ -241,7 +241,7 @@ fn what_a_network_does_at_fixed_times_beyond_a_seed_is_said() {
         let network = format!("[[both.outages]]\n{rule}for = \"1 s\"\n");
         let mut resolved = resolved(experiment("lanes = [\"udp\"]"), profile(&network));
         resolved.plan.duration = duration.parse::<Span>().unwrap().duration();
-        resolved.remarks()
+        resolved.remarks(&[1, 2, 3])
     };
     let at = "at = \"47 s\"\nevery = \"2 min\"\n";
     for (duration, says) in [
@@ -249,7 +249,7 @@ fn what_a_network_does_at_fixed_times_beyond_a_seed_is_said() {
         ("47 s", "is in no seed"),
         (
             "48 s",
-            "has every 2 min is in each seed of 48 s: play for longer",
+            "has every 2 min is in each seed of 48 s 1 time, where 0.40 would be its share",
         ),
     ] {
         let found = remarks(duration, at);
@@ -259,12 +259,39 @@ fn what_a_network_does_at_fixed_times_beyond_a_seed_is_said() {
     assert_eq!(remarks("2 min", at), [""; 0]);
     assert_eq!(remarks("48 s", "at = \"47 s\"\n"), [""; 0], "comes once");
     assert_eq!(remarks("1 s", "mean_gap = \"2 min\"\n"), [""; 0], "drawn");
+    let often = remarks("30 s", "at = \"15 s\"\nevery = \"15 s\"\n");
+    let says = "is in each seed of 30 s 1 time, where 2.00 would be its share";
+    assert!(often.len() == 1 && often[0].contains(says), "{often:?}");
+    assert_eq!(
+        remarks("2 min", "at = \"15 s\"\nevery = \"15 s\"\n"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn what_each_seed_draws_is_said_where_no_seed_has_it() {
+    let network = "[[both.stalls]]\nevery = \"2 min\"\nfor = \"100 ms\"\n";
+    let mut resolved = resolved(experiment("lanes = [\"udp\"]"), profile(network));
+    let first = |seed| resolved.profile.scheduled(seed)[0].first;
+    let seeds: Vec<u64> = (1..=20).collect();
+    let earliest = seeds.iter().map(|&seed| first(seed)).min().unwrap();
+    let of_first = first(1);
+    // Both directions stand still together, so it is one.
+    assert_eq!(resolved.profile.scheduled(1).len(), 1);
+    resolved.plan.duration = earliest;
+    let found = resolved.remarks(&seeds);
+    let says = "once in 2 min, at a time that each seed draws, is in none of these 20 seeds of";
+    assert!(found.len() == 1 && found[0].contains(says), "{found:?}");
+    resolved.plan.duration = earliest + Duration::from_nanos(1);
+    assert_eq!(resolved.remarks(&seeds), [""; 0]);
+    resolved.plan.duration = of_first;
+    assert!(resolved.remarks(&[1])[0].contains("is not in this seed's"));
 }
 
 #[test]
 fn what_is_perhaps_not_meant_is_said() {
     let remarks =
-        |network: &str| resolved(experiment("lanes = [\"udp\"]"), profile(network)).remarks();
+        |network: &str| resolved(experiment("lanes = [\"udp\"]"), profile(network)).remarks(&[1]);
     let bulk = |queue: &str, rest: &str| {
         format!("{queue}[[cross]]\nkind = \"bulk\"\ndirection = \"down\"\n{rest}")
     };

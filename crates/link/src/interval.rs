@@ -17,6 +17,9 @@ pub(crate) struct Interval {
 pub(crate) enum Onset {
     /// At a given instant, and again after each period if there is one.
     At { first: u64, every: Option<u64> },
+    /// Once in each period, the first at an instant of the first period that the seed
+    /// draws evenly; none is under way at the beginning.
+    Every(u64),
     /// After an exponentially distributed quiet time since the last one's end
     /// (since the beginning, for the first).
     AfterGap { mean: f64 },
@@ -65,14 +68,28 @@ struct Head {
 }
 
 impl Source {
+    /// When the first interval begins, if that does not depend on what came before: at a
+    /// given instant, or at one that the seed draws within the period.
+    pub(crate) fn first(&self) -> Option<u64> {
+        match self.onset {
+            Onset::At { first, .. } => Some(first),
+            // A draw is below one, but its product may round up to the period.
+            Onset::Every(every) => {
+                let drawn = (self.stream.unit(0, 2) * every as f64) as u64;
+                Some(drawn.min(every.saturating_sub(1)))
+            }
+            Onset::AfterGap { .. } => None,
+        }
+    }
+
     /// The `k`-th interval, given the end of the one before.
     fn interval(&self, k: u64, previous_end: u64) -> Option<Interval> {
         let start = match self.onset {
             Onset::At { first, every: None } => (k == 0).then_some(first)?,
             Onset::At {
-                first,
-                every: Some(every),
-            } => first.checked_add(every.checked_mul(k)?)?,
+                every: Some(every), ..
+            }
+            | Onset::Every(every) => self.first()?.checked_add(every.checked_mul(k)?)?,
             Onset::AfterGap { mean } => {
                 previous_end.checked_add(exponential(mean, self.stream.unit(k, 0)))?
             }
@@ -207,6 +224,32 @@ mod tests {
             .map(|interval| interval.start)
             .collect();
         assert_eq!(starts, [5, 15, 25]);
+    }
+
+    #[test]
+    fn what_comes_once_in_a_period_begins_anywhere_in_it_by_the_seed() {
+        let seeds = 4_000;
+        let (period, mut tenths) = (120 * SECOND, [0_u32; 10]);
+        for seed in 0..seeds {
+            let source = Source {
+                onset: Onset::Every(period),
+                length: Length::Fixed(SECOND),
+                stream: Stream::new(seed, Scope::Both, Purpose::Stalls),
+            };
+            let starts: Vec<_> = Union::new(&[source]).take(3).map(|it| it.start).collect();
+            assert_eq!(Some(starts[0]), source.first());
+            assert!(starts[0] < period);
+            assert_eq!(
+                [starts[1], starts[2]].map(|it| it - starts[0]),
+                [period, 2 * period]
+            );
+            tenths[(starts[0] * 10 / period) as usize] += 1;
+        }
+        // Five deviations of a binomial count: 5 * sqrt(4000 * 0.1 * 0.9) = 95.
+        assert!(
+            tenths.iter().all(|count| count.abs_diff(400) < 95),
+            "{tenths:?}"
+        );
     }
 
     #[test]

@@ -371,7 +371,7 @@ pub(super) fn announce(resolved: &Resolved, options: &RunOptions) {
         }
         [] => {}
     }
-    for remark in resolved.remarks() {
+    for remark in resolved.remarks(&options.seeds) {
         note!("lagometer: {remark}");
     }
 }

@@ -1,5 +1,5 @@
 //! The rules for outages and stalls: checked, and in the model's numbers; and what
-//! comes at times that no seed moves.
+//! comes under a seed at times that can be named beforehand.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use lagometer_units::Span;
 use super::Profile;
 use super::plan::{Complaint, SHORTEST, nanos};
 use super::written::Spell;
+use crate::impairments;
 use crate::interval::{Length, Onset};
 use crate::{Direction, DisturbanceKind};
 
@@ -66,18 +67,21 @@ fn spell(spell: &Spell) -> Result<(Onset, Length), &'static str> {
             first: nanos(at),
             every: every.map(nanos),
         },
+        (None, Some(every), None) => Onset::Every(nanos(every)),
         (None, None, Some(gap)) if gap >= SHORTEST => Onset::AfterGap {
             mean: nanos(gap) as f64,
         },
         _ => {
             return Err(
-                "expected when it starts: `at`, `at` and `every`, or `mean_gap` of at least 1 ms",
+                "expected when it starts: `at`, `at` and `every`, `every` alone, or `mean_gap` of at \
+                 least 1 ms",
             );
         }
     };
     if let Onset::At {
         every: Some(every), ..
-    } = onset
+    }
+    | Onset::Every(every) = onset
     {
         let longest = match length {
             Length::Fixed(longest) | Length::Uniform { to: longest, .. } => longest,
@@ -103,40 +107,57 @@ fn share(onset: &Onset, length: &Length) -> f64 {
         Onset::At { every: None, .. } => 0.0,
         Onset::At {
             every: Some(every), ..
-        } => mean / every as f64,
+        }
+        | Onset::Every(every) => mean / every as f64,
         Onset::AfterGap { mean: gap } => mean / (gap + mean),
     }
 }
 
-/// An outage or stall that comes at the same times under every seed.
+/// An outage or stall whose times one seed says: it comes at a given instant, or once
+/// in each period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     /// What it is.
     pub kind: DisturbanceKind,
     /// When the first one begins, from the start of the impairments.
     pub first: Duration,
+    /// Whether the seed drew when the first one begins; else it is the same under all.
+    pub is_drawn: bool,
     /// How long after its start the next one begins, if there is one.
     pub every: Option<Duration>,
 }
 
 impl Profile {
-    /// What comes at times that no seed moves, once where both directions have it.
+    /// What comes under `seed` at a given instant or once in each period, once where both
+    /// directions have it at the same time.
     #[must_use]
-    pub fn scheduled(&self) -> Vec<Scheduled> {
+    pub fn scheduled(&self, seed: u64) -> Vec<Scheduled> {
         let mut all = Vec::new();
         for direction in Direction::BOTH {
             let plan = self.plan(direction);
-            for (kind, rules) in [
-                (DisturbanceKind::Outage, &plan.outages.value),
-                (DisturbanceKind::Stall, &plan.stalls.value),
+            for (kind, sources) in [
+                (
+                    DisturbanceKind::Outage,
+                    impairments::outages(plan, seed, direction),
+                ),
+                (
+                    DisturbanceKind::Stall,
+                    impairments::stalls(plan, seed, direction),
+                ),
             ] {
-                for (onset, _) in rules {
-                    let Onset::At { first, every } = *onset else {
+                for source in sources {
+                    let Some(first) = source.first() else {
                         continue;
+                    };
+                    let (is_drawn, every) = match source.onset {
+                        Onset::At { every, .. } => (false, every),
+                        Onset::Every(every) => (true, Some(every)),
+                        Onset::AfterGap { .. } => continue,
                     };
                     let found = Scheduled {
                         kind,
                         first: Duration::from_nanos(first),
+                        is_drawn,
                         every: every.map(Duration::from_nanos),
                     };
                     if !all.contains(&found) {

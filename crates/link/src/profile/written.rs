@@ -175,16 +175,18 @@ pub struct Reordering {
     pub extra: Span,
 }
 
-/// One rule for outages or stalls: at a given time (`at`, perhaps `every`) or
-/// after random gaps (`mean_gap`); for a given time (`for`), an even draw
-/// (`for` to `up_to`) or an exponential one (`mean_for`).
+/// One rule for outages or stalls: at a given time (`at`, perhaps `every`), once in
+/// each period from a time that the seed draws (`every` alone) or after random gaps
+/// (`mean_gap`); for a given time (`for`), an even draw (`for` to `up_to`) or an
+/// exponential one (`mean_for`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spell {
     /// When the first one starts, counted from the start of the impairments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Span>,
-    /// How long after its start the next one starts. Default: there is none.
+    /// How long after its start the next one starts. Default: there is none. Without
+    /// `at` the first one starts, by the seed, anywhere within this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
     /// The mean of the exponentially distributed times between them.

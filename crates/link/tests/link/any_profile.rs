@@ -87,6 +87,9 @@ fn any_spells(name: &'static str) -> impl Strategy<Value = String> {
         (100..5000_u32, 1..80_u32).prop_map(move |(gap, length)| format!(
             "{name} = [{{ mean_gap = \"{gap} ms\", mean_for = \"{length} ms\" }}]\n"
         )),
+        (100..5000_u32, 1..80_u32).prop_map(move |(every, length)| format!(
+            "{name} = [{{ every = \"{every} ms\", for = \"{length} ms\" }}]\n"
+        )),
         (0..5000_u32, 1..80_u32).prop_map(move |(at, length)| format!(
             "{name} = [{{ at = \"{at} ms\", every = \"1 s\", for = \"{length} ms\" }}, \
              {{ mean_gap = \"1 s\", for = \"5 ms\", up_to = \"90 ms\" }}]\n"

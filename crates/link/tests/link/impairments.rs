@@ -174,6 +174,49 @@ fn what_both_says_happens_to_both_directions_at_once() {
 }
 
 #[test]
+fn what_has_a_period_alone_begins_where_the_seed_says() {
+    let rules = "outages = [{ every = \"2 min\", for = \"1 s\" }]\n\
+                 stalls = [{ every = \"2 min\", for = \"1 s\" }, { every = \"2 min\", for = \"2 s\" }]\n";
+    let until = Time::from_secs(600);
+    let starts = |link: &Link, direction| -> Vec<Time> {
+        let truth = link.truth(direction, until);
+        truth.iter().map(|it| it.start).collect()
+    };
+    let mut firsts = Vec::new();
+    for seed in 1..=20 {
+        let shared = link(&format!("[both]\n{rules}"), seed);
+        let found = starts(&shared, UP);
+        assert_eq!(found, starts(&shared, DOWN), "seed {seed}");
+        // Five times each in ten minutes: none is early, none is left out.
+        assert_eq!(found.len(), 15, "seed {seed}");
+        let scheduled = profile(&format!("[both]\n{rules}")).scheduled(seed);
+        assert_eq!(scheduled.len(), 3);
+        for one in scheduled {
+            assert!(one.is_drawn && found.contains(&(Time::ZERO + one.first)));
+            firsts.push(one.first);
+        }
+        let apart = link(&format!("[up]\n{rules}[down]\n{rules}"), seed);
+        assert_ne!(starts(&apart, UP), starts(&apart, DOWN), "seed {seed}");
+    }
+    firsts.sort();
+    firsts.dedup();
+    assert_eq!(firsts.len(), 60, "each rule and seed has a time of its own");
+
+    // What is met is what was foretold.
+    let mut link = link(
+        "[both]\noutages = [{ every = \"5 s\", for = \"20 ms\" }]",
+        7,
+    );
+    let truth = link.truth(UP, Time::from_secs(60));
+    let is_out = |now: Time| truth.iter().any(|it| it.start <= now && now < it.end);
+    for now in (0..60_000).map(Time::from_millis) {
+        let dropped = link.offer(UP, now, 100) == Fate::Dropped(Reason::Outage);
+        assert_eq!(dropped, is_out(now), "at {now:?}");
+    }
+    assert_eq!(truth.len(), 12);
+}
+
+#[test]
 fn another_seed_is_another_impairments() {
     let text = "[both]\nstalls = [{ mean_gap = \"5 s\", for = \"1 s\" }]";
     let until = Time::from_secs(600);

@@ -149,6 +149,24 @@ fn impossible_values_name_their_line_and_what_was_expected() {
 }
 
 #[test]
+fn a_period_alone_takes_what_a_period_from_a_given_time_does() {
+    for (rule, words) in [
+        ("for = \"2 s\"\nevery = \"2 s\"", "longer than it lasts"),
+        (
+            "every = \"9 s\"\nmean_gap = \"1 s\"\nfor = \"2 s\"",
+            "when it starts",
+        ),
+        (
+            "mean_for = \"2 s\"\nevery = \"9 s\"",
+            "instead of `mean_for`",
+        ),
+    ] {
+        let section = format!("[both]\ndelay = \"1 ms\"\n[[both.stalls]]\n{rule}");
+        assert_mistake(&section, 5, words);
+    }
+}
+
+#[test]
 fn what_a_trace_says_is_not_said_twice() {
     let recorded = "lagometer-trace/1\nlasts 1\nup 0 - 0 0\ndown 0 - 0 0\n";
     let parse = |trace: &str, key: &str| {
