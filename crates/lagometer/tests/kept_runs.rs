@@ -173,3 +173,27 @@ fn what_is_not_the_same_twice_is_refused_before_it_is_played() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--bundle is for `--testbed sim` and `--testbed kernel`"));
 }
+
+/// The study of 2015 offers its runs in bundles: a reader gets what it says by one command.
+#[test]
+fn the_bundles_of_the_study_of_2015_are_played_again() {
+    let bundles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/studies/2015");
+    let folder = tempfile::tempdir().unwrap();
+    let mut replayed = 0;
+    for entry in fs::read_dir(bundles).unwrap() {
+        let bundle = entry.unwrap().path();
+        if bundle.extension().is_none_or(|end| end != "bundle") {
+            continue;
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+            .current_dir(folder.path())
+            .arg("replay")
+            .arg(&bundle)
+            .output()
+            .expect("the binary starts");
+        let name = bundle.display();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+        replayed += 1;
+    }
+    assert!(replayed >= 4, "{replayed}");
+}
