@@ -17,7 +17,7 @@ use lagometer_units::{BadQuantity, Share, Span};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::difference::{Difference, beyond, interval};
+use crate::difference::{Difference, beyond, fewest_units, interval, whole_limits};
 use crate::document::{BudgetResult, Decision, Lane};
 use crate::metric::{Metric, Unit, UnknownMetric};
 use crate::resample::FEWEST_SEEDS;
@@ -202,7 +202,9 @@ pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
         if !sure {
             let result = &mut results[*index];
             result.decision = Decision::Undecided;
-            result.more_seeds = more_seeds(lane, found.as_ref(), ERRING / p_values.len() as f64);
+            let metric = result.metric.parse().ok();
+            let chance = ERRING / p_values.len() as f64;
+            result.more_seeds = more_seeds(metric, lane, found.as_ref(), chance);
         }
     }
     results
@@ -210,11 +212,20 @@ pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
 
 /// How many more seeds like those played would decide a budget in four runs of
 /// five; `None` where a hundred times as much would not.
-fn more_seeds(lane: &Lane, found: Option<&Difference>, chance: f64) -> Option<u32> {
+fn more_seeds(
+    metric: Option<Metric>,
+    lane: &Lane,
+    found: Option<&Difference>,
+    chance: f64,
+) -> Option<u32> {
     let seeds = lane.per_seed.len().max(1) as u32;
     let Some(found) = found else {
         // Nothing is known yet of how it varies.
-        return Some((FEWEST_SEEDS as u32).saturating_sub(seeds).max(1));
+        let fewest = match metric {
+            Some(Metric::Rtt(statistic)) => fewest_units(statistic),
+            _ => 0,
+        };
+        return Some(fewest.max(FEWEST_SEEDS as u32).saturating_sub(seeds).max(1));
     };
     let units = f64::from(found.freedom) + 1.0;
     let decides = |times: f64| {
@@ -224,16 +235,19 @@ fn more_seeds(lane: &Lane, found: Option<&Difference>, chance: f64) -> Option<u3
     (1..=MOST_TIMES * seeds).find(|&more| decides(f64::from(seeds + more) / f64::from(seeds)))
 }
 
-/// The limits in milliseconds for which budgets ask the share delivered
-/// within, for [`figures`](crate::figures()).
+/// The limits in milliseconds for which budgets ask the share delivered within, for
+/// [`figures`](crate::figures()): a budget on a quantile of round trips is decided by the
+/// share within its limit.
 #[must_use]
 pub fn limits_ms(budgets: &[Budget]) -> Vec<u32> {
     let limits: BTreeSet<u32> = budgets
         .iter()
-        .filter_map(|budget| match budget.metric {
-            Metric::Within(limit_ms) => Some(limit_ms),
-            _ => None,
+        .flat_map(|budget| match budget.metric {
+            Metric::Within(limit_ms) => [Some(limit_ms), None],
+            Metric::Rtt(_) if budget.metric.is_estimated() => whole_limits(budget.limit),
+            _ => [None, None],
         })
+        .flatten()
         .collect();
     limits.into_iter().collect()
 }

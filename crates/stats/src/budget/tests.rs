@@ -63,7 +63,7 @@ fn budgets_are_read_as_people_write_them() {
     );
     assert!(budgets[1].concerns("kcp") && !budgets[1].concerns("enet"));
     assert!(budgets[0].concerns("enet"));
-    assert_eq!(limits_ms(&budgets), [150]);
+    assert_eq!(limits_ms(&budgets), [150, 200]);
 }
 
 #[test]
@@ -215,4 +215,49 @@ fn a_budget_that_one_more_bad_seed_would_break_is_not_decided() {
     };
     assert_eq!(decided(25), Decision::Undecided);
     assert_eq!(decided(3), Decision::Met);
+}
+
+/// More than half of what is beyond the limit is in one of twenty seeds: another that is
+/// five times as bad would break the budget.
+#[test]
+fn a_quantile_meets_its_budget_only_where_longer_outages_would_not_break_it() {
+    let decided = |seeds: u64, bad_seconds: u64| {
+        let seeds: Vec<u64> = (1..=seeds).collect();
+        let lane = seeds_lane(&seeds, |seed, second| {
+            let late = if seed == 1 { bad_seconds } else { 1 };
+            if second < late { 400 } else { 60 }
+        });
+        let result = &evaluate(&[Budget::new(Metric::Rtt(Statistic::P99), 200.0)], &[lane])[0];
+        assert!(result.ok);
+        (result.decision, result.more_seeds)
+    };
+    assert_eq!(decided(20, 1).0, Decision::Met);
+    assert_eq!(decided(20, 25).0, Decision::Undecided);
+    // A hundredth of nine seeds is less than a tenth of one.
+    assert_eq!(decided(9, 1), (Decision::Undecided, Some(1)));
+    assert_eq!(decided(10, 1).0, Decision::Met);
+}
+
+#[test]
+fn a_quantile_beyond_its_limit_is_missed_by_few_seeds_too() {
+    let lane = seeds_lane(
+        &[1, 2, 3, 4, 5],
+        |_, second| {
+            if second % 20 == 0 { 400 } else { 60 }
+        },
+    );
+    let result = &evaluate(&[Budget::new(Metric::Rtt(Statistic::P99), 200.0)], &[lane])[0];
+    assert_eq!((result.ok, result.decision), (false, Decision::Missed));
+}
+
+#[test]
+fn shares_are_asked_for_within_the_limits_of_quantiles() {
+    let budgets = parsed(
+        "[[budget]]\nmetric = \"p99\"\nat_most = \"70.5 ms\"\n\
+         [[budget]]\nmetric = \"p50\"\nat_most = \"300 us\"\n\
+         [[budget]]\nmetric = \"p90\"\nat_most = \"40 ms\"\n\
+         [[budget]]\nmetric = \"max\"\nat_most = \"900 ms\"\n\
+         [[budget]]\nmetric = \"within 90 ms\"\nat_least = \"1 %\"\n",
+    );
+    assert_eq!(limits_ms(&budgets.unwrap()), [1, 40, 70, 71, 90]);
 }
