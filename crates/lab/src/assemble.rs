@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
-    Audit, Disturbed, Document, Game, GameRecords, Host, LAG_ABOVE, Lane, MessageRecord,
-    SeedFigures, SeedRun as SeedRecords, Warning, Wire, figures,
+    Audit, Disturbed, Document, FlowRecords, Game, GameRecords, Host, LAG_ABOVE, Lane,
+    MessageRecord, SeedFigures, SeedRun as SeedRecords, Warning, Wire, figures,
 };
 use lagometer_testbed::{Testbed, promises};
 use lagometer_transport::PresetKind;
@@ -147,6 +147,7 @@ pub fn seed_figures(resolved: &Resolved, seed: u64, run: &LaneRun) -> Option<See
         disturbed: &[],
         overhead: overhead(&[outcome]),
         game: outcome.game.as_ref(),
+        flows: outcome.flows.as_ref(),
     };
     let threshold = lag_threshold(resolved, Some(Testbed::Sim), &[]);
     Some(lagometer_stats::seed_figures(
@@ -159,6 +160,9 @@ pub fn seed_figures(resolved: &Resolved, seed: u64, run: &LaneRun) -> Option<See
 fn limits_ms(resolved: &Resolved) -> Vec<u32> {
     let mut limits = lagometer_stats::limits_ms(&resolved.experiment.budgets);
     limits.extend(&resolved.limits_ms);
+    // The page and the ranking of lanes go by it.
+    let within = resolved.experiment.workload.of_use_within();
+    limits.extend(within.and_then(|within| u32::try_from(within.as_millis()).ok()));
     limits
 }
 
@@ -172,6 +176,9 @@ fn lag_threshold(
 ) -> Option<Duration> {
     if let Some(asked) = resolved.experiment.lag_threshold {
         return Some(asked.duration());
+    }
+    if let Some(within) = resolved.experiment.workload.of_use_within() {
+        return Some(within);
     }
     if testbed != Some(Testbed::Net) {
         return Some(resolved.profile.base_rtt() + LAG_ABOVE);
@@ -220,15 +227,18 @@ fn assemble_lane(
         .filter_map(|(&(seed, run), disturbed)| {
             let outcome = run.outcome()?;
             let (mut records, mut game) = (outcome.records.clone(), outcome.game.clone());
+            let mut flows = outcome.flows.clone();
             if let Some(last) = last_intended {
                 records.retain(|record| record.intended <= last);
                 game = game.map(|game| game.until(last));
+                flows = flows.map(|flows| flows.until(last));
             }
             Some(PlayedSeed {
                 seed,
                 outcome,
                 records,
                 game,
+                flows,
                 disturbed,
             })
         })
@@ -241,6 +251,7 @@ fn assemble_lane(
             disturbed: played.disturbed,
             overhead: overhead(&[played.outcome]),
             game: played.game.as_ref(),
+            flows: played.flows.as_ref(),
         })
         .collect();
     let limits = limits_ms(resolved);
@@ -295,6 +306,7 @@ struct PlayedSeed<'a> {
     outcome: &'a LaneOutcome,
     records: Vec<MessageRecord>,
     game: Option<GameRecords>,
+    flows: Option<FlowRecords>,
     disturbed: &'a [Disturbed],
 }
 

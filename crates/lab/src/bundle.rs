@@ -8,7 +8,11 @@
 //! | `experiment.toml` | the experiment as it was played, command line and all |
 //! | `network.toml` | the network as it was, even a built-in one |
 //! | `traces/0`, … | the recordings that the network names |
+//! | `traffic.csv` | the sizes and times of the messages that the workload plays, where it plays a file's |
 //! | `result.json` | the result document |
+//!
+//! Of a capture nothing else is in it: no contents, and no addresses but those that the
+//! experiment names.
 //!
 //! Everything is read in memory; no name in an archive ever becomes a path. What
 //! was played is data of a stranger's: entries, their number and their lengths
@@ -40,6 +44,7 @@ const MANIFEST: &str = "bundle.json";
 const EXPERIMENT: &str = "experiment.toml";
 const NETWORK: &str = "network.toml";
 const RESULT: &str = "result.json";
+const TRAFFIC: &str = "traffic.csv";
 
 /// A run that can be played again.
 #[derive(Clone, Debug)]

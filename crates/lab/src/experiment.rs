@@ -9,7 +9,7 @@
 //! lanes = ["udp", "kcp", "enet"]   # presets …
 //! presets = ["game", "default"]    # … or, with this, families: `udp-game`, …
 //!
-//! [workload.paced-echo]             # or a game's traffic: `workload.game`
+//! [workload.paced-echo]             # or `game`, `replay`, `stream`, `request-response`
 //! size = "500 B"
 //! interval = "50 ms"
 //!
@@ -136,6 +136,33 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// Reads the file that the workload plays, if it plays one, and checks the experiment
+    /// with it; `read` has the file of a name. `origin` and `text` are those of
+    /// [`parse`](Self::parse).
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`] for a file that cannot be read, or is no traffic that can be played.
+    pub fn load_traffic(
+        &mut self,
+        origin: &str,
+        text: &str,
+        read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<(), BadInput> {
+        let Some(file) = self.workload.file().map(str::to_owned) else {
+            return Ok(());
+        };
+        let bad = |what: String| {
+            let place = ["workload", "replay", "file"];
+            BadInput::at_key(origin, text, &place, what)
+        };
+        let bytes = read(&file).map_err(&bad)?;
+        let loaded = self.workload.load(&bytes);
+        loaded.map_err(|why| bad(format!("{file} {why}")))?;
+        self.check()
+            .map_err(|(key, message)| BadInput::at(origin, text, key, message))
+    }
+
     /// A budget that names a lane must find it: a slip of the finger would
     /// else be a budget that is always met.
     fn check_budgets(&self, origin: &str, text: &str) -> Result<(), BadInput> {
@@ -182,8 +209,8 @@ impl Experiment {
             if !matches!(self.workload, Workload::PacedEcho(_)) {
                 return Err((
                     "size",
-                    "a lane's own `size` is for `paced-echo`; a game's messages have sizes of \
-                     their own: leave it out"
+                    "a lane's own `size` is for `paced-echo`; other workloads' messages have \
+                     sizes of their own: leave it out"
                         .into(),
                 ));
             }

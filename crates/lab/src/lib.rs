@@ -27,6 +27,7 @@ mod runner;
 pub mod saved;
 mod shared_path;
 pub mod sim;
+pub mod traffic;
 pub mod workload;
 
 pub use assemble::{RunContext, assemble, assemble_import, seed_figures};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_stats::{GameRecords, MessageRecord};
+use lagometer_stats::{FlowRecords, GameRecords, MessageRecord};
 use lagometer_transport::Closed;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub struct LaneOutcome {
     pub wire: WireCounts,
     /// What became of a game's other streams, where it carried one.
     pub game: Option<GameRecords>,
+    /// What became of each direction's messages, where they were not echoed.
+    pub flows: Option<FlowRecords>,
     /// Bytes of all messages that the transport took at both ends.
     pub payload_bytes: u64,
     /// What no transport should have let through.

@@ -7,6 +7,7 @@ use lagometer_link::{Direction, Scheduled};
 use lagometer_units::Span;
 
 use crate::resolve::Resolved;
+use crate::workload::scheduled::SMALLEST_BYTES;
 
 /// What a connection's receiver may let come at once, in bytes: the largest receive
 /// buffer, of which half is for data (Linux `tcp_rmem`, `tcp_adv_win_scale`).
@@ -40,12 +41,36 @@ impl Resolved {
             };
             remarks.extend(said.filter(|said| !remarks.contains(said)));
         }
+        remarks.extend(self.about_traffic());
         remarks
     }
 
     /// When a seed's play ends, from the start of its impairments.
     fn end(&self) -> Duration {
         self.plan.offset + self.plan.duration
+    }
+
+    /// What is played of the workload's file.
+    fn about_traffic(&self) -> Option<String> {
+        let workload = &self.experiment.workload;
+        let (file, traffic) = (workload.file()?, workload.traffic()?);
+        let (length, plays) = (traffic.length(), self.plan.duration);
+        let end = if plays <= length {
+            String::new()
+        } else {
+            format!(
+                "; it begins again every {:.3} s, {:.1} times in all (`at_end = \"stop\"` ends with it)",
+                length.as_secs_f64(),
+                plays.as_secs_f64() / length.as_secs_f64()
+            )
+        };
+        let small = Direction::BOTH.into_iter().flat_map(|it| traffic.way(it));
+        let small = small.filter(|message| message.bytes < SMALLEST_BYTES);
+        let filled_up = match small.count() {
+            0 => String::new(),
+            small => format!("; {small} below {SMALLEST_BYTES} B are filled up to it"),
+        };
+        Some(format!("`{file}` has {traffic}{end}{filled_up}"))
     }
 
     /// Every seed begins its network anew, so that a run of many short seeds meets what comes

@@ -11,6 +11,7 @@ use lagometer_link::{Direction, Overload, Profile, Regime, TooLarge};
 use lagometer_socket::SocketSpec;
 use lagometer_testbed::Testbed;
 use lagometer_transport::{BadSpec, Offer, PresetKind};
+use lagometer_units::Span;
 use thiserror::Error;
 
 use crate::experiment::{Experiment, OwnLane, RegimeName};
@@ -181,6 +182,10 @@ pub fn resolve(
     profile: Profile,
     testbed: Testbed,
 ) -> Result<Resolved, ResolveError> {
+    let mut experiment = experiment;
+    if let Some(end) = experiment.workload.ends_after() {
+        experiment.duration = experiment.duration.min(Span(end));
+    }
     let cross = cross_of(&experiment, &network, &profile)?;
     check_testbed(&experiment, &profile, &cross, testbed)?;
     let workload = experiment.workload.clone();

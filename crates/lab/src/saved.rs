@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_stats::{GameRecords, MessageRecord};
+use lagometer_stats::{FlowRecords, GameRecords, MessageRecord};
 use lagometer_transport::Closed;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, WireCounts};
 use crate::runner::{LaneRun, SeedRun};
 use crate::workload::Misdeliveries;
+use flows::SavedFlows;
 use game::SavedGame;
 
+mod flows;
 mod game;
 
 /// One seed's findings.
@@ -64,6 +66,9 @@ struct SavedOutcome {
     dropped: BTreeMap<String, u64>,
     /// A game's other streams.
     game: Option<SavedGame>,
+    /// Each direction's messages, where they were not echoed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flows: Option<SavedFlows>,
     payload_bytes: u64,
     damaged: u64,
     duplicated: u64,
@@ -168,6 +173,7 @@ impl From<&LaneOutcome> for SavedOutcome {
                 .map(|(reason, &packets)| (reason.to_string(), packets))
                 .collect(),
             game: outcome.game.as_ref().map(SavedGame::from),
+            flows: outcome.flows.as_ref().map(SavedFlows::from),
             payload_bytes: outcome.payload_bytes,
             damaged: outcome.misdeliveries.damaged,
             duplicated: outcome.misdeliveries.duplicated,
@@ -197,6 +203,7 @@ impl From<SavedOutcome> for LaneOutcome {
                     .collect(),
             },
             game: saved.game.map(GameRecords::from),
+            flows: saved.flows.map(FlowRecords::from),
             payload_bytes: saved.payload_bytes,
             misdeliveries: Misdeliveries {
                 damaged: saved.damaged,
@@ -268,7 +275,7 @@ impl From<SavedEnd> for LaneEnd {
 mod tests {
     use super::*;
     use crate::outcome::{PartyUse, WayUse};
-    use lagometer_stats::{EventRecord, GameTerms, Rollback, StateRecord};
+    use lagometer_stats::{EventRecord, FlowMessage, GameTerms, Rollback, StateRecord};
 
     fn game() -> GameRecords {
         let event = EventRecord {
@@ -295,6 +302,22 @@ mod tests {
         }
     }
 
+    fn flows() -> FlowRecords {
+        let message = FlowMessage {
+            record: MessageRecord {
+                accepted: Some(Time::from_millis(3)),
+                ..MessageRecord::due(Time::from_millis(2))
+            },
+            bytes: 77,
+        };
+        FlowRecords {
+            played: Duration::from_secs(9),
+            within: Duration::from_millis(100),
+            answers: true,
+            ways: [vec![message], vec![message, message]],
+        }
+    }
+
     fn outcome(end: Option<LaneEnd>) -> LaneOutcome {
         LaneOutcome {
             bottleneck: None,
@@ -316,6 +339,7 @@ mod tests {
                 dropped: [(Cow::Borrowed("burst"), 1)].into(),
             },
             game: Some(game()),
+            flows: Some(flows()),
             payload_bytes: 1,
             misdeliveries: Misdeliveries {
                 damaged: 1,

@@ -10,6 +10,11 @@ mod echo_server;
 pub mod game;
 mod paced_echo;
 mod payload;
+mod received;
+pub mod replay;
+pub mod request_response;
+pub mod scheduled;
+pub mod stream;
 
 use std::time::Duration;
 
@@ -24,10 +29,17 @@ pub use echo_server::EchoServer;
 pub use game::GameTraffic;
 pub use paced_echo::PacedEcho;
 pub use payload::{Damaged, Payload};
+pub use replay::Replay;
+pub use request_response::RequestResponse;
+pub use stream::StreamTraffic;
 
 use crate::plan::Plan;
+use crate::traffic::{BadTraffic, Traffic};
 use game::{GameClient, GameServer, Schedule};
 use lagometer_units::Time;
+use received::Received;
+use request_response::{RequestClient, RequestServer};
+use scheduled::{ScheduledClient, ScheduledServer};
 
 /// What the endpoints do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +49,12 @@ pub enum Workload {
     PacedEcho(PacedEcho),
     /// A game's inputs, snapshots, events and voice.
     Game(Box<GameTraffic>),
+    /// The messages of a capture or a log, at their times.
+    Replay(Box<Replay>),
+    /// Messages at a steady rate, or on and off, one way or both.
+    Stream(Box<StreamTraffic>),
+    /// Requests that are answered.
+    RequestResponse(Box<RequestResponse>),
 }
 
 impl Workload {
@@ -55,6 +73,59 @@ impl Workload {
         match self {
             Self::PacedEcho(echo) => echo.check(),
             Self::Game(game) => game.check(),
+            Self::Replay(replay) => replay.check(),
+            Self::Stream(stream) => stream.check(),
+            Self::RequestResponse(requests) => requests.check(),
+        }
+    }
+
+    /// The file that it plays, as the experiment names it; none where it needs none.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Replay(replay) => Some(&replay.file),
+            _ => None,
+        }
+    }
+
+    /// What is in the file that it plays, once that was read.
+    #[must_use]
+    pub fn traffic(&self) -> Option<&Traffic> {
+        match self {
+            Self::Replay(replay) => Some(&replay.traffic),
+            _ => None,
+        }
+    }
+
+    /// Reads what is in the file that it plays.
+    ///
+    /// # Errors
+    ///
+    /// [`BadTraffic`].
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadTraffic> {
+        match self {
+            Self::Replay(replay) => replay.load(bytes),
+            _ => Ok(()),
+        }
+    }
+
+    /// How long there is something to play, where that has an end of its own.
+    #[must_use]
+    pub fn ends_after(&self) -> Option<Duration> {
+        match self {
+            Self::Replay(replay) => replay.ends_after(),
+            _ => None,
+        }
+    }
+
+    /// From how late on a message is of no use, where the workload says so.
+    #[must_use]
+    pub fn of_use_within(&self) -> Option<Duration> {
+        match self {
+            Self::Replay(replay) => Some(replay.within.duration()),
+            Self::Stream(stream) => Some(stream.within.duration()),
+            Self::RequestResponse(requests) => Some(requests.within.duration()),
+            Self::PacedEcho(_) | Self::Game(_) => None,
         }
     }
 
@@ -65,6 +136,9 @@ impl Workload {
         match self {
             Self::PacedEcho(echo) => echo.tick,
             Self::Game(game) => game.tick,
+            Self::Replay(replay) => replay.tick,
+            Self::Stream(stream) => stream.tick,
+            Self::RequestResponse(requests) => requests.tick,
         }
     }
 
@@ -73,15 +147,22 @@ impl Workload {
         match self {
             Self::PacedEcho(echo) => echo.tick = Some(tick),
             Self::Game(game) => game.tick = Some(tick),
+            Self::Replay(replay) => replay.tick = Some(tick),
+            Self::Stream(stream) => stream.tick = Some(tick),
+            Self::RequestResponse(requests) => requests.tick = Some(tick),
         }
     }
 
-    /// From one of the client's messages to the next.
+    /// From one of the client's messages to the next; of a recording, from one message of
+    /// either side to the next on average.
     #[must_use]
     pub fn interval(&self) -> Duration {
         match self {
             Self::PacedEcho(echo) => echo.interval.duration(),
             Self::Game(game) => game.input_interval(),
+            Self::Replay(replay) => replay.interval(),
+            Self::Stream(stream) => stream.interval(),
+            Self::RequestResponse(requests) => requests.interval(),
         }
     }
 
@@ -102,6 +183,9 @@ impl Workload {
                 let messages = game.messages_a_second() * (duration + grace).as_secs_f64();
                 messages as u64
             }
+            Self::Replay(replay) => replay.messages_within(duration),
+            Self::Stream(stream) => stream.messages_within(duration),
+            Self::RequestResponse(requests) => requests.messages_within(duration),
         }
     }
 
@@ -114,6 +198,9 @@ impl Workload {
                 [echo.size.bytes() as f64 * 8.0 / seconds.max(1e-9); 2]
             }
             Self::Game(game) => game.bits_per_second(),
+            Self::Replay(replay) => replay.bits_per_second(),
+            Self::Stream(stream) => stream.bits_per_second(),
+            Self::RequestResponse(requests) => requests.bits_per_second(),
         }
     }
 
@@ -122,7 +209,7 @@ impl Workload {
     pub fn of_size(&self, size: Size) -> Self {
         match self {
             Self::PacedEcho(echo) => Self::PacedEcho(PacedEcho { size, ..*echo }),
-            Self::Game(_) => self.clone(),
+            _ => self.clone(),
         }
     }
 
@@ -137,6 +224,11 @@ impl Workload {
                 plan.messages(),
             )),
             Self::Game(game) => Box::new(GameClient::new(Schedule::new(game, plan), start)),
+            Self::Replay(replay) => Box::new(ScheduledClient::new(replay.script(plan), start)),
+            Self::Stream(stream) => Box::new(ScheduledClient::new(stream.script(plan), start)),
+            Self::RequestResponse(requests) => {
+                Box::new(RequestClient::new(**requests, plan, start))
+            }
         }
     }
 
@@ -149,6 +241,9 @@ impl Workload {
                 Box::new(EchoServer::new(payload, plan.messages()))
             }
             Self::Game(game) => Box::new(GameServer::new(Schedule::new(game, plan))),
+            Self::Replay(replay) => Box::new(ScheduledServer::new(replay.script(plan))),
+            Self::Stream(stream) => Box::new(ScheduledServer::new(stream.script(plan))),
+            Self::RequestResponse(requests) => Box::new(RequestServer::new(**requests, plan)),
         }
     }
 }

@@ -35,6 +35,53 @@ fn a_seed_finds_what_it_always_found() {
     }
 }
 
+/// Workloads that no built-in experiment has, each with the digest of 20 s of it.
+const TRAFFIC: &[(&str, &str)] = &[
+    (
+        "[workload.replay]\nfile = \"a log\"\ndelivery = \"reliable\"\n",
+        "0baaaa56e9f108cd",
+    ),
+    (
+        "[workload.stream]\nrate = \"400 kbit/s\"\nsize = \"1000 B\"\non = \"2 s\"\noff = \"1 s\"\n",
+        "fa7db9f9519f9a91",
+    ),
+    (
+        "[workload.request-response]\nrequest = \"200 B\"\nresponse = \"4 KB\"\nspread = 0.5\n\
+         think = \"5 ms\"\npause = \"100 ms\"\noutstanding = 2\n",
+        "1fb0d59067a94804",
+    ),
+];
+
+/// What the first of them plays.
+const LOG: &str = "0,up,40\n0.011,down,300\n0.033,up,41\n0.05,up,7\n0.061,down,1100\n";
+
+#[test]
+fn a_seed_of_traffic_that_is_not_echoed_finds_what_it_always_found() {
+    let found: Vec<_> = TRAFFIC
+        .iter()
+        .map(|(workload, _)| [1, 3].map(|threads| traffic_findings(workload, threads)))
+        .collect();
+    for ((workload, golden), digests) in TRAFFIC.iter().zip(&found) {
+        for digest in digests {
+            assert_eq!(golden, digest, "{workload}; all that was found: {found:?}");
+        }
+    }
+}
+
+fn traffic_findings(workload: &str, threads: usize) -> String {
+    let text = format!(
+        "name = \"t\"\nsummary = \"t\"\nnetwork = \"busy-wifi\"\nfor = \"20 s\"\ngrace = \"2 s\"\n\
+         lanes = [\"udp\", \"kcp\", \"enet\", \"quic\", \"tcp-cubic\"]\nseed = 9\n{workload}"
+    );
+    let mut experiment = Experiment::parse("t", &text).unwrap();
+    experiment
+        .load_traffic("t", &text, &mut |_| Ok(LOG.as_bytes().to_vec()))
+        .unwrap();
+    let profile = lagometer_link::catalogue::named("busy-wifi").unwrap();
+    let resolved = resolve(experiment, "busy-wifi".to_owned(), profile, Testbed::Sim).unwrap();
+    digest(&support::document(&resolved, &[9], threads))
+}
+
 #[test]
 fn threads_change_nothing() {
     assert_eq!(findings("pvp-500", 7, 1), findings("pvp-500", 7, 5));

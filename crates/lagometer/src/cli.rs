@@ -6,6 +6,7 @@ mod cluster;
 mod documented;
 mod gate;
 mod gateway;
+mod import;
 mod instruments;
 mod kernel;
 mod nats;
@@ -34,6 +35,7 @@ pub(crate) use bundle::BundleArguments;
 pub(crate) use cluster::ClusterArguments;
 pub(crate) use gate::GateArguments;
 pub(crate) use gateway::{GatewayAction, GatewayArguments, ReplayArguments, with_two_dashes};
+pub(crate) use import::ImportArguments;
 pub(crate) use kernel::{
     GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
     KernelBuildArguments, KernelCommand,
@@ -392,23 +394,6 @@ pub(crate) struct CompareArguments {
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) gate: GateArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ImportArguments {
-    /// Logs, each of which becomes a lane
-    #[arg(required = true, value_name = "LOG")]
-    pub(crate) logs: Vec<PathBuf>,
-    /// From one message to the next in the logs
-    #[arg(long, default_value = "50 ms", value_name = "TIME")]
-    pub(crate) interval: Span,
-    /// Write the result document here; `-` is standard output, in place of
-    /// the table
-    #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the page here
-    #[arg(long, value_name = "PATH")]
-    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

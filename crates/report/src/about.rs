@@ -176,8 +176,12 @@ fn replay(document: &Document) -> Option<String> {
     if let Some(length) = length {
         words.push(format!("--for {}", shell_word(&length.replace(' ', ""))));
     }
-    let mut ticks = ["/workload/paced-echo/tick", "/workload/game/tick"].into_iter();
-    let tick = ticks.find_map(|tick| document.experiment.pointer(tick)?.as_str());
+    let workload = document
+        .experiment
+        .get("workload")
+        .and_then(Value::as_object);
+    let mut workloads = workload.into_iter().flat_map(serde_json::Map::values);
+    let tick = workloads.find_map(|workload| workload.get("tick")?.as_str());
     if let Some(tick) = tick {
         words.push(format!("--tick {}", shell_word(&tick.replace(' ', ""))));
     }

@@ -403,6 +403,8 @@ impl Figure {
             | Metric::Rtt(_)
             | Metric::Up(_)
             | Metric::Down(_)
+            | Metric::ThroughputUp
+            | Metric::ThroughputDown
             | Metric::Episodes500ms => {
                 return None;
             }

@@ -27,6 +27,7 @@ mod page;
 mod plot;
 mod ranking;
 mod terminal;
+mod traffic;
 mod trust;
 mod tuned;
 mod written;

@@ -27,6 +27,7 @@ mod run;
 mod scale;
 mod scatter;
 mod sweep;
+mod traffic;
 mod trend;
 mod trust;
 mod truth;

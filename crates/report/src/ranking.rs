@@ -187,6 +187,7 @@ mod tests {
             disturbed: &disturbed,
             overhead: None,
             game: None,
+            flows: None,
         });
         figures(&runs, &[], Some(Duration::from_millis(170))).into_lane(name, "kcp")
     }

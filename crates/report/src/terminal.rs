@@ -17,6 +17,7 @@ mod notes;
 mod paint;
 mod properties;
 mod sweep;
+mod traffic;
 mod tune;
 mod world;
 mod world_pair;
@@ -108,6 +109,7 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
         bulk::render(document, paint, room, &mut out);
     } else if !document.lanes.is_empty() {
         lanes::render(document, &about, paint, room, &mut out);
+        traffic::render(document, about.limit_ms, paint, room, &mut out);
         bottleneck::render(document, paint, room, &mut out);
         by_preset::render(whole, about.limit_ms, paint, room, &mut out);
         properties::render(document, about.limit_ms, paint, room, &mut out);

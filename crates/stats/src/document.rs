@@ -24,6 +24,7 @@ pub(crate) mod sample;
 mod schema;
 mod spread;
 mod sweep;
+mod traffic;
 mod tune;
 mod upgrade;
 mod world;
@@ -44,6 +45,7 @@ pub use placement::{Placement, PlacementTrial};
 pub use read::BadDocument;
 pub use spread::{ResampleUnit, Resamples, SeedFigures};
 pub use sweep::{Cell, Sweep};
+pub use traffic::{DelayOf, Flow, Traffic};
 pub use tune::{
     Tune, TuneFinding, TuneLevel, TuneNetwork, TunePoint, TuneSensitivity, TuneTransfer,
     TunedFigure, TunedLane,

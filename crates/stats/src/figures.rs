@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::distribution::Distribution;
 use crate::document::{
-    CensoredQuantiles, Episode, Game, HeadOfLine, Lag, Lane, MessageCounts, Milliseconds,
-    Population, Quantiles, Resamples, SeedFigures, Timeline,
+    CensoredQuantiles, Episode, Flow, Game, HeadOfLine, Lag, Lane, MessageCounts, Milliseconds,
+    Population, Quantiles, Resamples, SeedFigures, Timeline, Traffic,
 };
 use crate::episodes::{Disturbed, FIXED_THRESHOLD, adaptive_threshold, episodes};
+use crate::flow::{FlowRecords, traffic};
 use crate::game::{GameRecords, game};
 use crate::head_of_line::head_of_line;
 use crate::lag::{SeedLag, lag_of, pooled};
@@ -32,6 +33,8 @@ pub struct SeedRun<'a> {
     pub overhead: Option<f64>,
     /// What became of the other streams of a game whose inputs the records are.
     pub game: Option<&'a GameRecords>,
+    /// What became of each direction's messages, where they were not echoed.
+    pub flows: Option<&'a FlowRecords>,
 }
 
 impl<'a> SeedRun<'a> {
@@ -44,6 +47,7 @@ impl<'a> SeedRun<'a> {
             disturbed: &[],
             overhead: None,
             game: None,
+            flows: None,
         }
     }
 }
@@ -71,6 +75,8 @@ pub struct LaneFigures {
     pub lag: Option<Lag>,
     /// As [`Lane::game`].
     pub game: Option<Game>,
+    /// As [`Lane::traffic`].
+    pub traffic: Option<Traffic>,
     /// As [`Lane::episodes`].
     pub episodes: Vec<Episode>,
     /// As [`Lane::episodes_500ms`].
@@ -138,6 +144,13 @@ pub fn figures(
         .filter_map(|(run, records)| Some((run.game?, &records[..])))
         .collect();
     figures.game = game(&games);
+    let flows: Vec<&FlowRecords> = runs.iter().filter_map(|run| run.flows).collect();
+    figures.traffic = traffic(&flows);
+    if let Some(traffic) = &figures.traffic {
+        let delays = |flow: &Option<Flow>| flow.as_ref().map(|flow| flow.delay_ms.clone());
+        figures.up_ms = delays(&traffic.up);
+        figures.down_ms = delays(&traffic.down);
+    }
     figures
 }
 
@@ -180,6 +193,7 @@ impl LaneFigures {
             within: self.within,
             lag: self.lag,
             game: self.game,
+            traffic: self.traffic,
             episodes: self.episodes,
             episodes_500ms: self.episodes_500ms,
             wire: None,
@@ -283,7 +297,10 @@ impl LaneFigures {
 
 fn lag_of_seed(run: &SeedRun<'_>, records: &[MessageRecord], threshold: Duration) -> SeedLag {
     let played = Duration::from_nanos(length_of(records));
-    let mut lag = lag_of(records, played, threshold, run.disturbed);
+    let mut lag = match run.flows {
+        Some(flows) => flows.lag(threshold, run.disturbed),
+        None => lag_of(records, played, threshold, run.disturbed),
+    };
     for freeze in &mut lag.freezes {
         freeze.seed = Some(run.seed);
     }

@@ -19,6 +19,7 @@ mod equivalence;
 mod exact_agreement;
 mod fairness;
 mod figures;
+mod flow;
 mod game;
 mod head_of_line;
 pub mod import_2015;
@@ -55,6 +56,7 @@ pub use equivalence::{
 pub use exact_agreement::{ExactFigures, ExactTolerance, WITHIN};
 pub use fairness::jain_index;
 pub use figures::{LaneFigures, SeedRun, figures, seed_figures};
+pub use flow::{FlowMessage, FlowRecords, traffic};
 pub use game::{EventRecord, GameRecords, GameTerms, Rollback, StateRecord, game};
 pub use instrument_seeds::merge_instrument_seeds;
 pub use lag::LAG_ABOVE;

@@ -2,17 +2,16 @@
 //! verdicts rank by.
 
 use std::fmt;
-use std::str::FromStr;
-use std::time::Duration;
-
-use lagometer_units::Span;
-use thiserror::Error;
 
 use crate::document::{
     CensoredQuantiles, Game, Lag, Lane, Lasted, Milliseconds, Population, Quantiles, SeedFigures,
 };
 use crate::figures::longest_ms;
 use crate::within::share;
+
+mod written;
+
+pub use written::UnknownMetric;
 
 /// One figure of a lane.
 ///
@@ -76,6 +75,10 @@ pub enum Metric {
     WorstEpisode,
     /// The longest recovery in milliseconds; zero where no episode has one.
     WorstRecovery,
+    /// Payload that came up within the time of play, in kbit/s. More is better.
+    ThroughputUp,
+    /// The same down.
+    ThroughputDown,
     /// Bytes on the wire over payload bytes.
     Overhead,
     /// CPU time for each message in nanoseconds.
@@ -110,22 +113,6 @@ pub enum Unit {
     Milliseconds,
     /// A plain number.
     Number,
-}
-
-/// A name that no metric has.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "there is no metric `{written}`; write one of \"within 150 ms\" (any limit), \"p50\", \"p90\", \
-     \"p99\", \"p99.9\", \"max\", \"mean\", \"up p99\", \"down p99\", \"lost\", \"lag\", \
-     \"freezes\", \"longest freeze\", \"recovery first\", \"recovery last\", \"episodes\", \
-     \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
-     \"cpu per message\"; of a game \"view freezes\", \"view frozen\", \"interpolation needed\", \
-     \"view age p99\", \"input age p99\", \"event p99\", \"rollback p99\", \"rollback stalled\", \
-     \"voice late\""
-)]
-pub struct UnknownMetric {
-    /// What was written.
-    pub written: String,
 }
 
 impl Metric {
@@ -164,6 +151,8 @@ impl Metric {
             | Self::Rollback(_)
             | Self::Episodes
             | Self::Episodes500ms
+            | Self::ThroughputUp
+            | Self::ThroughputDown
             | Self::Overhead
             | Self::CpuPerMessage => Unit::Number,
         }
@@ -172,7 +161,10 @@ impl Metric {
     /// Whether a larger value is the better one.
     #[must_use]
     pub const fn more_is_better(self) -> bool {
-        matches!(self, Self::Within(_))
+        matches!(
+            self,
+            Self::Within(_) | Self::ThroughputUp | Self::ThroughputDown
+        )
     }
 
     /// Whether the figure stands for what would be found again and again, and
@@ -234,6 +226,8 @@ impl Metric {
                     .filter_map(|episode| episode.recovery_ms)
                     .fold(0.0, f64::max),
             ),
+            Self::ThroughputUp => Some(lane.traffic.as_ref()?.up.as_ref()?.kbit_per_s),
+            Self::ThroughputDown => Some(lane.traffic.as_ref()?.down.as_ref()?.kbit_per_s),
             Self::Overhead => Some(lane.wire.as_ref()?.overhead),
             Self::CpuPerMessage => lane.cpu_ns_per_message,
         }
@@ -271,6 +265,8 @@ impl Metric {
             | Self::Down(_)
             | Self::Episodes500ms
             | Self::WorstRecovery
+            | Self::ThroughputUp
+            | Self::ThroughputDown
             | Self::CpuPerMessage => None,
         }
     }
@@ -375,6 +371,8 @@ impl fmt::Display for Metric {
             Self::Episodes500ms => formatter.write_str("episodes_500ms"),
             Self::WorstEpisode => formatter.write_str("worst_episode_ms"),
             Self::WorstRecovery => formatter.write_str("worst_recovery_ms"),
+            Self::ThroughputUp => formatter.write_str("throughput_up_kbit_per_s"),
+            Self::ThroughputDown => formatter.write_str("throughput_down_kbit_per_s"),
             Self::Overhead => formatter.write_str("overhead"),
             Self::CpuPerMessage => formatter.write_str("cpu_ns_per_message"),
         }
@@ -393,95 +391,6 @@ impl fmt::Display for Statistic {
             Self::Mean => "mean",
         })
     }
-}
-
-impl FromStr for Metric {
-    type Err = UnknownMetric;
-
-    fn from_str(written: &str) -> Result<Self, UnknownMetric> {
-        let words: Vec<String> = written
-            .to_lowercase()
-            .split(|c: char| c.is_whitespace() || c == '_')
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect();
-        parse_words(&words.join(" ")).ok_or_else(|| UnknownMetric {
-            written: written.to_owned(),
-        })
-    }
-}
-
-/// The metric that a statistic of something is.
-type OfStatistic = fn(Statistic) -> Metric;
-
-/// What statistics are of, by its name.
-const DISTRIBUTIONS: [(&str, OfStatistic); 7] = [
-    ("rtt", Metric::Rtt),
-    ("up", Metric::Up),
-    ("down", Metric::Down),
-    ("view age", Metric::ViewAge),
-    ("input age", Metric::InputAge),
-    ("event", Metric::Event),
-    ("rollback", Metric::Rollback),
-];
-
-/// Reads a metric from lower-case words with one blank between them.
-fn parse_words(words: &str) -> Option<Metric> {
-    if let Some(limit) = words.strip_prefix("within ") {
-        return whole_millis(limit.parse().ok()?).map(Metric::Within);
-    }
-    let named = DISTRIBUTIONS.iter().find_map(|&(name, metric)| {
-        let rest = words.strip_prefix(name)?.trim_start();
-        let rest = ["ms.", "frames."]
-            .iter()
-            .find_map(|it| rest.strip_prefix(it))
-            .unwrap_or(rest);
-        Some((metric, rest))
-    });
-    let (metric, statistic) = named.unwrap_or((Metric::Rtt, words));
-    if let Some(statistic) = parse_statistic(statistic) {
-        return Some(metric(statistic));
-    }
-    Some(match words {
-        "lost" => Metric::Lost,
-        "lag" | "lag s per min" => Metric::Lag,
-        "freezes" | "freezes per min" => Metric::Freezes,
-        "longest freeze" | "longest freeze ms" => Metric::LongestFreeze,
-        "recovery first" | "recovery first ms" => Metric::RecoveryFirst,
-        "recovery last" | "recovery last ms" => Metric::RecoveryLast,
-        "view freezes" | "view freezes per min" => Metric::ViewFreezes,
-        "view frozen" | "view frozen s per min" => Metric::ViewFrozen,
-        "interpolation needed" | "interpolation needed ms" => Metric::InterpolationNeeded,
-        "rollback stalled" => Metric::RollbackStalled,
-        "voice late" => Metric::VoiceLate,
-        "episodes" => Metric::Episodes,
-        "episodes 500ms" | "episodes 500 ms" => Metric::Episodes500ms,
-        "worst episode" | "worst episode ms" => Metric::WorstEpisode,
-        "worst recovery" | "worst recovery ms" => Metric::WorstRecovery,
-        "overhead" => Metric::Overhead,
-        "cpu per message" | "cpu ns per message" => Metric::CpuPerMessage,
-        _ => return None,
-    })
-}
-
-fn parse_statistic(word: &str) -> Option<Statistic> {
-    Some(match word {
-        "min" => Statistic::Min,
-        "p50" | "median" => Statistic::P50,
-        "p90" => Statistic::P90,
-        "p99" => Statistic::P99,
-        "p99.9" | "p99 9" => Statistic::P99_9,
-        "max" => Statistic::Max,
-        "mean" => Statistic::Mean,
-        _ => return None,
-    })
-}
-
-/// A limit in milliseconds, if it is a whole number of them and not zero.
-fn whole_millis(limit: Span) -> Option<u32> {
-    let limit_ms = u32::try_from(limit.duration().as_millis()).ok()?;
-    let whole = limit.duration() == Duration::from_millis(u64::from(limit_ms));
-    (whole && limit_ms > 0).then_some(limit_ms)
 }
 
 #[cfg(test)]

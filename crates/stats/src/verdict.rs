@@ -41,8 +41,8 @@ const FELT: f64 = 0.1;
 pub(crate) const ERRING: f64 = 0.025;
 
 /// The limit in milliseconds by which a document's lanes are ranked: that of
-/// its first budget on the share delivered within one, or
-/// [`USUAL_LIMIT_MS`].
+/// its first budget on the share delivered within one, else from how late on its messages
+/// are of no use, or [`USUAL_LIMIT_MS`].
 #[must_use]
 pub fn ranking_limit_ms(document: &Document) -> u32 {
     document
@@ -51,6 +51,13 @@ pub fn ranking_limit_ms(document: &Document) -> u32 {
         .find_map(|budget| match budget.metric.parse() {
             Ok(Metric::Within(limit_ms)) => Some(limit_ms),
             _ => None,
+        })
+        .or_else(|| {
+            let mut traffic = document
+                .lanes
+                .iter()
+                .filter_map(|lane| lane.traffic.as_ref());
+            traffic.next().map(|traffic| traffic.within_ms as u32)
         })
         .unwrap_or(USUAL_LIMIT_MS)
 }

@@ -283,6 +283,7 @@ fn lucky_lane(first_seed: u64, own: u64) -> Lane {
             disturbed: &[],
             overhead: Some(1.5),
             game: None,
+            flows: None,
         })
         .collect();
     figures(&runs, &[], Some(Duration::from_millis(170))).into_lane("lane", "x")
@@ -336,6 +337,7 @@ fn figures_of_a_seed_are_those_that_a_lane_of_it_has() {
         disturbed: &[],
         overhead: Some(1.5),
         game: None,
+        flows: None,
     };
     let threshold = Some(Duration::from_millis(170));
     let of_seed = seed_figures(&run, &[175], threshold);

@@ -7,11 +7,11 @@ use lagometer_link::Profile;
 use lagometer_testbed::Testbed;
 
 use super::archive::{self, Archive, BadArchive};
-use super::{BadBundle, EXPERIMENT, MANIFEST, Manifest, NETWORK, NoBundle, SCHEMA};
+use super::{BadBundle, EXPERIMENT, MANIFEST, Manifest, NETWORK, NoBundle, SCHEMA, TRAFFIC};
 use crate::experiment::Experiment;
 use crate::resolve::{ResolveError, Resolved, resolve};
 
-/// An experiment with its network and the recordings that it names, and the version that
+/// An experiment with its network and the recordings that they name, and the version that
 /// plays it.
 #[derive(Clone, Debug)]
 pub struct Recipe {
@@ -83,6 +83,8 @@ impl Recipe {
         ];
         let digest = found.as_ref().map(|(_, _, digest)| (*digest).to_owned());
         entries.extend(found.map(|(entry, text, _)| (entry.to_owned(), text)));
+        let traffic = self.experiment.workload.traffic();
+        entries.extend(traffic.map(|traffic| (TRAFFIC.to_owned(), traffic.to_log())));
         let mut traces = BTreeMap::new();
         for (index, (name, text)) in self.profile.traces().enumerate() {
             let entry = format!("traces/{index}");
@@ -109,7 +111,13 @@ impl Recipe {
     }
 
     pub(super) fn read(archive: &mut Archive<'_>, manifest: &Manifest) -> Result<Self, BadBundle> {
-        let experiment = Experiment::parse(EXPERIMENT, &manifest.entry(archive, EXPERIMENT)?)?;
+        let text = manifest.entry(archive, EXPERIMENT)?;
+        let mut experiment = Experiment::parse(EXPERIMENT, &text)?;
+        experiment.load_traffic(EXPERIMENT, &text, &mut |_| {
+            let log = manifest.entry(archive, TRAFFIC);
+            log.map(String::into_bytes)
+                .map_err(|error| error.to_string())
+        })?;
         let network = manifest.entry(archive, NETWORK)?;
         let mut read_trace = |name: &str| {
             let place = manifest.traces.get(name);

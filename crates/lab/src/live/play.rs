@@ -267,6 +267,7 @@ fn lane_run(
         bottleneck: None,
         records: found.records,
         game: found.game,
+        flows: found.flows,
         wire,
         payload_bytes,
         misdeliveries,

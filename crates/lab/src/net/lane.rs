@@ -13,7 +13,7 @@ use crate::live::{ClientOutcome, LaneStage, ServerNotes};
 use crate::outcome::WireCounts;
 use crate::plan::Plan;
 use crate::resolve::RunnableLane;
-use crate::workload::RemoteArrival;
+use crate::workload::{RemoteArrival, Workload};
 
 /// How long the remote end may take to open its side.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,10 +28,12 @@ pub(super) fn open(
 ) -> Result<(RemoteJob, BoxedConnection), String> {
     let spec = &lane.transport;
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let (workload, traffic) = told(plan)?;
     let request = Request {
         transport: spec.transport().to_owned(),
         settings: spec.settings_json(),
-        workload: plan.workload.clone(),
+        workload,
+        traffic,
         lasts_ms: millis(plan.duration),
         grace_ms: millis(plan.grace),
         seed: plan.seed,
@@ -54,6 +56,27 @@ pub(super) fn open(
         Ok((job, side))
     };
     open().map_err(|error| error.to_string())
+}
+
+/// The most of a log that is sent to the remote end, in bytes: a control message holds
+/// 4 MiB, and the log is quoted in it beside the rest.
+const MOST_LOG_BYTES: usize = 3 << 20;
+
+/// What the remote end is sent of the workload, with a log of those messages of its file
+/// that are played.
+fn told(plan: &Plan) -> Result<(Workload, Option<String>), String> {
+    let Workload::Replay(replay) = &plan.workload else {
+        return Ok((plan.workload.clone(), None));
+    };
+    let (replay, log) = replay.within(plan.duration);
+    if log.len() <= MOST_LOG_BYTES {
+        return Ok((Workload::Replay(Box::new(replay)), Some(log)));
+    }
+    Err(format!(
+        "the {} messages of its traffic are too many to be sent to the remote end: play for \
+         shorter (`--for`), or cut the file",
+        replay.traffic.messages()
+    ))
 }
 
 /// Waits until the remote end has opened its side. Where that takes it a while,

@@ -35,6 +35,9 @@ pub(super) struct Request {
     /// All of its settings.
     pub(super) settings: Value,
     pub(super) workload: Workload,
+    /// A log of the messages that the workload plays, where it plays a file's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) traffic: Option<String>,
     pub(super) lasts_ms: u64,
     /// How long last messages are waited for.
     pub(super) grace_ms: u64,
@@ -193,8 +196,13 @@ pub(super) fn spec_of(transport: &str, settings: &Value) -> Result<SocketSpec, R
 }
 
 fn plan(request: &Request, offer: Offer) -> Result<Plan, Refusal> {
+    let mut workload = request.workload.clone();
+    if let Some(log) = &request.traffic {
+        let loaded = workload.load(log.as_bytes());
+        loaded.map_err(|why| Refusal::new(format!("the traffic {why}")))?;
+    }
     let plan = Plan {
-        workload: request.workload.clone(),
+        workload,
         offer,
         duration: Duration::from_millis(request.lasts_ms),
         grace: Duration::from_millis(request.grace_ms),

@@ -198,6 +198,7 @@ impl SimLane {
             bottleneck: None,
             records: found.records,
             game: found.game,
+            flows: found.flows,
             wire: self.wire.clone(),
             payload_bytes: client.payload_bytes() + server.payload_bytes(),
             misdeliveries,

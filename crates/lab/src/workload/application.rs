@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use lagometer_stats::{GameRecords, MessageRecord};
+use lagometer_stats::{FlowRecords, GameRecords, MessageRecord};
 use lagometer_transport::{Delivery, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,8 @@ pub trait ServerApplication: Debug + Send {
         None
     }
 
-    /// Every message's first arrival, in the order they arrived.
+    /// Every message's first arrival, in the order they arrived, and of workloads whose
+    /// server sends by a schedule when the transport took each of its own.
     fn arrivals(&self) -> &[RemoteArrival];
 
     /// Bytes of all messages that the transport took.
@@ -72,6 +73,8 @@ pub struct Findings {
     pub records: Vec<MessageRecord>,
     /// What became of a game's other streams, where there was one.
     pub game: Option<GameRecords>,
+    /// What became of each direction's messages, where they were not echoed.
+    pub flows: Option<FlowRecords>,
 }
 
 /// Which stream a message belongs to.
@@ -85,6 +88,9 @@ pub enum Stream {
     Events,
     /// A game's voice.
     Voice,
+    /// The server's own messages, of which it is told when its transport took them, and for
+    /// how long it had refused them.
+    Taken,
 }
 
 /// A message's arrival at the remote end.

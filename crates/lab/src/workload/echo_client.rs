@@ -175,7 +175,7 @@ impl ClientApplication for EchoClient {
         }
         Findings {
             records,
-            game: None,
+            ..Findings::default()
         }
     }
 

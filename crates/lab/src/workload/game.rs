@@ -53,6 +53,7 @@ use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
 pub use client::GameClient;
+pub(super) use message::{Codec, HEADER_BYTES, Header, Kind};
 pub use schedule::Schedule;
 pub use server::GameServer;
 

@@ -1,11 +1,14 @@
-//! `lagometer import`: other tools' logs as a result document.
+//! `lagometer import`: other tools' logs as a result document, and captures as traffic.
 
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
+use lagometer_lab::traffic::{Choice, Traffic};
 use lagometer_lab::{RunContext, assemble_import};
 use lagometer_stats::import_2015::Log;
+use lagometer_units::{MOST_DATA, read_file};
 
 use crate::cli::ImportArguments;
 use crate::failure::{Failure, read};
@@ -13,6 +16,9 @@ use crate::output;
 
 /// Reads every log and shows them as the lanes of one document.
 pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, Failure> {
+    if let Some(to) = &arguments.traffic {
+        return import_traffic(arguments, to);
+    }
     let (started, began) = (SystemTime::now(), Instant::now());
     let mut lanes = Vec::new();
     for path in &arguments.logs {
@@ -32,6 +38,31 @@ pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, Failure> {
     let document =
         assemble_import(lanes, &arguments.interval.to_string(), context).map_err(Failure::input)?;
     output::show(&document, arguments.json.as_ref(), arguments.html.as_ref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the messages of a capture as a log.
+fn import_traffic(arguments: &ImportArguments, to: &Path) -> Result<ExitCode, Failure> {
+    let [capture] = arguments.logs.as_slice() else {
+        return Err(Failure::Input(
+            "--traffic is for one capture: name one, and another `--traffic` for each".to_owned(),
+        ));
+    };
+    let bytes = read_file(capture, MOST_DATA).map_err(|why| Failure::Read {
+        path: capture.clone(),
+        why,
+    })?;
+    let choice = Choice {
+        client: arguments.client,
+        server: arguments.server,
+    };
+    let traffic = Traffic::read(&bytes, &choice)
+        .map_err(|why| Failure::Input(format!("{} {why}", capture.display())))?;
+    note!("lagometer: {}: {traffic}", capture.display());
+    fs::write(to, traffic.to_log()).map_err(|why| Failure::Write {
+        path: to.to_owned(),
+        why,
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,7 +6,7 @@ use lagometer_lab::{Experiment, Resolved, catalogue, resolve};
 use lagometer_link::Profile;
 use lagometer_testbed::Testbed;
 use lagometer_transport::PresetKind;
-use lagometer_units::{Span, suggest};
+use lagometer_units::{MOST_DATA, Span, read_file, suggest};
 
 use super::over_net;
 use crate::failure::{Failure, read};
@@ -120,8 +120,17 @@ fn find_text(asked: &str) -> Result<Found, Failure> {
     }
     let path = Path::new(asked);
     let text = read(path)?;
+    let mut experiment = Experiment::parse(asked, &text).map_err(Failure::input)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut read_traffic = |name: &str| {
+        let file = read_file(&folder.join(name), MOST_DATA);
+        file.map_err(|why| format!("{name} cannot be read: {why}"))
+    };
+    experiment
+        .load_traffic(asked, &text, &mut read_traffic)
+        .map_err(Failure::input)?;
     Ok(Found {
-        experiment: Experiment::parse(asked, &text).map_err(Failure::input)?,
+        experiment,
         folder: path.parent().map(Path::to_owned),
         origin: asked.to_owned(),
         text,

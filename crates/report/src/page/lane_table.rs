@@ -9,6 +9,7 @@ use super::view::View;
 use crate::figure::Figure;
 use crate::ranking;
 use crate::terminal::{intervals_from, lag_figures};
+use crate::traffic;
 use crate::written;
 
 /// Appends the section: the table, then lanes that could not be measured.
@@ -21,7 +22,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         intervals(view),
         view.about.limit_ms,
         threshold(view),
-        of_a_game(view),
+        of_a_game(view) + &of_traffic(view),
     );
     let figures = figures(view);
     append!(
@@ -80,6 +81,14 @@ fn of_a_game(view: &View<'_>) -> String {
             " The lanes carried a game: a message is an input, its echo the first snapshot that shows the input's effect. The view is shown {} ms (the interpolation delay) behind the server's time as the fastest snapshots have it; it is frozen where the newest is older, and <em>needs</em> is the delay with which it would freeze once a minute.",
             written::milliseconds(game.interpolation_ms)
         )
+    })
+}
+
+/// What delays are of where messages were not echoed.
+fn of_traffic(view: &View<'_>) -> String {
+    let traffic = view.lanes().find_map(|(_, lane)| lane.traffic.as_ref());
+    traffic.map_or_else(String::new, |traffic| {
+        format!(" Messages were not echoed: {}.", traffic::delay_of(traffic))
     })
 }
 

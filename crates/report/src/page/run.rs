@@ -6,7 +6,7 @@ use super::percentile_curves::{self, Curve};
 use super::view::View;
 use super::{
     bottleneck, bulk, capacity, details, echo, embedded, lane_table, properties, ribbon, scatter,
-    sweep, trust, tune, within_bars, world, worlds,
+    sweep, traffic, trust, tune, within_bars, world, worlds,
 };
 use crate::budget;
 use crate::capacity::by_players;
@@ -50,6 +50,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     } else {
         lane_bar(view, out);
         lane_table::render(view, out);
+        traffic::render(view, out);
         ribbon::render(view, out);
         percentile_curves::render(view, &curves, out);
         within_bars::render(view, out);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bulk, Game, ImportedStatistics, Lag, Resamples, SeedFigures};
+use super::{Bulk, Game, ImportedStatistics, Lag, Resamples, SeedFigures, Traffic};
 
 /// One transport under test and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,10 @@ pub struct Lane {
     /// then, and the echo of one is the first snapshot that shows its effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub game: Option<Game>,
+    /// What each direction carried, where messages were not echoed. It says what figures of
+    /// round trips are of then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// Lag episodes: above max(3 × median, 100 ms). The threshold is the lane's
     /// own, so a lane that is always late has few: nothing is ranked by them.
     pub episodes: Vec<Episode>,

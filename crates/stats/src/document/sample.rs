@@ -6,11 +6,12 @@ use lagometer_units::Time;
 
 use super::{
     Audit, AuditFigures, AuditSpread, Bottleneck, BottleneckSender, BottleneckWay, BudgetResult,
-    Cell, Decision, DirectionImpairments, Disturbance, Document, Echo, EchoCounts, GatewayMetrics,
-    Host, Impairments, LaneAudit, Noise, NoiseFloor, NoiseQuantiles, Placement, PlacementTrial,
-    Quantiles, SCHEMA, Sweep, TransportProperties, Tune, TuneFinding, TuneLevel, TuneNetwork,
-    TunePoint, TuneSensitivity, TuneTransfer, TunedFigure, TunedLane, Warning, WayAudit, Wire,
-    World, WorldMoment, WorldPath, WorldProcess, WorldTier, WorldWay,
+    Cell, CensoredQuantiles, Decision, DelayOf, DirectionImpairments, Disturbance, Document, Echo,
+    EchoCounts, Flow, GatewayMetrics, Host, Impairments, LaneAudit, Lasted, Noise, NoiseFloor,
+    NoiseQuantiles, Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, Traffic,
+    TransportProperties, Tune, TuneFinding, TuneLevel, TuneNetwork, TunePoint, TuneSensitivity,
+    TuneTransfer, TunedFigure, TunedLane, Warning, WayAudit, Wire, World, WorldMoment, WorldPath,
+    WorldProcess, WorldTier, WorldWay,
 };
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
@@ -33,6 +34,7 @@ pub(crate) fn sample_document() -> Document {
             disturbed: &disturbed,
             overhead: Some(1.25),
             game: None,
+            flows: None,
         };
         let mut lane = figures(&[run], &[], Some(Duration::from_millis(170))).into_lane(name, name);
         lane.properties = Some(TransportProperties {
@@ -59,12 +61,13 @@ pub(crate) fn sample_document() -> Document {
         });
         lane
     };
-    let lanes = vec![
+    let mut lanes = vec![
         lane("kcp", true, |index| {
             Some(if (100..110).contains(&index) { 400 } else { 60 })
         }),
         lane("udp", false, |index| (index % 10 != 0).then_some(55)),
     ];
+    lanes[1].traffic = Some(sample_traffic());
     Document {
         schema: SCHEMA.to_owned(),
         command: "run".to_owned(),
@@ -141,6 +144,28 @@ pub(crate) fn sample_document() -> Document {
             why: "Small differences may be these network conditions'.".to_owned(),
             mend: "--seeds 5".to_owned(),
         }],
+    }
+}
+
+/// Messages down, of which one in ten was lost.
+fn sample_traffic() -> Traffic {
+    Traffic {
+        delay: DelayOf::OneWay,
+        within_ms: 100.0,
+        up: None,
+        down: Some(Flow {
+            intended: 600,
+            delivered: 540,
+            on_time: 0.9,
+            delay_ms: CensoredQuantiles::default(),
+            freezes_per_min: 2.0,
+            frozen_s_per_min: 0.5,
+            longest_freeze: Some(Lasted {
+                ms: 250.0,
+                at_least: true,
+            }),
+            kbit_per_s: 128.0,
+        }),
     }
 }
 

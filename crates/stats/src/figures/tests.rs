@@ -18,6 +18,7 @@ fn run(seed: u64, records: &[MessageRecord]) -> SeedRun<'_> {
         disturbed: &[],
         overhead: Some(1.5),
         game: None,
+        flows: None,
     }
 }
 

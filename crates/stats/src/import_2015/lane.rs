@@ -43,6 +43,7 @@ impl Log {
             disturbed: &[],
             overhead: None,
             game: None,
+            flows: None,
         };
         let mut lane = figures(&[run], &[], None).into_lane(lane, transport);
         // The schedule is assumed, so a delay from the intended send and one

@@ -3,6 +3,7 @@ use crate::figures::{SeedRun, figures};
 use crate::record::MessageRecord;
 use lagometer_units::Time;
 use proptest::prelude::*;
+use std::time::Duration;
 
 const STATISTICS: [Statistic; 7] = [
     Statistic::Min,
@@ -30,6 +31,8 @@ fn every_metric_is_read_back_from_its_own_name() {
         Metric::WorstRecovery,
         Metric::Overhead,
         Metric::CpuPerMessage,
+        Metric::ThroughputUp,
+        Metric::ThroughputDown,
         Metric::ViewFreezes,
         Metric::ViewFrozen,
         Metric::InterpolationNeeded,

@@ -232,6 +232,9 @@ fn without_a_reliable_lane_the_sentence_says_so() {
 fn the_first_budget_on_a_share_sets_the_limit() {
     let mut document = sample_document();
     document.budgets.clear();
+    // What its messages are of use within, where they were not echoed.
+    assert_eq!(ranking_limit_ms(&document), 100);
+    document.lanes[1].traffic = None;
     assert_eq!(ranking_limit_ms(&document), USUAL_LIMIT_MS);
     document.budgets = evaluate(
         &[

@@ -294,6 +294,7 @@ impl ClientApplication for GameClient {
                 }
                 Stream::Events => note(&mut events_up, arrival.number..arrival.number + 1, at),
                 Stream::Voice => note(&mut voice_up, arrival.number..arrival.number + 1, at),
+                Stream::Taken => {}
             }
         }
         // What never came had no effect, though the server went on to later inputs.
@@ -334,6 +335,7 @@ impl ClientApplication for GameClient {
                 events: events.collect(),
                 voice: voice.collect(),
             }),
+            flows: None,
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::draw::mix;
 
 /// Bytes in front of what a message carries: check, kind and four numbers. Games have as
 /// much: which message it is, what was received of the peer's, and what it builds upon.
-pub(super) const HEADER_BYTES: usize = 4 + 1 + 4 * 4;
+pub(in crate::workload) const HEADER_BYTES: usize = 4 + 1 + 4 * 4;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::workload) enum Kind {
     Inputs = 1,
     Snapshot = 2,
     Event = 3,
@@ -18,33 +18,33 @@ pub(super) enum Kind {
 
 /// A message's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) kind: Kind,
+pub(in crate::workload) struct Header {
+    pub(in crate::workload) kind: Kind,
     /// Its number among those of its kind; of inputs, the newest one's.
-    pub(super) number: u32,
+    pub(in crate::workload) number: u32,
     /// How many inputs of the client, or snapshots of the server, the sender is done
     /// with: the number of the newest, plus one.
-    pub(super) ack: u32,
+    pub(in crate::workload) ack: u32,
     /// Of inputs: how many the message has. Of a snapshot: how many snapshots before it
     /// the one is that it builds upon; 0 where it is whole.
-    pub(super) span: u32,
+    pub(in crate::workload) span: u32,
     /// How many events of the peer have come, in order.
-    pub(super) events: u32,
+    pub(in crate::workload) events: u32,
 }
 
 /// Writes and reads the messages of one lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Codec {
+pub(in crate::workload) struct Codec {
     key: u64,
 }
 
 impl Codec {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(in crate::workload) const fn new(seed: u64) -> Self {
         Self { key: mix(seed) }
     }
 
     /// Writes a message that carries `body` bytes into `buffer`, replacing what it held.
-    pub(super) fn write(self, header: &Header, body: usize, buffer: &mut Vec<u8>) {
+    pub(in crate::workload) fn write(self, header: &Header, body: usize, buffer: &mut Vec<u8>) {
         buffer.clear();
         buffer.extend_from_slice(&[0; 4]);
         buffer.push(header.kind as u8);
@@ -63,7 +63,7 @@ impl Codec {
     }
 
     /// The header of a message that is exactly what was sent.
-    pub(super) fn read(self, message: &[u8]) -> Result<Header, Damaged> {
+    pub(in crate::workload) fn read(self, message: &[u8]) -> Result<Header, Damaged> {
         let (check, rest) = message.split_first_chunk::<4>().ok_or(Damaged)?;
         if u32::from_le_bytes(*check) != self.check(rest) {
             return Err(Damaged);

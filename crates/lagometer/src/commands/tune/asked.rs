@@ -213,14 +213,14 @@ fn apply(
             echo.size = arguments.size.unwrap_or(echo.size);
             echo.interval = arguments.every.unwrap_or(echo.interval);
         }
-        Workload::Game(_) if arguments.size.is_some() || arguments.every.is_some() => {
+        _ if arguments.size.is_some() || arguments.every.is_some() => {
             return Err(Failure::Input(format!(
-                "`--size` and `--every` are for an echo; `{}` plays a game, whose sizes and rates \
-                 are in its file: leave them out",
+                "`--size` and `--every` are for an echo; `{}` plays other messages, whose sizes \
+                 and rates are in its file: leave them out",
                 experiment.name
             )));
         }
-        Workload::Game(_) => {}
+        _ => {}
     }
     if let Some(tick) = arguments.tick {
         experiment.workload.set_tick(tick);

@@ -381,6 +381,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
             disturbed,
             overhead: Some(overhead),
             game: None,
+            flows: None,
         })
         .collect();
     let mut lane =

@@ -1,0 +1,116 @@
+//! Metrics as people write them.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use lagometer_units::Span;
+use thiserror::Error;
+
+use super::{Metric, Statistic};
+
+/// A name that no metric has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "there is no metric `{written}`; write one of \"within 150 ms\" (any limit), \"p50\", \"p90\", \
+     \"p99\", \"p99.9\", \"max\", \"mean\", \"up p99\", \"down p99\", \"lost\", \"lag\", \
+     \"freezes\", \"longest freeze\", \"recovery first\", \"recovery last\", \"episodes\", \
+     \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
+     \"cpu per message\"; of a game \"view freezes\", \"view frozen\", \"interpolation needed\", \
+     \"view age p99\", \"input age p99\", \"event p99\", \"rollback p99\", \"rollback stalled\", \
+     \"voice late\"; of traffic that is not echoed \"throughput up\", \"throughput down\""
+)]
+pub struct UnknownMetric {
+    /// What was written.
+    pub written: String,
+}
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(written: &str) -> Result<Self, UnknownMetric> {
+        let words: Vec<String> = written
+            .to_lowercase()
+            .split(|c: char| c.is_whitespace() || c == '_')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect();
+        parse_words(&words.join(" ")).ok_or_else(|| UnknownMetric {
+            written: written.to_owned(),
+        })
+    }
+}
+
+/// The metric that a statistic of something is.
+type OfStatistic = fn(Statistic) -> Metric;
+
+/// What statistics are of, by its name.
+const DISTRIBUTIONS: [(&str, OfStatistic); 7] = [
+    ("rtt", Metric::Rtt),
+    ("up", Metric::Up),
+    ("down", Metric::Down),
+    ("view age", Metric::ViewAge),
+    ("input age", Metric::InputAge),
+    ("event", Metric::Event),
+    ("rollback", Metric::Rollback),
+];
+
+/// Reads a metric from lower-case words with one blank between them.
+fn parse_words(words: &str) -> Option<Metric> {
+    if let Some(limit) = words.strip_prefix("within ") {
+        return whole_millis(limit.parse().ok()?).map(Metric::Within);
+    }
+    let named = DISTRIBUTIONS.iter().find_map(|&(name, metric)| {
+        let rest = words.strip_prefix(name)?.trim_start();
+        let rest = ["ms.", "frames."]
+            .iter()
+            .find_map(|it| rest.strip_prefix(it))
+            .unwrap_or(rest);
+        Some((metric, rest))
+    });
+    let (metric, statistic) = named.unwrap_or((Metric::Rtt, words));
+    if let Some(statistic) = parse_statistic(statistic) {
+        return Some(metric(statistic));
+    }
+    Some(match words {
+        "lost" => Metric::Lost,
+        "lag" | "lag s per min" => Metric::Lag,
+        "freezes" | "freezes per min" => Metric::Freezes,
+        "longest freeze" | "longest freeze ms" => Metric::LongestFreeze,
+        "recovery first" | "recovery first ms" => Metric::RecoveryFirst,
+        "recovery last" | "recovery last ms" => Metric::RecoveryLast,
+        "view freezes" | "view freezes per min" => Metric::ViewFreezes,
+        "view frozen" | "view frozen s per min" => Metric::ViewFrozen,
+        "interpolation needed" | "interpolation needed ms" => Metric::InterpolationNeeded,
+        "rollback stalled" => Metric::RollbackStalled,
+        "voice late" => Metric::VoiceLate,
+        "episodes" => Metric::Episodes,
+        "episodes 500ms" | "episodes 500 ms" => Metric::Episodes500ms,
+        "worst episode" | "worst episode ms" => Metric::WorstEpisode,
+        "worst recovery" | "worst recovery ms" => Metric::WorstRecovery,
+        "throughput up" | "throughput up kbit per s" => Metric::ThroughputUp,
+        "throughput down" | "throughput down kbit per s" => Metric::ThroughputDown,
+        "overhead" => Metric::Overhead,
+        "cpu per message" | "cpu ns per message" => Metric::CpuPerMessage,
+        _ => return None,
+    })
+}
+
+fn parse_statistic(word: &str) -> Option<Statistic> {
+    Some(match word {
+        "min" => Statistic::Min,
+        "p50" | "median" => Statistic::P50,
+        "p90" => Statistic::P90,
+        "p99" => Statistic::P99,
+        "p99.9" | "p99 9" => Statistic::P99_9,
+        "max" => Statistic::Max,
+        "mean" => Statistic::Mean,
+        _ => return None,
+    })
+}
+
+/// A limit in milliseconds, if it is a whole number of them and not zero.
+fn whole_millis(limit: Span) -> Option<u32> {
+    let limit_ms = u32::try_from(limit.duration().as_millis()).ok()?;
+    let whole = limit.duration() == Duration::from_millis(u64::from(limit_ms));
+    (whole && limit_ms > 0).then_some(limit_ms)
+}
