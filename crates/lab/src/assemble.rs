@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use lagometer_link::{Direction, Link};
 use lagometer_stats::{
     Audit, Disturbed, Document, FlowRecords, Game, GameRecords, Host, LAG_ABOVE, Lane,
-    MessageRecord, SeedFigures, SeedRun as SeedRecords, Warning, Wire, figures,
+    MessageRecord, PlayerCost, SeedFigures, SeedRun as SeedRecords, Warning, Wire, figures,
+    player_cost,
 };
 use lagometer_testbed::{Testbed, promises};
 use lagometer_transport::PresetKind;
@@ -14,7 +15,7 @@ use lagometer_units::Time;
 
 use crate::bottleneck;
 use crate::impairments;
-use crate::outcome::{Cost, LaneEnd, LaneOutcome};
+use crate::outcome::{Cost, LaneEnd, LaneOutcome, PlayBytes};
 use crate::plan::Plan;
 use crate::resolve::{ResolveError, Resolved, RunnableLane, UnrunnableLane};
 use crate::runner::{LaneRun, SeedRun};
@@ -266,6 +267,7 @@ fn assemble_lane(
         .filter(|record| record.accepted.is_some())
         .count();
     let figures = figures(&seed_records, &limits, lag_threshold);
+    let hour = player_hours(resolved, &outcomes, &cost);
     let figures = figures.into_lane(&lane.name, lane.transport.transport());
     Lane {
         game: figures.game.clone().map(|game| Game {
@@ -284,6 +286,7 @@ fn assemble_lane(
         properties: Some(promises(&lane.transport)),
         failure: runs.iter().find_map(|(_, run)| run.failure()),
         wire: Some(wire(&outcomes)).filter(|wire| wire.packets > 0),
+        cost: hour,
         cpu_ns_per_message: per_message(
             &(cost.cpu + cost.kernel_cpu.unwrap_or_default()),
             messages,
@@ -373,6 +376,22 @@ fn wire(outcomes: &[&LaneOutcome]) -> Wire {
     }
     wire.packets = wire.up_packets + wire.down_packets;
     wire
+}
+
+/// What a player's hour takes and costs, of all seeds together: one player played each.
+fn player_hours(resolved: &Resolved, outcomes: &[&LaneOutcome], cost: &Cost) -> Option<PlayerCost> {
+    let mut play = PlayBytes::default();
+    for outcome in outcomes {
+        play += outcome.wire.play;
+    }
+    if play.up + play.down == 0 {
+        return None;
+    }
+    let hours = |span: Duration| span.as_secs_f64() / 3600.0;
+    let server = (!cost.server_cpu.is_zero()).then(|| hours(cost.server_cpu));
+    let prices = resolved.experiment.price_lists();
+    let bytes = [play.up as f64, play.down as f64];
+    player_cost(bytes, hours(play.over), server, &prices)
 }
 
 /// Bytes on the wire over the payload of all messages that were handed to the

@@ -7,6 +7,12 @@ use serde_json::Value;
 /// Everything in the document that its seed governs: all but when, where and how
 /// fast it ran.
 pub(crate) fn findings(document: &Document) -> Value {
+    // What a player costs follows from what is on the wire and from prices, which change. It
+    // is taken out here and not below, where the order of the other fields would change.
+    let mut document = document.clone();
+    for lane in &mut document.lanes {
+        lane.cost = None;
+    }
     let mut value = serde_json::to_value(document).unwrap_or(Value::Null);
     let Some(fields) = value.as_object_mut() else {
         return value;

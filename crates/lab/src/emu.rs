@@ -23,7 +23,7 @@ use lagometer_testbed::{Emulated, Findings, Testbed, keep_audit};
 use lagometer_units::Time;
 
 use crate::live::{Backend, Links, Manner, OpenLane, ServerNotes, play_seed};
-use crate::outcome::WireCounts;
+use crate::outcome::{PlayBytes, WireCounts};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
 use crate::runner::{LaneRun, SeedRun};
@@ -210,6 +210,8 @@ fn charge(run: &mut LaneRun, audit: &LaneAudit) {
         && let Some(cost) = &mut outcome.cost
     {
         cost.kernel_cpu = Some(audit.up.kernel_used + audit.down.kernel_used);
+        // What goes up is delivered to the server.
+        cost.server_cpu += audit.up.kernel_used;
     }
 }
 
@@ -219,6 +221,11 @@ fn wire(audit: &LaneAudit) -> WireCounts {
         up_packets: audit.up.packets,
         down_packets: audit.down.packets,
         bytes: audit.up.bytes + audit.down.bytes,
+        play: PlayBytes {
+            up: audit.up.bytes,
+            down: audit.down.bytes,
+            over: Duration::ZERO,
+        },
         ..WireCounts::default()
     };
     for way in [&audit.up, &audit.down] {

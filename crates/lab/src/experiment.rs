@@ -30,7 +30,7 @@
 use std::time::Duration;
 
 use lagometer_link::cross::{self, Cross, check_cross};
-use lagometer_stats::{Budget, LAG_ABOVE};
+use lagometer_stats::{Budget, LAG_ABOVE, Prices};
 use lagometer_transport::PresetKind;
 use lagometer_units::{BadInput, Size, Span, from_toml, suggest};
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,10 @@ pub struct Experiment {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub cross: Vec<Cross>,
+    /// Price lists by which a player's hour is reckoned in money; those that are built in
+    /// where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<Prices>,
     /// What the lanes are held against.
     #[serde(default, rename = "budget", skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Budget>,
@@ -161,6 +165,16 @@ impl Experiment {
         loaded.map_err(|why| bad(format!("{file} {why}")))?;
         self.check()
             .map_err(|(key, message)| BadInput::at(origin, text, key, message))
+    }
+
+    /// The price lists that hold.
+    #[must_use]
+    pub fn price_lists(&self) -> Vec<Prices> {
+        if self.prices.is_empty() {
+            Prices::built_in()
+        } else {
+            self.prices.clone()
+        }
     }
 
     /// A budget that names a lane must find it: a slip of the finger would

@@ -34,7 +34,9 @@ pub use assemble::{RunContext, assemble, assemble_import, seed_figures};
 pub use bundle::Bundle;
 pub use digest::digest;
 pub use experiment::{Experiment, OwnLane, RegimeName};
-pub use outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, WayUse, WireCounts};
+pub use outcome::{
+    BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, PlayBytes, WayUse, WireCounts,
+};
 pub use plan::Plan;
 pub use qlog::QlogFolder;
 pub use resolve::{PlayedPresets, ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve};

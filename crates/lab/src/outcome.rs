@@ -105,8 +105,29 @@ pub struct WireCounts {
     pub down_packets: u64,
     /// Bytes offered to the link both ways, IP and UDP/TCP headers included.
     pub bytes: u64,
+    /// Of them, those of the time of play.
+    pub play: PlayBytes,
     /// Packets that did not get through, by reason.
     pub dropped: BTreeMap<Cow<'static, str>, u64>,
+}
+
+/// Bytes that a lane put on the wire in its time of play, headers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlayBytes {
+    /// Client to server.
+    pub up: u64,
+    /// Server to client.
+    pub down: u64,
+    /// How long that was.
+    pub over: Duration,
+}
+
+impl std::ops::AddAssign for PlayBytes {
+    fn add_assign(&mut self, other: Self) {
+        self.up += other.up;
+        self.down += other.down;
+        self.over += other.over;
+    }
 }
 
 /// What a lane's two sides cost this machine while measuring.
@@ -119,6 +140,9 @@ pub struct Cost {
     pub kernel_cpu: Option<Duration>,
     /// CPU time of threads its library ran of its own.
     pub library_cpu: Duration,
+    /// Of all that, what the server's side used: its thread, its library's threads, and the
+    /// kernel's part in delivering packets to it, where that is known.
+    pub server_cpu: Duration,
     /// System calls that moved data or looked for it, both sides; 0 where
     /// they are not known.
     pub system_calls: u64,
@@ -133,6 +157,7 @@ impl std::ops::AddAssign<&Self> for Cost {
             *self.kernel_cpu.get_or_insert_default() += more;
         }
         self.library_cpu += other.library_cpu;
+        self.server_cpu += other.server_cpu;
         self.system_calls += other.system_calls;
         self.path.clone_from(&other.path);
     }

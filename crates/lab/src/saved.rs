@@ -14,7 +14,7 @@ use lagometer_transport::Closed;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, WireCounts};
+use crate::outcome::{BottleneckUse, Cost, LaneEnd, LaneOutcome, PlayBytes, WireCounts};
 use crate::runner::{LaneRun, SeedRun};
 use crate::workload::Misdeliveries;
 use flows::SavedFlows;
@@ -63,6 +63,8 @@ struct SavedOutcome {
     up_packets: u64,
     down_packets: u64,
     bytes: u64,
+    /// Up, down, and nanoseconds that they are of.
+    play: (u64, u64, u64),
     dropped: BTreeMap<String, u64>,
     /// A game's other streams.
     game: Option<SavedGame>,
@@ -169,6 +171,11 @@ impl From<&LaneOutcome> for SavedOutcome {
             up_packets: wire.up_packets,
             down_packets: wire.down_packets,
             bytes: wire.bytes,
+            play: (
+                wire.play.up,
+                wire.play.down,
+                wire.play.over.as_nanos() as u64,
+            ),
             dropped: dropped
                 .map(|(reason, &packets)| (reason.to_string(), packets))
                 .collect(),
@@ -198,6 +205,11 @@ impl From<SavedOutcome> for LaneOutcome {
                 up_packets: saved.up_packets,
                 down_packets: saved.down_packets,
                 bytes: saved.bytes,
+                play: PlayBytes {
+                    up: saved.play.0,
+                    down: saved.play.1,
+                    over: Duration::from_nanos(saved.play.2),
+                },
                 dropped: dropped
                     .map(|(reason, packets)| (Cow::Owned(reason), packets))
                     .collect(),
@@ -336,6 +348,11 @@ mod tests {
                 up_packets: 2,
                 down_packets: 1,
                 bytes: 1_600,
+                play: PlayBytes {
+                    up: 1_000,
+                    down: 600,
+                    over: Duration::from_secs(9),
+                },
                 dropped: [(Cow::Borrowed("burst"), 1)].into(),
             },
             game: Some(game()),

@@ -10,6 +10,7 @@ mod import;
 mod instruments;
 mod kernel;
 mod nats;
+mod prices;
 mod tune;
 mod world;
 
@@ -41,6 +42,7 @@ pub(crate) use kernel::{
     KernelBuildArguments, KernelCommand,
 };
 pub(crate) use nats::{NatsArguments, WorkerArguments};
+pub(crate) use prices::PricesArguments;
 pub(crate) use tune::TuneArguments;
 pub(crate) use world::WorldArguments;
 
@@ -233,6 +235,8 @@ pub(crate) struct RunArguments {
     pub(crate) baseline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) gate: GateArguments,
+    #[command(flatten)]
+    pub(crate) prices: PricesArguments,
     /// Write the run into one file that `lagometer replay` plays again: what was
     /// played, on what, and what was found
     #[arg(long, value_name = "FILE")]

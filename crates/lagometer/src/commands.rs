@@ -22,6 +22,7 @@ mod list;
 pub(crate) mod named;
 mod over_nats;
 mod over_net;
+mod prices;
 mod qlog;
 mod record;
 mod reference;

@@ -405,6 +405,8 @@ impl Figure {
             | Metric::Down(_)
             | Metric::ThroughputUp
             | Metric::ThroughputDown
+            | Metric::BytesPerHour
+            | Metric::MoneyPerHour
             | Metric::Episodes500ms => {
                 return None;
             }

@@ -20,6 +20,7 @@ mod by_network;
 mod by_preset;
 mod capacity;
 mod compare;
+mod cost;
 mod figure;
 mod gate;
 mod instruments;

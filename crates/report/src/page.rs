@@ -14,6 +14,7 @@ mod bulk;
 mod by_players;
 mod by_preset;
 mod capacity;
+mod cost;
 mod details;
 mod echo;
 mod embedded;

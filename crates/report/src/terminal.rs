@@ -9,6 +9,7 @@ mod bulk;
 mod by_preset;
 mod capacity;
 mod comparison;
+mod cost;
 mod echo;
 mod grid;
 mod lanes;
@@ -110,6 +111,7 @@ pub fn table(document: &Document, terminal: Terminal) -> String {
     } else if !document.lanes.is_empty() {
         lanes::render(document, &about, paint, room, &mut out);
         traffic::render(document, about.limit_ms, paint, room, &mut out);
+        cost::render(document, about.limit_ms, paint, room, &mut out);
         bottleneck::render(document, paint, room, &mut out);
         by_preset::render(whole, about.limit_ms, paint, room, &mut out);
         properties::render(document, about.limit_ms, paint, room, &mut out);

@@ -197,6 +197,7 @@ impl LaneFigures {
             episodes: self.episodes,
             episodes_500ms: self.episodes_500ms,
             wire: None,
+            cost: None,
             cpu_ns_per_message: None,
             kernel_cpu_ns_per_message: None,
             library_cpu_ns_per_message: None,

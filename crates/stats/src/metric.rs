@@ -4,7 +4,8 @@
 use std::fmt;
 
 use crate::document::{
-    CensoredQuantiles, Game, Lag, Lane, Lasted, Milliseconds, Population, Quantiles, SeedFigures,
+    CensoredQuantiles, Game, Lag, Lane, Lasted, Milliseconds, PlayerCost, Population, Quantiles,
+    SeedFigures,
 };
 use crate::figures::longest_ms;
 use crate::within::share;
@@ -83,6 +84,10 @@ pub enum Metric {
     Overhead,
     /// CPU time for each message in nanoseconds.
     CpuPerMessage,
+    /// Bytes on the wire both ways in a player's hour, headers included.
+    BytesPerHour,
+    /// What a player's hour costs by the first price list, in its currency.
+    MoneyPerHour,
 }
 
 /// A statistic of a distribution.
@@ -154,7 +159,9 @@ impl Metric {
             | Self::ThroughputUp
             | Self::ThroughputDown
             | Self::Overhead
-            | Self::CpuPerMessage => Unit::Number,
+            | Self::CpuPerMessage
+            | Self::BytesPerHour
+            | Self::MoneyPerHour => Unit::Number,
         }
     }
 
@@ -230,6 +237,8 @@ impl Metric {
             Self::ThroughputDown => Some(lane.traffic.as_ref()?.down.as_ref()?.kbit_per_s),
             Self::Overhead => Some(lane.wire.as_ref()?.overhead),
             Self::CpuPerMessage => lane.cpu_ns_per_message,
+            Self::BytesPerHour => lane.cost.as_ref().map(PlayerCost::bytes_per_hour),
+            Self::MoneyPerHour => Some(lane.cost.as_ref()?.money.first()?.per_hour),
         }
     }
 
@@ -267,7 +276,9 @@ impl Metric {
             | Self::WorstRecovery
             | Self::ThroughputUp
             | Self::ThroughputDown
-            | Self::CpuPerMessage => None,
+            | Self::CpuPerMessage
+            | Self::BytesPerHour
+            | Self::MoneyPerHour => None,
         }
     }
 
@@ -375,6 +386,8 @@ impl fmt::Display for Metric {
             Self::ThroughputDown => formatter.write_str("throughput_down_kbit_per_s"),
             Self::Overhead => formatter.write_str("overhead"),
             Self::CpuPerMessage => formatter.write_str("cpu_ns_per_message"),
+            Self::BytesPerHour => formatter.write_str("bytes_per_player_hour"),
+            Self::MoneyPerHour => formatter.write_str("money_per_player_hour"),
         }
     }
 }

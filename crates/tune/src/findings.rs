@@ -119,6 +119,10 @@ fn tuned_lane(
         let trials = [&found.before, &found.best];
         figure(metric, at, trials, [lane.name(), &name], judged)
     };
+    let hour = |metric: Metric| {
+        let found = held_out_figure(metric, [lane.name(), &name], judged);
+        found.before.is_some().then_some(found)
+    };
     let before = lanes_named(lane.name(), judged);
     let after = lanes_named(&name, judged);
     let limits_kept = (!aim.limits().is_empty()).then(|| {
@@ -149,6 +153,8 @@ fn tuned_lane(
         goal: figure(aim.goal(), Aim::GOAL),
         overhead: figure(Metric::Overhead, Aim::OVERHEAD),
         p99_ms: figure(Metric::Rtt(Statistic::P99), Aim::DELAY),
+        bytes_per_player_hour: hour(Metric::BytesPerHour),
+        money_per_player_hour: hour(Metric::MoneyPerHour),
         limits_kept,
         transfer: transfers(stage, ask, (lane, found), documents),
         sensitivity: sensitivities(lane, found),

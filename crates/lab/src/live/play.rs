@@ -263,6 +263,8 @@ fn lane_run(
         .started_at
         .map(|start| client.ended_at.since(start))
         .unwrap_or_default();
+    let mut wire = wire;
+    wire.play.over = measured;
     let outcome = LaneOutcome {
         bottleneck: None,
         records: found.records,
@@ -277,6 +279,7 @@ fn lane_run(
             cpu: client.cpu + server.cpu,
             kernel_cpu: None,
             library_cpu: client.counters.library_cpu + server.counters.library_cpu,
+            server_cpu: server.cpu + server.counters.library_cpu,
             system_calls: client.counters.system_calls + server.counters.system_calls,
             path: client.path,
         }),

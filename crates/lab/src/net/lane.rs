@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::service::{self, News, Outline, Request, Word};
 use crate::live::{ClientOutcome, LaneStage, ServerNotes};
-use crate::outcome::WireCounts;
+use crate::outcome::{PlayBytes, WireCounts};
 use crate::plan::Plan;
 use crate::resolve::RunnableLane;
 use crate::workload::{RemoteArrival, Workload};
@@ -157,12 +157,17 @@ pub(super) fn wire(
     let down = server.counters.packets_sent;
     let lost = up.saturating_sub(server.counters.packets_received)
         + down.saturating_sub(client.counters.packets_received);
+    let with_headers = |bytes: u64, packets: u64| bytes + packets * u64::from(header_bytes);
+    let play = PlayBytes {
+        up: with_headers(client.counters.bytes_sent, up),
+        down: with_headers(server.counters.bytes_sent, down),
+        over: Duration::ZERO,
+    };
     let mut wire = WireCounts {
         up_packets: up,
         down_packets: down,
-        bytes: client.counters.bytes_sent
-            + server.counters.bytes_sent
-            + (up + down) * u64::from(header_bytes),
+        bytes: play.up + play.down,
+        play,
         ..WireCounts::default()
     };
     if lost > 0 {

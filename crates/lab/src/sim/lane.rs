@@ -199,7 +199,7 @@ impl SimLane {
             records: found.records,
             game: found.game,
             flows: found.flows,
-            wire: self.wire.clone(),
+            wire: self.wire(),
             payload_bytes: client.payload_bytes() + server.payload_bytes(),
             misdeliveries,
             ready_at: self.ready_at,
@@ -314,6 +314,12 @@ impl SimLane {
         let bytes = datagram.len() + self.header_bytes();
         if self.is_measuring() {
             self.wire.bytes += bytes as u64;
+            if self.now < self.play_ends() {
+                match direction {
+                    Direction::Up => self.wire.play.up += bytes as u64,
+                    Direction::Down => self.wire.play.down += bytes as u64,
+                }
+            }
             match direction {
                 Direction::Up => self.wire.up_packets += 1,
                 Direction::Down => self.wire.down_packets += 1,
@@ -412,6 +418,23 @@ impl SimLane {
             Direction::Up => &mut self.client,
             Direction::Down => &mut self.server,
         }
+    }
+
+    /// What it put on the wire so far. What goes after the lane's end is nothing: the time
+    /// of play is over then, or the connection is lost.
+    fn wire(&self) -> WireCounts {
+        let mut wire = self.wire.clone();
+        let played = match self.end {
+            Some(LaneEnd::Done) => self.play_ends(),
+            _ => self.now.min(self.play_ends()),
+        };
+        wire.play.over = played.since(self.plan.measuring_starts());
+        wire
+    }
+
+    /// When no more messages are meant to leave.
+    fn play_ends(&self) -> Time {
+        self.plan.measuring_starts() + self.plan.offset + self.plan.duration
     }
 
     fn is_measuring(&self) -> bool {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use lagometer_units::{Size, Span};
 
+use super::PricesArguments;
+
 #[derive(Debug, Args)]
 pub(crate) struct TuneArguments {
     /// What is played: a built-in experiment's name, or a TOML file. Its network and
@@ -62,6 +64,8 @@ pub(crate) struct TuneArguments {
     /// Keep what was played in this file, and go on from it if it is there
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) prices: PricesArguments,
     /// Write the lanes that were found here, to be put into an experiment
     #[arg(long, value_name = "PATH")]
     pub(crate) toml: Option<PathBuf>,

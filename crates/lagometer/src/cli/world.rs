@@ -7,7 +7,7 @@ use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 use lagometer_world_lab::PlayerTransport;
 
-use super::{ClusterArguments, GuestFlags, testbeds};
+use super::{ClusterArguments, GuestFlags, PricesArguments, testbeds};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorldArguments {
@@ -77,6 +77,8 @@ pub(crate) struct WorldArguments {
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArguments,
+    #[command(flatten)]
+    pub(crate) prices: PricesArguments,
     /// Write the page here; `lagometer-world-SCENARIO.html` by default
     #[arg(long, value_name = "PATH")]
     pub(crate) html: Option<PathBuf>,

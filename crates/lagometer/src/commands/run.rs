@@ -22,7 +22,7 @@ use super::gate::{Earlier, hold};
 use super::in_guest::{self, save_packets};
 use super::in_guests::{self, Errand, InGuests, What};
 use super::named::{Ask, resolved};
-use super::{over_nats, over_net, qlog};
+use super::{over_nats, over_net, prices, qlog};
 use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         presets: &presets,
         testbed,
     };
-    let mut resolved = resolved(&ask)?;
+    let mut resolved = prices::put_in(&arguments.prices, resolved(&ask)?)?;
     let seeds = seeds_to_play(arguments, &mut resolved);
     let options = RunOptions {
         seeds: (0..u64::from(seeds))

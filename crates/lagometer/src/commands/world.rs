@@ -28,12 +28,15 @@ pub(crate) use in_guest::play_within;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lagometer_stats::{Document, World, capacity_verdict};
+use lagometer_stats::{
+    Document, PlayerCost, Prices, World, WorldWay, capacity_verdict, player_cost,
+};
 use lagometer_testbed::Testbed;
 use lagometer_units::suggest;
 use lagometer_world::{BUILT_IN, Scenario, verdict};
 use lagometer_world_lab::matrix;
 
+use super::prices;
 use crate::cli::WorldArguments;
 use crate::failure::{Failure, read};
 use crate::output;
@@ -125,6 +128,10 @@ fn finish(
     mut document: Document,
     mut worlds: Vec<World>,
 ) -> Result<ExitCode, Failure> {
+    let prices = prices::lists(&arguments.prices)?;
+    for world in &mut worlds {
+        world.cost = world_cost(world, &prices);
+    }
     document.seed = scenario.seed;
     document.seeds = vec![scenario.seed];
     let mut players: Vec<u32> = worlds.iter().map(|world| world.players.asked).collect();
@@ -144,6 +151,18 @@ fn finish(
     let html = page_path(scenario, arguments);
     output::show(&document, arguments.json.as_ref(), html.as_ref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a player's hour takes and costs in a world: of what the links counted, headers
+/// included, and of the gateway's processor time, where these are known.
+fn world_cost(world: &World, prices: &[Prices]) -> Option<PlayerCost> {
+    let path = world.path.as_ref()?;
+    let per_hour = |way: &WorldWay| way.bytes_per_s.map(|bytes| bytes * 3600.0);
+    let bytes = [per_hour(&path.up)?, per_hour(&path.down)?];
+    let metrics = world.gateway_metrics.as_ref();
+    let server = metrics.and_then(|metrics| Some(metrics.cpu_pct? / 100.0));
+    // An hour of this world is an hour of each of its players.
+    player_cost(bytes, f64::from(world.players.in_game), server, prices)
 }
 
 /// Finds the scenario and applies the flags.

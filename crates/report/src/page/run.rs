@@ -5,8 +5,8 @@ use super::markup::esc;
 use super::percentile_curves::{self, Curve};
 use super::view::View;
 use super::{
-    bottleneck, bulk, capacity, details, echo, embedded, lane_table, properties, ribbon, scatter,
-    sweep, traffic, trust, tune, within_bars, world, worlds,
+    bottleneck, bulk, capacity, cost, details, echo, embedded, lane_table, properties, ribbon,
+    scatter, sweep, traffic, trust, tune, within_bars, world, worlds,
 };
 use crate::budget;
 use crate::capacity::by_players;
@@ -55,6 +55,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         percentile_curves::render(view, &curves, out);
         within_bars::render(view, out);
         scatter::render(view, out);
+        cost::render(view, out);
         bottleneck::render(view, out);
     }
     properties::render(view, out);

@@ -1,6 +1,8 @@
 //! A search for settings on a terminal: a row for each lane, what was chosen and what
 //! matters, and the lanes to paste.
 
+use std::fmt::Write as _;
+
 use lagometer_stats::{Tune, TuneFinding, TunedFigure, TunedLane};
 
 use super::grid::{Cell, Column, Grid, Row};
@@ -160,6 +162,7 @@ fn of_lane(
             both(lane, &lane.p99_ms, written::milliseconds_with_unit)
         ));
     }
+    lines.extend(player_hour(lane));
     lines.push(format!(
         "  moves the goal most: {}",
         what_matters(&tune.goal, lane)
@@ -189,6 +192,23 @@ fn of_lane(
     }
     frontier(lane, paint, room, out);
     out.push('\n');
+}
+
+/// What a player's hour takes and costs, as it was and tuned.
+fn player_hour(lane: &TunedLane) -> Option<String> {
+    let bytes = lane.bytes_per_player_hour.as_ref()?;
+    let mut said = format!(
+        "  a player's hour: {} MB",
+        both(lane, bytes, |bytes| written::factor(bytes / 1e6))
+    );
+    if let Some(money) = &lane.money_per_player_hour {
+        let amount = both(lane, money, |money| format!("{:.3}", money * 1000.0));
+        let _ = write!(
+            said,
+            ", {amount} of the price list's currency for 1000 hours"
+        );
+    }
+    Some(said)
 }
 
 /// The frontier in figures: bytes and delay of each point.

@@ -6,6 +6,7 @@ use lagometer_stats::{GatewayMetrics, Handovers, World, WorldProcess, WorldTier}
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style};
+use crate::cost;
 use crate::written::{self, milliseconds};
 
 /// Appends the tables.
@@ -169,6 +170,9 @@ fn players(world: &World) -> Facts {
             format!("{} of {}", sight.views_right, sight.views_compared),
         ),
     ];
+    if let Some(cost) = &world.cost {
+        facts.push(("an hour of a player", cost::line(cost)));
+    }
     if let Some(gap) = sight.worst_gap_p99_ms {
         facts.push((
             "gap between windows, p99",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bulk, Game, ImportedStatistics, Lag, Resamples, SeedFigures, Traffic};
+use super::{Bulk, Game, ImportedStatistics, Lag, PlayerCost, Resamples, SeedFigures, Traffic};
 
 /// One transport under test and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +79,9 @@ pub struct Lane {
     /// What the lane put on the wire, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
+    /// What a player's hour takes of the network and of a server, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<PlayerCost>,
     /// CPU time for each message, both ends; depends on the machine. With the kernel's
     /// share where `kernel_cpu_ns_per_message` says how much that is; else the user time
     /// and the system calls of the lane's own threads alone.

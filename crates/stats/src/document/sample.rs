@@ -16,6 +16,7 @@ use super::{
 use crate::distribution::Distribution;
 use crate::episodes::Disturbed;
 use crate::figures::{SeedRun, figures};
+use crate::prices::{Prices, player_cost};
 use crate::record::MessageRecord;
 
 /// Thirty seconds of a reliable lane that lags in the fifth second, and of an
@@ -68,6 +69,7 @@ pub(crate) fn sample_document() -> Document {
         lane("udp", false, |index| (index % 10 != 0).then_some(55)),
     ];
     lanes[1].traffic = Some(sample_traffic());
+    lanes[1].cost = player_cost([6e4, 1e6], 0.01, Some(1e-5), &Prices::built_in());
     Document {
         schema: SCHEMA.to_owned(),
         command: "run".to_owned(),
@@ -320,6 +322,7 @@ fn sample_world() -> World {
             },
             down: WorldWay::default(),
         }),
+        cost: player_cost([1e3, 1e4], 0.01, None, &[]),
         digest: Some("0123456789abcdef".to_owned()),
         inputs: Some("fedcba9876543210".to_owned()),
         processes: vec![WorldProcess {
@@ -399,6 +402,8 @@ fn sample_tune() -> Tune {
             goal: figure.clone(),
             overhead: figure.clone(),
             p99_ms: figure.clone(),
+            bytes_per_player_hour: Some(figure.clone()),
+            money_per_player_hour: Some(figure.clone()),
             limits_kept: Some(true),
             transfer: vec![TuneTransfer {
                 network: "3g".to_owned(),

@@ -67,6 +67,12 @@ pub struct TunedLane {
     pub overhead: TunedFigure,
     /// The 99th percentile of the round trip in milliseconds.
     pub p99_ms: TunedFigure,
+    /// Bytes on the wire in a player's hour, headers included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_player_hour: Option<TunedFigure>,
+    /// What a player's hour costs by the first price list, in its currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_per_player_hour: Option<TunedFigure>,
     /// Whether every limit is kept on held-out seeds; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_kept: Option<bool>,

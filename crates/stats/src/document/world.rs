@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Quantiles;
+use super::{PlayerCost, Quantiles};
 
 /// A world of simulated servers and players, played on a channel gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct World {
     /// `road` in documents from before it had this name.
     #[serde(default, alias = "road", skip_serializing_if = "Option::is_none")]
     pub path: Option<WorldPath>,
+    /// What a player's hour takes of the network and of the gateway, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<PlayerCost>,
     /// The fingerprint of all this where it was played in virtual time: equal
     /// for equal seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

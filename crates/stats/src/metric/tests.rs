@@ -32,6 +32,8 @@ fn every_metric_is_read_back_from_its_own_name() {
         Metric::Overhead,
         Metric::CpuPerMessage,
         Metric::ThroughputUp,
+        Metric::BytesPerHour,
+        Metric::MoneyPerHour,
         Metric::ThroughputDown,
         Metric::ViewFreezes,
         Metric::ViewFrozen,

@@ -15,7 +15,7 @@ use super::{Metric, Statistic};
      \"p99\", \"p99.9\", \"max\", \"mean\", \"up p99\", \"down p99\", \"lost\", \"lag\", \
      \"freezes\", \"longest freeze\", \"recovery first\", \"recovery last\", \"episodes\", \
      \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
-     \"cpu per message\"; of a game \"view freezes\", \"view frozen\", \"interpolation needed\", \
+     \"cpu per message\", \"bytes per player-hour\", \"money per player-hour\"; of a game \"view freezes\", \"view frozen\", \"interpolation needed\", \
      \"view age p99\", \"input age p99\", \"event p99\", \"rollback p99\", \"rollback stalled\", \
      \"voice late\"; of traffic that is not echoed \"throughput up\", \"throughput down\""
 )]
@@ -91,6 +91,8 @@ fn parse_words(words: &str) -> Option<Metric> {
         "throughput down" | "throughput down kbit per s" => Metric::ThroughputDown,
         "overhead" => Metric::Overhead,
         "cpu per message" | "cpu ns per message" => Metric::CpuPerMessage,
+        "bytes per player hour" | "bytes per player-hour" => Metric::BytesPerHour,
+        "money per player hour" | "money per player-hour" => Metric::MoneyPerHour,
         _ => return None,
     })
 }

@@ -58,6 +58,7 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
         transport: None,
         network: None,
         path: None,
+        cost: None,
         digest: None,
         // Who was stopped has not made all of it.
         inputs: (!outcome.partial)

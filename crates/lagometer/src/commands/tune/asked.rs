@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::TuneArguments;
 use crate::commands::named::{find_experiment, find_network};
+use crate::commands::prices;
 use crate::failure::Failure;
 
 /// Fewer candidates of a lane than this are no search.
@@ -37,6 +38,10 @@ impl Asked {
                  leave out `shared`",
                 arguments.experiment
             )));
+        }
+        let prices = prices::named(&arguments.prices)?;
+        if !prices.is_empty() {
+            experiment.prices = prices;
         }
         let lanes = lanes(arguments, &experiment)?;
         let aim = aim(arguments, &experiment, &lanes)?;
