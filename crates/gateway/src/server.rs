@@ -19,6 +19,7 @@ mod clock;
 mod command;
 pub mod config;
 mod connection_loop;
+mod glance;
 mod intake;
 mod journal;
 mod listener;
@@ -59,6 +60,7 @@ use clock::Clock;
 use command::{Command, Commands};
 use config::Config;
 use connection_loop::{ConnectionLoop, Parts, WAKER};
+pub use glance::{Glance, Hangs, LoopGlance, Watcher};
 use listener::Listener;
 use mailbox::{Exchange, Queue};
 use metrics::Metrics;
@@ -74,6 +76,7 @@ pub struct Server {
     servers: Vec<SocketAddr>,
     clients: Vec<SocketAddr>,
     web: Option<SocketAddr>,
+    metrics: Arc<Metrics>,
     connection_loops: Vec<JoinHandle<Result<(), Errno>>>,
     channel_loop: Option<JoinHandle<Result<(), Errno>>>,
     recording_thread: Option<WriterThread>,
@@ -243,9 +246,9 @@ impl Server {
             })
             .transpose()?;
         let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
+        let metrics = Arc::new(Metrics::new(Arc::clone(&shared), reports));
         if let Some(web) = web {
-            let metrics = Metrics::new(Arc::clone(&shared), reports);
-            let shared = Arc::clone(&shared);
+            let (metrics, shared) = (Arc::clone(&metrics), Arc::clone(&shared));
             lagometer_web::serve(web, move |path| web::answer(path, &metrics, &shared))?;
         }
         Ok(Self {
@@ -256,14 +259,14 @@ impl Server {
             servers,
             clients,
             web: web_address,
+            metrics,
             connection_loops,
             channel_loop,
             recording_thread,
         })
     }
 
-    /// Where game servers are listened for, in the order of the settings; Unix
-    /// sockets are left out.
+    /// Where game servers are listened for, in the settings' order, without Unix sockets.
     #[must_use]
     pub fn servers(&self) -> &[SocketAddr] {
         &self.servers

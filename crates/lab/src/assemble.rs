@@ -11,7 +11,7 @@ use lagometer_stats::{
 };
 use lagometer_testbed::{Testbed, promises};
 use lagometer_transport::PresetKind;
-use lagometer_units::Time;
+use lagometer_units::{Span, Time};
 
 use crate::bottleneck;
 use crate::impairments;
@@ -175,19 +175,29 @@ fn lag_threshold(
     testbed: Option<Testbed>,
     runs: &[SeedRun],
 ) -> Option<Duration> {
-    if let Some(asked) = resolved.experiment.lag_threshold {
-        return Some(asked.duration());
-    }
-    if let Some(within) = resolved.experiment.workload.of_use_within() {
-        return Some(within);
-    }
-    if testbed != Some(Testbed::Net) {
-        return Some(resolved.profile.base_rtt() + LAG_ABOVE);
+    if testbed != Some(Testbed::Net) || resolved.said_lag_threshold().is_some() {
+        return Some(resolved.known_lag_threshold());
     }
     let lanes = runs.iter().flat_map(|run| &run.lanes);
     let records = lanes.filter_map(LaneRun::outcome);
     let rtts = records.flat_map(|outcome| outcome.records.iter().filter_map(MessageRecord::rtt));
     rtts.min().map(|shortest| shortest + LAG_ABOVE)
+}
+
+impl Resolved {
+    /// The age from which on every lane's player lags, as far as it is known before
+    /// anything is played: what the experiment or its workload says, else [`LAG_ABOVE`]
+    /// more than the calm round trip of the network; of a real path that is taken for none.
+    #[must_use]
+    pub fn known_lag_threshold(&self) -> Duration {
+        self.said_lag_threshold()
+            .unwrap_or_else(|| self.profile.base_rtt() + LAG_ABOVE)
+    }
+
+    fn said_lag_threshold(&self) -> Option<Duration> {
+        let asked = self.experiment.lag_threshold.map(Span::duration);
+        asked.or_else(|| self.experiment.workload.of_use_within())
+    }
 }
 
 impl SeedRun {

@@ -13,6 +13,7 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -22,7 +23,7 @@ use lagometer_stats::Audit;
 use lagometer_testbed::{Emulated, Findings, Testbed, keep_audit};
 use lagometer_units::Time;
 
-use crate::live::{Backend, Links, Manner, OpenLane, ServerNotes, play_seed};
+use crate::live::{Backend, Links, Manner, OpenLane, RunWatch, ServerNotes, play_seed};
 use crate::outcome::{PlayBytes, WireCounts};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
@@ -43,6 +44,8 @@ pub struct EmuOptions {
     /// How often a seed is played, at most, until the emulator is within its band. What
     /// lanes do has no part in it.
     pub tries: u32,
+    /// Who watches, if anybody does.
+    pub watch: Option<Arc<RunWatch>>,
 }
 
 /// What an emulated run found.
@@ -132,6 +135,7 @@ fn play_one(
         clock: path.clock(),
         is_virtual: options.testbed == Testbed::Kernel,
         quiet: QUIET + longest_disturbance(resolved, seed),
+        watch: options.watch.clone(),
     };
     let mut backend = EmulatedBackend {
         path,

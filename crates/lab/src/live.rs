@@ -24,6 +24,7 @@ mod shared;
 mod stage;
 mod supervisor;
 mod timeline;
+mod watch;
 
 pub use client::{ClientOutcome, play_client};
 pub use pace::LONGEST_WAIT;
@@ -31,6 +32,7 @@ pub(crate) use play::{Backend, Manner, OpenLane, ServerNotes, play_seed};
 pub use server::{ServerOutcome, play_server};
 pub(crate) use shared::Links;
 pub use stage::{Cue, LaneStage, Role};
+pub use watch::{LaneFigures, LaneMoment, RunWatch, WatchedSeed};
 
 /// Does `play`; should it panic, the lane is over and the words are returned.
 pub(crate) fn guarded<T>(stage: &LaneStage, play: impl FnOnce() -> T) -> Result<T, String> {

@@ -15,6 +15,7 @@ mod lane;
 mod service;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use lagometer_capture::LogSummary;
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
 use lagometer_units::Time;
 
-use crate::live::{Backend, LaneStage, Manner, OpenLane, ServerNotes, play_seed};
+use crate::live::{Backend, LaneStage, Manner, OpenLane, RunWatch, ServerNotes, play_seed};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
 use crate::runner::SeedRun;
@@ -38,6 +39,8 @@ pub struct NetOptions {
     /// Where to write the datagrams of the first seed, as this end sees them: of lanes
     /// that are endpoints over UDP, and no others.
     pub pcap: Option<PathBuf>,
+    /// Who watches, if anybody does.
+    pub watch: Option<Arc<RunWatch>>,
 }
 
 /// What a run over a real path found.
@@ -87,7 +90,15 @@ pub fn play_over_net(
             break;
         }
         let first = capture.take();
-        let run = play_one(resolved, seed, remote, first.as_ref(), progress, stop);
+        let run = play_one(
+            resolved,
+            seed,
+            remote,
+            options,
+            first.as_ref(),
+            progress,
+            stop,
+        );
         log = log.or(first.and_then(Capture::finish));
         played.push(run?);
     }
@@ -103,6 +114,7 @@ fn play_one(
     resolved: &Resolved,
     seed: u64,
     remote: &Remote,
+    options: &NetOptions,
     capture: Option<&Capture>,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
@@ -111,6 +123,7 @@ fn play_one(
         clock: remote.clock(),
         is_virtual: false,
         quiet: QUIET,
+        watch: options.watch.clone(),
     };
     let mut backend = PathBackend {
         remote,

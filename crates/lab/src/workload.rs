@@ -22,7 +22,8 @@ use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
 pub use application::{
-    ClientApplication, Findings, Misdeliveries, RemoteArrival, ServerApplication, Stream, act,
+    ClientApplication, Findings, Misdeliveries, Pulse, RemoteArrival, ServerApplication, Stream,
+    act,
 };
 pub use echo_client::EchoClient;
 pub use echo_server::EchoServer;

@@ -9,8 +9,10 @@ mod gateway;
 mod import;
 mod instruments;
 mod kernel;
+mod live;
 mod nats;
 mod prices;
+mod testbeds;
 mod tune;
 mod world;
 
@@ -19,7 +21,6 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use lagometer_testbed::Testbed;
@@ -41,8 +42,11 @@ pub(crate) use kernel::{
     GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
     KernelBuildArguments, KernelCommand,
 };
+pub(crate) use live::LiveArguments;
 pub(crate) use nats::{NatsArguments, WorkerArguments};
 pub(crate) use prices::PricesArguments;
+use testbeds::emu_modes;
+pub(crate) use testbeds::testbeds;
 pub(crate) use tune::TuneArguments;
 pub(crate) use world::WorldArguments;
 
@@ -130,41 +134,6 @@ pub(crate) struct ReferenceArguments {
     pub(crate) folder: PathBuf,
 }
 
-/// Reads the name of one of `among`.
-pub(crate) fn testbeds<const N: usize>(
-    among: [Testbed; N],
-) -> impl TypedValueParser<Value = Testbed> {
-    named(among.map(|testbed| (testbed.name(), testbed, testbed.about())))
-}
-
-/// Reads what the lanes of `emu` run between.
-fn emu_modes() -> impl TypedValueParser<Value = Testbed> {
-    named([
-        (
-            "namespaces",
-            Testbed::Emu,
-            "Hosts in network namespaces, with a router between them",
-        ),
-        (
-            "proxy",
-            Testbed::Relay,
-            "A relay of UDP datagrams on the loopback device, for systems that permit no \
-             namespaces",
-        ),
-    ])
-}
-
-/// Reads one of these names, each with what it means and a line about it.
-fn named<const N: usize>(
-    values: [(&'static str, Testbed, &'static str); N],
-) -> impl TypedValueParser<Value = Testbed> {
-    PossibleValuesParser::new(values.map(|(name, _, about)| PossibleValue::new(name).help(about)))
-        .try_map(move |name| {
-            let found = values.iter().find(|value| value.0 == name);
-            found.map(|value| value.1).ok_or("no such testbed")
-        })
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// A built-in experiment's name, or a TOML file
@@ -228,6 +197,8 @@ pub(crate) struct RunArguments {
     pub(crate) nats: Option<String>,
     #[command(flatten)]
     pub(crate) reached: NatsArguments,
+    #[command(flatten)]
+    pub(crate) live: LiveArguments,
     #[command(flatten)]
     pub(crate) guest: GuestFlags,
     /// An earlier run's document to hold this one against, figure by figure
@@ -444,6 +415,8 @@ pub(crate) struct ServeArguments {
     /// Near ends that are served at once
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_sessions: u32,
+    #[command(flatten)]
+    pub(crate) live: LiveArguments,
 }
 
 /// Which remote end.

@@ -29,6 +29,7 @@ mod reference;
 mod replay;
 mod report;
 mod run;
+mod run_live;
 mod serve;
 mod shape;
 mod shape_in_guest;

@@ -104,6 +104,7 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
         ipv6: arguments.ipv6,
         pcap: arguments.log.then(|| Path::new(SHARE).join(PACKETS)),
         tries: 1,
+        watch: None,
     };
     let told = |played: Duration| note!("{PLAYED}{}", played.as_secs());
     let found = play_emulated(&resolved, &options, &told, watch()?).map_err(emulation_failure)?;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::failure::Failure;
+use crate::live;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static WAITING: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
@@ -13,6 +14,7 @@ static WAITING: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 pub(crate) fn listen() -> Result<&'static AtomicBool, Failure> {
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
+            live::give_back();
             std::process::exit(130);
         }
         drop(WAITING.0.lock());

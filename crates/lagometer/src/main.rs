@@ -4,11 +4,11 @@
 //! [`Exit`](exit::Exit) has the exit codes.
 
 /// Says a line on standard error. A reader that has gone away is no failure: the
-/// print macros of the standard library would panic.
+/// print macros of the standard library would panic. While a live view is on the
+/// terminal, it shows the line.
 macro_rules! note {
     ($($line:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($line)*);
+        crate::live::say(format_args!($($line)*));
     }};
 }
 
@@ -19,6 +19,7 @@ mod failure;
 mod guest;
 mod instrument;
 mod interrupt;
+mod live;
 mod output;
 mod progress;
 mod remote_end;

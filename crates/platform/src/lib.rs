@@ -18,6 +18,7 @@
 //! - [`be_punctual`], [`timer_slack`]: how late a sleep may end
 //! - [`processors`], [`place_thread`]: where threads run
 //! - [`Reserve`], [`open_files`], [`raise_open_files`]: files and their limit
+//! - [`set_echo`]: what a terminal shows of what is typed
 //! - [`release`], [`host_name`]: which version of the system this is, on which machine
 
 #[cfg(not(target_os = "linux"))]
@@ -205,6 +206,15 @@ pub fn release() -> String {
 #[must_use]
 pub fn host_name() -> Option<String> {
     system::host_name()
+}
+
+/// Has the terminal at standard input show what is typed, or not; what is typed reaches
+/// who reads it, and Ctrl-C the program, as before. Returns whether that changed
+/// anything: it does not where there is no such terminal, where the process runs in its
+/// background, and on Windows, which shows only what somebody reads.
+#[must_use = "it says whether there is anything to undo"]
+pub fn set_echo(is_on: bool) -> bool {
+    system::set_echo(is_on)
 }
 
 /// Asks the kernel for something that costs it nothing: what remains is the cost of

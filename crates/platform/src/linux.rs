@@ -13,7 +13,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use crate::posix::{
-    call_kernel, host_name, open_files, process_cpu_time, raise_open_files, thread_cpu_time,
+    call_kernel, host_name, open_files, process_cpu_time, raise_open_files, set_echo,
+    thread_cpu_time,
 };
 
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;

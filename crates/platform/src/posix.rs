@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getpgrp, getrlimit, setrlimit};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcgetpgrp, tcsetattr};
 use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) fn thread_cpu_time() -> Duration {
@@ -38,6 +39,20 @@ pub(crate) fn host_name() -> Option<String> {
         .to_string_lossy()
         .into_owned();
     Some(name).filter(|name| !name.is_empty())
+}
+
+pub(crate) fn set_echo(is_on: bool) -> bool {
+    let stdin = std::io::stdin();
+    // Who changes a terminal from its background is stopped by it.
+    let is_in_front = tcgetpgrp(&stdin).is_ok_and(|group| group == getpgrp());
+    let Some(mut modes) = tcgetattr(&stdin).ok().filter(|_| is_in_front) else {
+        return false;
+    };
+    if modes.local_modes.contains(LocalModes::ECHO) == is_on {
+        return false;
+    }
+    modes.local_modes.set(LocalModes::ECHO, is_on);
+    tcsetattr(&stdin, OptionalActions::Now, &modes).is_ok()
 }
 
 pub(crate) fn call_kernel() {

@@ -37,6 +37,10 @@ pub(crate) const fn open_files() -> Option<u64> {
 
 pub(crate) const fn raise_open_files() {}
 
+pub(crate) const fn set_echo(_is_on: bool) -> bool {
+    false
+}
+
 /// Major version, minor version and build, as the registry has them: what programs
 /// are told otherwise depends on their manifest.
 pub(crate) fn host_name() -> Option<String> {

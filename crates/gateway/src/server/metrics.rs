@@ -39,6 +39,7 @@ const ASKED_EVERY: Duration = Duration::from_millis(5);
 const CPU_SECONDS: &str = "process_cpu_seconds_total";
 
 /// Gathers the numbers of all loops.
+#[derive(Debug)]
 pub(super) struct Metrics {
     shared: Arc<Shared>,
     /// Each loop's name and report.
@@ -51,7 +52,7 @@ pub(super) struct Metrics {
 /// from the channels: the gateway hangs.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} does not answer")]
-pub(super) struct Hangs(String);
+pub struct Hangs(String);
 
 impl Metrics {
     pub(super) fn new(shared: Arc<Shared>, reports: Vec<(String, Arc<Report>)>) -> Self {
@@ -118,7 +119,7 @@ impl Metrics {
     }
 
     /// Asks all loops at once.
-    fn numbers(&self) -> Result<Vec<(&str, Numbers)>, Hangs> {
+    pub(super) fn numbers(&self) -> Result<Vec<(&str, Numbers)>, Hangs> {
         self.keep_distance();
         let asked: Vec<u64> = self
             .reports

@@ -66,6 +66,7 @@ pub fn play_client(
     if let Some(start) = stage.cue.starts_at()
         && !stage.cue.is_stopped()
     {
+        stage.figures().note_start(start, plan.duration);
         let mut application = Workload::client(plan, start);
         let cpu_before = thread_cpu_time();
         let counted_before = side.counters();
@@ -82,6 +83,13 @@ pub fn play_client(
         outcome.counters = side.counters().since(&counted_before);
         outcome.application = Some(application);
     }
+    let failure = match &outcome.end {
+        Some(LaneEnd::Done) | None => None,
+        Some(LaneEnd::NeverReady) => Some("there was no connection".to_owned()),
+        Some(LaneEnd::Died(why)) => Some(why.to_string()),
+        Some(LaneEnd::NoProgress) => Some("the endpoint is stuck".to_owned()),
+    };
+    stage.figures().note_end(failure);
     outcome.path = side.path();
     outcome.ended_at = now();
     stage.end();
@@ -107,6 +115,7 @@ fn connect(
         stage.note_state(Role::Client, side.state());
         if outcome.ready_at.is_none() && stage.is_connected() {
             outcome.ready_at = Some(at);
+            stage.figures().note_ready();
         }
         pace.wait(at, side, start);
     }
@@ -134,6 +143,10 @@ fn measure(
         });
         if application.returned() > returned_before {
             last_received = at;
+            let pulse = application.take_pulse();
+            stage
+                .figures()
+                .note_returned(at, application.returned(), pulse);
         }
         stage.note_state(Role::Client, side.state());
         if stage.cue.is_stopped() {

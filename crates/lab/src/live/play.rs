@@ -1,6 +1,7 @@
 //! One seed of an experiment over real sockets, whatever lies between the ends of
 //! its lanes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -14,6 +15,7 @@ use super::server::{ServerOutcome, play_server};
 use super::stage::LaneStage;
 use super::supervisor::{NOTICE, Supervisor};
 use super::timeline::Timeline;
+use super::watch::{LaneFigures, RunWatch, WatchedSeed};
 use crate::outcome::{Cost, LaneOutcome, WireCounts};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
@@ -76,6 +78,8 @@ pub(crate) struct Manner {
     pub(crate) is_virtual: bool,
     /// How long an unreliable transport's lane goes on when nothing more comes.
     pub(crate) quiet: Duration,
+    /// Who watches, if anybody does.
+    pub(crate) watch: Option<Arc<RunWatch>>,
 }
 
 /// What the lanes of a seed leave.
@@ -115,7 +119,17 @@ pub(crate) fn play_seed<B: Backend>(
         let quiet = (!lane.transport.properties().reliable).then_some(manner.quiet);
         lanes.push(opened.map(|opened| (opened, plan, quiet)));
     }
-    let stages: Vec<LaneStage> = lanes.iter().map(|_| LaneStage::default()).collect();
+    let threshold = resolved.known_lag_threshold();
+    let figures = lanes.iter().map(|_| Arc::new(LaneFigures::new(threshold)));
+    let figures: Vec<_> = figures.collect();
+    if let Some(watch) = &manner.watch {
+        watch.begin(WatchedSeed {
+            seed,
+            clock: manner.clock,
+            lanes: figures.clone(),
+        });
+    }
+    let stages: Vec<LaneStage> = figures.into_iter().map(LaneStage::watched).collect();
     let began = clock.now();
     let lanes = thread::scope(|scope| {
         let mut threads = Vec::new();

@@ -1,11 +1,13 @@
 //! What the threads of a lane and their testbed signal to each other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lagometer_transport::{Closed, State};
 use lagometer_units::Time;
+
+use super::watch::LaneFigures;
 
 /// Which side of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ pub struct Cue {
 
 /// What the two threads of a lane know of each other. One for each lane and
 /// seed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LaneStage {
     /// When measuring starts.
     pub cue: Cue,
@@ -36,6 +38,7 @@ pub struct LaneStage {
     is_over: AtomicBool,
     /// When the remote end last received a message, in nanoseconds.
     received_at: AtomicU64,
+    figures: Arc<LaneFigures>,
 }
 
 impl Cue {
@@ -66,7 +69,30 @@ impl Cue {
     }
 }
 
+impl Default for LaneStage {
+    fn default() -> Self {
+        Self::watched(Arc::new(LaneFigures::new(Duration::MAX)))
+    }
+}
+
 impl LaneStage {
+    /// Of a lane that leaves its `figures` for whoever watches.
+    #[must_use]
+    pub fn watched(figures: Arc<LaneFigures>) -> Self {
+        Self {
+            cue: Cue::default(),
+            ready: Default::default(),
+            closed: Default::default(),
+            is_over: AtomicBool::default(),
+            received_at: AtomicU64::default(),
+            figures,
+        }
+    }
+
+    pub(super) fn figures(&self) -> &LaneFigures {
+        &self.figures
+    }
+
     /// Whether both sides have had their connection, or there will be none:
     /// there is no use in waiting for this lane.
     #[must_use]

@@ -7,7 +7,7 @@ use lagometer_stats::MessageRecord;
 use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 
-use super::{ClientApplication, Findings, Misdeliveries, PacedEcho, Payload, RemoteArrival};
+use super::{ClientApplication, Findings, Misdeliveries, PacedEcho, Payload, Pulse, RemoteArrival};
 
 /// Sends the schedule's messages and notes what becomes of each.
 ///
@@ -26,6 +26,7 @@ pub struct EchoClient {
     end: u32,
     outstanding: u32,
     newest_returned: Option<u32>,
+    pulse: Pulse,
     misdeliveries: Misdeliveries,
     buffer: Vec<u8>,
 }
@@ -44,6 +45,7 @@ impl EchoClient {
             end: messages,
             outstanding: 0,
             newest_returned: None,
+            pulse: Pulse::default(),
             misdeliveries: Misdeliveries::default(),
             buffer: Vec::new(),
         }
@@ -73,6 +75,8 @@ impl EchoClient {
                 continue;
             }
             record.returned = Some(returned_at);
+            let intended = record.intended;
+            self.pulse.note(self.start, intended, returned_at);
             record.blocked = message.blocked;
             self.outstanding -= 1;
             if self.newest_returned.is_some_and(|newest| number < newest) {
@@ -155,6 +159,10 @@ impl ClientApplication for EchoClient {
 
     fn returned(&self) -> u32 {
         self.next - self.outstanding
+    }
+
+    fn take_pulse(&mut self) -> Pulse {
+        std::mem::take(&mut self.pulse)
     }
 
     fn is_complete(&self) -> bool {

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use lagometer_units::Span;
 
+use super::LiveArguments;
+
 /// Channeld's options, which it writes with one dash.
 const CHANNELD: &[&str] = &[
     "dev",
@@ -56,6 +58,8 @@ pub(crate) struct GatewayArguments {
     /// The settings, as deploy/gateway.toml shows them; options go before it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live: LiveArguments,
     /// Read the settings, say what is wrong with them, and end
     #[arg(long)]
     pub(crate) check: bool,

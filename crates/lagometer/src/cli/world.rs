@@ -7,7 +7,7 @@ use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 use lagometer_world_lab::PlayerTransport;
 
-use super::{ClusterArguments, GuestFlags, PricesArguments, testbeds};
+use super::{ClusterArguments, GuestFlags, LiveArguments, PricesArguments, testbeds};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorldArguments {
@@ -26,6 +26,8 @@ pub(crate) struct WorldArguments {
     /// Answer Prometheus here with the world's own metrics while it is played
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) export: Option<String>,
+    #[command(flatten)]
+    pub(crate) live: LiveArguments,
     /// How many players come; several numbers, separated by commas, are played
     /// one after the other, from few to many until two in a row are too many
     #[arg(long, value_delimiter = ',', value_name = "N,…")]

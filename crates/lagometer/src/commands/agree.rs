@@ -156,6 +156,7 @@ fn agree_in_figures(
         ipv6: false,
         pcap: None,
         tries: TRIES,
+        watch: None,
     };
     let (runs, audit) = emulated::play(&sockets, &emu_options, &|_| {}, stop)?;
     let emu = assemble(

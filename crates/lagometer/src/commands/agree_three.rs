@@ -78,6 +78,7 @@ fn emulated_too(
         ipv6: false,
         pcap: None,
         tries: TRIES,
+        watch: None,
     };
     note!("lagometer: playing over `{}` in real time", what.network);
     let (runs, audit) = emulated::play(&what, &options, &|_| {}, stop)?;

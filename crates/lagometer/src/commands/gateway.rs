@@ -6,6 +6,7 @@ mod settings;
 #[cfg_attr(target_os = "linux", path = "gateway/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "gateway/elsewhere.rs")]
 mod system;
+mod watched;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use tracing::{error, info, warn};
 
 use crate::cli::{GatewayAction, GatewayArguments};
 use crate::failure::Failure;
+use crate::live::{self, Live};
 use crate::output::print;
 
 use settings::Settings;
@@ -63,11 +65,20 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
         "the gateway runs"
     );
     let handle = server.handle();
+    let live = Live::start(arguments.live.live, || {
+        watched::Gateway::new(
+            &server,
+            &in_a_row(server.servers()),
+            &in_a_row(server.clients()),
+        )
+    });
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || carry_out(orders, &handle, &arguments))
         .map_err(|why| Failure::Environment(format!("no thread can be had: {why}")))?;
-    server.join().map_err(|error| failure(&error))?;
+    let ended = server.join().map_err(|error| failure(&error));
+    drop(live);
+    ended?;
     info!("the gateway has ended");
     Ok(ExitCode::SUCCESS)
 }
@@ -99,7 +110,10 @@ fn carry_out(
     for order in orders {
         match order {
             Order::Reload => reload(handle, arguments),
-            Order::End if is_ending => std::process::exit(130),
+            Order::End if is_ending => {
+                live::give_back();
+                std::process::exit(130)
+            }
             Order::End => {
                 is_ending = true;
                 handle.drain();

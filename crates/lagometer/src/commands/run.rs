@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_guest::Kernel;
 use lagometer_instruments::machine;
 use lagometer_lab::emu::EmuOptions;
+use lagometer_lab::live::RunWatch;
 use lagometer_lab::net::NetOptions;
 use lagometer_lab::sim::SimCapture;
 use lagometer_lab::{
@@ -22,10 +24,10 @@ use super::gate::{Earlier, hold};
 use super::in_guest::{self, save_packets};
 use super::in_guests::{self, Errand, InGuests, What};
 use super::named::{Ask, resolved};
+use super::run_live::Shown;
 use super::{over_nats, over_net, prices, qlog};
 use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
-use crate::progress::Progress;
 use crate::{interrupt, output, remote_end};
 
 /// Plays an experiment and shows what was found.
@@ -76,9 +78,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     // be the same every time.
     let host = (kernel.as_ref()).map_or_else(machine::measured, |_| machine::named());
     announce(&resolved, &options);
-    let progress = Progress::new(total_play(&resolved, &options));
+    let shown = Shown::start(arguments.live.live, &resolved, &options, testbed);
     let began = Instant::now();
-    let told = |played| progress.played(played);
+    let told = |played| shown.played(played);
     let mut path = None;
     let mut guests_wall = None;
     let (seeds, audit) = match (testbed, &remote, &kernel) {
@@ -86,13 +88,14 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             let options = NetOptions {
                 seeds: options.seeds.clone(),
                 pcap: arguments.pcap.clone(),
+                watch: shown.lanes(),
             };
             let found = over_net::play(&resolved, &options, remote, &told, stop)?;
             path = Some(over_net::Path::of(&found, remote));
             (found.seeds, None)
         }
         (Testbed::Emu | Testbed::Relay, ..) => {
-            let options = emulation(arguments, &options, testbed);
+            let options = emulation(arguments, &options, testbed, shown.lanes());
             emulated::play(&resolved, &options, &told, stop)?
         }
         (_, _, Some(kernel)) => {
@@ -105,7 +108,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             None,
         ),
     };
-    progress.finish();
+    shown.finish();
     if let Some(logs) = logs {
         logs.report();
     }
@@ -149,13 +152,19 @@ fn finish(
 }
 
 /// How an emulated run is carried out.
-fn emulation(arguments: &RunArguments, options: &RunOptions, testbed: Testbed) -> EmuOptions {
+fn emulation(
+    arguments: &RunArguments,
+    options: &RunOptions,
+    testbed: Testbed,
+    lanes: Option<Arc<RunWatch>>,
+) -> EmuOptions {
     EmuOptions {
         testbed,
         seeds: options.seeds.clone(),
         ipv6: arguments.ipv6,
         pcap: arguments.pcap.clone(),
         tries: 1,
+        watch: lanes,
     }
 }
 

@@ -2,14 +2,17 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lagometer_remote::{Event, Limits, Secret, Server, ServerSettings};
+use lagometer_watch::View;
+use lagometer_watch::remote_end::RemoteEndView;
 
 use crate::cli::ServeArguments;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::live::{Live, Watched};
 use crate::remote_end::{self, SECRET_VARIABLE};
 
 /// Lines a second about unauthenticated peers; more are counted.
@@ -23,8 +26,20 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     interrupt::listen()?;
     // Every local end takes a few. Where that fails, the remote end serves fewer.
     lagometer_platform::raise_open_files();
-    let server = start(arguments, &secret)?;
+    let began = Instant::now();
+    let seen = Arc::new(Mutex::new(RemoteEndView::new()));
+    let server = start(arguments, &secret, &seen)?;
     note!("lagometer: serving at {}", server.address());
+    let title = if is_new {
+        format!(
+            "serves at {}, {SECRET_VARIABLE}={}",
+            server.address(),
+            secret.expose()
+        )
+    } else {
+        format!("serves at {}", server.address())
+    };
+    lock(&seen).call(&title);
     if is_new {
         note!(
             "lagometer: the secret is {}; on the other machine: \
@@ -34,14 +49,55 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
             server.address().port()
         );
     }
+    let live = Live::start(arguments.live.live, || RemoteEnd {
+        view: Arc::clone(&seen),
+        began,
+    });
     interrupt::wait();
+    drop(live);
     let sessions = server.sessions();
     drop(server);
     note!("lagometer: served; {sessions} sessions were cut short");
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(arguments: &ServeArguments, secret: &Secret) -> Result<Server, Failure> {
+/// A remote end as its live view sees it.
+struct RemoteEnd {
+    view: Arc<Mutex<RemoteEndView>>,
+    began: Instant,
+}
+
+impl Watched for RemoteEnd {
+    fn look(&mut self, show: &mut dyn FnMut(&dyn View)) {
+        let mut view = lock(&self.view);
+        view.look(self.began.elapsed());
+        show(view.board());
+    }
+}
+
+fn lock(view: &Mutex<RemoteEndView>) -> MutexGuard<'_, RemoteEndView> {
+    view.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the view see what happens, at `now` since it began.
+fn note_event(view: &mut RemoteEndView, now: Duration, event: &Event<'_>) {
+    match event {
+        Event::Joined { session, peer } => view.join(now, *session, &peer.to_string()),
+        Event::TurnedAway { .. } | Event::CannotAccept { .. } => view.turn_away(),
+        Event::Opened { session, service } => view.open(*session, service),
+        Event::Closed {
+            session, service, ..
+        } => view.close(*session, service),
+        Event::Left { session, .. } => view.leave(*session),
+        _ => {}
+    }
+}
+
+fn start(
+    arguments: &ServeArguments,
+    secret: &Secret,
+    seen: &Arc<Mutex<RemoteEndView>>,
+) -> Result<Server, Failure> {
     let settings = |bind| ServerSettings {
         bind,
         secret: secret.clone(),
@@ -51,7 +107,7 @@ fn start(arguments: &ServeArguments, secret: &Secret) -> Result<Server, Failure>
             sessions: arguments.max_sessions as usize,
             ..Limits::default()
         },
-        on_event: watcher(),
+        on_event: watcher(Arc::clone(seen)),
     };
     Server::start(settings(arguments.bind))
         .or_else(|error| {
@@ -72,13 +128,15 @@ fn start(arguments: &ServeArguments, secret: &Secret) -> Result<Server, Failure>
 
 /// Writes what happens to standard error, one line each. A flood of unauthenticated connections
 /// does not become a flood of lines.
-fn watcher() -> Box<dyn Fn(&Event<'_>) + Send + Sync> {
+fn watcher(seen: Arc<Mutex<RemoteEndView>>) -> Box<dyn Fn(&Event<'_>) + Send + Sync> {
+    let began = Instant::now();
     let lines = Mutex::new(Lines {
         second: Instant::now(),
         written: 0,
         left_out: 0,
     });
     Box::new(move |event| {
+        note_event(&mut lock(&seen), began.elapsed(), event);
         let is_unauthenticated =
             matches!(event, Event::TurnedAway { .. } | Event::CannotAccept { .. });
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);

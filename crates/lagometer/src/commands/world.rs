@@ -100,6 +100,13 @@ fn testbed(arguments: &WorldArguments) -> Result<Option<Testbed>, Failure> {
                 .to_owned(),
         ));
     }
+    if matches!(testbed, Some(Testbed::Sim | Testbed::Kernel)) && arguments.live.live {
+        return Err(Failure::Input(
+            "a world in virtual time is over before it can be watched: leave out `--live`, or use \
+             `--testbed emu`"
+                .to_owned(),
+        ));
+    }
     if testbed.is_some() && arguments.gateway.is_some() {
         return Err(Failure::Input(
             "a world behind links has a gateway of its own: leave out `--gateway`, or \

@@ -44,7 +44,7 @@ pub(super) fn start(section: &LogSection) -> Result<Log, Failure> {
         all.push(lines);
     }
     if section.stderr.unwrap_or(section.file.is_none()) {
-        let lines = Lines::start(std::io::stderr()).map_err(no_thread)?;
+        let lines = Lines::start(crate::live::Said).map_err(no_thread)?;
         let ansi = console::colors_enabled_stderr();
         layers.push(layer(section.format, ansi, lines.clone()));
         all.push(lines);

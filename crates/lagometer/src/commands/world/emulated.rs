@@ -43,7 +43,7 @@ pub(super) fn emulate(
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_instruments::machine::measured();
-    let found = play_all(&cells, Testbed::Emu, stop)?;
+    let found = play_all(&cells, Testbed::Emu, arguments.live.live, stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some(Testbed::Emu.name().to_owned());
@@ -56,6 +56,7 @@ pub(super) fn emulate(
 pub(super) fn play_all(
     cells: &[Cell],
     testbed: Testbed,
+    is_live: bool,
     stop: &AtomicBool,
 ) -> Result<FoundWorlds, Failure> {
     let mut all = FoundWorlds {
@@ -68,7 +69,7 @@ pub(super) fn play_all(
             all.partial = true;
             break;
         }
-        let found = play(cell, testbed, stop)?;
+        let found = play(cell, testbed, is_live, stop)?;
         all.worlds.push(found.world);
         all.partial |= found.partial;
         keep_audit(&mut all.audit, found.audit);
@@ -76,7 +77,12 @@ pub(super) fn play_all(
     Ok(all)
 }
 
-fn play(cell: &Cell, testbed: Testbed, stop: &AtomicBool) -> Result<EmulatedWorld, Failure> {
+fn play(
+    cell: &Cell,
+    testbed: Testbed,
+    is_live: bool,
+    stop: &AtomicBool,
+) -> Result<EmulatedWorld, Failure> {
     let scenario = &cell.scenario;
     note!(
         "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
@@ -98,7 +104,7 @@ fn play(cell: &Cell, testbed: Testbed, stop: &AtomicBool) -> Result<EmulatedWorl
         servers: venue.servers,
         clients_port: venue.clients.port(),
     };
-    let mut line = Progress::default();
+    let mut line = Progress::start(scenario, is_live);
     let played = landscape.play(
         scenario,
         gateway,
@@ -106,6 +112,7 @@ fn play(cell: &Cell, testbed: Testbed, stop: &AtomicBool) -> Result<EmulatedWorl
         &mut |moment| line.report(moment),
         stop,
     );
+    drop(line);
     drop(own);
     let mut found = played.map_err(failure)?;
     found.world.network = Some(cell.network.clone());

@@ -106,5 +106,5 @@ pub(crate) fn play_within(
     let scenario = prepare(arguments)?;
     let players = asked_players(&scenario, arguments);
     let cells = over_networks::cells(&scenario, &players, arguments)?;
-    emulated::play_all(&cells, Testbed::Kernel, stop)
+    emulated::play_all(&cells, Testbed::Kernel, false, stop)
 }

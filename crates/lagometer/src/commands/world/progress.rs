@@ -1,17 +1,53 @@
 //! How far a world in real time is.
 
-use lagometer_world::{GatewayTicks, Moment};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lagometer_watch::View;
+use lagometer_watch::world::WorldView;
+use lagometer_world::{GatewayTicks, Moment, Scenario};
+
+use crate::live::{Live, Watched};
 
 /// A line on standard error for every second: a world is watched as it fills,
-/// and a log of a long run can be read too.
-#[derive(Default)]
+/// and a log of a long run can be read too. Or a live view in its place.
 pub(super) struct Progress {
     reported_s: f64,
+    live: Option<(Live, Arc<Mutex<WorldView>>)>,
+}
+
+/// A world that is played.
+struct World(Arc<Mutex<WorldView>>);
+
+impl Watched for World {
+    fn look(&mut self, show: &mut dyn FnMut(&dyn View)) {
+        show(
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .board(),
+        );
+    }
 }
 
 impl Progress {
+    /// Of a world that begins; with a live view where that is asked for and there is a
+    /// terminal for it.
+    pub(super) fn start(scenario: &Scenario, is_live: bool) -> Self {
+        let view = Arc::new(Mutex::new(WorldView::new(scenario)));
+        let live = Live::start(is_live, || World(Arc::clone(&view)));
+        Self {
+            reported_s: 0.0,
+            live: live.map(|live| (live, view)),
+        }
+    }
+
     /// Writes a line where a second has passed since the last.
     pub(super) fn report(&mut self, moment: &Moment) {
+        if let Some((_, view)) = &self.live {
+            let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
+            view.note(moment);
+            return;
+        }
         if moment.at_s - self.reported_s < 1.0 {
             return;
         }

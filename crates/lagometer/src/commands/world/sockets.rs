@@ -109,7 +109,7 @@ fn play_one(
     if let Some(exporter) = exporter {
         exporter.ask(scenario);
     }
-    let mut line = Progress::default();
+    let mut line = Progress::start(scenario, arguments.live.live);
     let mut report = |moment: &Moment| {
         line.report(moment);
         if let Some(exporter) = exporter {
@@ -123,6 +123,7 @@ fn play_one(
         play(scenario, &venue, &mut report, stop)
             .map_err(|error| Failure::Environment(error.to_string()))?
     };
+    drop(line);
     drop(own);
     Ok((assemble(scenario, place, &outcome), outcome.partial))
 }
