@@ -20,6 +20,10 @@ pub(crate) fn findings(document: &Document) -> Value {
     for volatile in ["started", "wall_s", "host", "digest", "audit"] {
         fields.remove(volatile);
     }
+    if let Some(experiment) = fields.get_mut("experiment").and_then(Value::as_object_mut) {
+        // Not by `remove`, which changes the order of the others.
+        experiment.retain(|key, _| key != "prices");
+    }
     let lanes = fields.get_mut("lanes").and_then(Value::as_array_mut);
     for lane in lanes.into_iter().flatten() {
         if let Some(lane) = lane.as_object_mut() {

@@ -217,6 +217,7 @@ impl Experiment {
     /// The key that is wrong, and what is expected of it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         self.workload.check()?;
+        self.prices.iter().try_for_each(Prices::check)?;
         let sizes = self.own_lanes.iter().filter_map(|lane| lane.size);
         for bytes in sizes {
             PacedEcho::check_size(bytes)?;

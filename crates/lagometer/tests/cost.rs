@@ -84,9 +84,12 @@ fn ones_own_prices_stand_in_place_of_those_built_in_and_change_no_digest() {
         let document = project.document(&[&RUN[..], prices, &["--bundle", name]].concat());
         let output = project.lagometer(&["replay", name]);
         assert!(output.status.success(), "{}", stderr(&output));
-        document
+        let digest = stderr(&output)
+            .split_once("digest ")
+            .map(|(_, digest)| digest.trim().to_owned());
+        (document, digest)
     };
-    let ours = bundled(&["--prices", "ours.toml"], "ours.zip");
+    let (ours, digest) = bundled(&["--prices", "ours.toml"], "ours.zip");
     let money = ours["lanes"][1]["cost"]["money"].as_array().unwrap();
     assert_eq!(money.len(), 1);
     assert_eq!(money[0]["prices"], "ours");
@@ -94,13 +97,24 @@ fn ones_own_prices_stand_in_place_of_those_built_in_and_change_no_digest() {
     let expected =
         number(&cost["down_bytes_per_hour"]) / 1e9 + number(&cost["up_bytes_per_hour"]) * 0.5 / 1e9;
     assert!((number(&money[0]["traffic_per_hour"]) - expected).abs() < 1e-6);
-    bundled(&[], "built-in.zip");
+    assert!(digest.is_some());
+    assert_eq!(bundled(&[], "built-in.zip").1, digest);
 }
 
 #[test]
 fn over_sockets_players_a_core_are_measured_and_priced() {
     let project = Project::new();
-    let place = ["--testbed", "emu", "--emu-mode", "proxy", "--for", "3s"];
+    // What is lost is waited for, which is no play.
+    let place = [
+        "--testbed",
+        "emu",
+        "--emu-mode",
+        "proxy",
+        "--for",
+        "3s",
+        "--network",
+        "loss-5",
+    ];
     let arguments = [
         "run",
         "pvp-500",
@@ -112,6 +126,8 @@ fn over_sockets_players_a_core_are_measured_and_priced() {
     let document = project.document(&[&arguments[..], &place].concat());
     let cost = &document["lanes"][0]["cost"];
     assert!(number(&cost["players_per_core"]) > 1.0, "{cost}");
+    let up = number(&cost["up_bytes_per_hour"]);
+    assert!((LEAST_BYTES..LEAST_BYTES * 1.1).contains(&up), "{up}");
     let money = &cost["money"][0];
     let parts = number(&money["traffic_per_hour"]) + number(&money["server_per_hour"]);
     assert!((number(&money["per_hour"]) - parts).abs() < 1e-9);
@@ -214,4 +230,12 @@ fn price_lists_that_are_wrong_are_refused_in_one_line() {
     let output = project.lagometer(&[&RUN[..], &twice].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("another price list is called `ours`"));
+    let list = PRICES.replace("egress_per_gb = 1.0", "egress_per_gb = nan");
+    let text = format!(
+        "name = \"e\"\nsummary = \"s\"\nnetwork = \"loss-5\"\nlanes = [\"udp\"]\n\
+         [workload.paced-echo]\nsize = \"500 B\"\ninterval = \"50 ms\"\n[[prices]]\n{list}"
+    );
+    project.write("e.toml", &text);
+    let output = project.lagometer(&["run", "e.toml", "--no-html"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }

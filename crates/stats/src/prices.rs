@@ -59,33 +59,44 @@ impl Prices {
     /// [`BadInput`] for anything that TOML, the keys or the values have wrong.
     pub fn parse(origin: &str, text: &str) -> Result<Self, BadInput> {
         let prices: Self = from_toml(origin, text)?;
-        let bad = |key: &str, what: String| Err(BadInput::at_key(origin, text, &[key], what));
+        prices
+            .check()
+            .map_err(|(key, what)| BadInput::at_key(origin, text, &[key], what))?;
+        Ok(prices)
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    ///
+    /// The key that is wrong, and what is expected of it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
         let numbers = [
-            ("egress_per_gb", Some(prices.egress_per_gb)),
-            ("ingress_per_gb", Some(prices.ingress_per_gb)),
-            ("core_hour", prices.core_hour),
+            ("egress_per_gb", Some(self.egress_per_gb)),
+            ("ingress_per_gb", Some(self.ingress_per_gb)),
+            ("core_hour", self.core_hour),
         ];
         for (key, number) in numbers {
             if let Some(number) = number.filter(|it| !(0.0..=1e6).contains(it)) {
-                return bad(key, format!("`{key}` is 0 to 1000000, not {number}"));
+                return Err((key, format!("`{key}` is 0 to 1000000, not {number}")));
             }
         }
-        if !is_day(&prices.dated) {
+        if !is_day(&self.dated) {
             let what = format!(
                 "`dated` is a day as in \"2026-11-25\", not \"{}\"",
-                prices.dated
+                self.dated
             );
-            return bad("dated", what);
+            return Err(("dated", what));
         }
         let words = [
-            ("name", &prices.name),
-            ("currency", &prices.currency),
-            ("source", &prices.source),
+            ("name", &self.name),
+            ("currency", &self.currency),
+            ("source", &self.source),
         ];
-        if let Some((key, _)) = words.into_iter().find(|(_, word)| word.trim().is_empty()) {
-            return bad(key, format!("`{key}` is empty: say whose prices these are"));
+        match words.into_iter().find(|(_, word)| word.trim().is_empty()) {
+            Some((key, _)) => Err((key, format!("`{key}` is empty: say whose prices these are"))),
+            None => Ok(()),
         }
-        Ok(prices)
     }
 
     /// The lists that are built in.

@@ -278,7 +278,8 @@ fn lane_run(
         .map(|start| client.ended_at.since(start))
         .unwrap_or_default();
     let mut wire = wire;
-    wire.play.over = measured;
+    // What is waited for after the last message is no play.
+    wire.play.over = measured.min(plan.duration);
     let outcome = LaneOutcome {
         bottleneck: None,
         records: found.records,
