@@ -432,7 +432,20 @@ fn lane_warnings(lane: &Lane, runs: &[(u64, &LaneRun)]) -> Vec<Warning> {
             mend: "report it with the experiment and the seed".to_owned(),
         });
     }
-    if lane.messages.refused > 0 && lane.failure.is_none() {
+    let never_taken = outcomes()
+        .flat_map(|outcome| &outcome.records)
+        .filter(|record| record.refused && record.accepted.is_none())
+        .count();
+    if lane.messages.refused > 0 && lane.failure.is_none() && never_taken > 0 {
+        warnings.push(Warning {
+            what: format!(
+                "`{}` refused {} of {} messages, {never_taken} of them for good",
+                lane.lane, lane.messages.refused, lane.messages.intended
+            ),
+            why: "they are larger than it carries, or its send buffer was full until the end; they count as lost".to_owned(),
+            mend: "send smaller messages, or less".to_owned(),
+        });
+    } else if lane.messages.refused > 0 && lane.failure.is_none() {
         warnings.push(Warning {
             what: format!(
                 "`{}` refused {} of {} messages for a while",

@@ -129,8 +129,12 @@ pub enum BadTraffic {
     TooLong,
     /// A capture ends within a packet.
     #[error(
-        "was cut short within packet {packet}: keep those before it, as with \
-         `editcap -r IN OUT 1-{}`, or capture again", packet - 1
+        "was cut short within packet {packet}: {}capture again",
+        if *packet > 1 {
+            format!("keep those before it, as with `editcap -r IN OUT 1-{}`, or ", packet - 1)
+        } else {
+            String::new()
+        }
     )]
     CutShort {
         /// The packet, counted from 1.

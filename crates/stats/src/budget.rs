@@ -55,7 +55,10 @@ pub enum BadBudget {
     #[error(transparent)]
     BadQuantity(#[from] BadQuantity),
     /// The limit of a plain number is none, or is negative.
-    #[error("a budget on `{metric}` needs a plain number of at least zero, as in at_most = 1.5")]
+    #[error(
+        "a budget on `{metric}` needs a plain number of at least zero, as in {}",
+        if metric.more_is_better() { "at_least = 250" } else { "at_most = 1.5" }
+    )]
     NotANumber {
         /// The metric.
         metric: Metric,
@@ -278,6 +281,7 @@ impl TryFrom<Written> for Budget {
 
 fn wrong_limit(metric: Metric) -> BadBudget {
     let (needed, example) = match (metric.more_is_better(), metric.unit()) {
+        (true, Unit::Number) => ("at_least", "250"),
         (true, _) => ("at_least", "\"99.9 %\""),
         (false, Unit::Share) => ("at_most", "\"0.1 %\""),
         (false, Unit::Milliseconds) => ("at_most", "\"200 ms\""),

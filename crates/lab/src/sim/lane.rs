@@ -396,7 +396,8 @@ impl SimLane {
         if let Some(why) = closed {
             // Nobody waits for an unreliable transport's last echoes: that it
             // closes when it has been idle for long is no failure.
-            let over = !self.reliable && self.client_application.has_sent_all();
+            let has_sent_all = self.client_application.has_sent_all();
+            let over = !self.reliable && has_sent_all && self.now >= self.play_ends();
             self.end = Some(if over {
                 LaneEnd::Done
             } else {

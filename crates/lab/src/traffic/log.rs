@@ -68,17 +68,24 @@ fn message(text: &str) -> Result<(&str, u64, Direction, u32), String> {
     };
     let nanos = nanos(at).ok_or_else(|| {
         let most = LONGEST.as_secs();
+        let at = short(at);
         format!("`{at}` is no time in seconds, from 0 on (and {most} s at most from the first)")
     })?;
     let direction = match way.to_ascii_lowercase().as_str() {
         "up" => Direction::Up,
         "down" => Direction::Down,
-        _ => return Err(format!("`{way}` is neither `up` nor `down`")),
+        _ => return Err(format!("`{}` is neither `up` nor `down`", short(way))),
     };
     let size = bytes.parse().ok();
     let size = size.filter(|&size| size <= LARGEST_MESSAGE_BYTES);
-    let size = size.ok_or_else(|| format!("`{bytes}` are no bytes of a message"))?;
+    let size = size.ok_or_else(|| format!("`{}` are no bytes of a message", short(bytes)))?;
     Ok((at, nanos, direction, size))
+}
+
+/// A word of a stranger's file as it fits into a line.
+fn short(word: &str) -> String {
+    let letters = word.chars().filter(|letter| !letter.is_control());
+    letters.take(40).collect()
 }
 
 /// A decimal number of seconds in nanoseconds, exactly; digits behind the ninth are left

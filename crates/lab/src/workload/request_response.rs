@@ -168,7 +168,9 @@ impl RequestResponse {
 
     fn closed_interval(&self) -> Duration {
         let pause = self.pause.unwrap_or_default().duration();
-        (pause + self.think.duration()) / self.outstanding.max(1)
+        // A place is free again by the answer or by the timeout, whichever is first.
+        let under_way = self.think.min(self.timeout).duration();
+        (pause + under_way) / self.outstanding.max(1)
     }
 
     /// How many requests there are within `span` at most.

@@ -244,3 +244,12 @@ fn values_that_contradict_each_other_are_named() {
     let terms: RequestResponse = toml::from_str(&small).unwrap();
     assert_eq!(terms.check().unwrap_err().0, "request");
 }
+
+#[test]
+fn requests_that_are_given_up_before_the_server_has_thought_are_expected_by_it() {
+    let text = format!("{PAUSED}think = \"10 min\"\ntimeout = \"10 ms\"\n");
+    // One each 110 ms; that none is damaged is held by `play`.
+    let played = play_well(&text);
+    assert!(played.found.records.len() > 8);
+    assert!(played.found.records.iter().all(|it| it.arrived.is_some()));
+}

@@ -117,11 +117,17 @@ impl ClientApplication for ScheduledClient {
 
     fn findings(&self, arrivals: &[RemoteArrival]) -> Findings {
         let mut up = self.sender.records().to_vec();
-        // Of the server's all that is due by now; of a lane that has ended that is all.
+        // Of the server's all that is due by now. Once all of the client's have fallen due,
+        // whether or not the transport took them, or the lane has ended, that is all: of one
+        // that was cut, those who assemble the run leave out what was not due yet.
+        let is_all_due = self.sender.next(&self.script, self.start).is_none();
         let last = match up.last() {
-            _ if self.has_sent_all() || self.is_abandoned => Time::MAX,
+            _ if is_all_due || self.is_abandoned => Time::MAX,
             Some(record) => record.intended,
-            None => self.arrivals.last().map_or(Time::ZERO, |last| last.at),
+            None => self
+                .arrivals
+                .last()
+                .map_or(Time::ZERO, |last| instant(last.at.since(self.start))),
         };
         let mut down: Vec<MessageRecord> = (0..)
             .map_while(|number| self.script.due(Direction::Down, number))
