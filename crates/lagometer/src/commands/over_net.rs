@@ -8,6 +8,7 @@ use lagometer_lab::{Resolved, RunnableLane};
 use lagometer_link::Profile;
 use lagometer_remote::{Line, Remote};
 use lagometer_stats::{Document, Warning};
+use lagometer_units::create_private_file;
 use serde_json::json;
 
 use crate::cli::RemoteArguments;
@@ -28,8 +29,9 @@ pub(super) fn play(
     Ok(found)
 }
 
-/// Refuses a capture where there are lanes whose packets are not this program's.
-pub(super) fn check_capture(resolved: &Resolved) -> Result<(), Failure> {
+/// Refuses a capture at `path` where there are lanes whose packets are not this program's,
+/// or it cannot be written.
+pub(super) fn check_capture(resolved: &Resolved, path: &std::path::Path) -> Result<(), Failure> {
     let unseen = |lane: &&RunnableLane| lane.transport.endpoint().is_none();
     let unseen: Vec<&str> = resolved
         .lanes
@@ -38,7 +40,12 @@ pub(super) fn check_capture(resolved: &Resolved) -> Result<(), Failure> {
         .map(|lane| &*lane.name)
         .collect();
     if unseen.is_empty() {
-        return Ok(());
+        return create_private_file(path)
+            .map(drop)
+            .map_err(|why| Failure::Write {
+                path: path.to_owned(),
+                why,
+            });
     }
     Err(Failure::Input(format!(
         "--pcap over a real path sees the datagrams that this program makes itself, and those of {} \

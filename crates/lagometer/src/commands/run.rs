@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             .collect(),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
-    if is_net && arguments.pcap.is_some() {
-        over_net::check_capture(&resolved)?;
+    if is_net && let Some(path) = &arguments.pcap {
+        over_net::check_capture(&resolved, path)?;
     }
     let logs = qlog::begin(arguments.qlog.as_deref(), &mut resolved, &options)?;
     let remote = is_net
