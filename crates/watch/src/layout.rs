@@ -15,7 +15,13 @@ pub(crate) const COLUMNS: [Column; 5] = [
     ("now", 9, |lane| {
         lane.now.latest.map_or_else(String::new, span)
     }),
-    ("freezes", 9, |lane| lane.now.freezes.to_string()),
+    ("freezes", 9, |lane| {
+        match (lane.now.freezes, lane.now.latest) {
+            // Nothing came of which it is known.
+            (0, None) => "–".to_owned(),
+            (freezes, _) => freezes.to_string(),
+        }
+    }),
     ("longest", 9, |lane| match lane.now.longest {
         Duration::ZERO => "–".to_owned(),
         longest => span(longest),

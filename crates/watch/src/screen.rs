@@ -1,10 +1,11 @@
 //! The terminal that views are drawn on: standard error's, so that results go on to
 //! standard output as ever.
 //!
-//! Views are on the terminal's alternate screen, which is left however the program ends:
-//! when the screen is dropped, on a panic, and by [`Screen::restore`] before a program
-//! ends at once. What was there before is then there again. Keys are the terminal's, so
-//! that Ctrl-C reaches the program as a signal; they are only not echoed.
+//! Views are on the terminal's alternate screen, which is left when the screen is dropped, on
+//! a panic, and by [`Screen::restore`] before a program ends at once; not where a signal
+//! kills it (`SIGQUIT`, `SIGKILL`: `reset` mends the terminal). What was there before is then
+//! there again. Keys are the terminal's, so that Ctrl-C reaches the program as a signal; they
+//! are only not echoed.
 
 use std::io::{self, IsTerminal as _, Stderr, Write as _};
 use std::panic;

@@ -66,8 +66,12 @@ pub fn play_client(
     if let Some(start) = stage.cue.starts_at()
         && !stage.cue.is_stopped()
     {
-        stage.figures().note_start(start, plan.duration);
         let mut application = Workload::client(plan, start);
+        // Of a workload that does not tell how old the newest is nobody knows a freeze.
+        let watched = application.has_pulse().then_some(plan.duration);
+        stage
+            .figures()
+            .note_start(start, watched.unwrap_or_default());
         let cpu_before = thread_cpu_time();
         let counted_before = side.counters();
         outcome.started_at = Some(start);
@@ -158,7 +162,7 @@ fn measure(
         if let Some(why) = stage.closed() {
             // Nobody waits for an unreliable transport's last echoes: that it
             // closes when it has been idle for long is no failure.
-            let over = quiet.is_some() && application.has_sent_all();
+            let over = quiet.is_some() && application.has_sent_all() && at >= all_due;
             return Some(if over {
                 LaneEnd::Done
             } else {

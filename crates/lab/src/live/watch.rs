@@ -249,8 +249,8 @@ mod tests {
     #[test]
     fn nobody_is_frozen_when_no_newer_message_is_to_come() {
         let figures = LaneFigures::new(Duration::from_millis(150));
-        figures.note_start(Time::from_secs(1), Duration::from_secs(2));
-        figures.note_returned(Time::from_millis(2990), 40, pulse(40, 2950));
+        figures.note_start(Time::from_millis(2900), Duration::from_millis(100));
+        figures.note_returned(Time::from_millis(2990), 1, pulse(40, 2950));
         let moment = figures.look(Time::from_secs(5));
         assert_eq!((moment.frozen_for, moment.freezes), (None, 0));
     }

@@ -27,6 +27,11 @@ pub trait ClientApplication: Debug + Send {
     /// How many messages came back.
     fn returned(&self) -> u32;
 
+    /// Whether [`take_pulse`](Self::take_pulse) tells anything.
+    fn has_pulse(&self) -> bool {
+        false
+    }
+
     /// What came back since this was last asked, for whoever watches.
     fn take_pulse(&mut self) -> Pulse {
         Pulse::default()

@@ -161,6 +161,10 @@ impl ClientApplication for EchoClient {
         self.next - self.outstanding
     }
 
+    fn has_pulse(&self) -> bool {
+        true
+    }
+
     fn take_pulse(&mut self) -> Pulse {
         std::mem::take(&mut self.pulse)
     }

@@ -166,8 +166,10 @@ fn command_lines(text: &str) -> Vec<String> {
             continue;
         }
         let whole = std::mem::take(&mut pending);
-        if let Some(beginning) = BEGINNINGS.iter().find(|it| whole.starts_with(*it)) {
-            lines.push(format!("lagometer {}", &whole[beginning.len()..]));
+        let arguments = BEGINNINGS.iter().find_map(|it| whole.strip_prefix(it));
+        // What a live view shows has its name and two spaces at its head.
+        if let Some(arguments) = arguments.filter(|it| !it.starts_with(' ')) {
+            lines.push(format!("lagometer {arguments}"));
         }
     }
     lines
@@ -175,7 +177,7 @@ fn command_lines(text: &str) -> Vec<String> {
 
 #[test]
 fn continued_lines_and_other_programs_are_told_apart() {
-    let text = "```sh\n# first\nlagometer run \\\n  --seed 1\nls\n```\nlagometer no fence\n";
+    let text = "```sh\n# first\nlagometer run \\\n  --seed 1\nls\nlagometer  a view\n```\nlagometer no fence\n";
     assert_eq!(command_lines(text), ["lagometer run --seed 1"]);
     assert_eq!(refusal("lagometer run --seed 1 | less -R"), None);
     assert!(refusal("lagometer run --nonesuch").is_some());
