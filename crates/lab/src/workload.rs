@@ -8,6 +8,8 @@ mod application;
 mod echo_client;
 mod echo_server;
 pub mod game;
+#[cfg(test)]
+mod made_up_path;
 mod paced_echo;
 mod payload;
 mod received;

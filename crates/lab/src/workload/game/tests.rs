@@ -1,14 +1,13 @@
 //! A game over a made-up side: what is sent when, what becomes of losses, and what is
 //! found.
 
-use std::collections::VecDeque;
-
-use lagometer_transport::{Delivery, Message, Messenger, Offer, Refused, State};
+use lagometer_transport::{Delivery, Offer};
 use lagometer_units::{Size, Span, Time};
 
 use super::message::HEADER_BYTES;
 use super::*;
 use crate::plan::Plan;
+use crate::workload::made_up_path::{End, Way};
 use crate::workload::{Workload, act};
 
 /// Of an event: no inputs or snapshots have as many.
@@ -51,52 +50,6 @@ fn plan(traffic: GameTraffic, offer: Offer) -> Plan {
     }
 }
 
-/// What passes one way: each message with its delivery and when it arrives.
-#[derive(Default)]
-struct Way {
-    passing: VecDeque<(Time, Vec<u8>)>,
-    sent: Vec<(Delivery, usize)>,
-}
-
-/// One end of a made-up path that takes 20 ms and loses what `loses` says.
-struct End<'a> {
-    out: &'a mut Way,
-    into: &'a mut Way,
-    loses: &'a dyn Fn(Delivery, usize) -> bool,
-    is_full: bool,
-}
-
-impl Messenger for End<'_> {
-    fn send(&mut self, _: Time, _: &[u8]) -> Result<(), Refused> {
-        unreachable!("a game says how each message is to be delivered")
-    }
-
-    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
-        if self.is_full {
-            return Err(Refused::BufferFull);
-        }
-        if !(self.loses)(delivery, self.out.sent.len()) {
-            let arrives = now + Duration::from_millis(20);
-            self.out.passing.push_back((arrives, message.to_vec()));
-        }
-        self.out.sent.push((delivery, message.len()));
-        Ok(())
-    }
-
-    fn receive(&mut self, now: Time) -> Option<Message> {
-        let is_due = self.into.passing.front().is_some_and(|&(at, _)| at <= now);
-        let (_, bytes) = is_due.then(|| self.into.passing.pop_front())??;
-        Some(Message {
-            bytes,
-            blocked: None,
-        })
-    }
-
-    fn state(&self) -> State {
-        State::Ready
-    }
-}
-
 /// A played game: what was found, and what was sent up and down.
 struct Played {
     found: crate::workload::Findings,
@@ -116,19 +69,20 @@ fn play(
     let mut server = Workload::server(plan);
     server.begin(start);
     let (mut up, mut down) = (Way::default(), Way::default());
+    let copies = |delivery, nth| usize::from(!loses(delivery, nth));
     for ms in 0..17_000 {
         let now = Time::from_millis(ms);
         let mut end = End {
             out: &mut up,
             into: &mut down,
-            loses,
+            copies: &copies,
             is_full: is_full(ms),
         };
         act(&mut end, |side| client.turn(now, side));
         let mut end = End {
             out: &mut down,
             into: &mut up,
-            loses,
+            copies: &copies,
             is_full: false,
         };
         act(&mut end, |side| server.turn(now, side));

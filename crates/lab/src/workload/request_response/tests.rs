@@ -1,14 +1,13 @@
 //! Requests and answers over a made-up side: when who asks, what answers, and what becomes
 //! of losses.
 
-use std::collections::VecDeque;
-
 use lagometer_stats::MessageRecord;
-use lagometer_transport::{Delivery, Message, Messenger, Offer, Refused, State};
+use lagometer_transport::{Delivery, Offer};
 use lagometer_units::Time;
 
 use super::*;
 use crate::plan::Plan;
+use crate::workload::made_up_path::{End, Way};
 use crate::workload::{Findings, Workload, act};
 
 fn terms(text: &str) -> RequestResponse {
@@ -30,49 +29,6 @@ fn plan(terms: RequestResponse) -> Plan {
     }
 }
 
-/// What passes one way: each message and when it arrives, and all sizes.
-#[derive(Default)]
-struct Passing {
-    messages: VecDeque<(Time, Vec<u8>)>,
-    sizes: Vec<usize>,
-}
-
-/// One end of a made-up path that takes 20 ms and loses what `loses` says.
-struct End<'a> {
-    out: &'a mut Passing,
-    into: &'a mut Passing,
-    loses: &'a dyn Fn(usize) -> bool,
-}
-
-impl Messenger for End<'_> {
-    fn send(&mut self, _: Time, _: &[u8]) -> Result<(), Refused> {
-        unreachable!("each message says how it is to be delivered")
-    }
-
-    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
-        assert_eq!(delivery, Delivery::Reliable);
-        if !(self.loses)(self.out.sizes.len()) {
-            let arrives = now + Duration::from_millis(20);
-            self.out.messages.push_back((arrives, message.to_vec()));
-        }
-        self.out.sizes.push(message.len());
-        Ok(())
-    }
-
-    fn receive(&mut self, now: Time) -> Option<Message> {
-        let is_due = self.into.messages.front().is_some_and(|&(at, _)| at <= now);
-        let (_, bytes) = is_due.then(|| self.into.messages.pop_front())??;
-        Some(Message {
-            bytes,
-            blocked: None,
-        })
-    }
-
-    fn state(&self) -> State {
-        State::Ready
-    }
-}
-
 struct Played {
     found: Findings,
     sizes: [Vec<usize>; 2],
@@ -85,19 +41,27 @@ fn play(plan: &Plan, loses: [&dyn Fn(usize) -> bool; 2]) -> Played {
     let mut client = Workload::client(plan, start);
     let mut server = Workload::server(plan);
     server.begin(start);
-    let (mut up, mut down) = (Passing::default(), Passing::default());
+    let (mut up, mut down) = (Way::default(), Way::default());
+    let copies = loses.map(|loses| {
+        move |delivery, nth| {
+            assert_eq!(delivery, Delivery::Reliable);
+            usize::from(!loses(nth))
+        }
+    });
     for ms in 4_990..8_000 {
         let now = Time::from_millis(ms);
         let mut end = End {
             out: &mut up,
             into: &mut down,
-            loses: loses[0],
+            copies: &copies[0],
+            is_full: false,
         };
         act(&mut end, |side| client.turn(now, side));
         let mut end = End {
             out: &mut down,
             into: &mut up,
-            loses: loses[1],
+            copies: &copies[1],
+            is_full: false,
         };
         act(&mut end, |side| server.turn(now, side));
     }
@@ -107,7 +71,7 @@ fn play(plan: &Plan, loses: [&dyn Fn(usize) -> bool; 2]) -> Played {
     );
     Played {
         found: client.findings(server.arrivals()),
-        sizes: [up.sizes, down.sizes],
+        sizes: [up.sizes(), down.sizes()],
         is_complete: client.is_complete(),
     }
 }

@@ -1,13 +1,13 @@
 //! A recording over a made-up side: what is sent when, and what is found of losses, doubles
 //! and a side that is full.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use lagometer_transport::{Message, Messenger, Offer, Refused, State};
+use lagometer_transport::Offer;
 use lagometer_units::Span;
 
 use super::*;
+use crate::workload::made_up_path::{End, Way};
 use crate::workload::replay::{AtEnd, Promise};
 use crate::workload::{Findings, Replay, Workload, act};
 
@@ -42,53 +42,6 @@ fn plan(replay: Replay) -> Plan {
     }
 }
 
-/// What passes one way: each message and when it arrives; with the promises asked for.
-#[derive(Default)]
-struct Passing {
-    messages: VecDeque<(Time, Vec<u8>)>,
-    sent: Vec<(Delivery, usize)>,
-}
-
-/// One end of a made-up path that takes 20 ms, does to each message what `copies` says
-/// (so many arrive) and is full when asked to be.
-struct End<'a> {
-    out: &'a mut Passing,
-    into: &'a mut Passing,
-    copies: &'a dyn Fn(usize) -> usize,
-    is_full: bool,
-}
-
-impl Messenger for End<'_> {
-    fn send(&mut self, _: Time, _: &[u8]) -> Result<(), Refused> {
-        unreachable!("each message says how it is to be delivered")
-    }
-
-    fn send_as(&mut self, now: Time, delivery: Delivery, message: &[u8]) -> Result<(), Refused> {
-        if self.is_full {
-            return Err(Refused::BufferFull);
-        }
-        for _ in 0..(self.copies)(self.out.sent.len()) {
-            let arrives = now + Duration::from_millis(20);
-            self.out.messages.push_back((arrives, message.to_vec()));
-        }
-        self.out.sent.push((delivery, message.len()));
-        Ok(())
-    }
-
-    fn receive(&mut self, now: Time) -> Option<Message> {
-        let is_due = self.into.messages.front().is_some_and(|&(at, _)| at <= now);
-        let (_, bytes) = is_due.then(|| self.into.messages.pop_front())??;
-        Some(Message {
-            bytes,
-            blocked: None,
-        })
-    }
-
-    fn state(&self) -> State {
-        State::Ready
-    }
-}
-
 /// What was found, what was sent up and down, and what no transport should let through.
 struct Played {
     found: Findings,
@@ -103,20 +56,21 @@ fn play(plan: &Plan, copies: &dyn Fn(usize) -> usize, is_full: &dyn Fn(u64) -> b
     let mut client = Workload::client(plan, start);
     let mut server = Workload::server(plan);
     server.begin(start);
-    let (mut up, mut down) = (Passing::default(), Passing::default());
+    let (mut up, mut down) = (Way::default(), Way::default());
+    let copies = |_, nth| copies(nth);
     for ms in 4_990..7_000 {
         let now = Time::from_millis(ms);
         let mut end = End {
             out: &mut up,
             into: &mut down,
-            copies,
+            copies: &copies,
             is_full: is_full(ms),
         };
         act(&mut end, |side| client.turn(now, side));
         let mut end = End {
             out: &mut down,
             into: &mut up,
-            copies,
+            copies: &copies,
             is_full: is_full(ms),
         };
         act(&mut end, |side| server.turn(now, side));
