@@ -7,12 +7,6 @@ use serde_json::Value;
 /// Everything in the document that its seed governs: all but when, where and how
 /// fast it ran.
 pub(crate) fn findings(document: &Document) -> Value {
-    // What a player costs follows from what is on the wire and from prices, which change. It
-    // is taken out here and not below, where the order of the other fields would change.
-    let mut document = document.clone();
-    for lane in &mut document.lanes {
-        lane.cost = None;
-    }
     let mut value = serde_json::to_value(document).unwrap_or(Value::Null);
     let Some(fields) = value.as_object_mut() else {
         return value;
@@ -20,13 +14,15 @@ pub(crate) fn findings(document: &Document) -> Value {
     for volatile in ["started", "wall_s", "host", "digest", "audit"] {
         fields.remove(volatile);
     }
+    // Prices change, and what a player costs follows from them and from what is on the wire.
+    // Both go by `retain`: `remove` would change the order of the others, and every digest.
     if let Some(experiment) = fields.get_mut("experiment").and_then(Value::as_object_mut) {
-        // Not by `remove`, which changes the order of the others.
         experiment.retain(|key, _| key != "prices");
     }
     let lanes = fields.get_mut("lanes").and_then(Value::as_array_mut);
     for lane in lanes.into_iter().flatten() {
         if let Some(lane) = lane.as_object_mut() {
+            lane.retain(|key, _| key != "cost");
             for volatile in [
                 "cpu_ns_per_message",
                 "kernel_cpu_ns_per_message",
