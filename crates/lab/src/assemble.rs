@@ -436,23 +436,27 @@ fn lane_warnings(lane: &Lane, runs: &[(u64, &LaneRun)]) -> Vec<Warning> {
         .flat_map(|outcome| &outcome.records)
         .filter(|record| record.refused && record.accepted.is_none())
         .count();
-    if lane.messages.refused > 0 && lane.failure.is_none() && never_taken > 0 {
+    if lane.messages.refused > 0 && lane.failure.is_none() {
+        let (until, why, mend) = if never_taken > 0 {
+            (
+                format!(", {never_taken} of them for good"),
+                "they are larger than it carries, or its send buffer was full until the end; they count as lost",
+                "send smaller messages, or less",
+            )
+        } else {
+            (
+                " for a while".to_owned(),
+                "its send buffer was full; the wait is part of the delays shown",
+                "a larger send window or buffer in the lane's settings keeps the wait inside the transport",
+            )
+        };
         warnings.push(Warning {
             what: format!(
-                "`{}` refused {} of {} messages, {never_taken} of them for good",
+                "`{}` refused {} of {} messages{until}",
                 lane.lane, lane.messages.refused, lane.messages.intended
             ),
-            why: "they are larger than it carries, or its send buffer was full until the end; they count as lost".to_owned(),
-            mend: "send smaller messages, or less".to_owned(),
-        });
-    } else if lane.messages.refused > 0 && lane.failure.is_none() {
-        warnings.push(Warning {
-            what: format!(
-                "`{}` refused {} of {} messages for a while",
-                lane.lane, lane.messages.refused, lane.messages.intended
-            ),
-            why: "its send buffer was full; the wait is part of the delays shown".to_owned(),
-            mend: "a larger send window or buffer in the lane's settings keeps the wait inside the transport".to_owned(),
+            why: why.to_owned(),
+            mend: mend.to_owned(),
         });
     }
     warnings
