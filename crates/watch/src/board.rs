@@ -142,22 +142,11 @@ impl Board {
 impl View for Board {
     fn draw(&self, buffer: &mut Buffer, theme: Theme, notes: &[String]) {
         let area = buffer.area;
-        if area.height < 6 || area.width < 40 {
-            left(
-                buffer,
-                line(area, 0),
-                &self.in_a_line(),
-                theme.style(Tone::Plain),
-            );
+        if is_tiny(area) {
+            in_a_line(buffer, area, theme, &self.in_a_line());
             return;
         }
-        left(buffer, line(area, 0), "lagometer", theme.style(Tone::Good));
-        let beside = Rect {
-            x: area.x + 11,
-            width: area.width - 11,
-            ..line(area, 0)
-        };
-        left(buffer, beside, &self.title, theme.style(Tone::Strong));
+        head(buffer, area, theme, &self.title);
         let top = line(area, 1);
         left(buffer, top, &self.state, theme.style(Tone::Plain));
         if let Some(done) = self.done {
@@ -191,6 +180,28 @@ impl View for Board {
         self.draw_table(buffer, below, theme);
         foot(buffer, area, theme, notes, self.ends);
     }
+}
+
+/// Whether there is room for a line alone.
+pub(crate) const fn is_tiny(area: Rect) -> bool {
+    area.height < 6 || area.width < 40
+}
+
+/// All that there is room for.
+pub(crate) fn in_a_line(buffer: &mut Buffer, area: Rect, theme: Theme, words: &str) {
+    left(buffer, line(area, 0), words, theme.style(Tone::Plain));
+}
+
+/// The program's name and what is watched, at the top of `area`, which is not tiny.
+pub(crate) fn head(buffer: &mut Buffer, area: Rect, theme: Theme, title: &str) {
+    let top = line(area, 0);
+    left(buffer, top, "lagometer", theme.style(Tone::Good));
+    let beside = Rect {
+        x: area.x + 11,
+        width: area.width - 11,
+        ..top
+    };
+    left(buffer, beside, title, theme.style(Tone::Strong));
 }
 
 /// The newest lines that were said, and how to end, at the bottom of `area`.

@@ -12,6 +12,7 @@ use lagometer_units::Time;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::board::{foot, head, in_a_line, is_tiny};
 use crate::draw::{Theme, Tone, bar, clock, cut, graph, left, line, number, right, span, width};
 use crate::layout::{COLUMNS, Layout};
 use crate::link::{LinkView, STATES_KEPT};
@@ -233,23 +234,11 @@ impl LaneView {
 impl View for RunView {
     fn draw(&self, buffer: &mut Buffer, theme: Theme, notes: &[String]) {
         let area = buffer.area;
-        if area.height < 6 || area.width < 40 {
-            left(
-                buffer,
-                line(area, 0),
-                &self.in_a_line(),
-                theme.style(Tone::Plain),
-            );
+        if is_tiny(area) {
+            in_a_line(buffer, area, theme, &self.in_a_line());
             return;
         }
-        let title = theme.style(Tone::Strong);
-        left(buffer, line(area, 0), "lagometer", theme.style(Tone::Good));
-        let beside = Rect {
-            x: area.x + 11,
-            width: area.width - 11,
-            ..line(area, 0)
-        };
-        left(buffer, beside, &self.title, title);
+        head(buffer, area, theme, &self.title);
         let phase = self.phase();
         let top = line(area, 1);
         left(buffer, top, &phase, theme.style(Tone::Plain));
@@ -299,7 +288,7 @@ impl View for RunView {
             self.draw_links(buffer, under, &layout, theme);
         }
         let ends = "Ctrl-C ends it and shows what was found";
-        crate::board::foot(buffer, area, theme, notes, ends);
+        foot(buffer, area, theme, notes, ends);
     }
 }
 
