@@ -29,12 +29,16 @@ struct Terminal {
 impl Terminal {
     /// Runs `command` by the shell in a terminal of 100 columns and 30 lines, and then
     /// says what the terminal shows of what is typed.
+    ///
+    /// Ctrl-C interrupts the shell too: with a trap of its own it goes on to what comes
+    /// after, as an interactive one would (without, `dash` ends there and `bash` does not).
     fn run(command: &str) -> Self {
-        let line = format!("stty cols 100 rows 30; {command}; echo code $?; stty -a");
+        let line = format!("trap : INT; stty cols 100 rows 30; {command}; echo code $?; stty -a");
         let mut child = Command::new("script")
             .args(["-q", "-e", "-c", &line, "/dev/null"])
             .env_remove("CI")
             .env_remove("NO_COLOR")
+            .env("SHELL", "/bin/sh")
             .env("TERM", "xterm-256color")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
