@@ -15,7 +15,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
 
 use serde_json::Value;
 
@@ -45,12 +46,38 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// One test with guests at a time, for each takes all processors.
-static ALONE: Mutex<()> = Mutex::new(());
+/// How many tests have guests now: no more than there are processors, for a guest
+/// keeps one busy.
+static WITH_GUESTS: Mutex<usize> = Mutex::new(0);
+static ONE_IS_OVER: Condvar = Condvar::new();
+
+/// The right to start guests.
+struct Permit;
+
+impl Permit {
+    fn wait() -> Self {
+        let processors = thread::available_parallelism().unwrap().get();
+        let mut with_guests = WITH_GUESTS.lock().unwrap_or_else(PoisonError::into_inner);
+        while *with_guests >= processors {
+            with_guests = ONE_IS_OVER
+                .wait(with_guests)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *with_guests += 1;
+        Self
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *WITH_GUESTS.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ONE_IS_OVER.notify_one();
+    }
+}
 
 /// The kernel's program and the right to start guests; says why not.
-fn kernel() -> Option<(PathBuf, MutexGuard<'static, ()>)> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+fn kernel() -> Option<(PathBuf, Permit)> {
+    let permit = Permit::wait();
     let status = lagometer(&["kernel", "status"]).output().unwrap();
     let status = String::from_utf8(status.stdout).unwrap();
     let path = status
@@ -58,7 +85,7 @@ fn kernel() -> Option<(PathBuf, MutexGuard<'static, ()>)> {
         .rev()
         .find_map(|line| line.trim().strip_prefix("path "));
     if let Some(path) = path {
-        return Some((PathBuf::from(path.trim()), alone));
+        return Some((PathBuf::from(path.trim()), permit));
     }
     assert!(
         std::env::var_os("LAGOMETER_REQUIRE_KERNEL").is_none(),
@@ -73,7 +100,7 @@ struct Burners(Vec<Child>);
 
 impl Burners {
     fn start() -> Self {
-        let processors = std::thread::available_parallelism().unwrap().get();
+        let processors = thread::available_parallelism().unwrap().get();
         let burner = || {
             let mut command = Command::new("sh");
             command
