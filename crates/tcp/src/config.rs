@@ -9,7 +9,7 @@ use crate::rtt::RTO_MAX_SECONDS;
 /// `net.ipv4.tcp_mtu_probing`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum MtuProbing {
-    /// None: ICMP alone tells.
+    /// None: ICMP alone reports it.
     #[default]
     Off,
     /// Only after a black hole was found: retransmissions that vanish.

@@ -114,9 +114,9 @@ struct Sender {
 struct Receiver {
     buffer: Received,
     next: Seq,
-    /// `next` when the window was last told.
-    told: Seq,
-    /// The window told then, in bytes.
+    /// `next` when the window was last advertised.
+    advertised: Seq,
+    /// The window advertised then, in bytes.
     window: u32,
     /// The next byte the application reads.
     copied: Seq,
@@ -366,13 +366,13 @@ impl Connection {
         std::time::Duration::from_micros(self.ticks.to_micros(self.timers.rto))
     }
 
-    /// The window last told to the peer, in bytes.
+    /// The window last advertised to the peer, in bytes.
     #[must_use]
     pub const fn receive_window(&self) -> u32 {
         self.rcv.window
     }
 
-    /// The peer's window as last heard, in bytes.
+    /// The peer's window as last advertised, in bytes.
     #[must_use]
     pub const fn send_window(&self) -> u32 {
         self.snd.window

@@ -52,7 +52,7 @@ pub struct Endpoint {
     armed: BTreeMap<ConnectionId, Instant>,
     /// Closed by the application, which knows them no more.
     orphans: BTreeSet<ConnectionId>,
-    /// What a packet came for or a timer fired of, since it was last told.
+    /// What a packet came for or a timer fired of, since it was last reported.
     woken: BTreeSet<ConnectionId>,
     outbox: Outbox,
     next_id: u64,
@@ -156,7 +156,7 @@ impl Endpoint {
     }
 
     /// What a connection with a peer begins with. The offset of time stamps is the
-    /// same for all with one address, so that they tell a new connection from an old
+    /// same for all with one address, so that they distinguish a new connection from an old
     /// one (Linux 6.1 `secure_tcp_ts_off`).
     fn origin(&mut self, remote: IpAddr, earlier: Option<Earlier>) -> Origin {
         let seed = self.random.next_u64();
@@ -218,8 +218,8 @@ impl Endpoint {
     }
 
     /// The next connection that a packet came for, or of which a timer fired, since
-    /// it was last told: what an application can do with others has not changed. Each
-    /// is told once however much happened.
+    /// it was last reported: what an application can do with others has not changed. Each
+    /// is reported once however much happened.
     pub fn poll_woken(&mut self) -> Option<ConnectionId> {
         self.woken.pop_first()
     }

@@ -158,8 +158,8 @@ impl Connection {
         u32::from(is_duplicate && self.flow.packets_out > 0)
     }
 
-    /// An acknowledgement overtaken by a later one may still tell of losses; what it
-    /// tells of is not counted as delivered (Linux 6.1 `tcp_ack`, `old_ack`).
+    /// An acknowledgement overtaken by a later one may still reveal losses; what it
+    /// reveals is not counted as delivered (Linux 6.1 `tcp_ack`, `old_ack`).
     fn on_old_ack(
         &mut self,
         segment: &Segment<'_>,

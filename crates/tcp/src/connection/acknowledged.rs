@@ -1,5 +1,5 @@
-//! What an acknowledgement takes off the retransmission queue, and the round trips that tells
-//! of (Linux 6.1 `tcp_clean_rtx_queue`).
+//! What an acknowledgement takes off the retransmission queue, and the round trips it
+//! measures (Linux 6.1 `tcp_clean_rtx_queue`).
 
 use super::Connection;
 use super::ack::{AckContext, echo_before};

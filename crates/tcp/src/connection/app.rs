@@ -185,7 +185,7 @@ impl Connection {
     /// that the peer should know (Linux 6.1 `__tcp_cleanup_rbuf`).
     fn acknowledge_read(&mut self) {
         let mut is_due = self.feedback.scheduled
-            && (self.rcv.next - self.rcv.told > self.feedback.peer_mss
+            && (self.rcv.next - self.rcv.advertised > self.feedback.peer_mss
                 || (self.feedback.is_due_when_read() && self.rcv.buffer.memory() == 0));
         if !is_due && !self.rcv.fin {
             let left = self.window_left();

@@ -273,7 +273,7 @@ impl Connection {
         if !self.feedback.scheduled {
             return;
         }
-        let has_full_segment = self.rcv.next - self.rcv.told > self.feedback.peer_mss;
+        let has_full_segment = self.rcv.next - self.rcv.advertised > self.feedback.peer_mss;
         if (has_full_segment && self.is_read_or_window_open())
             || self.feedback.is_quick()
             || self.feedback.at_once

@@ -138,12 +138,12 @@ impl Connection {
         Some(connection)
     }
 
-    /// Takes what a SYN tells of the peer.
+    /// Takes the options that a SYN announces.
     fn take_syn(&mut self, syn: &Segment<'_>) {
         let options = &syn.options;
         self.irs = syn.seq;
         self.rcv.next = syn.seq + 1;
-        self.rcv.told = self.rcv.next;
+        self.rcv.advertised = self.rcv.next;
         self.rcv.copied = self.rcv.next;
         self.snd.wl1 = syn.seq;
         self.snd.window = u32::from(syn.window);
@@ -269,7 +269,7 @@ impl Connection {
     }
 
     fn on_syn_ack(&mut self, segment: &Segment<'_>, echo: Option<u32>) {
-        // A SYN sent again needlessly costs no window: its echo tells.
+        // A SYN sent again needlessly costs no window: its echo shows it.
         let first_ms = self.rec.first_retransmission_ms.map(|ms| ms as u32);
         if self.rec.undo_marker.is_some() && first_ms.is_some() && first_ms == echo {
             self.rec.undo_marker = None;
@@ -416,7 +416,7 @@ impl Connection {
     }
 
     /// The round trip of our SYN-ACK; of one that was sent again only the time
-    /// stamp tells it (Linux 6.1 `tcp_synack_rtt_meas`, `tcp_ack_update_rtt`).
+    /// stamp shows it (Linux 6.1 `tcp_synack_rtt_meas`, `tcp_ack_update_rtt`).
     fn take_handshake_rtt(&mut self, echo: Option<u32>) {
         let rtt_us = if self.timers.retransmits == 0 {
             Some(self.flow.now_us().saturating_sub(self.flow.delivered_us))

@@ -7,7 +7,7 @@ use super::Connection;
 use crate::congestion::CongestionState;
 use crate::state::State;
 
-/// A connection as `TCP_INFO` tells of it. Counts are segments unless they say otherwise.
+/// A connection as `TCP_INFO` reports it. Counts are segments unless they say otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Where the connection stands.
@@ -56,11 +56,11 @@ pub struct Info {
     pub mss: u32,
     /// The peer's, as it is guessed from what came, in bytes.
     pub peer_mss: u32,
-    /// What we told the peer that we take at most, in bytes, less what time stamps take.
+    /// The segment size we announced to the peer, in bytes, less what time stamps take.
     pub advertised_mss: u32,
     /// MTU of the path in bytes, as far as it is known.
     pub path_mtu: u32,
-    /// Up to where the window that we tell may grow now, in bytes.
+    /// Up to where the window that we advertise may grow now, in bytes.
     pub receive_threshold: u32,
     /// Round-trip time as the receiver sees it; zero before it was seen.
     pub receive_rtt: Duration,
@@ -77,7 +77,7 @@ pub struct Info {
 }
 
 impl Connection {
-    /// What `TCP_INFO` would tell.
+    /// What `TCP_INFO` would report.
     #[must_use]
     pub fn info(&self) -> Info {
         let flow = &self.flow;

@@ -414,7 +414,7 @@ impl Connection {
             }
             _ => {}
         }
-        // The answer still told of what came before the FIN.
+        // The answer still acknowledged what came before the FIN.
         self.rcv.buffer.clear_late(&mut self.reserve);
         self.rcv.sacks.clear();
         self.rcv.duplicate = None;

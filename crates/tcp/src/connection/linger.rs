@@ -15,14 +15,14 @@ const TIME_WAIT: Duration = Duration::from_mins(1);
 impl Connection {
     /// Nobody reads any more, and the peer has yet to end its stream (Linux 6.1
     /// `tcp_time_wait` with `TCP_FIN_WAIT2`): no acknowledgement is owed, and unless the FIN
-    /// is here the peer no longer hears of marks.
+    /// is here ECN marks are no longer echoed.
     pub(super) fn await_fin(&mut self, is_here: bool) {
         self.rest();
         self.rcv.demand_ece &= is_here;
         self.linger(self.config.fin_timeout);
     }
 
-    /// The peer no longer hears of marks.
+    /// ECN marks are no longer echoed.
     pub(super) fn enter_time_wait(&mut self) {
         self.state = State::TimeWait;
         self.rest();
@@ -118,7 +118,7 @@ impl Connection {
     }
 
     /// An acknowledgement as what remains of a connection sends it: without SACK
-    /// blocks and with its last window, of which 16 bits are told even where it is wider
+    /// blocks and with its last window, of which 16 bits are advertised even where it is wider
     /// (Linux 6.1 `tcp_v4_timewait_ack`).
     fn send_late_ack(&mut self) {
         let mut options = self.options();

@@ -23,7 +23,7 @@ const LEAST_MTU: (u32, u32) = (552, 1_280);
 #[derive(Debug)]
 pub(super) struct PathMtu {
     ip_header: u32,
-    /// The MTU as the first hop and routers tell it.
+    /// The MTU as the first hop and routers report it.
     mtu: u32,
     is_searching: bool,
     low: u32,
@@ -60,7 +60,7 @@ impl PathMtu {
         self.mtu - self.ip_header - 20
     }
 
-    /// The MTU as the first hop and routers tell it.
+    /// The MTU as the first hop and routers report it.
     pub(super) const fn known(&self) -> u32 {
         self.mtu
     }
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     /// Sets the segment size (Linux 6.1 `tcp_sync_mss`): at most half of the
-    /// largest window the peer ever told.
+    /// largest window the peer ever advertised.
     pub(super) fn sync_mss(&mut self) {
         self.mtu.high = self.mtu.high.min(self.mtu.mtu);
         let mut mss = self.mtu_to_mss(self.mtu.mtu);

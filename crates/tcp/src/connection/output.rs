@@ -119,7 +119,7 @@ impl Connection {
     }
 
     /// Sends a segment of the retransmission queue, the first time or again.
-    /// `is_new` tells which, for ECN; `more` follow in the same burst, which
+    /// `is_new` says which, for ECN; `more` follow in the same burst, which
     /// leaves as one.
     pub(super) fn send_segment(&mut self, sent: &mut Sent, is_new: bool, more: bool) {
         let (prior, bytes) = self

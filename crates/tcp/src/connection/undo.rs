@@ -12,7 +12,7 @@ use crate::state::State;
 impl Connection {
     /// Whether nothing was retransmitted, or what was acknowledged was sent
     /// before (Eifel; Linux 6.1 `tcp_packet_delayed`). What answers a SYN clears the
-    /// note of its retransmission, and tells nothing.
+    /// note of its retransmission, and says nothing.
     fn is_delayed_only(&self, echo: Option<u32>) -> bool {
         match self.rec.first_retransmission_ms {
             Some(first_ms) => echo_before(echo, first_ms),

@@ -20,7 +20,7 @@ impl Connection {
             self.answer_out_of_place(segment);
             return false;
         }
-        let is_in_window = !segment.end().before(self.rcv.told)
+        let is_in_window = !segment.end().before(self.rcv.advertised)
             && !segment.seq.after(self.rcv.next + self.window_left());
         if !is_in_window {
             if is_reset {
@@ -128,7 +128,7 @@ impl Connection {
             return;
         };
         let is_newer = self.rcv.ts_recent.wrapping_sub(value).cast_signed() <= 0;
-        if !segment.seq.after(self.rcv.told)
+        if !segment.seq.after(self.rcv.advertised)
             && (is_newer || self.rcv.ts_recent == 0 || self.is_ts_recent_old())
         {
             self.rcv.ts_recent = value;

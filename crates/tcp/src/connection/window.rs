@@ -1,4 +1,4 @@
-//! The receive window: how it is chosen, when it is told, how buffer and window
+//! The receive window: how it is chosen, when it is advertised, how buffer and window
 //! grow with what the application reads (Linux 6.1 `__tcp_select_window`,
 //! `tcp_grow_window`, `tcp_rcv_space_adjust`).
 //!
@@ -8,7 +8,7 @@
 use super::Connection;
 use crate::received::payload_room;
 
-/// Rounds up to the unit in which the window is told.
+/// Rounds up to the unit in which the window is advertised.
 const fn align(bytes: u32, scale: u8) -> u32 {
     let unit = 1 << scale;
     bytes.saturating_add(unit - 1) & !(unit - 1)
@@ -24,9 +24,9 @@ impl Connection {
         )
     }
 
-    /// What is left of the window last told.
+    /// What is left of the window last advertised.
     pub(super) fn window_left(&self) -> u32 {
-        let end = self.rcv.told + self.rcv.window;
+        let end = self.rcv.advertised + self.rcv.window;
         end.distance(self.rcv.next).max(0).cast_unsigned()
     }
 
@@ -81,7 +81,7 @@ impl Connection {
         self.snd.cwnd_stamp = self.flow.ticks;
     }
 
-    /// The window that could be told now, in bytes.
+    /// The window that could be advertised now, in bytes.
     pub(super) fn choose_window(&mut self) -> u32 {
         let mut free = self.free_room();
         let allowed = payload_room(self.rcv.buffer_limit);
@@ -120,7 +120,7 @@ impl Connection {
             window = align(left, self.rcv.scale);
         }
         self.rcv.window = window;
-        self.rcv.told = self.rcv.next;
+        self.rcv.advertised = self.rcv.next;
         if window == 0 {
             self.rcv.predicted = None;
         }

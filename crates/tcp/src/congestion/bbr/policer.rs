@@ -15,7 +15,7 @@ const DIFFERENCE: u64 = 4_000 / 8;
 /// How many round trips the estimate is used.
 const USE_ROUNDS: u32 = 48;
 
-/// What a sample told.
+/// What a sample showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// Nothing new.
