@@ -28,6 +28,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The same under another `seed`.
+    #[must_use]
+    pub fn under(&self, seed: u64) -> Self {
+        Self {
+            seed,
+            ..self.clone()
+        }
+    }
+
     /// Time before measuring in which every lane makes its connection, over a
     /// link that has its delay and rate but no impairments yet.
     ///

@@ -147,10 +147,7 @@ fn start(resolved: &Resolved, lanes: &[RunnableLane], seed: u64) -> Play {
     let starts = resolved.plan.measuring_starts();
     let (profile, regime) = (&resolved.profile, resolved.regime);
     let link = SharedLink::new(profile, seed, regime, starts);
-    let plan = Plan {
-        seed,
-        ..resolved.plan.clone()
-    };
+    let plan = resolved.plan.under(seed);
     let stage = SimStage::new(&plan, on_stage.collect(), &resolved.cross, link);
     Play::Stage(Box::new(stage))
 }
@@ -166,10 +163,9 @@ fn alone(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> SimLane {
 /// What a lane plays under a seed.
 pub(crate) fn plan_of(resolved: &Resolved, lane: &RunnableLane, seed: u64) -> Plan {
     Plan {
-        seed,
         workload: lane.workload.clone(),
         offer: lane.transport.offer(),
-        ..resolved.plan.clone()
+        ..resolved.plan.under(seed)
     }
 }
 

@@ -15,7 +15,6 @@ use lagometer_tcp::wire::is_ecn_capable;
 use lagometer_units::Time;
 
 use crate::outcome::BottleneckUse;
-use crate::plan::Plan;
 use crate::resolve::Resolved;
 use crate::shared_path::{LanePacket, SharedPath};
 
@@ -105,10 +104,7 @@ impl<'a> Links<'a> {
 
 impl LivePath {
     fn new(resolved: &Resolved, seed: u64, lane: usize, starts: Time) -> Self {
-        let plan = Plan {
-            seed,
-            ..resolved.plan.clone()
-        };
+        let plan = resolved.plan.under(seed);
         let measuring_starts = plan.measuring_starts();
         let is_calm = starts == Time::MAX;
         let crosses: &[Cross] = if is_calm { &[] } else { &resolved.cross };
@@ -211,6 +207,7 @@ fn shifted(at: Time, from: Time, to: Time) -> Time {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
+    use crate::plan::Plan;
     use crate::resolve::resolve;
     use lagometer_emu::SharedPath as _;
     use lagometer_link::{Direction, catalogue};
@@ -277,10 +274,7 @@ mod tests {
         let resolved = played(network, false);
         let starts = resolved.plan.measuring_starts();
         let link = SharedLink::new(&resolved.profile, 1, resolved.regime, starts);
-        let plan = Plan {
-            seed: 1,
-            ..resolved.plan.clone()
-        };
+        let plan = resolved.plan.under(1);
         let names = ["udp".to_owned()];
         let mut path = SharedPath::new(&plan, &names, &resolved.cross, link);
         for number in 0..PACKETS {
