@@ -184,6 +184,7 @@ fn a_world_and_a_search_say_what_a_player_takes() {
     let lane = &document["tune"]["lanes"][0];
     assert!(number(&lane["bytes_per_player_hour"]["before"]) > LEAST_BYTES);
     assert!(number(&lane["money_per_player_hour"]["before"]) > 0.0);
+    assert_eq!(lane["currency"], "USD");
 }
 
 #[test]

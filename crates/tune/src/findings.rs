@@ -155,11 +155,19 @@ fn tuned_lane(
         p99_ms: figure(Metric::Rtt(Statistic::P99), Aim::DELAY),
         bytes_per_player_hour: hour(Metric::BytesPerHour),
         money_per_player_hour: hour(Metric::MoneyPerHour),
+        currency: currency(judged),
         limits_kept,
         transfer: transfers(stage, ask, (lane, found), documents),
         sensitivity: sensitivities(lane, found),
         frontier: found.frontier.clone(),
     }
+}
+
+/// What the first price list is in; nothing where nothing was priced.
+fn currency(judged: &[(f64, &Document)]) -> Option<String> {
+    let mut lanes = judged.iter().flat_map(|(_, document)| &document.lanes);
+    let money = lanes.find_map(|lane| lane.cost.as_ref()?.money.first())?;
+    Some(money.currency.clone())
 }
 
 /// What is known of a figure before and after.

@@ -203,10 +203,8 @@ fn player_hour(lane: &TunedLane) -> Option<String> {
     );
     if let Some(money) = &lane.money_per_player_hour {
         let amount = both(lane, money, |money| format!("{:.3}", money * 1000.0));
-        let _ = write!(
-            said,
-            ", {amount} of the price list's currency for 1000 hours"
-        );
+        let currency = lane.currency.as_deref().unwrap_or("of its price list");
+        let _ = write!(said, ", {amount} {currency} for 1000 hours");
     }
     Some(said)
 }

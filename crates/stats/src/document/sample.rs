@@ -404,6 +404,7 @@ fn sample_tune() -> Tune {
             p99_ms: figure.clone(),
             bytes_per_player_hour: Some(figure.clone()),
             money_per_player_hour: Some(figure.clone()),
+            currency: Some("USD".to_owned()),
             limits_kept: Some(true),
             transfer: vec![TuneTransfer {
                 network: "3g".to_owned(),

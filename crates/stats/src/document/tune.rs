@@ -73,6 +73,9 @@ pub struct TunedLane {
     /// What a player's hour costs by the first price list, in its currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money_per_player_hour: Option<TunedFigure>,
+    /// That currency, as in `USD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
     /// Whether every limit is kept on held-out seeds; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_kept: Option<bool>,
