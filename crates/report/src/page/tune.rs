@@ -29,7 +29,7 @@ pub(crate) fn render(view: &View<'_>, tune: &Tune, out: &mut String) {
 fn figures(view: &View<'_>, tune: &Tune, out: &mut String) {
     append!(
         out,
-        r#"<section aria-labelledby="{id}"><h2 id="{id}">What was found</h2><p class="note">The goal is {}; figures are those of seeds that the search never played, beside them what it saw on its own.</p><div class="scroll"><table><thead><tr><th scope="col">lane</th>"#,
+        r#"<section aria-labelledby="{id}"><h2 id="{id}">What was found</h2><p class="note">The goal is {}; figures are those of seeds that the search never played, beside them what it saw on its own.</p><div class="scroll"><table class="tuned"><thead><tr><th scope="col">lane</th>"#,
         esc(&goal_in_words(&tune.goal)),
         id = view.id("tuned")
     );
@@ -43,11 +43,11 @@ fn figures(view: &View<'_>, tune: &Tune, out: &mut String) {
     ] {
         append!(out, r#"<th scope="col" class="number">{heading}</th>"#);
     }
-    *out += r#"<th scope="col"></th><th scope="col">settings</th></tr></thead><tbody>"#;
+    *out += r#"<th scope="col">finding</th></tr></thead>"#;
     for (nth, lane) in tune.lanes.iter().enumerate() {
         append!(
             out,
-            r#"<tr><th scope="row" class="{}">{}{}</th>"#,
+            r#"<tbody><tr><th scope="row" class="{}">{}{}</th>"#,
             look(nth).classes(),
             look(nth).swatch(),
             esc(&lane.lane)
@@ -68,12 +68,12 @@ fn figures(view: &View<'_>, tune: &Tune, out: &mut String) {
         }
         append!(
             out,
-            r#"<td>{}</td><td class="settings"><code>{}</code></td></tr>"#,
+            r#"<td>{}</td></tr><tr><td class="settings" colspan="8"><code>{}</code></td></tr></tbody>"#,
             finding(lane.finding),
             esc(&choice(lane))
         );
     }
-    *out += "</tbody></table></div>";
+    *out += "</table></div>";
     for lane in &tune.lanes {
         for transfer in &lane.transfer {
             append!(
