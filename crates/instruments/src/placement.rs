@@ -47,6 +47,9 @@ pub enum BadPin {
         /// Those that may be used.
         there_are: String,
     },
+    /// The system does not place threads, or not for programs as this one.
+    #[error("this system does not place threads on processors; leave `--pin` out, or write `none`")]
+    NotHere,
     /// There is only one processor.
     #[error("there is only one processor here; `same` is all there is")]
     OnlyOne,
@@ -153,6 +156,9 @@ impl Pin {
             if cpus.contains(&cpu) {
                 return Ok(());
             }
+            if cpus.is_empty() {
+                return Err(BadPin::NotHere);
+            }
             let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
             Err(BadPin::NoSuchCpu {
                 asked: cpu,
@@ -169,6 +175,7 @@ impl Pin {
             Self::Same if own_remote => vec![same],
             Self::Cross if own_remote => match cpus {
                 [first, .., last] => vec![pair(*last, *first)],
+                [] => return Err(BadPin::NotHere),
                 _ => return Err(BadPin::OnlyOne),
             },
             // The remote end's machine is not ours to arrange.
@@ -277,11 +284,13 @@ mod tests {
         assert_eq!(Pin::Cross.spots(&cpus, true), Ok(vec![spot(7, 2)]));
         assert_eq!(Pin::Free.spots(&cpus, true), Ok(vec![Spot::default()]));
         assert_eq!(Pin::Cross.spots(&[4], true), Err(BadPin::OnlyOne));
+        assert_eq!(Pin::Cross.spots(&[], true), Err(BadPin::NotHere));
         let there = Pin::Cpus {
             local: 5,
             remote: Some(99),
         };
         assert!(there.spots(&cpus, true).is_err());
+        assert_eq!(there.spots(&[], false), Err(BadPin::NotHere));
         assert_eq!(there.spots(&cpus, false), Ok(vec![spot(5, 99)]));
     }
 

@@ -10,10 +10,6 @@ pub(crate) use std::thread::yield_now as yield_thread;
 /// No signal comes: the standard library sees to it.
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
 
-pub(crate) const fn be_punctual() -> io::Result<()> {
-    Ok(())
-}
-
 pub(crate) const fn timer_slack() -> Option<Duration> {
     None
 }

@@ -15,7 +15,8 @@
 //! - [`let_reads_end`]: a reader whose socket another thread shuts down
 //! - [`thread_cpu_time`], [`process_cpu_time`]: processor time used
 //! - [`monotonic_ns`]: a clock, asked with as little between as there is
-//! - [`be_punctual`], [`timer_slack`]: how late a sleep may end
+//! - [`be_punctual`], [`timer_slack`], [`timer_resolution`]: how late a sleep or a wait
+//!   may end
 //! - [`processors`], [`place_thread`]: where threads run
 //! - [`Reserve`], [`open_files`], [`raise_open_files`]: files and their limit
 //! - [`set_echo`]: what a terminal shows of what is typed
@@ -148,8 +149,10 @@ pub fn yield_thread() {
 /// Makes the calling thread's sleeps end when they should, as far as the system
 /// can: Linux may end them 50 us late by default, to save power. Where it is more
 /// punctual than can be asked for, as a kernel in virtual time is, it is left alone.
-/// Elsewhere there is nothing to set: the standard library asks Windows for timers
-/// of high resolution by itself.
+/// On Windows the clock ticks each millisecond from then on, for the whole process
+/// (`timeBeginPeriod`): waits for sockets end at ticks, which come each 15.6 ms
+/// otherwise; for sleeps the standard library asks for timers of high resolution by
+/// itself. On macOS there is nothing to set.
 ///
 /// # Errors
 ///
@@ -163,6 +166,24 @@ pub fn be_punctual() -> io::Result<()> {
 #[must_use]
 pub fn timer_slack() -> Option<Duration> {
     system::timer_slack()
+}
+
+/// How often a system looks whether waits are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerResolution {
+    /// The longest time from one look to the next.
+    pub coarsest: Duration,
+    /// The shortest that can be asked for.
+    pub finest: Duration,
+    /// The time now.
+    pub current: Duration,
+}
+
+/// How often the system looks whether waits are over, where it does so at the ticks of a
+/// clock: on Windows. `None` elsewhere.
+#[must_use]
+pub fn timer_resolution() -> Option<TimerResolution> {
+    system::timer_resolution()
 }
 
 /// The numbers of the processors that the calling thread may be placed on, in
@@ -277,6 +298,15 @@ mod tests {
         let worked = thread_cpu_time();
         thread::sleep(Duration::from_millis(100));
         assert!(thread_cpu_time().saturating_sub(worked) < Duration::from_millis(50));
+    }
+
+    #[test]
+    fn a_clock_that_ticks_does_so_each_millisecond_where_that_was_asked_for() {
+        be_punctual().unwrap();
+        if let Some(ticks) = timer_resolution() {
+            assert!(ticks.finest <= ticks.current && ticks.current <= ticks.coarsest);
+            assert!(ticks.current <= Duration::from_millis(1), "{ticks:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use rustix::net::SendFlags;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::TimerResolution;
 pub(crate) use crate::posix::{
     call_kernel, host_name, open_files, process_cpu_time, raise_open_files, set_echo,
     thread_cpu_time,
@@ -89,6 +90,11 @@ pub(crate) fn be_punctual() -> io::Result<()> {
 pub(crate) fn timer_slack() -> Option<Duration> {
     let nanos = rustix::thread::current_timer_slack().ok()?;
     Some(Duration::from_nanos(nanos))
+}
+
+/// Linux's timers do not wait for a tick.
+pub(crate) const fn timer_resolution() -> Option<TimerResolution> {
+    None
 }
 
 pub(crate) fn processors() -> Vec<usize> {

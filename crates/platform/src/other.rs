@@ -1,8 +1,10 @@
 //! Systems that keep to POSIX and are not Linux: macOS.
 
-pub(crate) use crate::absent::{
-    NO_SIGNAL, be_punctual, place_thread, processors, timer_slack, yield_thread,
-};
+use std::io;
+
+use crate::TimerResolution;
+
+pub(crate) use crate::absent::{NO_SIGNAL, place_thread, processors, timer_slack, yield_thread};
 pub(crate) use crate::instant::monotonic_ns;
 pub(crate) use crate::loopback::{Reserve, Waker, let_reads_end};
 pub(crate) use crate::posix::{
@@ -15,4 +17,14 @@ pub(crate) fn release() -> String {
         .release()
         .to_string_lossy()
         .into_owned()
+}
+
+/// There is nothing to ask for.
+#[expect(clippy::unnecessary_wraps, reason = "the shape that others have")]
+pub(crate) const fn be_punctual() -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) const fn timer_resolution() -> Option<TimerResolution> {
+    None
 }

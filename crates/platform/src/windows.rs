@@ -1,15 +1,17 @@
 //! Windows.
 
+#[path = "windows/tick.rs"]
+mod tick;
+
 use std::time::Duration;
 
 use winsafe::co::RRF;
 use winsafe::{FILETIME, HKEY, HPROCESS, HTHREAD, RegistryValue};
 
-pub(crate) use crate::absent::{
-    NO_SIGNAL, be_punctual, place_thread, processors, timer_slack, yield_thread,
-};
+pub(crate) use crate::absent::{NO_SIGNAL, place_thread, processors, timer_slack, yield_thread};
 pub(crate) use crate::instant::monotonic_ns;
 pub(crate) use crate::loopback::{Reserve, Waker, let_reads_end};
+pub(crate) use tick::{be_punctual, timer_resolution};
 
 /// What the system counts processor time in, in nanoseconds.
 const TICK_NS: u64 = 100;
@@ -41,12 +43,12 @@ pub(crate) const fn set_echo(_is_on: bool) -> bool {
     false
 }
 
-/// Major version, minor version and build, as the registry has them: what programs
-/// are told otherwise depends on their manifest.
 pub(crate) fn host_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok()
 }
 
+/// Major version, minor version and build, as the registry has them: what programs
+/// are told otherwise depends on their manifest.
 pub(crate) fn release() -> String {
     let value = |name| {
         let key = "SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion";

@@ -62,10 +62,7 @@ pub(super) fn measure(
     let job = remote.open(SERVICE, &json!(request))?;
     let (sent, congestion) = match test.transport() {
         Transport::Udp => (over_udp(&job, settings, payload, go_on)?, None),
-        Transport::Tcp => {
-            let (sent, congestion) = over_tcp(&job, settings, payload, together, go_on)?;
-            (sent, Some(congestion))
-        }
+        Transport::Tcp => over_tcp(&job, settings, payload, together, go_on)?,
     };
     let found: Found =
         serde_json::from_value(job.finish()?).map_err(|bad| lagometer_remote::Error::Gone {
@@ -100,17 +97,18 @@ fn over_tcp(
     mut payload: Payload,
     together: usize,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<(Sent, String), Error> {
+) -> Result<(Sent, Option<String>), Error> {
     let stream = job.tcp(job.port("port")?)?;
     if let Some(name) = settings.congestion {
         set_congestion(&stream, name).map_err(|why| {
             Error::Settings(format!(
-                "--congestion {name}: {why}; /proc/sys/net/ipv4/tcp_available_congestion_control \
-                 lists what there is"
+                "--congestion {name}: {why}; on Linux \
+                 /proc/sys/net/ipv4/tcp_available_congestion_control lists what there is, \
+                 elsewhere leave it out"
             ))
         })?;
     }
-    let congestion = congestion(&stream).unwrap_or_default();
+    let congestion = congestion(&stream);
     let unblock = Unblock::default();
     unblock.tcp(&stream).map_err(system)?;
     let span = settings.span;
