@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Archives of the program, one for each target: the program, completions, manual
+# pages, the licences of all that is in it; and their checksums. Where neither the
+# tree, nor the compilers, nor the commit's time differ, they are the same bytes.
+#
+#   deploy/release/build.sh [--twice] [TARGET...]
+#
+# Without targets: those that can be built on this system. `--twice` builds all of
+# them once more, from a copy of the tree in another folder, and compares.
+# RELEASE_OUT says where they go (target/releases).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+fail() { # fail CODE MESSAGE
+    echo "release: $2" >&2
+    exit "$1"
+}
+need() { # need COMMAND MEND
+    command -v "$1" >/dev/null || fail 3 "\`$1\` is missing: $2"
+}
+need cargo "install the Rust toolchain from rustup"
+need python3 "it packs the archives"
+
+twice=false
+targets=()
+for each in "$@"; do
+    case "$each" in
+    --twice) twice=true ;;
+    -*) fail 2 "\`$each\` is not known: build.sh [--twice] [TARGET...]" ;;
+    *) targets+=("$each") ;;
+    esac
+done
+if [ "${#targets[@]}" = 0 ]; then
+    case "$(uname -s)" in
+    Linux) targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-gnu x86_64-pc-windows-gnu) ;;
+    Darwin) targets=(aarch64-apple-darwin x86_64-apple-darwin) ;;
+    *) targets=(x86_64-pc-windows-msvc) ;;
+    esac
+fi
+
+# The newest commit's time stands for the build's: what is built later is the same.
+SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
+export SOURCE_DATE_EPOCH
+registry="${CARGO_HOME:-$HOME/.cargo}"
+out="${RELEASE_OUT:-${CARGO_TARGET_DIR:-target}/releases}"
+mkdir -p "$out"
+out="$(cd "$out" && pwd)"
+
+# Builds the program of one target from the tree in a folder. No path of this machine
+# stays in it: they are what differs between two.
+program() { # program TARGET TREE TARGET_FOLDER
+    local flags=("--remap-path-prefix=$2=/lagometer" "--remap-path-prefix=$registry=/cargo"
+        "--remap-path-prefix=$3=/target")
+    local of_c="-ffile-prefix-map=$2=/lagometer -ffile-prefix-map=$registry=/cargo -ffile-prefix-map=$3=/target"
+    case "$1" in
+    x86_64-pc-windows-gnu)
+        need x86_64-w64-mingw32-gcc "apt-get install gcc-mingw-w64-x86-64"
+        # The time of linking would stand in its header.
+        flags+=("-Clink-arg=-Wl,--no-insert-timestamp")
+        ;;
+    *-msvc)
+        flags+=("-Clink-arg=/Brepro")
+        of_c=""
+        ;;
+    x86_64-unknown-linux-musl) need musl-gcc "apt-get install musl-tools" ;;
+    aarch64-unknown-linux-gnu)
+        if [ "$(uname -m)" != aarch64 ]; then
+            need aarch64-linux-gnu-gcc "apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+            export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+        fi
+        ;;
+    esac
+    local IFS=$'\x1f'
+    (cd "$2" && CARGO_ENCODED_RUSTFLAGS="${flags[*]}" CFLAGS="$of_c" CXXFLAGS="$of_c" CARGO_TARGET_DIR="$3" \
+        cargo build --release --locked -p lagometer --target "$1")
+}
+
+# What the shells and `man` want to know of the command line, from a program that
+# this system runs.
+describe() { # describe PROGRAM FOLDER
+    local shell
+    mkdir -p "$2/completions"
+    for shell in bash elvish fish powershell zsh; do
+        "$1" completions "$shell" >"$2/completions/lagometer.$shell"
+    done
+    "$1" man "$2/man"
+}
+
+archives() { # archives TREE TARGET_FOLDER OUT
+    local each built described=""
+    for each in "${targets[@]}"; do
+        rustup target list --installed 2>/dev/null | grep -qx "$each" || rustup target add "$each"
+        program "$each" "$1" "$2"
+        built="$2/$each/release/lagometer"
+        case "$each" in *-windows-*) built="$built.exe" ;; esac
+        # That another system's cannot be started is no mistake.
+        if [ -z "$described" ] && "$built" --version >/dev/null 2>&1; then
+            described="$2/described"
+            rm -rf "$described"
+            describe "$built" "$described"
+        fi
+    done
+    if [ -z "$described" ]; then
+        described="$2/described"
+        rm -rf "$described"
+        (cd "$1" && CARGO_TARGET_DIR="$2" cargo build --locked -p lagometer)
+        describe "$2/debug/lagometer" "$described"
+    fi
+    for each in "${targets[@]}"; do
+        built="$2/$each/release/lagometer"
+        case "$each" in *-windows-*) built="$built.exe" ;; esac
+        (cd "$1" && python3 deploy/release/pack.py "$each" "$built" "$described" "$3")
+    done
+    (cd "$3" && python3 -c '
+import hashlib, pathlib
+for path in sorted(pathlib.Path().glob("lagometer-*")):
+    print(hashlib.sha256(path.read_bytes()).hexdigest() + "  " + path.name)
+' >SHA256SUMS)
+}
+
+rm -f "$out"/lagometer-* "$out/SHA256SUMS"
+mkdir -p "${CARGO_TARGET_DIR:-target}/release-build"
+archives "$PWD" "$(cd "${CARGO_TARGET_DIR:-target}/release-build" && pwd)" "$out"
+if "$twice"; then
+    elsewhere="$(mktemp -d)"
+    trap 'rm -rf "$elsewhere"' EXIT
+    mkdir "$elsewhere/tree" "$elsewhere/built" "$elsewhere/out"
+    # What git knows of, as it lies here.
+    git ls-files -z | tar --null -cf - -T - | tar -xf - -C "$elsewhere/tree"
+    archives "$elsewhere/tree" "$elsewhere/built" "$elsewhere/out"
+    diff "$out/SHA256SUMS" "$elsewhere/out/SHA256SUMS" >&2 ||
+        fail 1 "two builds differ: keep both, and compare them with diffoscope"
+    echo "release: two builds, the same bytes" >&2
+fi
+cat "$out/SHA256SUMS"
