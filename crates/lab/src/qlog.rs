@@ -23,7 +23,8 @@ pub struct QlogFolder {
 
 #[derive(Debug, Default)]
 struct Outcome {
-    files: usize,
+    /// The names of the files that were begun.
+    files: Vec<String>,
     failure: Option<io::Error>,
 }
 
@@ -43,24 +44,19 @@ struct LogFile {
 }
 
 impl QlogFolder {
-    /// The folder at `path`, which is made where there is none.
+    /// Has every lane logged under `seed` whose transport writes logs, into the folder at
+    /// `path`, which is made where there is none. None where no lane's transport writes
+    /// any: then no folder is made.
     ///
     /// # Errors
     ///
-    /// The system's.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(path)?;
-        Ok(Self {
+    /// The system's, about the folder.
+    pub fn watch(path: &Path, resolved: &mut Resolved, seed: u64) -> io::Result<Option<Self>> {
+        let folder = Self {
             folder: path.to_owned(),
             outcome: Arc::default(),
-        })
-    }
-
-    /// Has every lane logged under `seed` whose transport writes logs, and returns how
-    /// many lanes there are of them.
-    #[must_use]
-    pub fn watch(&self, resolved: &mut Resolved, seed: u64) -> usize {
-        let mut watched = 0;
+        };
+        let mut is_watched = false;
         let mut names: Vec<String> = Vec::new();
         for (number, lane) in resolved.lanes.iter_mut().enumerate() {
             let mut name = file_name(&lane.name);
@@ -69,28 +65,37 @@ impl QlogFolder {
             }
             names.push(name.clone());
             let logs = LaneLogs {
-                folder: self.clone(),
+                folder: folder.clone(),
                 name,
                 seed,
             };
             let endpoint = lane.transport.endpoint();
             if let Some(logged) = endpoint.and_then(|spec| spec.logged(Arc::new(logs))) {
                 lane.transport = logged.into();
-                watched += 1;
+                is_watched = true;
             }
         }
-        watched
+        if !is_watched {
+            return Ok(None);
+        }
+        std::fs::create_dir_all(path)?;
+        Ok(Some(folder))
     }
 
-    /// How many files were begun, once all connections are gone.
+    /// The names of the files that were begun, in their order, once all connections are
+    /// gone.
     ///
     /// # Errors
     ///
     /// What the system said first to what was to be written.
-    pub fn finish(self) -> io::Result<usize> {
+    pub fn finish(self) -> io::Result<Vec<String>> {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        let failure = outcome.failure.take();
-        failure.map_or(Ok(outcome.files), Err)
+        if let Some(failure) = outcome.failure.take() {
+            return Err(failure);
+        }
+        let mut files = std::mem::take(&mut outcome.files);
+        files.sort();
+        Ok(files)
     }
 
     fn note<T>(&self, done: io::Result<T>) -> Option<T> {
@@ -109,13 +114,11 @@ impl ConnectionLogs for LaneLogs {
         if seed != self.seed {
             return None;
         }
-        let path = self
-            .folder
-            .folder
-            .join(format!("{}-{end}.sqlog", self.name));
+        let name = format!("{}-{end}.sqlog", self.name);
+        let path = self.folder.folder.join(&name);
         let file = self.folder.note(create_private_file(&path))?;
         let mut outcome = (self.folder.outcome.lock()).unwrap_or_else(PoisonError::into_inner);
-        outcome.files += 1;
+        outcome.files.push(name);
         Some(Box::new(LogFile {
             file: BufWriter::new(file),
             folder: self.folder.clone(),

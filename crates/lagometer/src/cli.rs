@@ -159,7 +159,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// Write what the connections of QUIC lanes did under the first seed into this folder,
-    /// as qlog, a file for each end; not in `kernel`
+    /// as qlog, a file for each end
     #[arg(long, value_name = "FOLDER")]
     pub(crate) qlog: Option<PathBuf>,
     /// Only these transports, by preset, separated by commas

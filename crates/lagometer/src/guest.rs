@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lagometer_guest::{BOOT, INIT, SHARE, STOP, boot, init};
+use lagometer_lab::QlogFolder;
 use lagometer_lab::emu::{EmuOptions, play_emulated};
 use lagometer_lab::saved::SavedSeed;
 use lagometer_stats::Audit;
@@ -47,6 +48,8 @@ pub(crate) struct Found {
     /// When each lane's schedule started, in nanoseconds since 1970, as the log of
     /// packets has it.
     pub(crate) schedules_ns: Vec<Option<u64>>,
+    /// The names of the logs of connections, in the folder that the guest shares.
+    pub(crate) qlog: Vec<String>,
 }
 
 /// Becomes the kernel or a guest's first process, if that is asked for; then it
@@ -81,7 +84,7 @@ pub(crate) fn run(arguments: GuestArguments) -> Result<ExitCode, Failure> {
 /// Plays one seed.
 fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     acquire_permission()?;
-    let resolved = match &arguments.bundle {
+    let mut resolved = match &arguments.bundle {
         Some(path) => {
             let mut bundle = read_bundle(path)?;
             bundle.recipe.experiment.seed = arguments.seed;
@@ -98,6 +101,16 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
             testbed: Testbed::Kernel,
         })?,
     };
+    let failed = |why| Failure::Write {
+        path: SHARE.into(),
+        why,
+    };
+    let logs = if arguments.qlog {
+        let folder = Path::new(SHARE);
+        QlogFolder::watch(folder, &mut resolved, arguments.seed).map_err(failed)?
+    } else {
+        None
+    };
     let options = EmuOptions {
         testbed: Testbed::Kernel,
         seeds: vec![arguments.seed],
@@ -108,10 +121,12 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     };
     let told = |played: Duration| note!("{PLAYED}{}", played.as_secs());
     let found = play_emulated(&resolved, &options, &told, watch()?).map_err(emulation_failure)?;
+    let qlog = logs.map(QlogFolder::finish).transpose().map_err(failed)?;
     let found = Found {
         seed: found.seeds.first().map(SavedSeed::from),
         audit: found.audit,
         schedules_ns: found.schedules.into_iter().map(since_1970).collect(),
+        qlog: qlog.unwrap_or_default(),
     };
     share(&found)
 }

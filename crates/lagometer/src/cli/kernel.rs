@@ -115,6 +115,9 @@ pub(crate) struct GuestRunArguments {
     /// Log packets
     #[arg(long)]
     pub(crate) log: bool,
+    /// Have transports write logs of their connections
+    #[arg(long)]
+    pub(crate) qlog: bool,
     /// The seed
     #[arg(long)]
     pub(crate) seed: u64,

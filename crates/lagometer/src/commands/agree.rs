@@ -194,6 +194,7 @@ fn in_kernel(
         what: What::Asked(ask),
         ipv6: false,
         is_logged: false,
+        has_qlog: false,
         real_limit: arguments.guest.real_limit.duration(),
     };
     let (seeds, at_once) = (&options.seeds, options.threads);

@@ -86,6 +86,7 @@ pub(super) fn played(
         what: What::Asked(&in_kernel),
         ipv6: false,
         is_logged: true,
+        has_qlog: false,
         real_limit: arguments.guest.real_limit.duration(),
     };
     let (seeds, at_once) = (&options.seeds, options.threads);

@@ -2,6 +2,7 @@
 //! seed, several at once.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,6 +34,9 @@ pub(super) struct InGuests {
     pub(super) longest: Duration,
     /// The first seed's packets, where they were asked for.
     pub(super) packets: Packets,
+    /// The names of the first seed's logs of connections, where they were asked for, and
+    /// what is in them.
+    pub(super) qlog: Vec<(String, File)>,
 }
 
 /// The log of one seed's packets.
@@ -52,6 +56,8 @@ pub(super) struct Errand<'a> {
     pub(super) ipv6: bool,
     /// Packets are logged, of the first seed.
     pub(super) is_logged: bool,
+    /// Connections are logged, of the first seed, by transports that write logs.
+    pub(super) has_qlog: bool,
     /// The longest a guest may take in real time.
     pub(super) real_limit: Duration,
 }
@@ -69,6 +75,7 @@ pub(super) enum What<'a> {
 struct OneSeed {
     found: Found,
     log: Vec<u8>,
+    qlog: Vec<(String, File)>,
     at: Duration,
 }
 
@@ -130,14 +137,21 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
         audit: None,
         longest: Duration::ZERO,
         packets: Packets::default(),
+        qlog: Vec::new(),
     };
     for one in found {
-        let OneSeed { found, log, at } = one?;
+        let OneSeed {
+            found,
+            log,
+            qlog,
+            at,
+        } = one?;
         if merged.seeds.is_empty() {
             merged.packets = Packets {
                 log,
                 schedules_ns: found.schedules_ns,
             };
+            merged.qlog = qlog;
         }
         merged.longest = merged.longest.max(at);
         merged.seeds.extend(found.seed.map(SeedRun::from));
@@ -161,7 +175,7 @@ fn play_seed(
         kernel,
         seed,
         traps: Traps::Trusted,
-        words: words(errand, seed, is_logged),
+        words: words(errand, seed, is_first),
         limit: errand.real_limit,
         silence: SILENCE,
         environment: Vec::new(),
@@ -179,9 +193,17 @@ fn play_seed(
     } else {
         Vec::new()
     };
+    let mut qlog = Vec::new();
+    for name in &found.qlog {
+        let file = ended.open_shared(name).map_err(|why| {
+            Failure::Environment(format!("the guest of seed {seed}: its log {name}: {why}"))
+        })?;
+        qlog.push((name.clone(), file));
+    }
     Ok(OneSeed {
         found,
         log,
+        qlog,
         at: ended.at,
     })
 }
@@ -216,11 +238,13 @@ pub(super) fn found_by<T: DeserializeOwned>(
 }
 
 /// What this program is to do within the guest.
-fn words(errand: &Errand<'_>, seed: u64, is_logged: bool) -> Vec<OsString> {
+fn words(errand: &Errand<'_>, seed: u64, is_first: bool) -> Vec<OsString> {
     let mut words = ["guest", "run"].map(str::to_owned).to_vec();
     words.push(format!("--seed={seed}"));
     words.extend(errand.ipv6.then(|| "--ipv6".to_owned()));
-    words.extend(is_logged.then(|| "--log".to_owned()));
+    let logs = [("--log", errand.is_logged), ("--qlog", errand.has_qlog)];
+    let logs = logs.iter().filter(|(_, is_asked)| is_first && *is_asked);
+    words.extend(logs.map(|&(flag, _)| flag.to_owned()));
     let what = match errand.what {
         What::Asked(ask) => {
             words.extend(flags(ask));

@@ -48,6 +48,7 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
                 what: What::Bundled(path),
                 ipv6: false,
                 is_logged: false,
+                has_qlog: false,
                 real_limit: arguments.guest.real_limit.duration(),
             };
             let (seeds, at_once) = (&options.seeds, options.threads);

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if is_net && let Some(path) = &arguments.pcap {
         over_net::check_capture(&resolved, path)?;
     }
-    let logs = qlog::begin(arguments.qlog.as_deref(), &mut resolved, &options)?;
+    let logs = qlog::begin(arguments.qlog.as_deref(), &mut resolved, &options, testbed)?;
     let remote = is_net
         .then(|| remote_end::reach(&arguments.remote))
         .transpose()?;
@@ -83,6 +83,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let told = |played| shown.played(played);
     let mut path = None;
     let mut guests_wall = None;
+    let mut of_guest = Vec::new();
     let (seeds, audit) = match (testbed, &remote, &kernel) {
         (_, Some(remote), _) => {
             let options = NetOptions {
@@ -101,6 +102,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         (_, _, Some(kernel)) => {
             let found = play_in_guests(&ask, arguments, kernel, &options, &told, stop)?;
             guests_wall = Some(found.longest);
+            of_guest = found.qlog;
             (found.seeds, found.audit)
         }
         _ => (
@@ -110,7 +112,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     };
     shown.finish();
     if let Some(logs) = logs {
-        logs.report();
+        logs.report(of_guest)?;
     }
     let took = began.elapsed();
     if let Some(wall) = guests_wall {
@@ -244,6 +246,7 @@ fn play_in_guests(
         what: What::Asked(ask),
         ipv6: arguments.ipv6,
         is_logged: arguments.pcap.is_some(),
+        has_qlog: arguments.qlog.is_some(),
         real_limit: arguments.guest.real_limit.duration(),
     };
     let (seeds, at_once) = (&options.seeds, options.threads);
@@ -309,8 +312,8 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
         (
             "--qlog",
             arguments.qlog.is_some(),
-            !is_guest && arguments.nats.is_none(),
-            "seeds that this process plays: leave out `--testbed kernel`, or `--nats`",
+            arguments.nats.is_none(),
+            "seeds that are played here: leave out `--nats`",
         ),
         (
             "--emu-mode",

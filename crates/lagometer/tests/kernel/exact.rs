@@ -302,3 +302,43 @@ fn a_world_with_its_gateway_is_the_same_every_time() {
     assert!(first["world"]["generator"]["cpu_pct"].is_null());
     assert_eq!(first["audit"]["valid"], true);
 }
+
+#[test]
+fn connections_are_logged_with_every_packet_they_sent_and_alike_each_time() {
+    let Some(_alone) = kernel() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let played = |name: &str| {
+        let [logs, packets] = ["", ".pcapng"].map(|end| place.path().join(format!("{name}{end}")));
+        let output = play(&[
+            "--lanes",
+            "udp,quic",
+            "--network",
+            "loss-5",
+            "--for",
+            "2s",
+            "--qlog",
+            logs.to_str().unwrap(),
+            "--pcap",
+            packets.to_str().unwrap(),
+        ]);
+        document(&output);
+        let expected = "holds the logs of 2 ends of connections";
+        assert!(said(&output).contains(expected), "{}", said(&output));
+        let ends = ["quic-client.sqlog", "quic-server.sqlog"];
+        (
+            ends.map(|end| fs::read_to_string(logs.join(end)).unwrap()),
+            fs::read(packets).unwrap(),
+        )
+    };
+    let (logs, packets) = played("first");
+    // Interfaces 2 and 3 are the second lane's, up and down.
+    for (interface, log) in [2, 3].into_iter().zip(&logs) {
+        let on_path = logged_packets(&packets).filter(|packet| packet.interface == interface);
+        let on_path = on_path.count();
+        let sent = log.matches("packet_sent\"").count();
+        // While connecting, several are in one datagram.
+        assert!((on_path..on_path + 5).contains(&sent), "{sent} {on_path}");
+        assert!(on_path > 50, "{on_path}");
+    }
+    assert!(logs == played("second").0);
+}
