@@ -34,12 +34,23 @@ pub struct Log {
     chunk: Vec<u8>,
     chunk_began: Time,
     chunk_packets: u64,
-    full: SyncSender<Vec<u8>>,
+    full: SyncSender<Chunk>,
     empty: Receiver<Vec<u8>>,
-    writer: JoinHandle<io::Result<()>>,
+    writer: JoinHandle<Written>,
     path: PathBuf,
+    /// Packets that were handed to the writing thread.
     packets: u64,
     missing: u64,
+}
+
+/// Blocks of a file, and how many packets are in them.
+type Chunk = (Vec<u8>, u64);
+
+/// What the writing thread did.
+#[derive(Debug)]
+struct Written {
+    packets: u64,
+    failure: Option<io::Error>,
 }
 
 /// What became of a log.
@@ -49,7 +60,7 @@ pub struct LogSummary {
     pub path: PathBuf,
     /// Packets in it.
     pub packets: u64,
-    /// Packets that are not, because the disk did not keep up.
+    /// Packets that are not, because the disk did not keep up, or after it had failed.
     pub missing: u64,
     /// Why writing ended early, if it did.
     pub failure: Option<String>,
@@ -70,7 +81,7 @@ impl Log {
         let mut file = create_private_file(path)?;
         let mut chunk = Vec::with_capacity(CHUNK_ROOM);
         pcapng::beginning(&mut chunk, lanes);
-        let (full, to_write) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
+        let (full, to_write) = mpsc::sync_channel::<Chunk>(CHUNKS);
         let (written, empty) = mpsc::sync_channel(CHUNKS);
         for _ in 1..CHUNKS {
             // There is room for all of them.
@@ -79,12 +90,19 @@ impl Log {
         let writer = thread::Builder::new()
             .name("packet-log".to_owned())
             .spawn(move || {
-                for mut chunk in to_write {
-                    file.write_all(&chunk)?;
+                let mut packets = 0;
+                let mut failure = None;
+                for (mut chunk, of_chunk) in to_write {
+                    failure = file.write_all(&chunk).err();
+                    if failure.is_some() {
+                        break;
+                    }
+                    packets += of_chunk;
                     chunk.clear();
                     let _ = written.try_send(chunk);
                 }
-                file.flush()
+                let failure = failure.or_else(|| file.flush().err());
+                Written { packets, failure }
             })?;
         let today = SystemTime::now().duration_since(UNIX_EPOCH);
         let origin = today.unwrap_or_default().as_nanos() as u64;
@@ -132,15 +150,14 @@ impl Log {
     pub fn finish(mut self) -> LogSummary {
         self.hand_over();
         drop(self.full);
-        let failure = match self.writer.join() {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("the writing thread panicked".to_owned()),
+        let (written, failure) = match self.writer.join() {
+            Ok(Written { packets, failure }) => (packets, failure.map(|why| why.to_string())),
+            Err(_) => (0, Some("the writing thread panicked".to_owned())),
         };
         LogSummary {
             path: self.path,
-            packets: self.packets,
-            missing: self.missing,
+            packets: written,
+            missing: self.missing + (self.packets - written),
             failure,
         }
     }
@@ -151,12 +168,12 @@ impl Log {
         let packets = std::mem::take(&mut self.chunk_packets);
         if let Ok(empty) = self.empty.try_recv() {
             let chunk = std::mem::replace(&mut self.chunk, empty);
-            match self.full.try_send(chunk) {
+            match self.full.try_send((chunk, packets)) {
                 Ok(()) => {
                     self.packets += packets;
                     return;
                 }
-                Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) => {
+                Err(TrySendError::Full((chunk, _)) | TrySendError::Disconnected((chunk, _))) => {
                     self.chunk = chunk;
                 }
             }

@@ -38,7 +38,7 @@ pub use outcome::{
     BottleneckUse, Cost, LaneEnd, LaneOutcome, PartyUse, PlayBytes, WayUse, WireCounts,
 };
 pub use plan::Plan;
-pub use qlog::QlogFolder;
+pub use qlog::{QlogError, QlogFolder};
 pub use resolve::{PlayedPresets, ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve};
 pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play, play_captured};
 pub use workload::Workload;

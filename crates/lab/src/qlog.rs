@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lagometer_transport::{ConnectionLogs, End, LogWriter};
 use lagometer_units::create_private_file;
+use thiserror::Error;
 
 use crate::resolve::Resolved;
 
@@ -25,7 +26,18 @@ pub struct QlogFolder {
 struct Outcome {
     /// The names of the files that were begun.
     files: Vec<String>,
-    failure: Option<io::Error>,
+    failure: Option<QlogError>,
+}
+
+/// A log that could not be written to its end.
+#[derive(Debug, Error)]
+#[error("{file}: {why}")]
+pub struct QlogError {
+    /// The file's name within the folder.
+    pub file: String,
+    /// What the system said.
+    #[source]
+    pub why: io::Error,
 }
 
 /// The logs of one lane.
@@ -40,6 +52,7 @@ struct LaneLogs {
 /// A file that says what it could not write.
 struct LogFile {
     file: BufWriter<File>,
+    name: String,
     folder: QlogFolder,
 }
 
@@ -87,8 +100,8 @@ impl QlogFolder {
     ///
     /// # Errors
     ///
-    /// What the system said first to what was to be written.
-    pub fn finish(self) -> io::Result<Vec<String>> {
+    /// The first file that could not be written, and why.
+    pub fn finish(self) -> Result<Vec<String>, QlogError> {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(failure) = outcome.failure.take() {
             return Err(failure);
@@ -98,13 +111,17 @@ impl QlogFolder {
         Ok(files)
     }
 
-    fn note<T>(&self, done: io::Result<T>) -> Option<T> {
+    /// Keeps why the file called `name` could not be written, if it could not.
+    fn note<T>(&self, name: &str, done: io::Result<T>) -> Option<T> {
         let why = match done {
             Ok(value) => return Some(value),
             Err(why) => why,
         };
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.failure.get_or_insert(why);
+        outcome.failure.get_or_insert(QlogError {
+            file: name.to_owned(),
+            why,
+        });
         None
     }
 }
@@ -116,11 +133,12 @@ impl ConnectionLogs for LaneLogs {
         }
         let name = format!("{}-{end}.sqlog", self.name);
         let path = self.folder.folder.join(&name);
-        let file = self.folder.note(create_private_file(&path))?;
+        let file = self.folder.note(&name, create_private_file(&path))?;
         let mut outcome = (self.folder.outcome.lock()).unwrap_or_else(PoisonError::into_inner);
-        outcome.files.push(name);
+        outcome.files.push(name.clone());
         Some(Box::new(LogFile {
             file: BufWriter::new(file),
+            name,
             folder: self.folder.clone(),
         }))
     }
@@ -131,13 +149,13 @@ impl Write for LogFile {
     /// connection nothing.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write_all(bytes);
-        self.folder.note(written);
+        self.folder.note(&self.name, written);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.file.flush();
-        self.folder.note(flushed);
+        self.folder.note(&self.name, flushed);
         Ok(())
     }
 }

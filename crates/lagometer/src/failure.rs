@@ -1,5 +1,6 @@
 //! Why a command did not do what it was asked, with its exit code.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,12 +33,48 @@ pub(crate) enum Failure {
         #[source]
         why: io::Error,
     },
+    /// What was being written beside a run ended early, as on a full disk: exit code 3.
+    #[error("{path}: writing ended early: {why}{missing}; make room there, or name another place")]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+        /// What of it is missing, where that is known.
+        missing: Missing,
+    },
     /// The environment lacks something: exit code 3.
     #[error("{0}")]
     Environment(String),
 }
 
+/// How many packets a capture lacks; none where that is not known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Missing(pub(crate) Option<u64>);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some(1) => formatter.write_str("; one packet is missing"),
+            Some(packets) => write!(formatter, "; {packets} packets are missing"),
+        }
+    }
+}
+
 impl Failure {
+    /// The failures after the first are said at once; the first is to be the command's.
+    pub(crate) fn first_of(failures: impl IntoIterator<Item = Self>) -> Result<(), Self> {
+        let mut failures = failures.into_iter();
+        let Some(first) = failures.next() else {
+            return Ok(());
+        };
+        for failure in failures {
+            note!("lagometer: {failure}");
+        }
+        Err(first)
+    }
+
     pub(crate) fn input(error: impl std::fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
@@ -45,7 +82,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Input(_) | Self::Read { .. } => Exit::BadInput,
-            Self::Write { .. } | Self::Environment(_) => Exit::Environment,
+            Self::Write { .. } | Self::Cut { .. } | Self::Environment(_) => Exit::Environment,
         }
         .into()
     }

@@ -48,8 +48,11 @@ pub(crate) struct Found {
     /// When each lane's schedule started, in nanoseconds since 1970, as the log of
     /// packets has it.
     pub(crate) schedules_ns: Vec<Option<u64>>,
-    /// The names of the logs of connections, in the folder that the guest shares.
-    pub(crate) qlog: Vec<String>,
+    /// Why that log ends early, if it does.
+    pub(crate) packets_cut: Option<String>,
+    /// The names of the logs of connections, in the folder that the guest shares; or why
+    /// one of them ends early.
+    pub(crate) qlog: Result<Vec<String>, String>,
 }
 
 /// Becomes the kernel or a guest's first process, if that is asked for; then it
@@ -101,13 +104,12 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
             testbed: Testbed::Kernel,
         })?,
     };
-    let failed = |why| Failure::Write {
-        path: SHARE.into(),
-        why,
-    };
     let logs = if arguments.qlog {
-        let folder = Path::new(SHARE);
-        QlogFolder::watch(folder, &mut resolved, arguments.seed).map_err(failed)?
+        let watched = QlogFolder::watch(Path::new(SHARE), &mut resolved, arguments.seed);
+        watched.map_err(|why| Failure::Write {
+            path: SHARE.into(),
+            why,
+        })?
     } else {
         None
     };
@@ -121,12 +123,15 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     };
     let told = |played: Duration| note!("{PLAYED}{}", played.as_secs());
     let found = play_emulated(&resolved, &options, &told, watch()?).map_err(emulation_failure)?;
-    let qlog = logs.map(QlogFolder::finish).transpose().map_err(failed)?;
+    let qlog = logs.map(QlogFolder::finish).transpose();
     let found = Found {
         seed: found.seeds.first().map(SavedSeed::from),
         audit: found.audit,
         schedules_ns: found.schedules.into_iter().map(since_1970).collect(),
-        qlog: qlog.unwrap_or_default(),
+        packets_cut: found.log.and_then(|log| log.failure),
+        qlog: qlog
+            .map(Option::unwrap_or_default)
+            .map_err(|error| error.to_string()),
     };
     share(&found)
 }

@@ -239,3 +239,44 @@ fn what_cannot_be_captured_is_said_in_one_line() {
         assert!(!Path::new(path).exists());
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_capture_or_a_log_cut_by_a_full_disk_is_a_failure_that_loses_no_findings() {
+    let place = tempfile::tempdir().unwrap();
+    let logs = place.path().join("logs");
+    fs::create_dir(&logs).unwrap();
+    std::os::unix::fs::symlink("/dev/full", logs.join("quic-server.sqlog")).unwrap();
+    let logs = logs.to_str().unwrap();
+    let full_log = format!("{logs}/quic-server.sqlog");
+    let cases: [(&[&str], &str); 4] = [
+        (&["--pcap", "/dev/full"], "/dev/full"),
+        (&["--testbed", "net", "--pcap", "/dev/full"], "/dev/full"),
+        (
+            &[
+                "--testbed",
+                "emu",
+                "--emu-mode",
+                "proxy",
+                "--pcap",
+                "/dev/full",
+            ],
+            "/dev/full",
+        ),
+        (&["--qlog", logs], &full_log),
+    ];
+    for (arguments, file) in cases {
+        let fixed = ["run", "--no-html", "--json", "-", "--seeds", "1"];
+        let play = ["--lanes", "quic", "--for", "1s"];
+        let output = lagometer(&[&fixed[..], &play, arguments].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {said}");
+        let expected = format!("lagometer: {file}: writing ended early: ");
+        let lines: Vec<_> = said.lines().filter(|it| it.contains(file)).collect();
+        assert!(lines.len() == 1 && lines[0].starts_with(&expected), "{said}");
+        assert!(lines[0].contains("space"), "{said}");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let messages = &document["lanes"][0]["messages"];
+        assert!(messages["delivered"].as_u64().unwrap() > 0, "{messages}");
+    }
+}

@@ -158,12 +158,12 @@ fn agree_in_figures(
         tries: TRIES,
         watch: None,
     };
-    let (runs, audit) = emulated::play(&sockets, &emu_options, &|_| {}, stop)?;
+    let found = emulated::play(&sockets, &emu_options, &|_| {}, stop)?;
     let emu = assemble(
         &sockets,
         &options.seeds,
-        runs,
-        context(Testbed::Emu, began, audit),
+        found.seeds,
+        context(Testbed::Emu, began, found.audit),
     );
     if emu.partial || first.partial {
         return Err(Failure::Input(

@@ -81,11 +81,12 @@ fn emulated_too(
         watch: None,
     };
     note!("lagometer: playing over `{}` in real time", what.network);
-    let (runs, audit) = emulated::play(&what, &options, &|_| {}, stop)?;
+    let found = emulated::play(&what, &options, &|_| {}, stop)?;
+    let runs = found.seeds;
     if runs.len() != both.seeds.len() {
         return Err(stopped());
     }
-    Ok((Played { what, runs }, audit))
+    Ok((Played { what, runs }, found.audit))
 }
 
 /// A lane in real time beside both that are exact.

@@ -4,9 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_emu::{Error, Permission};
-use lagometer_lab::emu::{EmuOptions, play_emulated};
-use lagometer_lab::{Resolved, SeedRun};
-use lagometer_stats::Audit;
+use lagometer_lab::Resolved;
+use lagometer_lab::emu::{EmuOptions, EmulatedRun, play_emulated};
 
 use crate::failure::Failure;
 
@@ -27,18 +26,15 @@ pub(super) fn play(
     options: &EmuOptions,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
-) -> Result<(Vec<SeedRun>, Option<Audit>), Failure> {
+) -> Result<EmulatedRun, Failure> {
     let found = play_emulated(resolved, options, progress, stop).map_err(failure)?;
-    if let Some(log) = &found.log {
-        super::shape::report_log(log);
-    }
     if found.again > 0 {
         note!(
             "lagometer: the emulator was outside its band, and seeds were played again: {} times",
             found.again
         );
     }
-    Ok((found.seeds, found.audit))
+    Ok(found)
 }
 
 /// Whether the user or the machine is to mend it.

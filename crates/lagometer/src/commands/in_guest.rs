@@ -13,7 +13,7 @@ use lagometer_units::create_private_file;
 
 use super::kernel::failure;
 use crate::cli::GuestFlags;
-use crate::failure::Failure;
+use crate::failure::{Failure, Missing};
 use crate::guest::PACKETS;
 
 /// Memory of a guest, in MiB: what it does not use the machine does not give.
@@ -107,8 +107,9 @@ pub(super) fn save_packets(log: &[u8], path: &Path) -> Result<(), Failure> {
     }
     create_private_file(path)
         .and_then(|mut file| file.write_all(log))
-        .map_err(|why| Failure::Write {
+        .map_err(|why| Failure::Cut {
             path: path.to_owned(),
-            why,
+            why: why.to_string(),
+            missing: Missing(None),
         })
 }

@@ -2,7 +2,6 @@
 //! seed, several at once.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,6 +18,7 @@ use serde_json::json;
 
 use super::in_guest::{Visit, packets, who_computes};
 use super::named::Ask;
+use super::qlog::GuestLogs;
 use crate::failure::Failure;
 use crate::guest::{FOUND, Found, PLAYED};
 
@@ -34,9 +34,8 @@ pub(super) struct InGuests {
     pub(super) longest: Duration,
     /// The first seed's packets, where they were asked for.
     pub(super) packets: Packets,
-    /// The names of the first seed's logs of connections, where they were asked for, and
-    /// what is in them.
-    pub(super) qlog: Vec<(String, File)>,
+    /// The first seed's logs of connections, where they were asked for.
+    pub(super) qlog: GuestLogs,
 }
 
 /// The log of one seed's packets.
@@ -46,6 +45,21 @@ pub(super) struct Packets {
     pub(super) log: Vec<u8>,
     /// When each lane's schedule started, in nanoseconds since 1970.
     pub(super) schedules_ns: Vec<Option<u64>>,
+    /// Why the log ends early, if it does.
+    pub(super) cut: Option<String>,
+}
+
+impl Packets {
+    /// Refuses a log that ends early.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match &self.cut {
+            None => Ok(()),
+            Some(why) => Err(Failure::Environment(format!(
+                "the guest's log of packets ended early: {why}; make room in {}",
+                std::env::temp_dir().display()
+            ))),
+        }
+    }
 }
 
 /// What each guest is to play, with a seed of its own.
@@ -75,7 +89,7 @@ pub(super) enum What<'a> {
 struct OneSeed {
     found: Found,
     log: Vec<u8>,
-    qlog: Vec<(String, File)>,
+    qlog: GuestLogs,
     at: Duration,
 }
 
@@ -137,7 +151,7 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
         audit: None,
         longest: Duration::ZERO,
         packets: Packets::default(),
-        qlog: Vec::new(),
+        qlog: GuestLogs::default(),
     };
     for one in found {
         let OneSeed {
@@ -150,6 +164,7 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
             merged.packets = Packets {
                 log,
                 schedules_ns: found.schedules_ns,
+                cut: found.packets_cut,
             };
             merged.qlog = qlog;
         }
@@ -193,19 +208,33 @@ fn play_seed(
     } else {
         Vec::new()
     };
-    let mut qlog = Vec::new();
-    for name in &found.qlog {
-        let file = ended.open_shared(name).map_err(|why| {
-            Failure::Environment(format!("the guest of seed {seed}: its log {name}: {why}"))
-        })?;
-        qlog.push((name.clone(), file));
-    }
     Ok(OneSeed {
+        qlog: connection_logs(&found, &ended)?,
         found,
         log,
-        qlog,
         at: ended.at,
     })
+}
+
+/// The logs that a guest left.
+fn connection_logs(found: &Found, ended: &Ended) -> Result<GuestLogs, Failure> {
+    let in_guest = |what: String| format!("the guest's logs of connections: {what}");
+    let names = match &found.qlog {
+        Ok(names) => names,
+        Err(why) => {
+            return Ok(GuestLogs {
+                files: Vec::new(),
+                cut: Some(in_guest(why.clone())),
+            });
+        }
+    };
+    let mut files = Vec::new();
+    for name in names {
+        let file = ended.open_shared(name);
+        let file = file.map_err(|why| Failure::Environment(in_guest(format!("{name}: {why}"))))?;
+        files.push((name.clone(), file));
+    }
+    Ok(GuestLogs { files, cut: None })
 }
 
 /// What a guest found, which is heard to its end; of one that had to be ended,

@@ -22,11 +22,7 @@ pub(super) fn play(
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<OverNet, Failure> {
-    let found = play_over_net(resolved, options, remote, progress, stop)?;
-    if let Some(log) = &found.log {
-        super::shape::report_log(log);
-    }
-    Ok(found)
+    Ok(play_over_net(resolved, options, remote, progress, stop)?)
 }
 
 /// Refuses a capture at `path` where there are lanes whose packets are not this program's,

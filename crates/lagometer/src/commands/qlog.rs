@@ -4,17 +4,26 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lagometer_lab::{QlogFolder, Resolved, RunOptions};
+use lagometer_lab::{QlogError, QlogFolder, Resolved, RunOptions};
 use lagometer_testbed::Testbed;
 use lagometer_units::create_private_file;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Missing};
 
 /// Logs that are being written.
 pub(super) struct Logs {
     folder: PathBuf,
     /// Who writes them; none where guests do, which have files of their own.
     writer: Option<QlogFolder>,
+}
+
+/// What a guest wrote of its connections.
+#[derive(Debug, Default)]
+pub(super) struct GuestLogs {
+    /// The files' names, and what is in them.
+    pub(super) files: Vec<(String, File)>,
+    /// Why one of them ends early, if it does.
+    pub(super) cut: Option<String>,
 }
 
 /// Has the lanes of the first seed logged into the folder at `path`, if there is to be
@@ -45,20 +54,17 @@ pub(super) fn begin(
 }
 
 impl Logs {
-    /// Says what became of them, once all connections are gone; `of_guest` are the files
-    /// that a guest wrote.
-    pub(super) fn report(self, of_guest: Vec<(String, File)>) -> Result<(), Failure> {
-        let path = self.folder.display();
+    /// Says what became of them, once all connections are gone; `of_guest` is what a guest
+    /// wrote.
+    pub(super) fn report(self, of_guest: GuestLogs) -> Result<(), Failure> {
         let files = match self.writer {
             None => copy(of_guest, &self.folder)?,
-            Some(writer) => match writer.finish() {
-                Ok(files) => files.len(),
-                Err(why) => {
-                    note!("lagometer: {path}: writing ended early: {why}");
-                    return Ok(());
-                }
-            },
+            Some(writer) => {
+                let files = writer.finish().map_err(|error| cut(&self.folder, error))?;
+                files.len()
+            }
         };
+        let path = self.folder.display();
         match files {
             0 => note!("lagometer: {path} holds no logs: the guest ended before it had any"),
             1 => note!("lagometer: {path} holds the log of one end of a connection"),
@@ -68,14 +74,30 @@ impl Logs {
     }
 }
 
+/// A log in `folder` ended early.
+fn cut(folder: &Path, error: QlogError) -> Failure {
+    Failure::Cut {
+        path: folder.join(error.file),
+        why: error.why.to_string(),
+        missing: Missing(None),
+    }
+}
+
 /// Copies a guest's files into a folder, and returns how many they are.
-fn copy(files: Vec<(String, File)>, folder: &Path) -> Result<usize, Failure> {
-    let number = files.len();
-    for (name, mut file) in files {
+fn copy(logs: GuestLogs, folder: &Path) -> Result<usize, Failure> {
+    let number = logs.files.len();
+    for (name, mut file) in logs.files {
         let path = folder.join(name);
         create_private_file(&path)
             .and_then(|mut to| io::copy(&mut file, &mut to))
-            .map_err(|why| Failure::Write { path, why })?;
+            .map_err(|why| Failure::Cut {
+                path,
+                why: why.to_string(),
+                missing: Missing(None),
+            })?;
+    }
+    if let Some(why) = logs.cut {
+        return Err(Failure::Environment(why));
     }
     Ok(number)
 }

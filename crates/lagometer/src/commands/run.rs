@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
+use lagometer_emu::LogSummary;
 use lagometer_guest::Kernel;
 use lagometer_instruments::machine;
 use lagometer_lab::emu::EmuOptions;
@@ -24,6 +25,7 @@ use super::gate::{Earlier, hold};
 use super::in_guest::{self, save_packets};
 use super::in_guests::{self, Errand, InGuests, What};
 use super::named::{Ask, resolved};
+use super::qlog::GuestLogs;
 use super::run_live::Shown;
 use super::{over_nats, over_net, prices, qlog};
 use crate::cli::{RunArguments, kinds};
@@ -83,42 +85,39 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let told = |played| shown.played(played);
     let mut path = None;
     let mut guests_wall = None;
-    let mut of_guest = Vec::new();
+    let mut of_guest = GuestLogs::default();
+    let captured;
     let (seeds, audit) = match (testbed, &remote, &kernel) {
         (_, Some(remote), _) => {
-            let options = NetOptions {
-                seeds: options.seeds.clone(),
-                pcap: arguments.pcap.clone(),
-                watch: shown.lanes(),
-            };
+            let options = over_a_path(arguments, &options, shown.lanes());
             let found = over_net::play(&resolved, &options, remote, &told, stop)?;
+            captured = report_capture(found.log.as_ref());
             path = Some(over_net::Path::of(&found, remote));
             (found.seeds, None)
         }
         (Testbed::Emu | Testbed::Relay, ..) => {
             let options = emulation(arguments, &options, testbed, shown.lanes());
-            emulated::play(&resolved, &options, &told, stop)?
+            let found = emulated::play(&resolved, &options, &told, stop)?;
+            captured = report_capture(found.log.as_ref());
+            (found.seeds, found.audit)
         }
         (_, _, Some(kernel)) => {
             let found = play_in_guests(&ask, arguments, kernel, &options, &told, stop)?;
+            captured = save_capture(arguments, &found);
             guests_wall = Some(found.longest);
             of_guest = found.qlog;
             (found.seeds, found.audit)
         }
-        _ => (
-            play_in_sim(arguments, &resolved, &options, &told, stop)?,
-            None,
-        ),
+        _ => {
+            let (seeds, log) = play_in_sim(arguments, &resolved, &options, &told, stop)?;
+            captured = report_capture(log.as_ref());
+            (seeds, None)
+        }
     };
     shown.finish();
-    if let Some(logs) = logs {
-        logs.report(of_guest)?;
-    }
+    let logged = logs.map_or(Ok(()), |logs| logs.report(of_guest));
     let took = began.elapsed();
-    if let Some(wall) = guests_wall {
-        let (wall, took) = (wall.as_secs_f64(), took.as_secs_f64());
-        note!("lagometer: {wall:.1} s by the guests' clock took {took:.1} s");
-    }
+    announce_pace(guests_wall, took);
     let context = RunContext {
         started,
         wall: guests_wall.unwrap_or(took),
@@ -133,7 +132,23 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if let Some(kernel) = &kernel {
         in_guests::label(&mut document, kernel);
     }
-    finish(arguments, &resolved, &document, baseline.as_ref())
+    let shown = finish(arguments, &resolved, &document, baseline.as_ref());
+    // What was found is not lost with what was to be written beside it.
+    Failure::first_of([captured, logged].into_iter().filter_map(Result::err))?;
+    shown
+}
+
+/// Says what became of the capture, if there was to be one; it is a failure if it ended
+/// early.
+fn report_capture(log: Option<&LogSummary>) -> Result<(), Failure> {
+    log.map_or(Ok(()), super::shape::report_log)
+}
+
+/// Says how long it took, and by the clock of guests where there were any.
+fn announce_pace(wall: Option<Duration>, took: Duration) {
+    let Some(wall) = wall else { return };
+    let (wall, took) = (wall.as_secs_f64(), took.as_secs_f64());
+    note!("lagometer: {wall:.1} s by the guests' clock took {took:.1} s");
 }
 
 /// Writes and shows what was found, and says whether it holds against what it is held
@@ -151,6 +166,19 @@ fn finish(
     output::show(document, arguments.json.as_ref(), html.as_ref())?;
     let earlier = baseline.map(|(path, document)| Earlier { path, document });
     Ok(hold(document, earlier.as_ref(), &arguments.gate)?.into())
+}
+
+/// How a run over a real path is carried out.
+fn over_a_path(
+    arguments: &RunArguments,
+    options: &RunOptions,
+    lanes: Option<Arc<RunWatch>>,
+) -> NetOptions {
+    NetOptions {
+        seeds: options.seeds.clone(),
+        pcap: arguments.pcap.clone(),
+        watch: lanes,
+    }
 }
 
 /// How an emulated run is carried out.
@@ -177,12 +205,15 @@ fn play_in_sim(
     options: &RunOptions,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
-) -> Result<Vec<SeedRun>, Failure> {
+) -> Result<(Vec<SeedRun>, Option<LogSummary>), Failure> {
     if let Some(urls) = &arguments.nats {
-        return over_nats::play(urls, &arguments.reached, resolved, options, progress, stop);
+        let reached = &arguments.reached;
+        let seeds = over_nats::play(urls, reached, resolved, options, progress, stop)?;
+        return Ok((seeds, None));
     }
     let Some(path) = &arguments.pcap else {
-        return Ok(play_captured(resolved, options, None, progress, stop));
+        let seeds = play_captured(resolved, options, None, progress, stop);
+        return Ok((seeds, None));
     };
     let mut file = create_private_file(path).map_err(|why| Failure::Write {
         path: path.clone(),
@@ -191,8 +222,7 @@ fn play_in_sim(
     let names = resolved.lanes.iter().map(|lane| &*lane.name);
     let capture = SimCapture::new(&mut file, names);
     let seeds = play_captured(resolved, options, Some(&capture), progress, stop);
-    super::shape::report_log(&capture.finish(path));
-    Ok(seeds)
+    Ok((seeds, Some(capture.finish(path))))
 }
 
 /// The earlier run to hold this one against, and where it stands, if there is one.
@@ -232,8 +262,16 @@ fn page_path(arguments: &RunArguments, experiment: &str) -> Option<PathBuf> {
     output::page_path(arguments.html.as_ref(), arguments.no_html, usual)
 }
 
-/// Plays every seed in a guest of its own, and writes the log of packets where one
-/// is asked for.
+/// Writes the packets of a guest to where the user wants them, if anywhere.
+fn save_capture(arguments: &RunArguments, found: &InGuests) -> Result<(), Failure> {
+    let Some(path) = &arguments.pcap else {
+        return Ok(());
+    };
+    let saved = save_packets(&found.packets.log, path);
+    found.packets.check().and(saved)
+}
+
+/// Plays every seed in a guest of its own.
 fn play_in_guests(
     ask: &Ask<'_>,
     arguments: &RunArguments,
@@ -250,11 +288,7 @@ fn play_in_guests(
         real_limit: arguments.guest.real_limit.duration(),
     };
     let (seeds, at_once) = (&options.seeds, options.threads);
-    let found = in_guests::play(&errand, kernel, seeds, at_once, progress, stop)?;
-    if let Some(path) = &arguments.pcap {
-        save_packets(&found.packets.log, path)?;
-    }
-    Ok(found)
+    in_guests::play(&errand, kernel, seeds, at_once, progress, stop)
 }
 
 /// How much each lane plays in virtual time where nobody says how many seeds:

@@ -12,7 +12,7 @@ use lagometer_testbed::Testbed;
 use super::named::find_plain_network;
 use super::shape_in_guest::shape_in_guest;
 use crate::cli::{GuestShapeArguments, ShapeArguments};
-use crate::failure::Failure;
+use crate::failure::{Failure, Missing};
 use crate::guest::PACKETS;
 
 /// How long the clients wait for the server command to listen.
@@ -41,7 +41,7 @@ pub(crate) fn shape(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
         stop: None,
     };
     let shaped = shape.run().map_err(failure)?;
-    Ok(report(&shaped))
+    report(&shaped)
 }
 
 /// Flags that have a meaning in a guest only.
@@ -88,33 +88,36 @@ pub(crate) fn shape_within(arguments: &GuestShapeArguments) -> Result<ExitCode, 
         .log
         .zip(arguments.pcap.clone())
         .map(|(log, path)| LogSummary { path, ..log });
-    Ok(report(&shaped))
+    report(&shaped)
 }
 
-/// Says what came of it; the exit code is the client's.
-fn report(shaped: &Shaped) -> ExitCode {
+/// Says what came of it; the exit code is the client's, unless the log of packets ended
+/// early.
+fn report(shaped: &Shaped) -> Result<ExitCode, Failure> {
     if let Some(status) = shaped.remote_ended {
         note!("lagometer: the server command ended before the client: {status}");
     }
-    if let Some(log) = &shaped.network.log {
-        report_log(log);
-    }
+    let logged = shaped.network.log.as_ref().map_or(Ok(()), report_log);
     note!("lagometer: {}", in_a_line(&shaped.network.audit));
     for fault in &shaped.network.audit.faults {
         note!("lagometer: not valid: {fault}");
     }
+    logged?;
     // Exit codes have eight bits, here as in shells.
-    ExitCode::from(shaped.exit_code as u8)
+    Ok(ExitCode::from(shaped.exit_code as u8))
 }
 
-/// Says what became of a log of packets.
-pub(super) fn report_log(log: &LogSummary) {
+/// Says what became of a log of packets; it is a failure if it ended early.
+pub(super) fn report_log(log: &LogSummary) -> Result<(), Failure> {
     let path = log.path.display();
     match &log.failure {
-        Some(why) => note!(
-            "lagometer: {path}: writing ended early: {why}; {} packets are missing",
-            log.missing
-        ),
+        Some(why) => {
+            return Err(Failure::Cut {
+                path: log.path.clone(),
+                why: why.clone(),
+                missing: Missing(Some(log.missing)),
+            });
+        }
         None if log.missing > 0 => note!(
             "lagometer: {path}: the disk was too slow for {} of {} packets",
             log.missing,
@@ -122,6 +125,7 @@ pub(super) fn report_log(log: &LogSummary) {
         ),
         None => note!("lagometer: {path} holds {} packets", log.packets),
     }
+    Ok(())
 }
 
 /// What the emulator did, asked against delivered.

@@ -276,6 +276,13 @@ fn packets_of_a_run_are_logged_with_their_fates() {
     let fates: Vec<_> = logged_packets(&log).map(|packet| packet.fate).collect();
     let dropped = fates.iter().filter(|fate| fate.starts_with("dropped: "));
     assert_eq!(wire["dropped"]["loss"], dropped.count(), "{wire}");
+    // A full disk loses no findings.
+    let output = play(&["--lanes", "udp", "--for", "1s", "--pcap", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let cut = "/dev/full: writing ended early: No space left on device";
+    assert!(said(&output).contains(cut), "{}", said(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(found["lanes"][0]["rtt_ms"]["p50"].is_number(), "{found}");
 }
 
 #[test]
