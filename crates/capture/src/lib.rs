@@ -7,16 +7,19 @@
 //! - `pcapng`: blocks of a file, appended to memory
 //! - `read`: what this crate wrote, read again
 //! - `log`: a capture in real time, which never makes the sender wait for a disk
+//! - `packet_file`: a capture in virtual time
 //! - `udp`: a datagram as the IP packet it is between hosts, and back
 //! - `checksum`: that of the Internet
 
 mod checksum;
 mod log;
+mod packet_file;
 pub mod pcapng;
 mod read;
 mod udp;
 
 pub use checksum::checksum;
 pub use log::{Log, LogSummary};
+pub use packet_file::PacketFile;
 pub use read::{LoggedPacket, logged_packets};
 pub use udp::{UDP_V4_HEADER_BYTES, UdpHeaders, taken_off};

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lagometer_units::{Clock, Time, create_private_file};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::pcapng;
 
@@ -54,7 +54,7 @@ struct Written {
 }
 
 /// What became of a log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSummary {
     /// The file.
     pub path: PathBuf,

@@ -9,9 +9,12 @@
 //! - [`Testbed`]: which there are, and what each plays of the transports
 //! - [`Emulated`]: lanes over real sockets with emulated links between, in hosts or
 //!   by a relay, in real time or within a guest
+//! - [`lane_packet`]: packets of lanes in memory with addresses, for captures
 
 mod emulated;
+mod packet;
 mod testbed;
 
 pub use emulated::{Emulated, Findings, keep_audit, lane_ports};
+pub use packet::lane_packet;
 pub use testbed::{Testbed, promises};

@@ -9,12 +9,13 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_client::swarm::Wire;
-use lagometer_emu::{Error, LaneAddresses, LaneAudit, WayAudit};
+use lagometer_emu::{Error, LaneAddresses, LaneAudit, LogSummary, WayAudit};
 use lagometer_link::{Profile, Reason};
 use lagometer_stats::{Audit, World, WorldPath, WorldWay};
 use lagometer_testbed::{Emulated, Testbed};
@@ -79,11 +80,14 @@ pub struct EmulatedWorld {
     pub audit: Audit,
     /// It was stopped before its time.
     pub partial: bool,
+    /// What became of the log of packets, if one was asked for.
+    pub log: Option<LogSummary>,
 }
 
 impl Landscape {
     /// Makes the hosts of `testbed`, which is `Emu` or `Kernel`, with the TCP of
-    /// `transport`, and a calm path for each player.
+    /// `transport`, and a calm path for each player. Packets and their fates are logged
+    /// into the file `log`, each player as a lane.
     ///
     /// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before
     /// the process has a second thread.
@@ -97,11 +101,12 @@ impl Landscape {
         profile: &Profile,
         transport: PlayerTransport,
         testbed: Testbed,
+        log: Option<PathBuf>,
     ) -> Result<Self, EmuError> {
         let names = (0..scenario.players).map(|player| format!("player {player}"));
         let (profile, seed) = (profile.clone(), scenario.seed);
         let link = move |player, starts| player_link(&profile, seed, player as u32, starts);
-        let path = Emulated::build(testbed, false, None, names, link)?;
+        let path = Emulated::build(testbed, false, log, names, link)?;
         if let Some(name) = transport.congestion_control() {
             let both = [
                 path.run_local(move || use_congestion_control(name))?,
@@ -153,6 +158,7 @@ impl Landscape {
             world,
             audit: between.audit,
             partial: outcome.partial,
+            log: between.log,
         })
     }
 }

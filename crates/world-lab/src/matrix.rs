@@ -10,7 +10,7 @@ use lagometer_stats::{World, WorldPath, WorldWay};
 use lagometer_units::Time;
 use lagometer_world::{Moment, Scenario, assemble, with_path};
 
-use crate::sim::{DirectionStats, PathStats, SimError, Simulated, play};
+use crate::sim::{Capture, DirectionStats, PathStats, SimError, Simulated, play};
 use crate::{PlayerTransport, digest, player_link};
 
 /// One world of a matrix.
@@ -35,10 +35,13 @@ pub struct Found {
     pub partial: bool,
     /// How long was played, in virtual time.
     pub played: Time,
+    /// The capture, of the first world where one was to be written.
+    pub capture: Option<Capture>,
 }
 
 /// Plays each of `cells` and returns what they found, in their order.
-/// `progress` is called every half second of each. When `stop` becomes true all
+/// `progress` is called every half second of each; into `capture`, if there is one, the
+/// packets of the first are written, whose players it has as its lanes. When `stop` becomes true all
 /// end where they are.
 ///
 /// # Errors
@@ -47,20 +50,29 @@ pub struct Found {
 pub fn play_all(
     cells: &[Cell],
     threads: usize,
+    capture: Option<Capture>,
     progress: &(dyn Fn(&Cell, &Moment) + Sync),
     stop: &AtomicBool,
 ) -> Result<Vec<Found>, SimError> {
     let next = AtomicUsize::new(0);
+    let capture = Mutex::new(capture);
     let found: Vec<Mutex<Option<Result<Found, SimError>>>> =
         cells.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, cells.len().max(1)) {
             scope.spawn(|| {
-                while let Some((cell, place)) = {
+                while let Some((nth, cell, place)) = {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
-                    cells.get(nth).zip(found.get(nth))
+                    let both = cells.get(nth).zip(found.get(nth));
+                    both.map(|(cell, place)| (nth, cell, place))
                 } {
-                    let played = play_cell(cell, progress, stop);
+                    let capture = (nth == 0).then(|| {
+                        capture
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .take()
+                    });
+                    let played = play_cell(cell, capture.flatten(), progress, stop);
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(played);
                 }
             });
@@ -74,6 +86,7 @@ pub fn play_all(
 
 fn play_cell(
     cell: &Cell,
+    capture: Option<Capture>,
     progress: &(dyn Fn(&Cell, &Moment) + Sync),
     stop: &AtomicBool,
 ) -> Result<Found, SimError> {
@@ -83,10 +96,12 @@ fn play_cell(
         outcome,
         path,
         played,
+        capture,
     } = play(
         scenario,
         cell.transport,
         &link,
+        capture,
         &mut |moment| progress(cell, moment),
         stop,
     )?;
@@ -100,6 +115,7 @@ fn play_cell(
         world,
         partial: outcome.partial,
         played,
+        capture,
     })
 }
 

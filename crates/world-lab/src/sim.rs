@@ -15,12 +15,14 @@ mod half;
 mod path;
 mod socket;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use lagometer_capture::PacketFile;
 use lagometer_link::Link;
 use lagometer_units::Time;
 use lagometer_world::{Moment, Outcome, PlayError, Scenario, play_on};
@@ -50,7 +52,12 @@ pub struct Simulated {
     pub path: PathStats,
     /// How long was played, from the first player's coming to the end.
     pub played: Time,
+    /// The capture, where one was to be written.
+    pub capture: Option<Capture>,
 }
+
+/// A capture of players' links that is being written; each player is a lane.
+pub type Capture = PacketFile<Box<dyn Write + Send>>;
 
 /// What went over all players' links while a world was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +85,8 @@ pub struct DirectionStats {
 
 /// Plays `scenario` in virtual time, its players on `transport` and on the
 /// links that `link` gives: asked for a player's number and for the instant at
-/// which impairments start.
+/// which impairments start. What they put on them and what became of it is written into
+/// `capture`, if there is one, with instants of virtual time.
 ///
 /// # Errors
 ///
@@ -87,15 +95,18 @@ pub fn play(
     scenario: &Arc<Scenario>,
     transport: PlayerTransport,
     link: &dyn Fn(u32, Time) -> Link,
+    capture: Option<Capture>,
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Simulated, SimError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
     let measured = Rc::new(Cell::new(PathStats::default()));
+    let capture = Rc::new(RefCell::new(capture));
     let backend = SimBackend::new(
         transport,
         scenario,
         link,
+        Rc::clone(&capture),
         Rc::clone(&clock),
         Rc::clone(&measured),
     )?;
@@ -104,5 +115,6 @@ pub fn play(
         outcome,
         path: measured.get(),
         played: clock.get(),
+        capture: capture.take(),
     })
 }

@@ -35,7 +35,7 @@ fn cells(scenario: &Arc<Scenario>, networks: &[&str]) -> Vec<Cell> {
 }
 
 fn found(cells: &[Cell], threads: usize) -> Vec<Found> {
-    play_all(cells, threads, &|_, _| {}, &AtomicBool::new(false)).unwrap()
+    play_all(cells, threads, None, &|_, _| {}, &AtomicBool::new(false)).unwrap()
 }
 
 fn digests(scenario: &Arc<Scenario>, threads: usize) -> Vec<String> {
@@ -118,7 +118,7 @@ fn ages_are_no_less_than_the_one_way_delay() {
     for transport in PlayerTransport::ALL {
         let link = |player, starts| player_link(&slow, 1, player, starts);
         let stop = AtomicBool::new(false);
-        let played = sim::play(&scenario, transport, &link, &mut |_| {}, &stop).unwrap();
+        let played = sim::play(&scenario, transport, &link, None, &mut |_| {}, &stop).unwrap();
         let age = played.outcome.age[0].quantiles_ms();
         assert!(age.min >= 80.0, "{transport}: {age:?}");
         // The window waited for, a frame, and KCP's slowest flush.
@@ -150,7 +150,7 @@ fn a_player_whose_link_is_cut_sees_old_things_and_then_the_truth_again() {
             player_link(profile, 1, player, starts)
         };
         let stop = AtomicBool::new(false);
-        let played = sim::play(&scenario, transport, &link, &mut |_| {}, &stop).unwrap();
+        let played = sim::play(&scenario, transport, &link, None, &mut |_| {}, &stop).unwrap();
         let outcome = played.outcome;
         assert_eq!(outcome.lost, Vec::<String>::new(), "{transport}");
         assert_eq!(outcome.players, 8, "{transport}");
@@ -185,7 +185,15 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
         player_link(profile, 1, player, starts)
     };
     let stop = AtomicBool::new(false);
-    let played = sim::play(&scenario, PlayerTransport::KCP, &link, &mut |_| {}, &stop).unwrap();
+    let played = sim::play(
+        &scenario,
+        PlayerTransport::KCP,
+        &link,
+        None,
+        &mut |_| {},
+        &stop,
+    )
+    .unwrap();
     assert_eq!(played.outcome.lost.len(), 1);
     // It goes on seeing what it saw last, older and older, to the end: five
     // entities ten times a second for fourteen seconds.
@@ -208,6 +216,7 @@ fn a_play_that_is_stopped_returns_what_it_has() {
     let found = play_all(
         &cells(&scenario, &["lan"])[..1],
         1,
+        None,
         &|_, moment| {
             if moment.at_s > 8.0 {
                 stop.store(true, std::sync::atomic::Ordering::Relaxed);

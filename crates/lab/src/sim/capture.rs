@@ -10,20 +10,16 @@
 //! the addresses and ports that the testbed `emu` would give it.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lagometer_capture::pcapng::{self, interface_of};
-use lagometer_capture::{LogSummary, UdpHeaders, checksum};
+use lagometer_capture::pcapng::interface_of;
+use lagometer_capture::{LogSummary, PacketFile};
 use lagometer_link::{Direction, Fate};
-use lagometer_testbed::lane_ports;
+use lagometer_testbed::lane_packet;
 use lagometer_transport::Encapsulation;
 use lagometer_units::Time;
-
-/// Bytes that are written to the file at a time.
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// A packet of a lane, as it was put on the link.
 #[derive(Clone, Debug)]
@@ -42,13 +38,8 @@ pub struct SimCapture<'a> {
 }
 
 struct State<'a> {
-    out: &'a mut (dyn Write + Send),
+    file: PacketFile<&'a mut (dyn Write + Send)>,
     lanes: Vec<Waiting>,
-    chunk: Vec<u8>,
-    chunk_packets: u64,
-    packets: u64,
-    missing: u64,
-    failure: Option<io::Error>,
 }
 
 /// What a lane has handed over and is not yet written.
@@ -65,17 +56,10 @@ impl<'a> SimCapture<'a> {
         out: &'a mut (dyn Write + Send),
         lanes: impl Iterator<Item = &'n str> + Clone,
     ) -> Self {
-        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-        pcapng::beginning(&mut chunk, lanes.clone());
         Self {
             state: Mutex::new(State {
-                out,
+                file: PacketFile::new(out, lanes.clone()),
                 lanes: lanes.map(|_| Waiting::default()).collect(),
-                chunk,
-                chunk_packets: 0,
-                packets: 0,
-                missing: 0,
-                failure: None,
             }),
         }
     }
@@ -89,16 +73,7 @@ impl<'a> SimCapture<'a> {
             lane.until = Time::MAX;
         }
         state.write_settled();
-        state.write_chunk();
-        if state.failure.is_none() {
-            state.failure = state.out.flush().err();
-        }
-        LogSummary {
-            path: path.to_owned(),
-            packets: state.packets,
-            missing: state.missing,
-            failure: state.failure.map(|why| why.to_string()),
-        }
+        state.file.finish(path)
     }
 
     /// Takes what lane number `lane` put on its link; what it hands over later is not
@@ -148,95 +123,18 @@ impl State<'_> {
     }
 
     fn write(&mut self, lane: usize, packet: &CapturedPacket) {
-        if self.failure.is_some() {
-            self.missing += 1;
-            return;
-        }
-        pcapng::packet(
-            &mut self.chunk,
-            interface_of(lane, packet.direction == Direction::Up),
-            packet.at.as_nanos(),
-            &on_the_wire(lane, packet),
-            format_args!("{}", packet.fate.in_words(packet.at)),
-        );
-        self.chunk_packets += 1;
-        if self.chunk.len() >= CHUNK_BYTES {
-            self.write_chunk();
-        }
+        let (at, direction) = (packet.at, packet.direction);
+        let bytes = lane_packet(lane, direction, packet.encapsulation, &packet.datagram);
+        let interface = interface_of(lane, direction == Direction::Up);
+        let fate = packet.fate.in_words(at);
+        self.file
+            .packet(interface, at, &bytes, format_args!("{fate}"));
     }
-
-    fn write_chunk(&mut self) {
-        let packets = std::mem::take(&mut self.chunk_packets);
-        if self.failure.is_none() {
-            self.failure = self.out.write_all(&self.chunk).err();
-        }
-        match self.failure {
-            None => self.packets += packets,
-            Some(_) => self.missing += packets,
-        }
-        self.chunk.clear();
-    }
-}
-
-/// The packet with the addresses of its lane.
-fn on_the_wire(lane: usize, packet: &CapturedPacket) -> Vec<u8> {
-    let [client, server] = addresses(lane);
-    let (from, to) = match packet.direction {
-        Direction::Up => (client, server),
-        Direction::Down => (server, client),
-    };
-    if packet.encapsulation == Encapsulation::Ip {
-        return with_addresses(packet.datagram.clone(), from, to);
-    }
-    let [of_client, of_server] = lane_ports(lane as u8);
-    let ports = match packet.direction {
-        Direction::Up => (of_client, of_server),
-        Direction::Down => (of_server, of_client),
-    };
-    let [from, to] = [(from, ports.0), (to, ports.1)].map(SocketAddr::from);
-    UdpHeaders::new(from, to).packet(&packet.datagram)
-}
-
-/// The client's and the server's address in a lane.
-fn addresses(lane: usize) -> [Ipv4Addr; 2] {
-    let [high, low] = (lane as u16).to_be_bytes();
-    [1, 2].map(|host| Ipv4Addr::new(10, 77_u8.wrapping_add(high), low, host))
-}
-
-/// Puts other addresses into a packet of TCP over IPv4, whose checksums stay as right
-/// or wrong as they are. All lanes have the same ones in memory. Others are left alone.
-fn with_addresses(mut packet: Vec<u8>, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
-    const TCP: u8 = 6;
-    const ADDRESSES: std::ops::Range<usize> = 12..20;
-    const IP_CHECKSUM: usize = 10;
-    const TCP_CHECKSUM: usize = 16;
-    let header_bytes = usize::from(packet.first().map_or(0, |first| first & 0x0f)) * 4;
-    let is_tcp_v4 = packet.first().is_some_and(|first| first >> 4 == 4)
-        && packet.get(9) == Some(&TCP)
-        && header_bytes >= ADDRESSES.end
-        && packet.len() >= header_bytes + TCP_CHECKSUM + 2;
-    if !is_tcp_v4 {
-        return packet;
-    }
-    let new: Vec<u8> = [from.octets(), to.octets()].concat();
-    let sum_of = |addresses: &[u8]| u32::from(!checksum(&[addresses]));
-    let (before, after) = (sum_of(&packet[ADDRESSES]), sum_of(&new));
-    packet[ADDRESSES].copy_from_slice(&new);
-    for at in [IP_CHECKSUM, header_bytes + TCP_CHECKSUM] {
-        // RFC 1624, equation 3.
-        let old = u16::from_be_bytes([packet[at], packet[at + 1]]);
-        let mut sum = u32::from(!old) + (0xffff - before) + after;
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        packet[at..at + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    }
-    packet
 }
 
 #[cfg(test)]
 mod tests {
-    use lagometer_capture::{logged_packets, taken_off};
+    use lagometer_capture::logged_packets;
     use lagometer_link::Reason;
 
     use super::*;
@@ -282,61 +180,10 @@ mod tests {
             vec![packet(1, b"x"), packet(7, b"y")],
             Time::from_millis(9),
         );
-        assert_eq!(capture.lock().chunk_packets, 0);
+        assert_eq!(capture.lock().lanes[0].packets.len(), 2);
         capture.take(1, Vec::new(), Time::from_millis(7));
-        assert_eq!(capture.lock().chunk_packets, 1);
+        assert_eq!(capture.lock().lanes[0].packets.len(), 1);
         capture.take(1, Vec::new(), Time::from_millis(8));
-        assert_eq!(capture.lock().chunk_packets, 2);
-    }
-
-    #[test]
-    fn a_writer_that_fails_is_told_of_at_the_end() {
-        struct Full;
-        impl Write for Full {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::StorageFull.into())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        let mut full = Full;
-        let capture = SimCapture::new(&mut full, ["a"].into_iter());
-        capture.take(0, vec![packet(1, &[0; CHUNK_BYTES])], Time::from_millis(2));
-        capture.take(0, vec![packet(3, b"x")], Time::from_millis(4));
-        let end = capture.finish(Path::new("x"));
-        assert_eq!((end.packets, end.missing), (0, 2));
-        assert!(end.failure.is_some());
-    }
-
-    #[test]
-    fn each_lane_has_addresses_of_its_own() {
-        assert_eq!(addresses(3)[1], Ipv4Addr::new(10, 77, 3, 2));
-        assert_eq!(addresses(256)[0], Ipv4Addr::new(10, 78, 0, 1));
-        let sent = packet(0, b"hello");
-        let on_wire = on_the_wire(3, &sent);
-        assert_eq!(on_wire[12..20], [10, 77, 3, 1, 10, 77, 3, 2]);
-        assert_eq!(taken_off(&on_wire), Some(&b"hello"[..]));
-    }
-
-    #[test]
-    fn other_addresses_leave_the_checksums_of_tcp_as_they_are() {
-        let spec = lagometer_transport::Spec::preset("tcp-cubic").unwrap();
-        let mut pair = spec.pair(1, Time::ZERO);
-        let mut segment = Vec::new();
-        assert!(pair.client.poll_datagram(Time::ZERO, &mut segment));
-        for damage in [0, 1] {
-            let mut before = segment.clone();
-            *before.last_mut().unwrap() ^= damage;
-            let after = with_addresses(before.clone(), addresses(9)[0], addresses(9)[1]);
-            assert_eq!(after[12..20], [10, 77, 9, 1, 10, 77, 9, 2]);
-            let sums = |packet: &[u8]| {
-                let length = ((packet.len() - 20) as u16).to_be_bytes();
-                let tcp = checksum(&[&packet[12..20], &[0, 6], &length, &packet[20..]]);
-                [checksum(&[&packet[..20]]), tcp]
-            };
-            assert_eq!(sums(&after), sums(&before));
-            assert_eq!(sums(&after)[1] == 0, damage == 0);
-        }
+        assert_eq!(capture.lock().lanes[0].packets.len(), 0);
     }
 }

@@ -73,6 +73,10 @@ pub(crate) struct WorldArguments {
         )
     )]
     pub(crate) transport: Vec<PlayerTransport>,
+    /// Write every packet on players' links and its fate here, for Wireshark; of several
+    /// worlds, those of the first
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     /// Worlds in virtual time that are played at once; as many as there are
     /// processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -114,6 +114,13 @@ fn testbed(arguments: &WorldArguments) -> Result<Option<Testbed>, Failure> {
                 .to_owned(),
         ));
     }
+    if testbed.is_none() && arguments.pcap.is_some() {
+        return Err(Failure::Input(
+            "--pcap is of links: add `--network`, `--transport` or `--testbed`; over this \
+             machine's sockets capture with `tshark -i any -w FILE port 12108`"
+                .to_owned(),
+        ));
+    }
     if testbed != Some(Testbed::Kernel) && arguments.guest.kernel.is_some() {
         return Err(Failure::Input(
             "--kernel is for `--testbed kernel`".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use lagometer_emu::logged_packets;
 use serde_json::Value;
 
 use crate::{file, permitted, run, said};
@@ -43,11 +44,14 @@ fn players_reach_their_gateway_over_links_of_their_own() {
         .filter(|name| ["tcp-cubic", "tcp-reno", "tcp-bbr"].contains(&&name[..]))
         .chain(["kcp", "kcp-tuned", "websocket"].map(String::from))
         .collect();
+    let packets = folder.path().join("packets.pcapng");
     let output = run(&[
         "world",
         &scenario,
         "--testbed",
         "emu",
+        "--pcap",
+        packets.to_str().unwrap(),
         "--network",
         "cable",
         "--transport",
@@ -57,6 +61,12 @@ fn players_reach_their_gateway_over_links_of_their_own() {
         "--no-html",
     ]);
     assert!(output.status.success(), "{}", said(&output));
+    // The first world's three players, up and down.
+    let log = fs::read(packets).unwrap();
+    let mut interfaces: Vec<_> = logged_packets(&log).map(|it| it.interface).collect();
+    interfaces.sort_unstable();
+    interfaces.dedup();
+    assert_eq!(interfaces, (0..6).collect::<Vec<_>>());
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["testbed"], "emu");
     assert_eq!(document["audit"]["lanes"].as_array().unwrap().len(), 3);

@@ -288,17 +288,26 @@ fn packets_of_a_run_are_logged_with_their_fates() {
 #[test]
 fn a_world_with_its_gateway_is_the_same_every_time() {
     let Some(_alone) = kernel() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let packets = place.path().join("packets.pcapng");
     let world = || {
         let output = lagometer(&["world", "lod", "--testbed", "kernel", "--no-html"])
             .args(["--players", "5", "--for", "3s", "--json", "-"])
             .args(["--transport", "kcp", "--network", "loss-1"])
+            .args(["--pcap", packets.to_str().unwrap()])
             .output()
             .unwrap();
         let mut document = document(&output);
         document.as_object_mut().unwrap().remove("started");
-        document
+        (document, fs::read(&packets).unwrap())
     };
-    let (first, second) = (world(), world());
+    let ((first, log), (second, log_again)) = (world(), world());
+    // Five players, up and down.
+    let mut interfaces: Vec<_> = logged_packets(&log).map(|it| it.interface).collect();
+    interfaces.sort_unstable();
+    interfaces.dedup();
+    assert_eq!(interfaces, (0..10).collect::<Vec<_>>());
+    assert!(log == log_again);
     assert!(
         first == second,
         "{}",

@@ -1,6 +1,6 @@
 //! Connections to a gateway in virtual time, and the loop in which it passes.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::rc::Rc;
@@ -13,10 +13,10 @@ use lagometer_stats::GatewayMetrics;
 use lagometer_units::Time;
 use lagometer_world::{ConnectionBackend, End, Flow, Peer, PeerId, PlayError, Scenario};
 
-use super::PathStats;
 use super::gateway::{Gateway, GatewayError};
 use super::half;
 use super::path::{Network, PlayerPath};
+use super::{Capture, PathStats};
 use crate::PlayerTransport;
 
 /// How long a view may take to become right beyond what a calm path takes:
@@ -64,6 +64,7 @@ impl<'a> SimBackend<'a> {
         transport: PlayerTransport,
         scenario: &Scenario,
         link: &'a dyn Fn(u32, Time) -> Link,
+        capture: Rc<RefCell<Option<Capture>>>,
         clock: Rc<Cell<Time>>,
         measured: Rc<Cell<PathStats>>,
     ) -> Result<Self, GatewayError> {
@@ -76,7 +77,7 @@ impl<'a> SimBackend<'a> {
             gateway: Gateway::new(scenario.space.as_ref())?,
             connections: Vec::new(),
             by_slot: Vec::new(),
-            network: Network::default(),
+            network: Network::new(capture),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
             measured,
@@ -370,7 +371,7 @@ impl ConnectionBackend for SimBackend<'_> {
                 let link = (self.link)(number, Time::MAX);
                 (
                     Kind::Client,
-                    Some((number, Box::new(PlayerPath::new(id, link, ends)))),
+                    Some((number, Box::new(PlayerPath::new(id, number, link, ends)))),
                 )
             }
         };

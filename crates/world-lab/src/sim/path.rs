@@ -1,22 +1,25 @@
 //! One player's way to the gateway: both ends of its transport, and its link.
 
+use std::cell::RefCell;
 use std::ops::Sub;
+use std::rc::Rc;
 
+use lagometer_capture::pcapng::interface_of;
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::Writing;
 use lagometer_link::{Direction, Fate, InFlight, Link, PacketInFlight, Reason};
+use lagometer_testbed::lane_packet;
 use lagometer_transport::{ByteStream, Encapsulation};
 use lagometer_units::Time;
 use lagometer_world::Peer;
 
 use super::half::{Local, Remote};
-use super::{DirectionStats, PathStats};
+use super::{Capture, DirectionStats, PathStats};
 
 /// A player's path.
 pub(super) struct PlayerPath {
-    /// Whose it is.
-    connection: usize,
+    owner: Owner,
     pub(super) link: Link,
     ends: Ends,
     /// The gateway could not write all that waits for the player.
@@ -27,6 +30,14 @@ pub(super) struct PlayerPath {
     pub(super) noted: [Option<Time>; 2],
 }
 
+/// Whose a path is.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    connection: usize,
+    /// The player's number, which is that of its lane in a capture.
+    player: u32,
+}
+
 /// The player's end and the gateway's.
 struct Ends {
     local: Local,
@@ -34,7 +45,7 @@ struct Ends {
 }
 
 /// What the paths of all players share: the instant, the packets on their way,
-/// and the count of what was sent.
+/// the count of what was sent, and the capture of it.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     pub(super) now: Time,
@@ -42,6 +53,7 @@ pub(super) struct Network {
     pub(super) in_flight: InFlight<usize>,
     sent: PathStats,
     sent_before_measuring: PathStats,
+    capture: Rc<RefCell<Option<Capture>>>,
 }
 
 impl Sub for DirectionStats {
@@ -59,9 +71,14 @@ impl Sub for DirectionStats {
 }
 
 impl PlayerPath {
-    pub(super) fn new(connection: usize, link: Link, (local, remote): (Local, Remote)) -> Self {
+    pub(super) fn new(
+        connection: usize,
+        player: u32,
+        link: Link,
+        (local, remote): (Local, Remote),
+    ) -> Self {
         Self {
-            connection,
+            owner: Owner { connection, player },
             link,
             ends: Ends { local, remote },
             is_blocked: false,
@@ -195,10 +212,11 @@ impl PlayerPath {
         let Some(stream) = self.ends.sender(direction) else {
             return;
         };
-        let overhead = stream.encapsulation().header_bytes() as usize;
+        let encapsulation = stream.encapsulation();
         let now = network.now;
         act(stream, now, &mut |packet| {
-            network.send(&mut self.link, self.connection, direction, overhead, packet);
+            let link = &mut self.link;
+            network.send(link, self.owner, direction, encapsulation, packet);
         });
     }
 }
@@ -215,6 +233,13 @@ impl Ends {
 }
 
 impl Network {
+    pub(super) fn new(capture: Rc<RefCell<Option<Capture>>>) -> Self {
+        Self {
+            capture,
+            ..Self::default()
+        }
+    }
+
     /// What is sent from now on is measured.
     pub(super) fn begin_measuring(&mut self) {
         self.sent_before_measuring = self.sent;
@@ -233,12 +258,12 @@ impl Network {
     fn send(
         &mut self,
         link: &mut Link,
-        connection: usize,
+        owner: Owner,
         direction: Direction,
-        overhead: usize,
+        encapsulation: Encapsulation,
         packet: &[u8],
     ) {
-        let bytes = packet.len() + overhead;
+        let bytes = packet.len() + encapsulation.header_bytes() as usize;
         let way = match direction {
             Direction::Up => &mut self.sent.up,
             Direction::Down => &mut self.sent.down,
@@ -252,9 +277,17 @@ impl Network {
             way.lost += 1;
             way.full += u64::from(fate == Fate::Dropped(Reason::QueueFull));
         }
+        if let Some(capture) = &mut *self.capture.borrow_mut() {
+            let lane = owner.player as usize;
+            let packet = lane_packet(lane, direction, encapsulation, packet);
+            let interface = interface_of(lane, direction == Direction::Up);
+            let fate = fate.in_words(self.now);
+            capture.packet(interface, self.now, &packet, format_args!("{fate}"));
+        }
         let mut buffer = self.in_flight.buffer();
         buffer.extend_from_slice(packet);
-        self.in_flight.settle(connection, direction, fate, buffer);
+        self.in_flight
+            .settle(owner.connection, direction, fate, buffer);
     }
 }
 
@@ -284,7 +317,7 @@ mod tests {
             let ends = half::pair(transport, 1, 1, Time::ZERO).unwrap();
             let link = player_link(&catalogue::named("lan").unwrap(), 1, 0, Time::MAX);
             Self {
-                path: PlayerPath::new(0, link, ends),
+                path: PlayerPath::new(0, 0, link, ends),
                 side,
                 key,
                 network: Network::default(),

@@ -1,10 +1,12 @@
 //! Worlds over real sockets, with an emulated link for each player.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
+use lagometer_emu::LogSummary;
 use lagometer_stats::{Audit, World};
 use lagometer_testbed::{Testbed, keep_audit};
 use lagometer_world::Scenario;
@@ -17,6 +19,7 @@ use super::progress::Progress;
 use super::{finish, over_networks};
 use crate::cli::WorldArguments;
 use crate::commands::emulated;
+use crate::commands::shape::report_log;
 use crate::failure::Failure;
 use crate::{instrument, interrupt};
 
@@ -29,6 +32,8 @@ pub(crate) struct FoundWorlds {
     pub(super) audit: Option<Audit>,
     /// They were stopped before their time.
     pub(super) partial: bool,
+    /// What became of the log of packets, if one was asked for.
+    pub(super) log: Option<LogSummary>,
 }
 
 /// Plays the scenario in real time, one cell after the other, and shows what
@@ -43,33 +48,50 @@ pub(super) fn emulate(
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_instruments::machine::measured();
-    let found = play_all(&cells, Testbed::Emu, arguments.live.live, stop)?;
+    let place = Place {
+        testbed: Testbed::Emu,
+        is_live: arguments.live.live,
+        log: arguments.pcap.clone(),
+    };
+    let found = play_all(&cells, place, stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some(Testbed::Emu.name().to_owned());
     document.partial = found.partial;
     document.audit = found.audit;
-    finish(scenario, arguments, document, found.worlds)
+    let captured = found.log.as_ref().map_or(Ok(()), report_log);
+    let shown = finish(scenario, arguments, document, found.worlds);
+    captured.and(shown)
+}
+
+/// Where worlds are played, and how they are seen.
+pub(super) struct Place {
+    pub(super) testbed: Testbed,
+    pub(super) is_live: bool,
+    /// Where the packets of the first are logged.
+    pub(super) log: Option<PathBuf>,
 }
 
 /// Plays one cell after the other, until `stop`, but one at least.
 pub(super) fn play_all(
     cells: &[Cell],
-    testbed: Testbed,
-    is_live: bool,
+    mut place: Place,
     stop: &AtomicBool,
 ) -> Result<FoundWorlds, Failure> {
     let mut all = FoundWorlds {
         worlds: Vec::new(),
         audit: None,
         partial: false,
+        log: None,
     };
     for cell in cells {
         if stop.load(Ordering::Relaxed) && !all.worlds.is_empty() {
             all.partial = true;
             break;
         }
-        let found = play(cell, testbed, is_live, stop)?;
+        let found = play(cell, &place, stop)?;
+        place.log = None;
+        all.log = all.log.or(found.log);
         all.worlds.push(found.world);
         all.partial |= found.partial;
         keep_audit(&mut all.audit, found.audit);
@@ -77,12 +99,7 @@ pub(super) fn play_all(
     Ok(all)
 }
 
-fn play(
-    cell: &Cell,
-    testbed: Testbed,
-    is_live: bool,
-    stop: &AtomicBool,
-) -> Result<EmulatedWorld, Failure> {
+fn play(cell: &Cell, place: &Place, stop: &AtomicBool) -> Result<EmulatedWorld, Failure> {
     let scenario = &cell.scenario;
     note!(
         "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
@@ -93,8 +110,9 @@ fn play(
         scenario.join_every,
         scenario.duration
     );
-    let landscape =
-        Landscape::build(scenario, &cell.profile, cell.transport, testbed).map_err(failure)?;
+    let (transport, log) = (cell.transport, place.log.clone());
+    let landscape = Landscape::build(scenario, &cell.profile, transport, place.testbed, log)
+        .map_err(failure)?;
     let (scheme, space) = (cell.transport.scheme(), scenario.space);
     let own = landscape
         .run_remote(move || OwnGateway::start(space.as_ref(), scheme, Ipv4Addr::UNSPECIFIED))
@@ -104,7 +122,7 @@ fn play(
         servers: venue.servers,
         clients_port: venue.clients.port(),
     };
-    let mut line = Progress::start(scenario, is_live);
+    let mut line = Progress::start(scenario, place.is_live);
     let played = landscape.play(
         scenario,
         gateway,

@@ -2,21 +2,23 @@
 //! testbed `emu` does on the machine.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use lagometer_guest::{Said, Traps};
+use lagometer_guest::{SHARE, Said, Traps};
 use lagometer_stats::World;
 use lagometer_testbed::Testbed;
 use lagometer_world::Scenario;
 
-use super::emulated::{self, FoundWorlds};
+use super::emulated::{self, FoundWorlds, Place};
 use super::{asked_players, finish, over_networks, prepare};
 use crate::cli::WorldArguments;
-use crate::commands::in_guest::{self, Visit};
+use crate::commands::in_guest::{self, Visit, save_packets};
 use crate::commands::in_guests::{SILENCE, found_by, label};
 use crate::failure::Failure;
+use crate::guest::PACKETS;
 use crate::{instrument, interrupt};
 
 /// Plays the scenario in a guest, one cell after the other, and shows what was
@@ -43,6 +45,10 @@ pub(super) fn play_in_guest(
     };
     let receive = &mut |said: &Said<'_>| note!("{}", said.text());
     let (found, ended): (FoundWorlds, _) = found_by(visit, receive, stop)?;
+    let captured = match &arguments.pcap {
+        Some(path) => save_packets(&in_guest::packets(&ended), path),
+        None => Ok(()),
+    };
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let host = lagometer_instruments::machine::named();
     let mut document = instrument::document("world", asked, started, ended.at, host);
@@ -52,7 +58,11 @@ pub(super) fn play_in_guest(
     label(&mut document, &kernel);
     let mut worlds = found.worlds;
     worlds.iter_mut().for_each(leave_out_cost);
-    finish(scenario, arguments, document, worlds)
+    let shown = finish(scenario, arguments, document, worlds);
+    let cut = found.log.and_then(|log| log.failure);
+    let cut = cut.map(|why| Failure::Environment(format!("the guest's log of packets: {why}")));
+    Failure::first_of(cut.into_iter().chain(captured.err()))?;
+    shown
 }
 
 /// Computing takes no time in a guest, and so there is nothing to say of it.
@@ -94,6 +104,8 @@ fn words(arguments: &WorldArguments) -> Vec<OsString> {
     let transports = arguments.transport.iter();
     let transports = transports.map(|transport| transport.name().to_owned());
     flag("transport", listed(transports.collect()));
+    // Where it is written there is for the guest to say.
+    flag("pcap", arguments.pcap.as_ref().map(|_| PACKETS.to_owned()));
     words.extend(["--".to_owned(), arguments.scenario.clone()]);
     words.into_iter().map(OsString::from).collect()
 }
@@ -106,5 +118,10 @@ pub(crate) fn play_within(
     let scenario = prepare(arguments)?;
     let players = asked_players(&scenario, arguments);
     let cells = over_networks::cells(&scenario, &players, arguments)?;
-    emulated::play_all(&cells, Testbed::Kernel, false, stop)
+    let place = Place {
+        testbed: Testbed::Kernel,
+        is_live: false,
+        log: (arguments.pcap.as_ref()).map(|_| Path::new(SHARE).join(PACKETS)),
+    };
+    emulated::play_all(&cells, place, stop)
 }

@@ -1,18 +1,22 @@
 //! Worlds whose players reach the gateway over links, in virtual time.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_testbed::Testbed;
+use lagometer_units::create_private_file;
 use lagometer_world::Scenario;
 use lagometer_world_lab::PlayerTransport;
 use lagometer_world_lab::matrix::{Cell, Found, play_all};
+use lagometer_world_lab::sim::Capture;
 
 use super::{finish, with_players};
 
 use crate::cli::WorldArguments;
 use crate::commands::named::find_plain_network;
+use crate::commands::shape::report_log;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{instrument, interrupt};
@@ -70,6 +74,10 @@ pub(super) fn simulate(
     arguments: &WorldArguments,
 ) -> Result<ExitCode, Failure> {
     let cells = cells(scenario, players, arguments)?;
+    let capture = match &arguments.pcap {
+        Some(path) => Some(begin_capture(path, &cells)?),
+        None => None,
+    };
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_instruments::machine::measured();
@@ -89,9 +97,10 @@ pub(super) fn simulate(
     });
     let progress = Progress::new(whole.sum());
     let playing = Instant::now();
-    let found = play_all(
+    let mut found = play_all(
         &cells,
         threads,
+        capture,
         &|_, moment| {
             // Told every half second, and counted in whole ones.
             if ((2.0 * moment.at_s).round() as u64).is_multiple_of(2) {
@@ -103,12 +112,32 @@ pub(super) fn simulate(
     .map_err(|error| Failure::Environment(error.to_string()))?;
     progress.finish();
     report_pace(&found, playing.elapsed());
+    let capture = found.first_mut().and_then(|first| first.capture.take());
+    let captured = arguments.pcap.as_ref().zip(capture);
+    let captured = captured.map_or(Ok(()), |(path, capture)| report_log(&capture.finish(path)));
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some(Testbed::Sim.name().to_owned());
     document.partial = found.iter().any(|found| found.partial);
     let worlds = found.into_iter().map(|found| found.world).collect();
-    finish(scenario, arguments, document, worlds)
+    let shown = finish(scenario, arguments, document, worlds);
+    captured.and(shown)
+}
+
+/// Begins the capture of the first world.
+fn begin_capture(path: &Path, cells: &[Cell]) -> Result<Capture, Failure> {
+    let file = create_private_file(path).map_err(|why| Failure::Write {
+        path: path.to_owned(),
+        why,
+    })?;
+    let players = cells.first().map_or(0, |cell| cell.scenario.players);
+    let names: Vec<String> = (0..players)
+        .map(|player| format!("player {player}"))
+        .collect();
+    Ok(Capture::new(
+        Box::new(file),
+        names.iter().map(|name| &**name),
+    ))
 }
 
 fn number_of_players(players: &[u32]) -> String {
