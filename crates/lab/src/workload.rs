@@ -5,6 +5,8 @@
 //! virtual time and over real sockets.
 
 mod application;
+#[cfg(test)]
+mod awaited_tests;
 mod echo_client;
 mod echo_server;
 pub mod game;
@@ -24,8 +26,7 @@ use lagometer_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
 pub use application::{
-    ClientApplication, Findings, Misdeliveries, Pulse, RemoteArrival, ServerApplication, Stream,
-    act,
+    ClientApplication, Findings, Misdeliveries, RemoteArrival, ServerApplication, Stream, act,
 };
 pub use echo_client::EchoClient;
 pub use echo_server::EchoServer;

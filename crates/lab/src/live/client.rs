@@ -67,11 +67,8 @@ pub fn play_client(
         && !stage.cue.is_stopped()
     {
         let mut application = Workload::client(plan, start);
-        // Of a workload that does not tell how old the newest is nobody knows a freeze.
-        let watched = application.has_pulse().then_some(plan.duration);
-        stage
-            .figures()
-            .note_start(start, watched.unwrap_or_default());
+        let awaited = application.awaited();
+        stage.figures().note_start(start, plan.duration, awaited);
         let cpu_before = thread_cpu_time();
         let counted_before = side.counters();
         outcome.started_at = Some(start);
@@ -147,10 +144,9 @@ fn measure(
         });
         if application.returned() > returned_before {
             last_received = at;
-            let pulse = application.take_pulse();
-            stage
-                .figures()
-                .note_returned(at, application.returned(), pulse);
+            let (worst, awaited) = (application.take_worst(), application.awaited());
+            let returned = application.returned();
+            stage.figures().note_returned(at, returned, worst, awaited);
         }
         stage.note_state(Role::Client, side.state());
         if stage.cue.is_stopped() {

@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use lagometer_units::{Clock, Time};
 
-use crate::workload::Pulse;
-
 /// What is played now. Threads share it.
 #[derive(Debug, Default)]
 pub struct RunWatch {
@@ -32,20 +30,21 @@ pub struct WatchedSeed {
 /// What one lane did until now. Instants are those of the lanes' clock.
 #[derive(Debug)]
 pub struct LaneFigures {
-    /// The age of the newest message that is back from which on a player lags.
+    /// From how long after its intended send on a player lags who waits for a message.
     threshold: Duration,
     is_ready: AtomicBool,
     is_over: AtomicBool,
     failure: Mutex<Option<String>>,
     /// In nanoseconds; 0 as long as it is not known.
     starts_at: AtomicU64,
-    /// When the last message is meant to leave: nobody waits for a newer one after it.
+    /// When the schedule ends: nobody waits for anything after it.
     ends_at: AtomicU64,
     returned: AtomicU32,
     latest_round_trip_ns: AtomicU64,
     worst_round_trip_ns: AtomicU64,
-    /// When the newest message that is back was meant to leave; 0 for none.
-    newest_ns: AtomicU64,
+    /// When the first message is meant to leave that is newer than all that are back; the
+    /// end of time where there is none, or it is not known.
+    awaited_ns: AtomicU64,
     freezes: AtomicU32,
     frozen_ns: AtomicU64,
     longest_ns: AtomicU64,
@@ -68,8 +67,8 @@ pub struct LaneMoment {
     pub latest: Option<Duration>,
     /// The longest round trip of those that came back since this was last asked.
     pub worst: Option<Duration>,
-    /// For how long the newest message that is back has been older than a player
-    /// tolerates, where it is.
+    /// For how long a newer message has been awaited beyond what a player tolerates, where
+    /// one is.
     pub frozen_for: Option<Duration>,
     /// Freezes, the present one included.
     pub freezes: u32,
@@ -108,7 +107,7 @@ impl LaneFigures {
             returned: AtomicU32::default(),
             latest_round_trip_ns: AtomicU64::default(),
             worst_round_trip_ns: AtomicU64::default(),
-            newest_ns: AtomicU64::default(),
+            awaited_ns: AtomicU64::new(u64::MAX),
             freezes: AtomicU32::default(),
             frozen_ns: AtomicU64::default(),
             longest_ns: AtomicU64::default(),
@@ -120,10 +119,13 @@ impl LaneFigures {
         self.is_ready.store(true, Ordering::Relaxed);
     }
 
-    /// The schedule starts at `at` and goes on for `duration`.
-    pub fn note_start(&self, at: Time, duration: Duration) {
+    /// The schedule starts at `at` and goes on for `duration`; what is awaited first is
+    /// meant to leave at `awaited`, if this end can know.
+    pub fn note_start(&self, at: Time, duration: Duration, awaited: Option<Time>) {
         let ends_at = (at + duration).as_nanos();
         self.ends_at.store(ends_at, Ordering::Relaxed);
+        let awaited = awaited.unwrap_or(Time::MAX).as_nanos();
+        self.awaited_ns.store(awaited, Ordering::Relaxed);
         self.starts_at
             .store(at.as_nanos().max(1), Ordering::Relaxed);
     }
@@ -135,25 +137,29 @@ impl LaneFigures {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Messages came back at `now`, `returned` by then. To be called by one thread.
-    pub fn note_returned(&self, now: Time, returned: u32, pulse: Pulse) {
+    /// Messages came back at `now`, `returned` by then, the longest of these after `worst`;
+    /// what is awaited next is meant to leave at `awaited`. To be called by one thread.
+    pub fn note_returned(
+        &self,
+        now: Time,
+        returned: u32,
+        worst: Option<Duration>,
+        awaited: Option<Time>,
+    ) {
         self.returned.store(returned, Ordering::Relaxed);
-        if let Some(round_trip) = pulse.worst_round_trip {
+        if let Some(round_trip) = worst {
             let nanos = nanos_of(round_trip);
             self.latest_round_trip_ns.store(nanos, Ordering::Relaxed);
             self.worst_round_trip_ns.fetch_max(nanos, Ordering::Relaxed);
         }
-        let Some(newest) = pulse.newest else { return };
-        let start = Time::from_nanos(self.starts_at.load(Ordering::Relaxed));
-        let before = Time::from_nanos(self.newest_ns.load(Ordering::Relaxed));
-        // Before the first message is back, the start is the newest that is known.
-        let frozen = self
-            .before_end(now)
-            .since(before.max(start) + self.threshold);
-        if newest > before {
-            self.newest_ns.store(newest.as_nanos(), Ordering::Relaxed);
+        let Some(awaited) = awaited else { return };
+        let before = Time::from_nanos(self.awaited_ns.load(Ordering::Relaxed));
+        if awaited <= before {
+            return;
         }
-        if newest > before && !frozen.is_zero() {
+        self.awaited_ns.store(awaited.as_nanos(), Ordering::Relaxed);
+        let frozen = self.before_end(now).since(before + self.threshold);
+        if !frozen.is_zero() {
             self.freezes.fetch_add(1, Ordering::Relaxed);
             self.frozen_ns
                 .fetch_add(nanos_of(frozen), Ordering::Relaxed);
@@ -174,10 +180,9 @@ impl LaneFigures {
         let some = |nanos: u64| (nanos > 0).then(|| Duration::from_nanos(nanos));
         let starts_at = some(load(&self.starts_at)).map(|since| Time::ZERO + since);
         let is_over = self.is_over.load(Ordering::Relaxed);
-        let newest = Time::from_nanos(load(&self.newest_ns));
-        let until = self.before_end(now);
-        let since = starts_at.map(|start| until.since(newest.max(start) + self.threshold));
-        let since = since.filter(|_| until == now);
+        let awaited = Time::from_nanos(load(&self.awaited_ns));
+        let is_playing = starts_at.is_some() && self.before_end(now) == now;
+        let since = is_playing.then(|| now.since(awaited + self.threshold));
         let frozen_for = since.filter(|since| !since.is_zero() && !is_over);
         let present = frozen_for.unwrap_or_default();
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,30 +210,41 @@ fn nanos_of(span: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn pulse(worst_ms: u64, newest_ms: u64) -> Pulse {
-        Pulse {
-            worst_round_trip: Some(Duration::from_millis(worst_ms)),
-            newest: Some(Time::from_millis(newest_ms)),
-        }
+    /// A lane whose first message leaves at `at_ms`, played for so long.
+    fn started(at_ms: u64, duration: Duration) -> LaneFigures {
+        let figures = LaneFigures::new(Duration::from_millis(150));
+        figures.note_ready();
+        let at = Time::from_millis(at_ms);
+        figures.note_start(at, duration, Some(at));
+        figures
+    }
+
+    /// A message came back after so long; now another is awaited.
+    fn returned(figures: &LaneFigures, now_ms: u64, worst_ms: u64, awaited_ms: u64) {
+        let before = figures.look(Time::from_millis(now_ms)).returned;
+        figures.note_returned(
+            Time::from_millis(now_ms),
+            before + 1,
+            Some(Duration::from_millis(worst_ms)),
+            Some(Time::from_millis(awaited_ms)),
+        );
     }
 
     #[test]
-    fn a_freeze_lasts_from_when_the_newest_is_too_old_until_something_newer_is_back() {
-        let figures = LaneFigures::new(Duration::from_millis(150));
-        figures.note_ready();
-        figures.note_start(Time::from_secs(1), Duration::from_mins(1));
-        figures.note_returned(Time::from_millis(1040), 1, pulse(40, 1000));
-        let calm = figures.look(Time::from_millis(1150));
+    fn a_freeze_lasts_from_when_the_next_is_too_late_until_something_newer_is_back() {
+        let figures = started(1000, Duration::from_mins(1));
+        returned(&figures, 1040, 40, 1050);
+        let calm = figures.look(Time::from_millis(1200));
         assert_eq!((calm.freezes, calm.frozen_for), (0, None));
-        let frozen = figures.look(Time::from_millis(1350));
+        let frozen = figures.look(Time::from_millis(1400));
         assert_eq!(frozen.frozen_for, Some(Duration::from_millis(200)));
         assert_eq!(frozen.freezes, 1);
         assert_eq!(frozen.longest, Duration::from_millis(200));
         // An older message ends no freeze.
-        figures.note_returned(Time::from_millis(1400), 2, pulse(500, 900));
-        assert_eq!(figures.look(Time::from_millis(1400)).freezes, 1);
-        figures.note_returned(Time::from_millis(1450), 3, pulse(50, 1400));
-        let after = figures.look(Time::from_millis(1460));
+        returned(&figures, 1450, 550, 1050);
+        assert_eq!(figures.look(Time::from_millis(1450)).freezes, 1);
+        returned(&figures, 1500, 50, 1500);
+        let after = figures.look(Time::from_millis(1510));
         assert_eq!((after.freezes, after.frozen_for), (1, None));
         assert_eq!(after.frozen, Duration::from_millis(300));
         assert_eq!(after.returned, 3);
@@ -236,29 +252,43 @@ mod tests {
 
     #[test]
     fn the_worst_is_that_of_the_time_since_it_was_last_asked() {
-        let figures = LaneFigures::new(Duration::from_millis(150));
-        figures.note_start(Time::from_secs(1), Duration::from_mins(1));
-        figures.note_returned(Time::from_millis(1040), 1, pulse(40, 1000));
-        figures.note_returned(Time::from_millis(1080), 2, pulse(30, 1050));
-        let first = figures.look(Time::from_millis(1100));
-        assert_eq!(first.worst, Some(Duration::from_millis(40)));
-        assert_eq!(first.latest, Some(Duration::from_millis(30)));
-        assert_eq!(figures.look(Time::from_millis(1100)).worst, None);
+        let figures = started(1000, Duration::from_mins(1));
+        let at = |ms| Time::from_millis(ms);
+        let ms = |ms| Some(Duration::from_millis(ms));
+        figures.note_returned(at(1040), 1, ms(40), Some(at(1050)));
+        figures.note_returned(at(1080), 2, ms(30), Some(at(1100)));
+        let first = figures.look(at(1100));
+        assert_eq!(first.worst, ms(40));
+        assert_eq!(first.latest, ms(30));
+        assert_eq!(figures.look(at(1100)).worst, None);
     }
 
     #[test]
     fn nobody_is_frozen_when_no_newer_message_is_to_come() {
-        let figures = LaneFigures::new(Duration::from_millis(150));
-        figures.note_start(Time::from_millis(2900), Duration::from_millis(100));
-        figures.note_returned(Time::from_millis(2990), 1, pulse(40, 2950));
+        let figures = started(2900, Duration::from_millis(100));
+        returned(&figures, 2990, 40, 2995);
         let moment = figures.look(Time::from_secs(5));
         assert_eq!((moment.frozen_for, moment.freezes), (None, 0));
+        // As in a pause of a stream: the next leaves later.
+        let figures = started(1000, Duration::from_mins(1));
+        returned(&figures, 1040, 40, 9000);
+        assert_eq!(figures.look(Time::from_secs(9)).frozen_for, None);
+        assert!(figures.look(Time::from_secs(10)).frozen_for.is_some());
+    }
+
+    #[test]
+    fn of_an_end_that_cannot_know_no_freeze_is_told() {
+        let figures = LaneFigures::new(Duration::from_millis(150));
+        figures.note_start(Time::from_secs(1), Duration::from_mins(1), None);
+        figures.note_returned(Time::from_secs(2), 1, None, None);
+        let moment = figures.look(Time::from_secs(9));
+        assert_eq!((moment.returned, moment.frozen_for), (1, None));
     }
 
     #[test]
     fn a_lane_that_is_over_is_not_frozen() {
-        let figures = LaneFigures::new(Duration::from_millis(150));
-        figures.note_start(Time::from_secs(1), Duration::from_mins(1));
+        let figures = started(1000, Duration::from_mins(1));
+        assert!(figures.look(Time::from_secs(8)).frozen_for.is_some());
         figures.note_end(Some("the peer stopped answering".to_owned()));
         let moment = figures.look(Time::from_secs(9));
         assert_eq!(moment.frozen_for, None);

@@ -27,15 +27,14 @@ pub trait ClientApplication: Debug + Send {
     /// How many messages came back.
     fn returned(&self) -> u32;
 
-    /// Whether [`take_pulse`](Self::take_pulse) tells anything.
-    fn has_pulse(&self) -> bool {
-        false
-    }
+    /// When the first message is, or was, meant to leave that is newer than all that came
+    /// back: what a player waits for. [`Time::MAX`] where none is left, `None` where this
+    /// end cannot know.
+    fn awaited(&self) -> Option<Time>;
 
-    /// What came back since this was last asked, for whoever watches.
-    fn take_pulse(&mut self) -> Pulse {
-        Pulse::default()
-    }
+    /// The longest delay of what came back since this was last asked, from the intended
+    /// instant on; for whoever watches.
+    fn take_worst(&mut self) -> Option<Duration>;
 
     /// Whether every message was meant to leave already and came back.
     fn is_complete(&self) -> bool;
@@ -74,25 +73,6 @@ pub trait ServerApplication: Debug + Send {
 
     /// What the server saw that it should not have seen.
     fn misdeliveries(&self) -> Misdeliveries;
-}
-
-/// What came back to a client of late, as far as its workload can tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pulse {
-    /// The longest round trip, from the intended instant on.
-    pub worst_round_trip: Option<Duration>,
-    /// When the newest message that is back was meant to leave.
-    pub newest: Option<Time>,
-}
-
-impl Pulse {
-    /// A message came back, both instants being counted from `start`.
-    pub fn note(&mut self, start: Time, intended: Time, returned: Time) {
-        let round_trip = Some(returned.since(intended));
-        self.worst_round_trip = self.worst_round_trip.max(round_trip);
-        let intended = start + intended.since(Time::ZERO);
-        self.newest = self.newest.max(Some(intended));
-    }
 }
 
 /// What a client found.

@@ -2,12 +2,13 @@
 //! and keeps one record for each message.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use lagometer_stats::MessageRecord;
 use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 
-use super::{ClientApplication, Findings, Misdeliveries, PacedEcho, Payload, Pulse, RemoteArrival};
+use super::{ClientApplication, Findings, Misdeliveries, PacedEcho, Payload, RemoteArrival};
 
 /// Sends the schedule's messages and notes what becomes of each.
 ///
@@ -26,7 +27,7 @@ pub struct EchoClient {
     end: u32,
     outstanding: u32,
     newest_returned: Option<u32>,
-    pulse: Pulse,
+    worst: Option<Duration>,
     misdeliveries: Misdeliveries,
     buffer: Vec<u8>,
 }
@@ -45,7 +46,7 @@ impl EchoClient {
             end: messages,
             outstanding: 0,
             newest_returned: None,
-            pulse: Pulse::default(),
+            worst: None,
             misdeliveries: Misdeliveries::default(),
             buffer: Vec::new(),
         }
@@ -75,8 +76,7 @@ impl EchoClient {
                 continue;
             }
             record.returned = Some(returned_at);
-            let intended = record.intended;
-            self.pulse.note(self.start, intended, returned_at);
+            self.worst = self.worst.max(record.rtt());
             record.blocked = message.blocked;
             self.outstanding -= 1;
             if self.newest_returned.is_some_and(|newest| number < newest) {
@@ -161,12 +161,18 @@ impl ClientApplication for EchoClient {
         self.next - self.outstanding
     }
 
-    fn has_pulse(&self) -> bool {
-        true
+    fn awaited(&self) -> Option<Time> {
+        let next = self.newest_returned.map_or(0, |newest| newest + 1);
+        let is_left = next < self.end;
+        Some(if is_left {
+            self.workload.intended(self.start, next)
+        } else {
+            Time::MAX
+        })
     }
 
-    fn take_pulse(&mut self) -> Pulse {
-        std::mem::take(&mut self.pulse)
+    fn take_worst(&mut self) -> Option<Duration> {
+        self.worst.take()
     }
 
     fn is_complete(&self) -> bool {

@@ -54,6 +54,11 @@ impl Received {
         word.is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
 
+    /// The largest number that was noted.
+    pub(super) const fn newest(&self) -> Option<u32> {
+        self.newest
+    }
+
     pub(super) const fn misdeliveries(&self) -> Misdeliveries {
         self.misdeliveries
     }

@@ -41,6 +41,7 @@ pub struct GameClient {
     /// When each of the server's recorded events was delivered.
     events_down: Vec<Option<Time>>,
     voice: Voice,
+    worst: Option<Duration>,
     payload_bytes: u64,
     misdeliveries: Misdeliveries,
     buffer: Vec<u8>,
@@ -75,6 +76,7 @@ impl GameClient {
             received: EventReceiver::default(),
             events_down: vec![None; before(schedule.events_down(), schedule.played())],
             voice: Voice::recorded_by(&schedule),
+            worst: None,
             payload_bytes: 0,
             misdeliveries: Misdeliveries::default(),
             buffer: Vec::new(),
@@ -129,6 +131,7 @@ impl GameClient {
                 &mut self.inputs[(self.effective as usize).min(all)..(done as usize).min(all)]
             {
                 input.returned = Some(at);
+                self.worst = self.worst.max(input.rtt());
             }
             self.effective = done;
             if let Some(input) = self.schedule.input(done - 1) {
@@ -264,6 +267,15 @@ impl ClientApplication for GameClient {
 
     fn returned(&self) -> u32 {
         self.effective
+    }
+
+    fn awaited(&self) -> Option<Time> {
+        let next = self.schedule.input(self.effective);
+        Some(next.map_or(Time::MAX, |offset| self.start + offset))
+    }
+
+    fn take_worst(&mut self) -> Option<Duration> {
+        self.worst.take()
     }
 
     fn is_complete(&self) -> bool {

@@ -35,6 +35,9 @@ pub struct RequestClient {
     outgoing: Outgoing,
     incoming: Incoming,
     answered: u32,
+    /// The newest request that is answered, plus one.
+    newest: u32,
+    worst: Option<Duration>,
 }
 
 impl RequestClient {
@@ -58,6 +61,8 @@ impl RequestClient {
             outgoing: Outgoing::new(codec, Kind::Inputs, terms.delivery.into()),
             incoming: Incoming::new(codec, Kind::Snapshot),
             answered: 0,
+            newest: 0,
+            worst: None,
             terms,
         }
     }
@@ -105,6 +110,8 @@ impl RequestClient {
             let record = &mut self.records[number as usize];
             record.returned = Some(Time::ZERO + at);
             record.blocked = message.blocked;
+            self.worst = self.worst.max(record.rtt());
+            self.newest = self.newest.max(number + 1);
             self.free(number, at);
         }
         any
@@ -195,6 +202,18 @@ impl ClientApplication for RequestClient {
 
     fn returned(&self) -> u32 {
         self.answered
+    }
+
+    fn awaited(&self) -> Option<Time> {
+        let next = match self.records.get(self.newest as usize) {
+            Some(record) => Some(record.intended.since(Time::ZERO)),
+            None => self.next_due(),
+        };
+        Some(next.map_or(Time::MAX, |offset| self.start + offset))
+    }
+
+    fn take_worst(&mut self) -> Option<Duration> {
+        self.worst.take()
     }
 
     fn is_complete(&self) -> bool {

@@ -1,6 +1,8 @@
 //! The client's end of messages by a schedule: sends its own, and notes when the server's
 //! came.
 
+use std::time::Duration;
+
 use lagometer_link::Direction;
 use lagometer_stats::{FlowMessage, FlowRecords, MessageRecord};
 use lagometer_transport::Messenger;
@@ -21,6 +23,7 @@ pub struct ScheduledClient {
     received: Received,
     /// When each of the server's messages came, and for how long it was kept back.
     arrivals: Vec<RemoteArrival>,
+    worst: Option<Duration>,
     /// Whether the connection is gone before the end.
     is_abandoned: bool,
 }
@@ -35,6 +38,7 @@ impl ScheduledClient {
             sender: Sender::new(Direction::Up),
             received: Received::new(),
             arrivals: Vec::new(),
+            worst: None,
             is_abandoned: false,
         }
     }
@@ -45,6 +49,9 @@ impl ScheduledClient {
             any = true;
             let number = self.script.read(Direction::Down, &message.bytes).ok();
             if let Some(number) = self.received.note(number) {
+                let due = self.script.due(Direction::Down, number);
+                let delay = due.map(|due| now.since(self.start + due.at));
+                self.worst = self.worst.max(delay);
                 self.arrivals.push(RemoteArrival {
                     blocked: message.blocked,
                     ..RemoteArrival::new(number, now)
@@ -98,6 +105,18 @@ impl ClientApplication for ScheduledClient {
 
     fn returned(&self) -> u32 {
         self.arrivals.len() as u32
+    }
+
+    fn awaited(&self) -> Option<Time> {
+        // What the server has of this end's messages is not known here.
+        self.script.due(Direction::Down, 0)?;
+        let next = self.received.newest().map_or(0, |newest| newest + 1);
+        let due = self.script.due(Direction::Down, next);
+        Some(due.map_or(Time::MAX, |due| self.start + due.at))
+    }
+
+    fn take_worst(&mut self) -> Option<Duration> {
+        self.worst.take()
     }
 
     fn is_complete(&self) -> bool {
