@@ -109,10 +109,19 @@ impl Replay {
         Ok(())
     }
 
-    /// How long there is something to play, where that has an end.
+    /// How long there is something to play, where that has an end: from a second on a whole
+    /// number of microseconds, which is how bundles and sweeps write it.
     #[must_use]
     pub fn ends_after(&self) -> Option<Duration> {
-        (self.at_end == AtEnd::Stop).then(|| self.traffic.length())
+        let length = self.traffic.length();
+        let below = u64::from(length.subsec_nanos() % 1000);
+        let unwritten = if length < Duration::from_secs(1) {
+            0
+        } else {
+            below
+        };
+        let end = length.saturating_sub(Duration::from_nanos(unwritten));
+        (self.at_end == AtEnd::Stop).then_some(end)
     }
 
     /// What is played of it within `span`, with a log of that.
