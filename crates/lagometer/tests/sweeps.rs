@@ -1,6 +1,8 @@
 //! Sweeps over a real NATS server: workers that come, are killed and are refused; the
 //! document is the one of a single machine.
 
+mod workloads;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -262,6 +264,30 @@ fn a_sweep_whose_worker_is_killed_is_the_document_of_one_machine() {
     assert_eq!(workers.len(), 3, "{said}");
     assert!(findings(&swept.stdout) == alone, "{said}");
     drop(others);
+}
+
+#[test]
+fn recordings_streams_and_requests_are_swept_as_one_machine_plays_them() {
+    let Some(nats) = Nats::with_jetstream() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    workloads::write(folder.path());
+    let _workers = [nats.worker(), nats.worker()];
+    for (name, ..) in workloads::ALL {
+        let file = format!("{name}.toml");
+        let run = |more: &[&str]| {
+            let common = ["run", &file, "--seeds", "4", "--no-html", "--json", "-"];
+            let mut command = lagometer(&[&common[..], more].concat());
+            command.current_dir(folder.path());
+            let output = Running::start(command).output();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            output.stdout
+        };
+        let swept = run(&["--nats", &nats.url]);
+        workloads::check(name, &serde_json::from_slice(&swept).unwrap(), 4, true);
+        assert!(findings(&swept) == findings(&run(&[])), "{name}");
+    }
 }
 
 /// A worker or a run that is to fail: its exit code and what it says.

@@ -8,6 +8,9 @@
 mod lanes;
 mod shape;
 mod trouble;
+mod workloads;
+#[path = "../workloads/mod.rs"]
+mod workloads_of_tests;
 mod worlds;
 
 use std::fs;

@@ -10,6 +10,9 @@ mod bundled;
 mod exact;
 mod instruments;
 mod shape;
+mod workloads;
+#[path = "../workloads/mod.rs"]
+mod workloads_of_tests;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
