@@ -364,6 +364,26 @@ fn captures_and_logs_that_cannot_be_played_are_refused_in_one_line() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_recording_in_a_pipe_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("match.pcapng");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let text = experiment("", "[workload.replay]\nfile = \"match.pcapng\"\n");
+    let file = folder.path().join("x.toml");
+    fs::write(&file, text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(["run", "--no-html"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let expected = "match.pcapng is no regular file";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
 #[test]
 fn settings_that_contradict_each_other_are_refused_in_one_line() {
     let project = Project::new(REPLAY);

@@ -27,6 +27,11 @@ const MAGICS: [[u8; 4]; 7] = [
     [0x34, 0xcd, 0xb2, 0xa1],
 ];
 
+/// The part of a pcap file's word that is the link type. Those above say whether packets end
+/// with a frame check sequence, and how long it is; sizes are read from headers, so that it
+/// does not matter (<https://www.tcpdump.org/manpages/pcap-savefile.5.html>).
+const LINK_TYPE_BITS: i32 = 0x03ff_ffff;
+
 /// How far packets may stand out of order: several queues of a network card are read one
 /// after the other, but none is so far behind.
 const OUT_OF_ORDER: Duration = Duration::from_secs(1);
@@ -67,7 +72,7 @@ pub(super) fn read(bytes: &[u8], choice: &Choice) -> Result<Traffic, BadTraffic>
 
 fn read_pcap(bytes: &[u8], found: &mut Found) -> Result<(), BadTraffic> {
     let (mut rest, header) = parse_pcap_header(bytes).map_err(|error| found.bad(&error))?;
-    let framing = framing_of(header.network.0)?;
+    let framing = framing_of(header.network.0 & LINK_TYPE_BITS)?;
     let per_second = if header.is_nanosecond_precision() {
         1_000_000_000
     } else {

@@ -233,6 +233,33 @@ fn later_fragments_are_no_messages() {
 }
 
 #[test]
+fn frame_check_sequences_behind_packets_are_left_out() {
+    let framed = |head: &[u8]| -> Vec<(u64, Vec<u8>)> {
+        let each = packets().into_iter();
+        each.map(|(at, packet)| (at, [head, &packet, &[1, 2, 3, 4]].concat()))
+            .collect()
+    };
+    let ethernet = framed(&[&[0; 12][..], &[8, 0]].concat());
+    // In units of two bytes, above a bit that says it is known.
+    let fcs_bits = 2 << 28 | 1 << 26;
+    let traffic = read(&pcap(1 | fcs_bits, &ethernet)).unwrap();
+    assert_eq!(messages(&traffic), expected());
+    // In pcapng it is an option of the interface, here in place of the end of options.
+    let mut file = pcapng(6, &framed(&[]));
+    let end_of_options = file
+        .windows(8)
+        .position(|it| it == [9, 0, 1, 0, 6, 0, 0, 0]);
+    let at = end_of_options.unwrap() + 8;
+    file.splice(at..at, [13, 0, 1, 0, 4, 0, 0, 0]);
+    let block = 28;
+    assert_eq!(file[block..block + 4], [1, 0, 0, 0]);
+    let longer = file[block + 4] + 8;
+    file[block + 4] = longer;
+    file[block + usize::from(longer) - 4] = longer;
+    assert_eq!(messages(&read(&file).unwrap()), expected());
+}
+
+#[test]
 fn captures_that_cannot_be_played_say_why_and_how_to_mend_it() {
     let refused = |file: &[u8]| read(file).unwrap_err().to_string();
     let wifi = pcap(105, &packets());

@@ -67,8 +67,8 @@ pub struct RequestResponse {
     /// places has one or pauses; at a `rate` those beyond wait, and their delays count.
     #[serde(default = "one")]
     pub outstanding: u32,
-    /// After which an answer is waited for no more, from when the request was meant to
-    /// leave; 10 ms to 10 min. One that comes later counts as it came.
+    /// After which an answer is waited for no more, from when the request takes its place;
+    /// 10 ms to 10 min. One that comes later is lost, as for a client that has gone on.
     #[serde(default = "five_seconds")]
     pub timeout: Span,
     /// What is asked of a transport that has several promises.

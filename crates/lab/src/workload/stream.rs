@@ -36,7 +36,8 @@ pub struct StreamTraffic {
     /// For how long it is on at a time; always where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Span>,
-    /// For how long it is off then.
+    /// For how long it is off then; for longer where the last message of a burst needs it at
+    /// the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off: Option<Span>,
     /// What is asked of a transport that has several promises.
@@ -170,7 +171,9 @@ impl StreamTraffic {
         let bursts = self.on.zip(self.off).map(|(on, off)| {
             let count = on.duration().as_nanos().div_ceil(interval);
             let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-            (count, on.duration() + off.duration())
+            // What a burst begins takes its time, however soon the next would begin.
+            let at_the_rate = self.interval().saturating_mul(count);
+            (count, (on.duration() + off.duration()).max(at_the_rate))
         });
         Steady {
             rate: self.rate,
@@ -224,6 +227,18 @@ mod tests {
         assert_eq!(millis, [0, 10, 20, 100, 110, 120, 200]);
         let within = |millis| stream.messages_within(Duration::from_millis(millis));
         assert_eq!([10, 90, 100, 101, 300].map(within), [2, 6, 6, 8, 18]);
+    }
+
+    #[test]
+    fn no_pause_is_so_short_that_the_rate_is_surpassed() {
+        let text = "rate = \"80 kbit/s\"\nsize = \"100 B\"\non = \"15 ms\"\noff = \"1 ns\"\n";
+        let stream = stream(text);
+        stream.check().unwrap();
+        let millis: Vec<_> = (0..4)
+            .map(|number| stream.steady().due(number).0.as_millis())
+            .collect();
+        assert_eq!(millis, [0, 10, 20, 30]);
+        assert_eq!(stream.messages_within(Duration::from_secs(1)), 100);
     }
 
     #[test]

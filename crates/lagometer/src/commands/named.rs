@@ -1,5 +1,6 @@
 //! Experiments and networks that a user names: built in, or in a file.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use lagometer_lab::{Experiment, Resolved, catalogue, resolve};
@@ -123,8 +124,15 @@ fn find_text(asked: &str) -> Result<Found, Failure> {
     let mut experiment = Experiment::parse(asked, &text).map_err(Failure::input)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut read_traffic = |name: &str| {
-        let file = read_file(&folder.join(name), MOST_DATA);
-        file.map_err(|why| format!("{name} cannot be read: {why}"))
+        let file = folder.join(name);
+        // A pipe would keep everybody waiting for whoever writes into it.
+        let is_other = fs::metadata(&file).is_ok_and(|about| !about.is_file());
+        if is_other {
+            return Err(format!(
+                "{name} is no regular file: copy what it holds into one"
+            ));
+        }
+        read_file(&file, MOST_DATA).map_err(|why| format!("{name} cannot be read: {why}"))
     };
     experiment
         .load_traffic(asked, &text, &mut read_traffic)

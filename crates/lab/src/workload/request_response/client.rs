@@ -2,7 +2,7 @@
 //! took.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use lagometer_stats::{FlowMessage, FlowRecords, MessageRecord};
@@ -30,8 +30,8 @@ pub struct RequestClient {
     records: Vec<MessageRecord>,
     /// Requests that are due and wait for a place, at a rate.
     waiting: VecDeque<u32>,
-    /// Requests that are under way.
-    open: BTreeSet<u32>,
+    /// Requests that are under way, each with when it is given up, from the start.
+    open: BTreeMap<u32, Duration>,
     outgoing: Outgoing,
     incoming: Incoming,
     answered: u32,
@@ -57,7 +57,7 @@ impl RequestClient {
             ready: ready.collect(),
             records: Vec::new(),
             waiting: VecDeque::new(),
-            open: BTreeSet::new(),
+            open: BTreeMap::new(),
             outgoing: Outgoing::new(codec, Kind::Inputs, terms.delivery.into()),
             incoming: Incoming::new(codec, Kind::Snapshot),
             answered: 0,
@@ -81,13 +81,8 @@ impl RequestClient {
 
     /// When the oldest request under way is given up.
     fn next_timeout(&self) -> Option<Duration> {
-        let oldest = *self.open.first()?;
-        Some(self.times_out(oldest))
-    }
-
-    fn times_out(&self, number: u32) -> Duration {
-        let intended = self.records[number as usize].intended;
-        intended.since(Time::ZERO) + self.terms.timeout.duration()
+        // They begin in their order.
+        self.open.first_key_value().map(|(_, &at)| at)
     }
 
     fn since_start(&self, at: Time) -> Duration {
@@ -105,37 +100,44 @@ impl RequestClient {
             let Some(number) = self.incoming.take(&message.bytes, bytes_of) else {
                 continue;
             };
-            self.answered += 1;
             let at = self.since_start(now);
+            // Nobody waits any more for what was given up.
+            if !self.free(number, at) {
+                continue;
+            }
             let record = &mut self.records[number as usize];
             record.returned = Some(Time::ZERO + at);
             record.blocked = message.blocked;
+            self.answered += 1;
             self.worst = self.worst.max(record.rtt());
             self.newest = self.newest.max(number + 1);
-            self.free(number, at);
         }
         any
     }
 
-    /// A request is no longer under way since `at`: its place is free.
-    fn free(&mut self, number: u32, at: Duration) {
-        if self.open.remove(&number)
-            && let Some(pause) = self.terms.pause
-        {
-            self.ready.push(Reverse(at + pause.duration()));
+    /// A request is no longer under way since `at`: its place is free. Whether it was under
+    /// way.
+    fn free(&mut self, number: u32, at: Duration) -> bool {
+        let was_open = self.open.remove(&number).is_some();
+        if was_open && let Some(pause) = self.terms.pause {
+            self.ready
+                .push(Reverse(at.saturating_add(pause.duration())));
         }
+        was_open
     }
 
     /// Gives up what has been under way for too long, and asks what is due.
     fn fall_due(&mut self, now: Duration) {
+        self.begin(now);
         loop {
             let timeout = self.next_timeout().filter(|&at| at <= now);
             let due = self.next_due().filter(|&at| at <= now);
-            match (timeout, due) {
+            let at = match (timeout, due) {
                 (Some(at), due) if due.is_none_or(|due| at <= due) => {
-                    if let Some(&oldest) = self.open.first() {
+                    if let Some((&oldest, _)) = self.open.first_key_value() {
                         self.free(oldest, at);
                     }
+                    at
                 }
                 (_, Some(due)) => {
                     if self.terms.rate.is_none() {
@@ -143,28 +145,23 @@ impl RequestClient {
                     }
                     self.waiting.push_back(self.records.len() as u32);
                     self.records.push(MessageRecord::due(Time::ZERO + due));
+                    due
                 }
                 _ => break,
-            }
-            self.begin(now);
+            };
+            self.begin(at);
         }
-        self.begin(now);
     }
 
-    /// Has requests that wait take the places that are free.
-    fn begin(&mut self, now: Duration) {
+    /// Has requests that wait take the places that are free at `at`.
+    fn begin(&mut self, at: Duration) {
         while self.open.len() < self.terms.outstanding as usize
             && let Some(number) = self.waiting.pop_front()
         {
-            // It is too late for what has waited for longer than an answer is waited for.
-            let times_out = self.times_out(number);
-            if times_out > now {
-                self.open.insert(number);
-                let bytes = self.terms.request.bytes() as usize;
-                self.outgoing.push(number, bytes);
-            } else if let Some(pause) = self.terms.pause {
-                self.ready.push(Reverse(times_out + pause.duration()));
-            }
+            let timeout = self.terms.timeout.duration();
+            self.open.insert(number, at.saturating_add(timeout));
+            let bytes = self.terms.request.bytes() as usize;
+            self.outgoing.push(number, bytes);
         }
     }
 }
@@ -194,6 +191,7 @@ impl ClientApplication for RequestClient {
 
     fn abandon(&mut self) {
         self.fall_due(Duration::MAX);
+        self.outgoing.clear();
     }
 
     fn has_sent_all(&self) -> bool {
@@ -217,7 +215,7 @@ impl ClientApplication for RequestClient {
     }
 
     fn is_complete(&self) -> bool {
-        self.has_sent_all() && self.answered as usize == self.records.len()
+        self.has_sent_all() && self.open.is_empty()
     }
 
     fn misdeliveries(&self) -> Misdeliveries {

@@ -64,6 +64,11 @@ impl Outgoing {
         self.waiting.is_empty()
     }
 
+    /// Sends nothing of what waits.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Offers what waits to the transport; tells `of_each` what became of a number, and
     /// returns whether anything was taken.
     pub(super) fn send(

@@ -146,7 +146,37 @@ fn an_answer_that_does_not_come_is_given_up_after_the_timeout() {
         (680, Some(720)),
     ];
     assert_eq!(asked[..4], expected);
-    assert!(!played.is_complete);
+    // Nobody waits for it any more.
+    assert!(played.is_complete);
+}
+
+#[test]
+fn an_answer_after_the_timeout_is_lost() {
+    let played = play_well(&format!(
+        "{PAUSED}think = \"320 ms\"\ntimeout = \"300 ms\"\n"
+    ));
+    let asked = exchanges(&played.found.records);
+    assert_eq!(asked, [(0, None), (400, None), (800, None)]);
+    assert!(played.found.records.iter().all(|it| it.arrived.is_some()));
+    let flows = played.found.flows.unwrap();
+    assert!(flows.ways[1].iter().all(|it| it.record.returned.is_none()));
+    // One that comes just before is not.
+    let played = play_well(&format!(
+        "{PAUSED}think = \"250 ms\"\ntimeout = \"300 ms\"\n"
+    ));
+    assert_eq!(exchanges(&played.found.records)[0], (0, Some(290)));
+}
+
+#[test]
+fn the_timeout_runs_from_when_a_request_takes_its_place() {
+    let text = "request = \"100 B\"\nresponse = \"100 B\"\nrate = 50.0\ntimeout = \"100 ms\"\n";
+    // One at a time, 40 ms each: the tenth waits for 180 ms, and then for its answer.
+    let played = play_well(text);
+    assert_eq!(exchanges(&played.found.records)[9], (180, Some(400)));
+    let plan = plan(terms(text));
+    let lossy = play(&plan, [&|nth| nth == 0, &|_| false]);
+    let asked = exchanges(&lossy.found.records);
+    assert_eq!(asked[..3], [(0, None), (20, Some(140)), (40, Some(180))]);
 }
 
 #[test]
