@@ -1,6 +1,9 @@
 //! The dissectors by themselves: their fields against the bytes of captures, and
 //! captures that are damaged.
 
+#[cfg(target_os = "linux")]
+mod gateway;
+
 use std::fs;
 use std::path::Path;
 
