@@ -216,8 +216,16 @@ fn the_table_and_the_page_say_what_delays_are_of() {
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     let page = fs::read_to_string(project.path("page.html")).unwrap();
     let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    // On narrow screens each figure stands below its name, in as many columns as there are.
+    for markup in [
+        "--figures:8",
+        "data-of=\"on time %\"",
+        "data-of=\"up MB/h\"",
+    ] {
+        assert!(page.contains(markup), "{markup}");
+    }
     for text in [table, page] {
-        assert!(text.contains("delays of the lanes are one way"), "{text}");
+        assert!(text.contains("elays of the lanes are one way"), "{text}");
         assert!(text.contains("within 100 ms"));
     }
 }

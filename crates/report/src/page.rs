@@ -18,6 +18,7 @@ mod cost;
 mod details;
 mod echo;
 mod embedded;
+mod figures_by_lane;
 mod lane_table;
 mod markup;
 mod palette;
