@@ -139,7 +139,7 @@ pub struct Config {
     /// timeouts of a stream with fewer than four packets in flight.
     pub thin_linear_timeouts: bool,
     /// Restart from the initial window after an idle time
-    /// (`tcp_slow_start_after_idle`; RFC 5681, section 4.1).
+    /// (`tcp_slow_start_after_idle`; RFC 2861).
     pub slow_start_after_idle: bool,
     /// Tail-loss probes (`tcp_early_retrans` 3).
     pub tail_loss_probe: bool,

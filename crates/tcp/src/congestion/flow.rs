@@ -215,8 +215,8 @@ impl Flow {
     }
 
     /// Whether the window, not the application, limits what is sent; in slow
-    /// start, where the window doubles, using half of it is enough (RFC 7661;
-    /// Linux 6.1 `tcp_is_cwnd_limited`).
+    /// start, where the window doubles, using half of it is enough (Linux 6.1
+    /// `tcp_is_cwnd_limited`).
     #[must_use]
     pub const fn is_limited_by_cwnd(&self) -> bool {
         self.is_cwnd_limited || (self.in_slow_start() && self.cwnd < 2 * self.max_packets_out)

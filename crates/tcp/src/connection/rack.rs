@@ -1,4 +1,4 @@
-//! Loss detection by time: RACK (RFC 8985, sections 6 and 7; Linux 6.1
+//! Loss detection by time: RACK (RFC 8985, section 6; Linux 6.1
 //! `tcp_recovery.c`).
 
 use super::Connection;

@@ -338,7 +338,7 @@ impl Connection {
     }
 
     /// Notes whether the window is used, and shrinks one that was not for a
-    /// timeout (RFC 2861, RFC 7661; Linux 6.1 `tcp_cwnd_validate`).
+    /// timeout (RFC 2861; Linux 6.1 `tcp_cwnd_validate`).
     fn validate_cwnd(&mut self, is_limited: bool) {
         let flow = &mut self.flow;
         if !flow.una.before(self.snd.cwnd_usage)
@@ -364,7 +364,8 @@ impl Connection {
     }
 
     fn application_limited(&mut self) {
-        if self.flow.state == CongestionState::Open && !self.snd.no_space {
+        let may_write_more = !self.snd.no_space && !self.orphaned;
+        if self.flow.state == CongestionState::Open && may_write_more {
             let used = self.snd.cwnd_used.max(self.config.initial_cwnd);
             if used < self.flow.cwnd {
                 self.flow.ssthresh = self.flow.current_ssthresh();
@@ -376,7 +377,7 @@ impl Connection {
     }
 
     /// Restarts from the initial window after an idle time: half the window for
-    /// each timeout that passed (RFC 5681, section 4.1; Linux 6.1
+    /// each timeout that passed (RFC 2861; Linux 6.1
     /// `tcp_cwnd_restart`).
     pub(super) fn restart_after_idle(&mut self) {
         if !self.config.slow_start_after_idle
