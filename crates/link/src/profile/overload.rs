@@ -8,8 +8,8 @@ use super::Profile;
 use super::cross::{Cross, CrossKind};
 use crate::Direction;
 
-/// Other traffic that sends more than a direction lets through, where all of the rest
-/// would wait.
+/// Other traffic that sends all that a direction lets through or more, where what comes on
+/// top of that would wait without end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "other traffic ({}) sends {offered} {direction} however much is lost, but {rate} pass there \
@@ -51,8 +51,7 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// [`Overload`] for the first with which those of its direction send more than its
-    /// rate.
+    /// [`Overload`] for the first with which those of its direction send its rate or more.
     pub fn check_overload(&self, crosses: &[Cross]) -> Result<(), Overload> {
         [Direction::Up, Direction::Down]
             .into_iter()
@@ -84,7 +83,7 @@ fn check(crosses: &[Cross], direction: Direction, rate: Rate) -> Result<(), Over
         names.push(cross.name().to_owned());
         offered = offered.saturating_add(bits);
         if let Some(offered) = Rate::from_bits_per_second(offered)
-            && offered.bits_per_second() > rate.bits_per_second()
+            && offered.bits_per_second() >= rate.bits_per_second()
         {
             return Err(Overload {
                 direction,
