@@ -58,9 +58,15 @@ impl Plan {
         self.workload.messages_within(self.duration)
     }
 
+    /// When no more messages are meant to be sent.
+    #[must_use]
+    pub fn ends(&self) -> Time {
+        self.measuring_starts() + self.offset + self.duration
+    }
+
     /// When the grace period is over.
     #[must_use]
     pub fn gives_up(&self) -> Time {
-        self.measuring_starts() + self.offset + self.duration + self.grace
+        self.ends() + self.grace
     }
 }

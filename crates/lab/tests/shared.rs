@@ -376,6 +376,18 @@ fn pages_come_in_bursts() {
 }
 
 #[test]
+fn other_traffic_goes_on_where_a_lane_is_lost() {
+    let lane =
+        "[[lane]]\nname = \"tcp\"\ntransport = \"tcp-game\"\nsettings = { user_timeout = \"1 s\" }";
+    let outage = "[[both.outages]]\nat = \"1 s\"\nfor = \"3 s\"\n";
+    let found = found(lane, &format!("{BULK}{outage}"));
+    assert!(found.lanes[0].failure.is_some());
+    // A packet is 5 ms of the rate: in the second before the outage there are 200.
+    let bulk = sender(&found, 0, "bulk");
+    assert!(bulk.packets > 800, "{bulk:?}");
+}
+
+#[test]
 fn a_run_that_is_to_stop_stops_within_seconds_of_virtual_time() {
     let mut experiment = experiment("lanes = [\"udp\", \"kcp\"]");
     experiment.duration = "10 min".parse().unwrap();
@@ -470,7 +482,7 @@ fn what_cannot_be_played_is_refused_in_one_line() {
     assert!(error.to_string().contains(says), "{error}");
     let constant = text.replace("bulk", "constant") + "rate = \"2 Mbit/s\"\n";
     let constant = Experiment::parse("t.toml", &constant).unwrap();
-    let unbounded = "summary = \"t\"\n[down]\nrate = \"1 Mbit/s\"\n";
+    let unbounded = "summary = \"t\"\n[down]\nrate = \"2 Mbit/s\"\n";
     let unbounded = Profile::from_text("t.toml", unbounded).unwrap();
     let error = in_testbed(constant, unbounded, Testbed::Sim);
     let says = "over the network `t`, other traffic (`constant`) sends 2 Mbit/s down";

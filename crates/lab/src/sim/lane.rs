@@ -163,6 +163,11 @@ impl SimLane {
         self.end.is_some()
     }
 
+    /// Whether it ended before it should.
+    pub(super) fn has_failed(&self) -> bool {
+        !matches!(self.end, None | Some(LaneEnd::Done))
+    }
+
     /// Takes out what was sent, on a stage.
     pub(super) fn take_sent(&mut self) -> Vec<(Direction, Vec<u8>)> {
         match &mut self.path {
@@ -435,7 +440,7 @@ impl SimLane {
 
     /// When no more messages are meant to leave.
     fn play_ends(&self) -> Time {
-        self.plan.measuring_starts() + self.plan.offset + self.plan.duration
+        self.plan.ends()
     }
 
     fn is_measuring(&self) -> bool {

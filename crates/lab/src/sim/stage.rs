@@ -118,8 +118,12 @@ impl SimStage {
         outcomes.collect()
     }
 
+    /// Whether all lanes have ended, and so has the play where one of them ended before
+    /// it should: others use the link on, as they do over sockets.
     fn is_over(&self) -> bool {
-        self.lanes.iter().all(SimLane::is_over)
+        let has_played = self.now >= self.plan.ends();
+        let is_over = |lane: &SimLane| lane.is_over() && (has_played || !lane.has_failed());
+        self.lanes.iter().all(is_over)
     }
 
     fn next_event(&self) -> Option<Time> {
