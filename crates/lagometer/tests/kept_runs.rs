@@ -106,6 +106,22 @@ fn a_worse_run_fails_and_is_named_where_a_ci_service_looks() {
 }
 
 #[test]
+fn runs_beside_other_traffic_and_without_did_not_meet_the_same_conditions() {
+    let project = Project::new();
+    let crowd = "[[cross]]\nkind = \"constant\"\ndirection = \"down\"\nrate = \"100 kbit/s\"\n";
+    let crowded = text(&project.path("quick.toml")) + crowd;
+    fs::write(project.path("crowded.toml"), crowded).unwrap();
+    let output = project.run("crowded.toml", &["--json", "crowded.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for (other, are_same) in [("accepted.json", true), ("crowded.json", false)] {
+        let compared = project.lagometer(&["compare", "accepted.json", other]);
+        let said = String::from_utf8_lossy(&compared.stdout).into_owned();
+        let says = said.contains("Both runs met the same network conditions");
+        assert_eq!(says, are_same, "{said}");
+    }
+}
+
+#[test]
 fn without_assert_a_worse_run_is_told_and_not_failed() {
     let project = Project::new();
     let output = project.run("slow.toml", &AGAINST[..2]);

@@ -195,7 +195,8 @@ impl Pair {
                 && virtual_time(second)
                 && first.seeds == second.seeds
                 && first.impairments.is_some()
-                && first.impairments == second.impairments,
+                && first.impairments == second.impairments
+                && shares_alike(first, second),
             machines_ms: noise_ms(first) + noise_ms(second),
         }
     }
@@ -210,6 +211,17 @@ impl Pair {
             Unit::Count | Unit::PerMinute => 0.0,
         }
     }
+}
+
+/// Whether the links of both runs carried the same besides a lane of its own: the same
+/// other traffic, and the same lanes where all share one link.
+fn shares_alike(first: &Document, second: &Document) -> bool {
+    let of = |key: &str| [first, second].map(|document| document.experiment.get(key));
+    let [cross, other_cross] = of("cross");
+    let [shared, other_shared] = of("shared");
+    let [lanes, other_lanes] = of("lanes");
+    let is_shared = shared.and_then(serde_json::Value::as_bool) == Some(true);
+    cross == other_cross && shared == other_shared && (!is_shared || lanes == other_lanes)
 }
 
 fn changes(pair: &Pair, first: &Lane, second: &Lane, limit_ms: u32) -> Vec<Change> {
