@@ -71,14 +71,16 @@ impl Durations {
         if self.histogram.is_empty() {
             return Spread::default();
         }
-        let quantile = |q| self.histogram.value_at_quantile(q) as f64 / unit_ns;
+        // A quantile is the highest value of its bucket, which may lie above the maximum.
+        let max = self.histogram.max();
+        let quantile = |q| self.histogram.value_at_quantile(q).min(max) as f64 / unit_ns;
         Spread {
             count: self.histogram.len(),
-            mean: self.histogram.mean() / unit_ns,
+            mean: self.histogram.mean().min(max as f64) / unit_ns,
             p50: quantile(0.5),
             p99: quantile(0.99),
             p99_9: quantile(0.999),
-            max: self.histogram.max() as f64 / unit_ns,
+            max: max as f64 / unit_ns,
         }
     }
 }
@@ -98,6 +100,15 @@ mod tests {
         assert!((spread.p50 - 500.0).abs() < 1.0, "{spread:?}");
         assert!((spread.p99 - 990.0).abs() < 2.0, "{spread:?}");
         assert!((durations.in_millis().mean - 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn no_figure_lies_above_the_longest() {
+        let mut durations = Durations::new(Duration::from_nanos(100));
+        durations.record(Duration::ZERO);
+        let spread = durations.in_micros();
+        let most = spread.p50.max(spread.p99).max(spread.mean);
+        assert!(most <= spread.max, "{spread:?}");
     }
 
     #[test]
