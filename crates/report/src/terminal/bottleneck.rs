@@ -38,7 +38,7 @@ pub(crate) fn render(document: &Document, paint: Paint, room: usize, out: &mut S
     grid.render(paint, out);
     let note = "What each sender with data to send got through the bottleneck, headers included; \
                 goodput is what other traffic's receivers got, each byte once; dropped is the \
-                share of its packets that the queue dropped: means over all seeds. Jain's index \
+                share of its packets that the link dropped: means over all seeds. Jain's index \
                 is 1 where all whom the link limits got the same while all other traffic was on; \
                 who got all it asked for, and less than an equal share, does not count.";
     for line in wrap(note, room) {

@@ -42,7 +42,7 @@ pub struct BottleneckSender {
     pub contends: bool,
     /// IP packets that passed the bottleneck while measuring, all seeds together.
     pub packets: u64,
-    /// Those that were dropped on the way in or from the queue.
+    /// Those that the link dropped: in its queue, by chance or in an outage.
     pub dropped: u64,
     /// Those that were marked with "congestion experienced".
     pub marked: u64,
@@ -57,7 +57,7 @@ pub struct BottleneckSender {
 }
 
 impl BottleneckSender {
-    /// The share of its packets that were dropped on the way in or from the queue.
+    /// The share of its packets that the link dropped.
     #[must_use]
     pub fn dropped_share(&self) -> f64 {
         share(self.dropped, self.packets.saturating_add(self.dropped))
