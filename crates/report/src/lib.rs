@@ -41,3 +41,4 @@ pub use instruments::sweep::verdict as sweep_verdict;
 pub use page::{named_page, page};
 pub use plot::plot;
 pub use terminal::{Terminal, agreement, comparison, table, world_comparison};
+pub use tuned::lanes_to_paste;

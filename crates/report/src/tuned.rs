@@ -1,9 +1,25 @@
 //! What a search for settings found, in the words that the table and the page share.
 
-use lagometer_stats::{Metric, TuneFinding, TunedFigure, TunedLane, Unit};
+use lagometer_stats::{Metric, Tune, TuneFinding, TunedFigure, TunedLane, Unit};
 use serde_json::Value;
 
 use crate::written;
+
+/// The lanes that were found, as an experiment has them; with a remark where one is not
+/// better than what it would take the place of.
+#[must_use]
+pub fn lanes_to_paste(tune: &Tune) -> String {
+    let lanes = tune.lanes.iter().map(|lane| {
+        let remark = match lane.finding {
+            TuneFinding::Same => return String::new(),
+            TuneFinding::Better => String::new(),
+            TuneFinding::Worse => format!("# Worse than {}.\n", lane.lane),
+            TuneFinding::NotToldApart => format!("# Not told apart from {}.\n", lane.lane),
+        };
+        format!("{remark}{}\n", lane.toml)
+    });
+    lanes.collect()
+}
 
 /// A value of a search's goal with its unit.
 pub(crate) fn goal(goal: &str, value: Option<f64>) -> String {

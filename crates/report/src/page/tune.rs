@@ -1,14 +1,16 @@
 //! A search for settings on the page: what was found in figures, the frontier of
 //! delay against bytes drawn with a curve for each lane, and what each setting does.
 
-use lagometer_stats::{Tune, TuneFinding, TunedFigure, TunedLane};
+use lagometer_stats::{Tune, TunedFigure, TunedLane};
 
 use super::capacity::look;
 use super::markup::{coordinate, esc, per_cent};
 use super::scale::LogScale;
 use super::scatter::delay_lines;
 use super::view::View;
-use crate::tuned::{change, change_interval, choice, finding, goal, goal_in_words, settings};
+use crate::tuned::{
+    change, change_interval, choice, finding, goal, goal_in_words, lanes_to_paste, settings,
+};
 use crate::written;
 
 /// Height of the plot, and where it begins and ends.
@@ -90,13 +92,9 @@ fn figures(view: &View<'_>, tune: &Tune, out: &mut String) {
             );
         }
     }
-    let found = tune
-        .lanes
-        .iter()
-        .filter(|lane| lane.finding != TuneFinding::Same);
-    let pasted: Vec<&str> = found.map(|lane| lane.toml.as_str()).collect();
+    let pasted = lanes_to_paste(tune);
     if !pasted.is_empty() {
-        append!(out, "<pre>{}</pre>", esc(&pasted.join("\n")));
+        append!(out, "<pre>{}</pre>", esc(&pasted));
     }
     *out += "</section>\n";
 }

@@ -8,7 +8,9 @@ use lagometer_stats::{Tune, TuneFinding, TunedFigure, TunedLane};
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::tuned::{change, change_interval, choice, finding, goal, goal_in_words, what_matters};
+use crate::tuned::{
+    change, change_interval, choice, finding, goal, goal_in_words, lanes_to_paste, what_matters,
+};
 use crate::written;
 
 /// Appends the search.
@@ -25,11 +27,7 @@ pub(crate) fn render(tune: &Tune, paint: Paint, room: usize, out: &mut String) {
     for lane in &tune.lanes {
         of_lane(tune, lane, !has_cost, (paint, room), out);
     }
-    let found: Vec<&TunedLane> = tune
-        .lanes
-        .iter()
-        .filter(|lane| lane.finding != TuneFinding::Same)
-        .collect();
+    let found = lanes_to_paste(tune);
     if !found.is_empty() {
         line_of(
             out,
@@ -39,11 +37,8 @@ pub(crate) fn render(tune: &Tune, paint: Paint, room: usize, out: &mut String) {
             ),
         );
     }
-    for lane in found {
-        for line in lane.toml.lines() {
-            line_of(out, &printable(line));
-        }
-        out.push('\n');
+    for line in found.lines() {
+        line_of(out, &printable(line));
     }
 }
 
@@ -223,7 +218,10 @@ fn frontier(lane: &TunedLane, paint: Paint, room: usize, out: &mut String) {
             format!("{} × {delay}", written::factor(point.overhead))
         })
         .collect();
-    let text = format!("  frontier of bytes and p99: {}", points.join(" · "));
+    let text = format!(
+        "  frontier of bytes and p99, means over seeds: {}",
+        points.join(" · ")
+    );
     paragraph(&text, Style::Dim, paint, room, out);
 }
 

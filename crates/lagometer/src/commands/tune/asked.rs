@@ -170,9 +170,22 @@ fn aim(
     for budget in &experiment.budgets {
         let is_named = limits.iter().any(|it| it.metric() == budget.metric());
         let concerns_all = lanes.iter().all(|lane| budget.concerns(lane.name()));
-        if !is_named && concerns_all && budget.metric().is_estimated() {
-            limits.push(Budget::new(budget.metric(), budget.limit()));
+        if is_named {
+            continue;
         }
+        if concerns_all && budget.metric().is_estimated() {
+            limits.push(Budget::new(budget.metric(), budget.limit()));
+            continue;
+        }
+        let why = if concerns_all {
+            "it is none that settings are searched by"
+        } else {
+            "it is not of all lanes that are tuned"
+        };
+        note!(
+            "lagometer: the budget on {} is no limit of this search: {why}",
+            budget.metric()
+        );
     }
     let usual = || {
         let within = limits.iter().map(Budget::metric);
