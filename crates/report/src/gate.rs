@@ -302,8 +302,8 @@ fn gone(baseline: &Document, document: &Document) -> Vec<Check> {
 /// Whether two runs may be held against each other at all.
 fn alike(baseline: &Document, document: &Document) -> Result<(), NoBaseline> {
     let (a, b) = (About::of(baseline), About::of(document));
-    let duration = |document: &Document| {
-        let written = document.experiment.get("for");
+    let said = |document: &Document, key: &str| {
+        let written = document.experiment.get(key);
         written.map(|value| {
             value
                 .as_str()
@@ -321,8 +321,18 @@ fn alike(baseline: &Document, document: &Document) -> Result<(), NoBaseline> {
         ("network", stated(a.network), stated(b.network)),
         (
             "duration",
-            stated(duration(baseline)),
-            stated(duration(document)),
+            stated(said(baseline, "for")),
+            stated(said(document, "for")),
+        ),
+        (
+            "workload",
+            stated(said(baseline, "workload")),
+            stated(said(document, "workload")),
+        ),
+        (
+            "tick",
+            stated(said(baseline, "tick")),
+            stated(said(document, "tick")),
         ),
         (
             "testbed",
