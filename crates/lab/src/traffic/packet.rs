@@ -95,16 +95,24 @@ fn read_ip(packet: &[u8]) -> Option<Packet> {
             let fragment_offset = half(packet, 6)? & 0x1fff;
             let ends = [12, 16].map(|at| Some(IpAddr::V4(Ipv4Addr::from(array(packet, at)?))));
             let protocol = *packet.get(9)?;
+            // Of a first fragment the datagram is longer than what is here, and a host that
+            // leaves cutting to its card says no length.
+            let is_first_of_several = half(packet, 6)? & 0x2000 != 0;
+            let total = usize::from(half(packet, 2)?);
+            let most = (total > 0 && !is_first_of_several).then(|| total.saturating_sub(header));
             (header >= 20 && fragment_offset == 0)
-                .then(|| read_protocol(protocol, packet.get(header..)?, ends))?
+                .then(|| read_protocol(protocol, packet.get(header..)?, ends, most))?
         }
         6 => {
             let ends = [8, 24].map(|at| {
                 let octets: [u8; 16] = array(packet, at)?;
                 Some(IpAddr::V6(Ipv6Addr::from(octets)))
             });
-            let (protocol, rest) = after_extensions(*packet.get(6)?, packet.get(40..)?)?;
-            read_protocol(protocol, rest, ends)
+            let first = *packet.get(6)?;
+            let (protocol, rest) = after_extensions(first, packet.get(40..)?)?;
+            let payload = usize::from(half(packet, 4)?);
+            let most = (payload > 0 && first == protocol).then_some(payload);
+            read_protocol(protocol, rest, ends, most)
         }
         _ => None,
     }
@@ -126,15 +134,27 @@ fn after_extensions(mut next: u8, mut rest: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-fn read_protocol(protocol: u8, rest: &[u8], ends: [Option<IpAddr>; 2]) -> Option<Packet> {
+/// What IP carries, of which it says to have no more than `most` bytes, if it says it.
+fn read_protocol(
+    protocol: u8,
+    rest: &[u8],
+    ends: [Option<IpAddr>; 2],
+    most: Option<usize>,
+) -> Option<Packet> {
     let [from, to] = ends;
     match protocol {
         TCP => Some(Packet::Tcp),
-        UDP => Some(Packet::Udp {
-            from: SocketAddr::new(from?, half(rest, 0)?),
-            to: SocketAddr::new(to?, half(rest, 2)?),
-            bytes: u32::from(half(rest, 4)?.checked_sub(UDP_HEADER_BYTES)?),
-        }),
+        UDP => {
+            let length = half(rest, 4)?;
+            if most.is_some_and(|most| usize::from(length) > most) {
+                return None;
+            }
+            Some(Packet::Udp {
+                from: SocketAddr::new(from?, half(rest, 0)?),
+                to: SocketAddr::new(to?, half(rest, 2)?),
+                bytes: u32::from(length.checked_sub(UDP_HEADER_BYTES)?),
+            })
+        }
         _ => None,
     }
 }
