@@ -21,6 +21,7 @@ mod instrument;
 mod interrupt;
 mod live;
 mod output;
+mod overwriting;
 mod progress;
 mod remote_end;
 

@@ -109,24 +109,34 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a file that the user named so that whoever reads it finds all of it or what
-/// was there before, though the program is killed meanwhile.
-pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
-    let beside = path.with_added_extension("part");
-    let written = fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    });
+/// was there before, though the disk is full or the program killed meanwhile.
+pub(crate) fn write(path: &Path, contents: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Failure> {
+    let contents = contents.as_ref();
+    let written = match fs::metadata(path) {
+        // A device is what it is, and a file with another name is written where it is.
+        Ok(about) if !about.is_file() => fs::write(path, contents),
+        Ok(_) => path
+            .canonicalize()
+            .and_then(|place| replace(&place, contents)),
+        Err(_) => replace(path, contents),
+    };
     written.map_err(|why| Failure::Write {
         path: path.to_owned(),
         why,
     })
 }
 
-/// Writes a file that the user named.
-pub(crate) fn write(path: &Path, contents: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Failure> {
-    fs::write(path, contents).map_err(|why| Failure::Write {
-        path: path.to_owned(),
-        why,
-    })
+/// Writes a file beside another and gives it that one's name.
+fn replace(path: &Path, contents: &[u8]) -> std::io::Result<()> {
+    let beside = path.with_added_extension("part");
+    let written = fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(contents)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        // There is nothing more to be done where even that fails.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }

@@ -6,10 +6,20 @@ use super::gate::{Earlier, hold};
 use crate::cli::CompareArguments;
 use crate::failure::Failure;
 use crate::output::{names_of, print, read_document, terminal, write};
+use crate::overwriting::Files;
 
 /// Sets the second document beside the first, lane by lane; two worlds figure
 /// by figure.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
+    let files = Files {
+        read: vec![&arguments.before, &arguments.after],
+        written: vec![
+            arguments.html.as_ref(),
+            arguments.gate.junit.as_ref(),
+            arguments.gate.summary.as_ref(),
+        ],
+    };
+    files.check()?;
     let before = read_document(&arguments.before)?;
     let after = read_document(&arguments.after)?;
     let names = names_of(&[arguments.before.clone(), arguments.after.clone()]);

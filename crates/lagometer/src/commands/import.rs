@@ -1,7 +1,7 @@
 //! `lagometer import`: other tools' logs as a result document, and captures as traffic.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
@@ -13,9 +13,19 @@ use lagometer_units::{MOST_DATA, read_file};
 use crate::cli::ImportArguments;
 use crate::failure::{Failure, read};
 use crate::output;
+use crate::overwriting::Files;
 
 /// Reads every log and shows them as the lanes of one document.
 pub(crate) fn import(arguments: &ImportArguments) -> Result<ExitCode, Failure> {
+    let files = Files {
+        read: arguments.logs.iter().map(PathBuf::as_path).collect(),
+        written: vec![
+            arguments.traffic.as_ref(),
+            arguments.json.as_ref(),
+            arguments.html.as_ref(),
+        ],
+    };
+    files.check()?;
     if let Some(to) = &arguments.traffic {
         return import_traffic(arguments, to);
     }

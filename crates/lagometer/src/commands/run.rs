@@ -30,11 +30,13 @@ use super::run_live::Shown;
 use super::{over_nats, over_net, prices, qlog};
 use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
+use crate::overwriting::Files;
 use crate::{interrupt, output, remote_end};
 
 /// Plays an experiment and shows what was found.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     check_flags(arguments)?;
+    files(arguments).check()?;
     let baseline = baseline(arguments)?;
     let path_name = over_net::path_name(&arguments.remote);
     let testbed = testbed(arguments);
@@ -159,13 +161,37 @@ fn finish(
     document: &Document,
     baseline: Option<&(&PathBuf, Document)>,
 ) -> Result<ExitCode, Failure> {
-    if let Some(path) = &arguments.bundle {
-        write_bundle(path, resolved, document)?;
-    }
+    // What cannot be written in one place is still shown, judged and written in the others.
+    let bundled = arguments
+        .bundle
+        .as_ref()
+        .map_or(Ok(()), |path| write_bundle(path, resolved, document));
     let html = page_path(arguments, &resolved.experiment.name);
-    output::show(document, arguments.json.as_ref(), html.as_ref())?;
+    let shown = output::show(document, arguments.json.as_ref(), html.as_ref());
     let earlier = baseline.map(|(path, document)| Earlier { path, document });
-    Ok(hold(document, earlier.as_ref(), &arguments.gate)?.into())
+    let held = hold(document, earlier.as_ref(), &arguments.gate);
+    Failure::first_of([bundled, shown].into_iter().filter_map(Result::err))?;
+    Ok(held?.into())
+}
+
+/// What is read and written.
+fn files(arguments: &RunArguments) -> Files<'_> {
+    let read = [Path::new(&arguments.experiment)].into_iter();
+    let read = read.chain(arguments.network.as_deref().map(Path::new));
+    let read = read.chain(arguments.baseline.as_deref());
+    let read = read.chain(arguments.prices.prices.iter().map(PathBuf::as_path));
+    let gate = &arguments.gate;
+    Files {
+        read: read.collect(),
+        written: vec![
+            arguments.json.as_ref(),
+            arguments.html.as_ref(),
+            arguments.bundle.as_ref(),
+            arguments.pcap.as_ref(),
+            gate.junit.as_ref(),
+            gate.summary.as_ref(),
+        ],
+    }
 }
 
 /// How a run over a real path is carried out.

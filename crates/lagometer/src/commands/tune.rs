@@ -4,11 +4,13 @@
 mod asked;
 mod state;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::RunContext;
-use lagometer_stats::{Document, TuneFinding};
+use lagometer_report::lanes_to_paste;
+use lagometer_stats::Document;
 use lagometer_testbed::Testbed;
 use lagometer_tune::{Stage, planned_plays, tune as search};
 
@@ -18,6 +20,7 @@ use super::run::processors;
 use crate::cli::TuneArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::overwriting::Files;
 use crate::progress::Progress;
 use crate::{interrupt, output};
 
@@ -26,6 +29,7 @@ const STOPPED: u8 = 130;
 
 /// Searches, judges and shows what was found.
 pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
+    files(arguments).check()?;
     let asked = Asked::of(arguments)?;
     let mut keeper = Keeper::open(arguments.state.as_deref(), &asked.described())?;
     let stop = interrupt::listen()?;
@@ -72,6 +76,20 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     Ok(Exit::Done.into())
 }
 
+/// What is read and written.
+fn files(arguments: &TuneArguments) -> Files<'_> {
+    let prices = arguments.prices.prices.iter().map(PathBuf::as_path);
+    Files {
+        read: prices.chain([Path::new(&arguments.experiment)]).collect(),
+        written: vec![
+            arguments.json.as_ref(),
+            arguments.html.as_ref(),
+            arguments.toml.as_ref(),
+            arguments.state.as_ref(),
+        ],
+    }
+}
+
 fn stopped(arguments: &TuneArguments, plays: usize) -> String {
     match &arguments.state {
         Some(path) => format!(
@@ -85,13 +103,14 @@ fn stopped(arguments: &TuneArguments, plays: usize) -> String {
 }
 
 fn show(arguments: &TuneArguments, document: &Document, name: &str) -> Result<(), Failure> {
-    if let Some(path) = &arguments.toml {
-        let lanes = document.tune.iter().flat_map(|tune| &tune.lanes);
-        let found = lanes.filter(|lane| lane.finding != TuneFinding::Same);
-        let lanes: Vec<&str> = found.map(|lane| lane.toml.as_str()).collect();
-        output::write(path, &lanes.join("\n"))?;
-    }
     let usual = format!("lagometer-tune-{name}.html");
     let html = output::page_path(arguments.html.as_ref(), arguments.no_html, usual);
-    output::show(document, arguments.json.as_ref(), html.as_ref())
+    let shown = output::show(document, arguments.json.as_ref(), html.as_ref());
+    let found = document.tune.as_ref().map(lanes_to_paste);
+    let written = arguments
+        .toml
+        .as_ref()
+        .zip(found)
+        .map_or(Ok(()), |(path, lanes)| output::write(path, &lanes));
+    Failure::first_of([shown, written].into_iter().filter_map(Result::err))
 }

@@ -32,7 +32,7 @@ impl Keeper {
             _ => Memory::new(described),
         };
         if let Some(path) = path {
-            output::write_whole(path, &memory.to_text())?;
+            output::write(path, &memory.to_text())?;
             if !memory.is_empty() {
                 note!(
                     "lagometer: going on from {}: {} plays are known",
@@ -60,7 +60,7 @@ impl Keeper {
     pub(super) fn keep(&mut self, memory: &Memory) {
         let is_time = self.written.elapsed() >= EVERY && self.failure.is_none();
         if let (Some(path), true) = (&self.path, is_time) {
-            self.failure = output::write_whole(path, &memory.to_text()).err();
+            self.failure = output::write(path, &memory.to_text()).err();
             self.written = Instant::now();
         }
     }
@@ -71,7 +71,7 @@ impl Keeper {
             return Err(failure);
         }
         match &self.path {
-            Some(path) => output::write_whole(path, &memory.to_text()),
+            Some(path) => output::write(path, &memory.to_text()),
             None => Ok(()),
         }
     }
