@@ -63,6 +63,23 @@ impl fmt::Display for Missing {
 }
 
 impl Failure {
+    /// What came of a command, unless something `beside` it failed; all failures but one,
+    /// which is to be the command's, are said at once.
+    pub(crate) fn unless<T>(
+        result: Result<T, Self>,
+        beside: impl IntoIterator<Item = Self>,
+    ) -> Result<T, Self> {
+        match result {
+            Ok(value) => Self::first_of(beside).map(|()| value),
+            Err(why) => {
+                for failure in beside {
+                    note!("lagometer: {failure}");
+                }
+                Err(why)
+            }
+        }
+    }
+
     /// The failures after the first are said at once; the first is to be the command's.
     pub(crate) fn first_of(failures: impl IntoIterator<Item = Self>) -> Result<(), Self> {
         let mut failures = failures.into_iter();

@@ -136,8 +136,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let shown = finish(arguments, &resolved, &document, baseline.as_ref());
     // What was found is not lost with what was to be written beside it.
-    Failure::first_of([captured, logged].into_iter().filter_map(Result::err))?;
-    shown
+    Failure::unless(
+        shown,
+        [captured, logged].into_iter().filter_map(Result::err),
+    )
 }
 
 /// Says what became of the capture, if there was to be one; it is a failure if it ended
@@ -170,8 +172,8 @@ fn finish(
     let shown = output::show(document, arguments.json.as_ref(), html.as_ref());
     let earlier = baseline.map(|(path, document)| Earlier { path, document });
     let held = hold(document, earlier.as_ref(), &arguments.gate);
-    Failure::first_of([bundled, shown].into_iter().filter_map(Result::err))?;
-    Ok(held?.into())
+    let beside = [bundled, shown].into_iter().filter_map(Result::err);
+    Failure::unless(held.map(ExitCode::from), beside)
 }
 
 /// What is read and written.

@@ -61,7 +61,7 @@ pub(super) fn emulate(
     document.audit = found.audit;
     let captured = found.log.as_ref().map_or(Ok(()), report_log);
     let shown = finish(scenario, arguments, document, found.worlds);
-    captured.and(shown)
+    Failure::unless(shown, captured.err())
 }
 
 /// Where worlds are played, and how they are seen.

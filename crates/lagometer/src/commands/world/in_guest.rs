@@ -61,8 +61,7 @@ pub(super) fn play_in_guest(
     let shown = finish(scenario, arguments, document, worlds);
     let cut = found.log.and_then(|log| log.failure);
     let cut = cut.map(|why| Failure::Environment(format!("the guest's log of packets: {why}")));
-    Failure::first_of(cut.into_iter().chain(captured.err()))?;
-    shown
+    Failure::unless(shown, cut.into_iter().chain(captured.err()))
 }
 
 /// Computing takes no time in a guest, and so there is nothing to say of it.

@@ -121,7 +121,7 @@ pub(super) fn simulate(
     document.partial = found.iter().any(|found| found.partial);
     let worlds = found.into_iter().map(|found| found.world).collect();
     let shown = finish(scenario, arguments, document, worlds);
-    captured.and(shown)
+    Failure::unless(shown, captured.err())
 }
 
 /// Begins the capture of the first world.
