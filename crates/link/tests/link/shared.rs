@@ -394,11 +394,11 @@ fn traffic_that_never_slows_down_is_refused_before_a_queue_without_a_bound() {
     let five = format!("{down}\"5 Mbit/s\"");
     let call = "kind = \"call\"\ndirection = \"down\"\nrate = \"6 Mbit/s\"\nleast = \"6 Mbit/s\"";
     let film = "kind = \"bulk\"\ndirection = \"down\"";
-    let up = "kind = \"constant\"\ndirection = \"up\"\nrate = \"3 Mbit/s\"";
+    let up = "kind = \"constant\"\ndirection = \"up\"\nrate = \"2 Mbit/s\"";
     for (queue, cross, line) in [
         ("", &[&six[..], &six][..], 16),
         ("", &[&six, film, up], 0),
-        ("", &[&five, &five], 0),
+        ("", &[&five, &five], 16),
         ("", &[&five, call], 16),
         ("queue = { discipline = \"drop-tail\" }", &[&six, &six], 16),
         ("queue = \"100 ms\"", &[&six, &six], 0),
