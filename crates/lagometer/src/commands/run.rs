@@ -136,10 +136,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let shown = finish(arguments, &resolved, &document, baseline.as_ref());
     // What was found is not lost with what was to be written beside it.
-    Failure::unless(
-        shown,
-        [captured, logged].into_iter().filter_map(Result::err),
-    )
+    Failure::unless(shown, captured.err().into_iter().chain(logged.err()))
 }
 
 /// Says what became of the capture, if there was to be one; it is a failure if it ended
