@@ -8,7 +8,9 @@
 //! A connection loop owns connections and sleeps in `epoll`; the channel loop
 //! owns all channels. Between them are bounded queues. On one processor a
 //! single loop does both, and the queues are not there. [`config`] says what
-//! may be set; [`Server::start`] takes it from there.
+//! may be set; [`Server::start`] takes it from there. Where the channels are on another
+//! node ([`Role`]), a thread that joins them with this process has the channel loop's
+//! place.
 
 mod accept_queue;
 mod admission_control;
@@ -19,25 +21,28 @@ mod clock;
 mod command;
 pub mod config;
 mod connection_loop;
+mod edge_loop;
 mod glance;
 mod intake;
 mod journal;
 mod listener;
 mod mailbox;
 mod metrics;
+mod node_inbox;
+mod node_loop;
 mod pace;
 mod poller;
 mod providers;
 mod randomness;
 mod recordings;
 mod report;
+mod role;
 mod shared;
 mod sockets;
 mod stream_transport;
 mod threads;
 mod web;
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -49,24 +54,23 @@ use rustix::io::Errno;
 use thiserror::Error;
 use tracing::warn;
 
-use crate::core::{Peer, SideId};
+use crate::core::Peer;
 
 use accept_queue::AcceptQueues;
 use admission_control::AdmissionControl;
-use bus_adapter::{BusAdapter, Mail};
-use channel_loop::ChannelLoop;
-use channel_worker::ChannelWorker;
 use clock::Clock;
 use command::{Command, Commands};
 use config::Config;
 use connection_loop::{ConnectionLoop, Parts, WAKER};
 pub use glance::{Glance, Hangs, LoopGlance, Watcher};
 use listener::Listener;
-use mailbox::{Exchange, Queue};
 use metrics::Metrics;
+pub use node_inbox::NodeInbox;
 use poller::{Poller, Waker, waker};
 use recordings::{RecordingWriter, WriterThread};
 use report::Report;
+use role::Middle;
+pub use role::{Join, Role};
 use shared::Shared;
 
 /// A gateway that runs.
@@ -78,7 +82,8 @@ pub struct Server {
     web: Option<SocketAddr>,
     metrics: Arc<Metrics>,
     connection_loops: Vec<JoinHandle<Result<(), Errno>>>,
-    channel_loop: Option<JoinHandle<Result<(), Errno>>>,
+    /// That of the channels, or of what joins them.
+    middle: Option<JoinHandle<Result<(), Errno>>>,
     recording_thread: Option<WriterThread>,
 }
 
@@ -117,6 +122,9 @@ pub enum ServerError {
         /// What the system said.
         why: io::Error,
     },
+    /// A node cannot be joined with the others.
+    #[error("{0}")]
+    Join(String),
     /// The system has no threads or files to give.
     #[error("the system refuses: {0}")]
     System(#[from] io::Error),
@@ -165,24 +173,30 @@ impl Server {
     ///
     /// [`ServerError`] when the system lacks something.
     pub fn start(config: Config) -> Result<Self, ServerError> {
+        Self::start_as(config, Role::All)
+    }
+
+    /// Starts a whole gateway, or a node of one.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] when the system lacks something.
+    pub fn start_as(config: Config, role: Role) -> Result<Self, ServerError> {
         let connections_at_most = raise_limits(&config)?;
-        let loops = usize::from(config.threads.connections).max(1);
+        let loops = match role {
+            Role::Channels(_) => 0,
+            Role::All | Role::Edge(_) => usize::from(config.threads.connections).max(1),
+        };
         let listeners = open_all(&config, loops)?;
         let of = |peer| {
-            let of_peer = listeners[0]
-                .iter()
-                .filter(move |listener| listener.peer == peer);
+            let all = listeners.first().into_iter().flatten();
+            let of_peer = all.filter(move |listener| listener.peer == peer);
             of_peer.filter_map(|listener| listener.address).collect()
         };
         let (servers, clients) = (of(Peer::Server), of(Peer::Client));
         let web = config.web.map(bind_web).transpose()?;
-        let (recordings, recording_thread) = match &config.record_to {
-            Some(folder) => {
-                let (writer, thread) = record_to(folder)?;
-                (Some(writer), Some(thread))
-            }
-            None => (None, None),
-        };
+        let folder = config.record_to.as_deref().filter(|_| loops > 0);
+        let (recordings, recording_thread) = folder.map(record_to).transpose()?.unzip();
         let clock = Clock::start();
         let shared = Arc::new(Shared {
             clock,
@@ -194,6 +208,7 @@ impl Server {
                 .map(RecordingWriter::left_out_counter)
                 .unwrap_or_default(),
             owned: AtomicBool::new(false),
+            joined: AtomicBool::new(matches!(role, Role::All)),
             draining: AtomicBool::new(false),
             clients: AtomicUsize::new(0),
             loads: (0..loops).map(|_| AtomicUsize::new(0)).collect(),
@@ -210,13 +225,14 @@ impl Server {
             .enumerate()
             .map(|(number, ends)| (format!("connections-{number}"), Arc::clone(&ends.report)))
             .collect();
-        let (adapters, channel_loop) = adapters(&config, &shared, &ends)?;
-        if let Some(channels) = &channel_loop {
-            commands.push(Arc::clone(&channels.commands));
-            reports.push(("channels".into(), Arc::clone(&channels.report)));
+        let (adapters, middle) = role::middle(role, &config, &shared, &ends)?;
+        let middle_name = middle.as_ref().map_or("channels", Middle::name);
+        if let Some(middle) = &middle {
+            commands.push(Arc::clone(middle.commands()));
+            reports.push((middle_name.into(), Arc::clone(middle.report())));
         }
 
-        let places = places(&config, loops + usize::from(channel_loop.is_some()));
+        let places = places(&config, loops + usize::from(middle.is_some()));
         let mut connection_loops = Vec::new();
         for (number, ((ends, bus), listeners)) in
             ends.into_iter().zip(adapters).zip(listeners).enumerate()
@@ -239,10 +255,10 @@ impl Server {
                 connection_loop.run()
             })?);
         }
-        let channel_loop = channel_loop
-            .map(|channels| {
+        let middle = middle
+            .map(|middle| {
                 let place = places.get(loops).copied();
-                spawn("channels".into(), place, move || channels.run())
+                spawn(middle_name.into(), place, move || middle.run())
             })
             .transpose()?;
         let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
@@ -261,7 +277,7 @@ impl Server {
             web: web_address,
             metrics,
             connection_loops,
-            channel_loop,
+            middle,
             recording_thread,
         })
     }
@@ -297,6 +313,8 @@ impl Server {
     /// [`ServerError::Loop`] if it did not end in order.
     pub fn join(self) -> Result<(), ServerError> {
         let mut result = Ok(());
+        // A node without connections ends by itself.
+        let is_alone = self.connection_loops.is_empty();
         for thread in self.connection_loops {
             result = result.and(ended(thread));
             if result.is_err() {
@@ -304,8 +322,10 @@ impl Server {
                 self.handle.tell_all(|| Command::End);
             }
         }
-        self.handle.tell_all(|| Command::End);
-        if let Some(thread) = self.channel_loop {
+        if !is_alone {
+            self.handle.tell_all(|| Command::End);
+        }
+        if let Some(thread) = self.middle {
             result = result.and(ended(thread));
         }
         if let Some(thread) = self.recording_thread {
@@ -336,45 +356,6 @@ impl Handle {
             commands.give(command());
         }
     }
-}
-
-/// Each connection loop's way to the channels, and the loop of the channels if
-/// they have a thread of their own.
-fn adapters(
-    config: &Config,
-    shared: &Arc<Shared>,
-    ends: &[Ends],
-) -> Result<(Vec<BusAdapter>, Option<ChannelLoop>), ServerError> {
-    if config.threads.connections == 0 {
-        let worker = ChannelWorker::new(config, shared.clock, &ends[0].waker);
-        return Ok((vec![BusAdapter::Here(Box::new(worker), 0)], None));
-    }
-    let own = Ends::new()?;
-    let inbox = Arc::new(Queue::new(config.threads.queue, own.waker.clone()));
-    let (mut adapters, mut outboxes) = (Vec::new(), Vec::new());
-    for (number, ends) in ends.iter().enumerate() {
-        let from_channels = Arc::new(Queue::new(config.threads.queue, ends.waker.clone()));
-        outboxes.push(Arc::clone(&from_channels));
-        adapters.push(BusAdapter::There(Mail {
-            side: SideId(number as u16),
-            to_channels: Arc::clone(&inbox),
-            from_channels,
-            unsent: VecDeque::new(),
-            waker: ends.waker.clone(),
-            taken: VecDeque::new(),
-            probe_returned: 0,
-        }));
-    }
-    let channels = ChannelLoop {
-        worker: ChannelWorker::new(config, shared.clock, &own.waker),
-        poller: own.poller,
-        exchange: Exchange::new(inbox, outboxes, own.waker.clone()),
-        waker: own.waker,
-        shared: Arc::clone(shared),
-        commands: own.commands,
-        report: own.report,
-    };
-    Ok((adapters, Some(channels)))
 }
 
 fn record_to(folder: &Path) -> Result<(RecordingWriter, WriterThread), ServerError> {

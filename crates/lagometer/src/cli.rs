@@ -43,7 +43,7 @@ pub(crate) use kernel::{
     KernelBuildArguments, KernelCommand,
 };
 pub(crate) use live::LiveArguments;
-pub(crate) use nats::{NatsArguments, WorkerArguments};
+pub(crate) use nats::{NatsArguments, NatsUser, NodeArguments, RoleName, WorkerArguments};
 pub(crate) use prices::PricesArguments;
 use testbeds::emu_modes;
 pub(crate) use testbeds::testbeds;

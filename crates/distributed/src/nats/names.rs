@@ -19,13 +19,10 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(prefix: &str) -> Result<Self, Error> {
-        let is_fine = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
-        let is_word = |word: &str| !word.is_empty() && word.chars().all(is_fine);
-        if prefix.split('.').all(is_word) {
-            let prefix = prefix.to_owned();
-            return Ok(Self { prefix });
-        }
-        Err(Error::Prefix(prefix.to_owned()))
+        lagometer_nats::check_prefix(prefix)?;
+        Ok(Self {
+            prefix: prefix.to_owned(),
+        })
     }
 
     pub(super) fn hello(&self) -> String {
@@ -120,16 +117,6 @@ async fn consumer(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_prefix_is_words_joined_by_dots() {
-        for fine in ["lagometer", "team-a.lab_2"] {
-            assert!(Names::new(fine).is_ok(), "{fine}");
-        }
-        for bad in ["", "a..b", ".a", "a b", "a.*", "a.>", "ä"] {
-            assert!(Names::new(bad).unwrap_err().is_input(), "{bad}");
-        }
-    }
 
     #[test]
     fn versions_and_prefixes_have_subjects_of_their_own() {

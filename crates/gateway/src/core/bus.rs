@@ -117,11 +117,11 @@ enum Envelopes {
 /// A message's envelope, and where its body ends among the bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckedEnvelope {
-    channel_id: u32,
-    broadcast: u32,
-    stub_id: u32,
-    msg_type: u32,
-    body_end: u32,
+    pub(crate) channel_id: u32,
+    pub(crate) broadcast: u32,
+    pub(crate) stub_id: u32,
+    pub(crate) msg_type: u32,
+    pub(crate) body_end: u32,
 }
 
 impl CheckedEnvelope {
@@ -155,12 +155,8 @@ impl CheckedMessages {
     /// The messages, in order, each with its body as part of the
     /// [`bodies`](Self::bodies).
     pub fn iter(&self) -> impl Iterator<Item = MessagePack<'_>> {
-        let envelopes = match &self.envelopes {
-            Envelopes::One(one) => std::slice::from_ref(one),
-            Envelopes::Several(several) => several,
-        };
         let mut begin = 0;
-        envelopes.iter().map(move |envelope| {
+        self.envelopes().iter().map(move |envelope| {
             let end = envelope.body_end as usize;
             let body = self.bodies.get(begin..end).unwrap_or_default();
             begin = end;
@@ -172,6 +168,13 @@ impl CheckedMessages {
                 body,
             }
         })
+    }
+
+    pub(crate) fn envelopes(&self) -> &[CheckedEnvelope] {
+        match &self.envelopes {
+            Envelopes::One(one) => std::slice::from_ref(one),
+            Envelopes::Several(several) => several,
+        }
     }
 
     /// All bodies, one after the other.
@@ -325,6 +328,14 @@ pub enum ToConnections {
     },
     /// What happened in a channel.
     Window(Window),
+    /// Windows for these were left out on the way, for they were too old: each needs all
+    /// of the channel's data again.
+    Missed {
+        /// Who would have got them.
+        to: Recipients,
+        /// The channel.
+        channel: ChannelId,
+    },
     /// A connection is to be closed once what was sent to it is written.
     Close {
         /// The connection.
@@ -444,6 +455,9 @@ pub enum CloseReason {
     /// The gateway is shutting down.
     #[error("the gateway is shutting down")]
     Shutdown,
+    /// The channels are on another node, and what they held of the connection is lost.
+    #[error("the node with the channels was lost: connect again")]
+    ChannelsLost,
 }
 
 impl CloseReason {

@@ -19,6 +19,7 @@ mod deliver;
 mod full_servers;
 mod groups;
 mod inbound;
+mod lost_channels;
 mod outbox;
 mod recorder;
 mod spare_buffers;

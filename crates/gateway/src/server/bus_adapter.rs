@@ -22,6 +22,9 @@ pub(super) enum Posted {
     Message(SideId, ToChannels),
     /// A probe of that loop, to be sent back as it is.
     Probe(SideId, u64),
+    /// The loop has closed whom channels that were lost knew, as it was told to with this
+    /// number.
+    Settled(SideId, u32),
 }
 
 /// What the channel loop has for a connection loop.
@@ -31,6 +34,8 @@ pub(super) enum Delivered {
     Message(ToConnections),
     /// A probe that has been through the channel loop.
     Probe(u64),
+    /// The channels, which are on another node, know nothing of this loop any more.
+    Lost(u32),
 }
 
 /// The way to the channels.
@@ -103,6 +108,10 @@ impl BusAdapter {
                     match item {
                         Delivered::Message(message) => deliver(connections, message),
                         Delivered::Probe(number) => mail.probe_returned = number,
+                        Delivered::Lost(number) => {
+                            connections.lose_channels();
+                            mail.unsent.push_back(Posted::Settled(mail.side, number));
+                        }
                     }
                 }
                 while let Some(message) = connections.poll_bus() {

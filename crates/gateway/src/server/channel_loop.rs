@@ -80,7 +80,7 @@ impl ChannelLoop {
 }
 
 /// What the worker needs to be heard.
-type Mailboxes = Exchange<Posted, Delivered, EventBell>;
+pub(super) type Mailboxes = Exchange<Posted, Delivered, EventBell>;
 
 /// Handles what has come and what is due. Looks at the clock in between.
 fn work(
@@ -96,6 +96,8 @@ fn work(
             Posted::Probe(side, number) => {
                 exchange.post(usize::from(side.0), Delivered::Probe(number));
             }
+            // The channels of this process are never lost.
+            Posted::Settled(..) => {}
         }
         let looked = clock();
         if looked.since(now) >= TICK_WAITS_AT_MOST

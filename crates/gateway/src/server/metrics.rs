@@ -9,6 +9,7 @@ mod counters;
 mod families;
 #[cfg_attr(not(target_os = "linux"), path = "metrics/process_elsewhere.rs")]
 mod process;
+mod routes;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,7 @@ use super::stream_transport::KcpEvent;
 use counters::{add, label, of_budgets, of_channels, of_connections};
 use families::{Families, Kind};
 use process::Process;
+use routes::of_routes;
 
 /// How long a loop may take to tell its numbers.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -90,6 +92,9 @@ impl Metrics {
         }
         of_budgets(&mut families, &over_budget);
         Self::of_loops(&mut families, &numbers);
+        for routes in numbers.iter().filter_map(|(_, it)| it.routes.as_ref()) {
+            of_routes(&mut families, routes);
+        }
         self.of_admission(&mut families, &numbers);
         families.add(
             Kind::Counter,

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::core::{ChannelCounters, ConnectionCounters};
+use crate::nodes::RouteCounters;
 
 use super::poller::Waker;
 
@@ -32,6 +33,22 @@ pub(super) struct Numbers {
     pub(super) waiting_bytes: u64,
     /// Bytes of memory that its KCP conversations hold that are not proven.
     pub(super) kcp_unproven_bytes: u64,
+    /// Of the routes between nodes, if it has some.
+    pub(super) routes: Option<RouteNumbers>,
+}
+
+/// What a node among several knows of its routes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RouteNumbers {
+    /// Routes that stand.
+    pub(super) open: u64,
+    /// Routes that were given up.
+    pub(super) lost: u64,
+    pub(super) counters: RouteCounters,
+    /// The epoch of the channels; none where none is known.
+    pub(super) epoch: Option<u64>,
+    /// It owns the channels.
+    pub(super) owns: bool,
 }
 
 /// Where a loop leaves its numbers.

@@ -28,6 +28,8 @@ pub(super) struct Shared {
     pub(super) recordings_left_out: LeftOut,
     /// A server has owned GLOBAL: clients may come.
     pub(super) owned: AtomicBool,
+    /// Of a node among several: it has its part. Always, where one process is all.
+    pub(super) joined: AtomicBool,
     /// The gateway is about to end.
     pub(super) draining: AtomicBool,
     /// Clients connected to any loop.

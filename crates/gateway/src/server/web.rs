@@ -20,6 +20,9 @@ pub(super) fn answer(path: &str, metrics: &Metrics, shared: &Shared) -> Answer {
         },
         "/healthz" => alive("alive\n"),
         "/readyz" if shared.draining.load(Ordering::Relaxed) => Answer::unavailable("draining\n"),
+        "/readyz" if !shared.joined.load(Ordering::Relaxed) => {
+            Answer::unavailable("not joined with the other nodes\n")
+        }
         "/readyz" => alive("ready\n"),
         _ => Answer::not_found("/metrics, /healthz and /readyz"),
     }

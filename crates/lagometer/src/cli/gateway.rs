@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use lagometer_units::Span;
 
-use super::LiveArguments;
+use super::{LiveArguments, NodeArguments};
 
 /// Channeld's options, which it writes with one dash.
 const CHANNELD: &[&str] = &[
@@ -73,6 +73,8 @@ pub(crate) struct GatewayArguments {
     /// Threads for connections beside one for channels; 0: one does both
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
     /// End when the program that started this one does
     #[arg(long, hide = true)]
     pub(crate) with_parent: bool,

@@ -1,13 +1,13 @@
-//! Where NATS is, and the words of its workers.
+//! Where NATS is, and the words of its workers and of a gateway's nodes.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lagometer_units::Span;
 
-/// How a NATS server is reached.
+/// As whom a NATS server is reached, and with which subjects.
 #[derive(Debug, Args)]
-pub(crate) struct NatsArguments {
+pub(crate) struct NatsUser {
     /// What all subjects begin with, so that several may use one server
     #[arg(
         long = "nats-prefix",
@@ -22,7 +22,14 @@ pub(crate) struct NatsArguments {
     /// A file with the certificates that a `tls://` server is held against; those of
     /// the system by default
     #[arg(long = "nats-ca", value_name = "FILE", requires = "nats")]
-    pub(crate) ca: Option<PathBuf>,
+    pub(crate) authorities: Option<PathBuf>,
+}
+
+/// How a NATS server is reached.
+#[derive(Debug, Args)]
+pub(crate) struct NatsArguments {
+    #[command(flatten)]
+    pub(crate) user: NatsUser,
     /// How long to wait for a NATS server at the start
     #[arg(
         long = "nats-wait",
@@ -31,6 +38,46 @@ pub(crate) struct NatsArguments {
         requires = "nats"
     )]
     pub(crate) wait: Span,
+}
+
+/// What of a gateway a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleName {
+    /// All of it
+    All,
+    /// Connections: logins, frames, compression, slow readers
+    Edge,
+    /// Channels: data, fan-out, interest, handover. One owns them all, others stand by
+    Channels,
+}
+
+/// A gateway in several processes.
+#[derive(Debug, Args)]
+pub(crate) struct NodeArguments {
+    /// What of a gateway this process is; edges and channels of one find each other
+    /// over --nats
+    #[arg(long, value_enum, default_value = "all")]
+    pub(crate) role: RoleName,
+    /// The NATS servers that join the nodes of a gateway, as in
+    /// `nats://10.0.0.1:4222` or `tls://nats.example`, separated by commas
+    #[arg(long, value_name = "URL,…")]
+    pub(crate) nats: Option<String>,
+    #[command(flatten)]
+    pub(crate) user: NatsUser,
+}
+
+impl Default for NodeArguments {
+    fn default() -> Self {
+        Self {
+            role: RoleName::All,
+            nats: None,
+            user: NatsUser {
+                prefix: "lagometer".to_owned(),
+                creds: None,
+                authorities: None,
+            },
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod log;
 mod replay;
+mod role;
 mod settings;
 #[cfg_attr(target_os = "linux", path = "gateway/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "gateway/elsewhere.rs")]
@@ -46,6 +47,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     }
     let settings = Settings::read(&arguments)?;
     let config = settings.resolve()?;
+    let role = role::role(&arguments.node)?;
     if arguments.check {
         print("the settings are sound\n")?;
         return Ok(ExitCode::SUCCESS);
@@ -57,7 +59,7 @@ pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> 
     // Before the ports are taken: from then on somebody may send one.
     let orders = system::listen()
         .map_err(|why| Failure::Environment(format!("cannot listen for signals: {why}")))?;
-    let server = Server::start(config).map_err(|error| failure(&error))?;
+    let server = Server::start_as(config, role).map_err(|error| failure(&error))?;
     info!(
         servers = %in_a_row(server.servers()),
         clients = %in_a_row(server.clients()),

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_distributed::nats::{self, Settings, Sweep, Worker};
+use lagometer_distributed::nats::{self, Sweep, Worker};
 use lagometer_lab::bundle::Recipe;
 use lagometer_lab::{Resolved, RunOptions, SeedRun};
+use lagometer_nats::Settings;
 
 use super::run::{play_of_a_seed, processors};
-use crate::cli::{NatsArguments, WorkerArguments};
+use crate::cli::{NatsArguments, NatsUser, WorkerArguments};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -36,7 +37,8 @@ pub(super) fn play(
         seeds: &options.seeds,
         each: play_of_a_seed(resolved),
     };
-    let found = nats::coordinate(&settings(urls, reached), &sweep, progress, &say, stop);
+    let settings = settings(urls, &reached.user, reached.wait.duration());
+    let found = nats::coordinate(&settings, &sweep, progress, &say, stop);
     let found = found.map_err(failure)?;
     if found.is_empty() && !options.seeds.is_empty() {
         return Err(Failure::Environment(
@@ -56,18 +58,20 @@ pub(crate) fn worker(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
-    let settings = settings(&arguments.nats, &arguments.reached);
+    let reached = &arguments.reached;
+    let settings = settings(&arguments.nats, &reached.user, reached.wait.duration());
     nats::work(&settings, worker, &say, interrupt::listen()?).map_err(failure)?;
     Ok(Exit::Done.into())
 }
 
-fn settings(urls: &str, reached: &NatsArguments) -> Settings {
+/// Where NATS is, and as whom it is reached.
+pub(super) fn settings(urls: &str, user: &NatsUser, wait: Duration) -> Settings {
     Settings {
         urls: urls.to_owned(),
-        prefix: reached.prefix.clone(),
-        credentials: reached.creds.clone(),
-        authorities: reached.ca.clone(),
-        wait: reached.wait.duration(),
+        prefix: user.prefix.clone(),
+        credentials: user.creds.clone(),
+        authorities: user.authorities.clone(),
+        wait,
     }
 }
 

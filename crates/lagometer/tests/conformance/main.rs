@@ -1,5 +1,5 @@
 //! What a peer may rely on in a channel gateway, item by item, tried on the
-//! built binary and, where `LAGOMETER_CHANNELD` names the original's
+//! built binary, on one in several nodes where there is a NATS server and, where `LAGOMETER_CHANNELD` names the original's
 //! `channeld-ue-tps`, on that too.
 //!
 //! Where the two differ on purpose the case says so: it has to hold for ours
@@ -12,6 +12,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 mod cases;
 mod harness;
+#[path = "../nats_server/mod.rs"]
+mod nats_server;
 
 use harness::Whose;
 use harness::gateway::{CHANNELD, Gateway};
@@ -37,6 +39,7 @@ enum Original {
 fn main() {
     cases::recovery::own_if_asked();
     let arguments = Arguments::from_args();
+    let has_nats = nats_server::is_there();
     let has_original = std::env::var_os(CHANNELD).is_some();
     let mut trials = vec![Trial::test("differences_are_documented", || {
         differences_are_documented().map_err(Failed::from)
@@ -47,6 +50,13 @@ fn main() {
             run(Whose::Ours);
             Ok(())
         }));
+        trials.push(
+            Trial::test(format!("nodes::{}", case.name), move || {
+                run(Whose::OursInNodes);
+                Ok(())
+            })
+            .with_ignored_flag(!has_nats),
+        );
         let original = case.original;
         trials.push(
             Trial::test(format!("channeld::{}", case.name), move || {

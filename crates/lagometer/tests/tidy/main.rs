@@ -32,6 +32,7 @@ const CLOCK_PLACES: &[&str] = &[
     "crates/guest/",
     "crates/cluster/",
     "crates/distributed/src/nats",
+    "crates/nats/",
     "crates/instruments/",
     "crates/gateway/src/server",
     "crates/gateway/tests/attacks/rates.rs",

@@ -106,6 +106,7 @@ impl ConnectionManager {
             ToConnections::Leave { group, id } => self.groups.leave(group, id),
             ToConnections::Forget { id, channel } => self.forget(id, channel),
             ToConnections::Window(window) => self.window(now, &window),
+            ToConnections::Missed { to, channel } => self.missed(&to, channel),
             ToConnections::Close { key, why } => self.begin_to_close(key, why),
             ToConnections::Ban { address, until } => self.ban(now, address, until),
         }

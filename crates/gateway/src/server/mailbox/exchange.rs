@@ -86,7 +86,8 @@ impl<In, Out, B: Bell> Exchange<In, Out, B> {
         self.inbox.depth()
     }
 
-    fn is_blocked(&self) -> bool {
+    /// Whether something waits that found no room.
+    pub(in crate::server) fn is_blocked(&self) -> bool {
         self.outboxes.iter().any(|outbox| !outbox.unsent.is_empty())
     }
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::peer::Peer;
 use super::settings::Settings;
+use crate::nats_server::NatsServer;
 
 /// How long a gateway may take until it listens.
 const START_AT_MOST: Duration = Duration::from_secs(20);
@@ -20,6 +21,9 @@ const START_AT_MOST: Duration = Duration::from_secs(20);
 pub(crate) enum Whose {
     /// This project's.
     Ours,
+    /// The same in four nodes joined by NATS: two edges, one for game servers and one for
+    /// players, a node that owns the channels and one that stands by.
+    OursInNodes,
     /// The original, where [`CHANNELD`] names it.
     Channeld,
 }
@@ -35,10 +39,14 @@ pub(crate) const CHANNELD: &str = "LAGOMETER_CHANNELD";
 /// A gateway of a test's own.
 pub(crate) struct Gateway {
     child: Child,
+    /// The other nodes of one in several.
+    others: Vec<Child>,
+    _nats: Option<NatsServer>,
+    /// Where each of its processes has its metrics.
+    pages: Vec<SocketAddr>,
     folder: PathBuf,
     pub(crate) servers: SocketAddr,
     pub(crate) clients: SocketAddr,
-    pub(crate) metrics: SocketAddr,
 }
 
 impl Gateway {
@@ -58,24 +66,46 @@ impl Gateway {
         fs::create_dir_all(&folder).unwrap();
         settings.write_files(&folder);
         let [servers, clients, metrics] = free_addresses();
+        let mut pages = vec![metrics];
         let log = fs::File::create(folder.join("log")).unwrap();
-        let mut command = match whose {
-            Whose::Ours => settings.ours(&folder, servers, clients, metrics),
-            Whose::Channeld => settings.channeld(servers, clients, metrics),
+        let spawn = |mut command: Command| {
+            command
+                .current_dir(&folder)
+                .stdin(Stdio::null())
+                .stdout(log.try_clone().unwrap())
+                .stderr(log.try_clone().unwrap())
+                .spawn()
+                .unwrap()
         };
-        let child = command
-            .current_dir(&folder)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let (mut nats, mut others) = (None, Vec::new());
+        let child = match whose {
+            Whose::Ours => spawn(settings.ours("gateway", &folder, servers, clients, metrics)),
+            Whose::OursInNodes => {
+                let server = NatsServer::start(folder.clone()).expect("it is there");
+                let node = |name, role, servers, clients, web| {
+                    let mut command = settings.ours(name, &folder, servers, clients, web);
+                    command.args(["--role", role, "--nats", &server.url]);
+                    spawn(command)
+                };
+                let [owner, other, players, not_used, unused] = free_addresses();
+                others.push(node("owner", "channels", not_used, unused, owner));
+                others.push(node("other", "channels", not_used, unused, other));
+                others.push(node("players", "edge", not_used, clients, players));
+                let child = node("servers", "edge", servers, unused, metrics);
+                pages.extend([owner, other, players]);
+                nats = Some(server);
+                child
+            }
+            Whose::Channeld => spawn(settings.channeld(servers, clients, metrics)),
+        };
         let mut gateway = Self {
             child,
+            others,
+            _nats: nats,
+            pages,
             folder,
             servers,
             clients,
-            metrics,
         };
         let waits_for = if settings.over_tcp() {
             vec![servers, clients]
@@ -120,7 +150,8 @@ impl Gateway {
 
     /// Whether it still runs.
     pub(crate) fn is_alive(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+        let mut all = self.others.iter_mut().chain([&mut self.child]);
+        all.all(|child| child.try_wait().unwrap().is_none())
     }
 
     /// That it still runs and lets a peer in.
@@ -137,23 +168,27 @@ impl Gateway {
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
-    /// The page of its metrics.
+    /// The pages of its metrics, one after the other.
     pub(crate) fn metrics_page(&self) -> String {
         use std::io::{Read, Write};
-        let mut stream = TcpStream::connect(self.metrics).unwrap();
-        stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            .unwrap();
         let mut page = String::new();
-        stream.read_to_string(&mut page).unwrap();
+        for at in &self.pages {
+            let mut stream = TcpStream::connect(at).unwrap();
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                .unwrap();
+            stream.read_to_string(&mut page).unwrap();
+        }
         page
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        for child in self.others.iter_mut().chain([&mut self.child]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
         if !thread::panicking() {
             let _ = fs::remove_dir_all(&self.folder);
         }

@@ -102,6 +102,7 @@ impl Settings {
     /// This project's gateway with the same.
     pub(crate) fn ours(
         &self,
+        name: &str,
         folder: &Path,
         servers: SocketAddr,
         clients: SocketAddr,
@@ -139,9 +140,10 @@ connection_id_bits = {conn_id_bits}
             compression = if self.snappy { "snappy" } else { "none" },
             conn_id_bits = self.conn_id_bits,
         );
-        fs::write(folder.join("gateway.toml"), config).unwrap();
+        let file = format!("{name}.toml");
+        fs::write(folder.join(&file), config).unwrap();
         let mut command = own_binary();
-        command.args(["gateway", "--config", "gateway.toml"]);
+        command.args(["gateway", "--config", &file]);
         command
     }
 }

@@ -1,0 +1,264 @@
+//! The nodes of one gateway joined over NATS, on a thread of its own.
+//!
+//! | subject, after the prefix | who sends it |
+//! | --- | --- |
+//! | `gateway.all` | the owner of the channels: that it is it |
+//! | `gateway.nodes.NODE` | others, for one node |
+//!
+//! The lease is the entry `channels` of the `JetStream` key-value bucket
+//! `PREFIX-gateway`, with its dots written as underscores.
+//!
+//! This is thin on purpose: what nodes say to each other, and what they do when something
+//! is lost, is decided in [`lagometer_gateway::nodes`], which expects no more of a bus
+//! than that what it carries comes unharmed.
+
+mod lease;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use async_nats::{Client, Event, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use lagometer_gateway::nodes::{Address, BusEvent, LeaseTask, NodeBus, NodeId};
+use lagometer_gateway::server::NodeInbox;
+use lagometer_nats::{Connection, Error, RETRY, Settings};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tracing::{error, info, warn};
+
+use lease::Entry;
+
+/// So many frames wait for the thread; more are dropped, and sent again by their routes.
+const FRAMES_AT_MOST: usize = 4096;
+
+/// The longest that one frame holds the thread up where the client's own queue is full.
+const PUBLISH_AT_MOST: Duration = Duration::from_millis(100);
+
+/// The longest that a node which ends waits until the server has what it sent.
+const LAST_FLUSH: Duration = Duration::from_secs(1);
+
+/// What the thread is to do.
+#[derive(Debug)]
+enum Order {
+    Publish(Address, Bytes),
+    Ask(LeaseTask),
+}
+
+/// The bus between nodes on NATS. Dropping it sends what waits and ends its thread.
+#[derive(Debug)]
+pub struct NatsBus {
+    orders: Option<mpsc::Sender<Order>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl NatsBus {
+    /// Begins to bring what is for a node. Waits for a server as long as it takes, and
+    /// says so in the log.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no thread.
+    pub fn start(settings: Settings, node: NodeId, inbox: NodeInbox) -> io::Result<Self> {
+        let (orders, taken) = mpsc::channel(FRAMES_AT_MOST);
+        let stop = Arc::new(AtomicBool::new(false));
+        let shell = Shell {
+            settings,
+            node,
+            inbox,
+            stop: Arc::clone(&stop),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let thread = std::thread::Builder::new()
+            .name("nats".to_owned())
+            .spawn(move || {
+                runtime.block_on(shell.run(taken));
+                runtime.shutdown_background();
+            })?;
+        Ok(Self {
+            orders: Some(orders),
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            // What finds no room is lost, as the bus may lose it.
+            let _ = orders.try_send(order);
+        }
+    }
+}
+
+impl NodeBus for NatsBus {
+    fn publish(&self, to: Address, frame: Bytes) {
+        self.order(Order::Publish(to, frame));
+    }
+
+    fn ask(&self, task: LeaseTask) {
+        self.order(Order::Ask(task));
+    }
+}
+
+impl Drop for NatsBus {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            // It has said why, if it panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread knows.
+struct Shell {
+    settings: Settings,
+    node: NodeId,
+    inbox: NodeInbox,
+    stop: Arc<AtomicBool>,
+}
+
+impl Shell {
+    async fn run(&self, mut orders: mpsc::Receiver<Order>) {
+        let Some(mut connection) = self.connect(&mut orders).await else {
+            return;
+        };
+        let client = connection.client.clone();
+        let subject = |to| subject(&self.settings.prefix, to);
+        let subscribed = async {
+            let all = client.subscribe(subject(Address::All)).await?;
+            let own = client.subscribe(subject(Address::Node(self.node))).await?;
+            client.flush().await.ok();
+            Ok::<_, async_nats::SubscribeError>((all, own))
+        };
+        let (mut all, mut own) = match subscribed.await {
+            Ok(both) => both,
+            Err(why) => {
+                error!(%why, "NATS: cannot listen to other nodes");
+                return;
+            }
+        };
+        info!(urls = connection.urls, node = %self.node, "joined NATS");
+        self.inbox.put(BusEvent::Up);
+        let entry = Arc::new(Entry::new(&client, &self.settings.prefix));
+        let mut is_up = true;
+        loop {
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Order::Publish(to, frame)) => {
+                        if is_up {
+                            publish(&client, subject(to), frame).await;
+                        }
+                    }
+                    Some(Order::Ask(task)) => {
+                        let (entry, inbox) = (Arc::clone(&entry), self.inbox.clone());
+                        tokio::spawn(async move {
+                            let answer = entry.answer(task.request).await;
+                            inbox.put(BusEvent::Lease(task.number, answer));
+                        });
+                    }
+                    None => {
+                        let _ = timeout(LAST_FLUSH, client.flush()).await;
+                        return;
+                    }
+                },
+                event = connection.events.recv() => {
+                    if let Some(event) = event {
+                        self.on_event(event, &mut is_up, &connection.urls);
+                    }
+                }
+                message = next(&mut all) => self.inbox.put(BusEvent::Frame(message)),
+                message = next(&mut own) => self.inbox.put(BusEvent::Frame(message)),
+            }
+        }
+    }
+
+    fn on_event(&self, event: Event, is_up: &mut bool, urls: &str) {
+        match event {
+            Event::Disconnected => {
+                *is_up = false;
+                warn!("lost NATS at {urls}; waiting for it");
+                self.inbox.put(BusEvent::Down);
+            }
+            Event::Connected if !*is_up => {
+                *is_up = true;
+                info!("NATS at {urls} is back");
+                self.inbox.put(BusEvent::Up);
+            }
+            Event::SlowConsumer(_) => {
+                warn!(
+                    "this node takes too slowly what comes over NATS; what is dropped is sent again"
+                );
+            }
+            Event::ServerError(why) => warn!(%why, "NATS"),
+            _ => {}
+        }
+    }
+
+    /// Connects, however long it takes; `None` if it is to end. What is asked for
+    /// meanwhile fails.
+    async fn connect(&self, orders: &mut mpsc::Receiver<Order>) -> Option<Connection> {
+        let mut said = String::new();
+        let note = |line: &str| warn!("{line}");
+        loop {
+            let connecting = lagometer_nats::connect(&self.settings, &note, &self.stop);
+            tokio::pin!(connecting);
+            let connected = loop {
+                tokio::select! {
+                    connected = &mut connecting => break connected,
+                    order = orders.recv() => match order {
+                        Some(Order::Ask(task)) => {
+                            let answer = lease::not_there();
+                            self.inbox.put(BusEvent::Lease(task.number, answer));
+                        }
+                        Some(Order::Publish(..)) => {}
+                        None => return None,
+                    },
+                }
+            };
+            match connected {
+                Ok(connection) => return Some(connection),
+                Err(Error::Unreachable { .. }) => {}
+                Err(why) => {
+                    let why = why.to_string();
+                    if why != said {
+                        error!("{why}");
+                        said = why;
+                    }
+                    sleep(RETRY).await;
+                }
+            }
+            if self.stop.load(Ordering::SeqCst) {
+                return None;
+            }
+        }
+    }
+}
+
+/// The next message's content. A subscription that has ended never has one: the client
+/// renews those of a connection that comes back.
+async fn next(subscriber: &mut Subscriber) -> Bytes {
+    match subscriber.next().await {
+        Some(message) => message.payload,
+        None => std::future::pending().await,
+    }
+}
+
+async fn publish(client: &Client, subject: String, frame: Bytes) {
+    // A frame that is not sent is lost, as the bus may lose it.
+    let _ = timeout(PUBLISH_AT_MOST, client.publish(subject, frame)).await;
+}
+
+fn subject(prefix: &str, to: Address) -> String {
+    match to {
+        Address::All => format!("{prefix}.gateway.all"),
+        Address::Node(node) => format!("{prefix}.gateway.nodes.{node}"),
+    }
+}

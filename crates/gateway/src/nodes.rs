@@ -1,0 +1,77 @@
+//! One gateway in several nodes: edges, which own connections, and nodes for channels,
+//! of which one owns all channels and the others stand by.
+//!
+//! ```text
+//! edge A: connection loops ─┐                      ┌─ owner: the channel manager
+//! edge B: connection loops ─┼──── frames, NATS ────┤
+//! edge C: connection loops ─┘                      └─ others stand by for the lease
+//! ```
+//!
+//! Everything here is without I/O: [`EdgeNode`], [`ChannelsNode`] and the [`Lease`] take
+//! frames, answers and instants, and give back frames and requests. What carries them is
+//! a [`NodeBus`], which may lose, repeat and delay frames, and reorder those of different
+//! senders.
+//!
+//! - **Who owns the channels** is decided by compare-and-set on one key-value entry. Each
+//!   change of owner has a higher epoch, which every frame bears: what is of an older one
+//!   is dropped.
+//! - **A route** joins one connection loop of an edge with the owner. Its messages are
+//!   numbered both ways, sent again until they are acknowledged, and handled in order,
+//!   each once.
+//! - **What waits for a slow edge is bounded.** Windows that are too old are left out at
+//!   the sender and [`Missed`](crate::core::bus::ToConnections::Missed) takes their
+//!   place, which leads to a full state; if more waits than that, the route is given up.
+//! - **A route that is given up is never silent**: the edge closes its connections
+//!   ([`ChannelsLost`](crate::core::CloseReason::ChannelsLost)), and for the owner they
+//!   have broken off.
+
+mod bus;
+mod channels;
+mod codec;
+mod edge;
+mod frame;
+mod lease;
+mod pending;
+mod route;
+mod wire;
+
+pub use bus::{Address, BusEvent, NodeBus, NodeId, Note};
+pub use channels::{ChannelsEvent, ChannelsNode};
+pub use edge::{Delivery, EdgeNode};
+pub use frame::PROTOCOL;
+pub use lease::{Lease, LeaseAnswer, LeaseRequest, LeaseTask, Standing};
+pub use route::RouteCounters;
+
+use std::time::Duration;
+
+/// The times by which nodes notice each other's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeTimes {
+    /// How long the channels belong to an owner that does not renew its lease. Those that
+    /// stand by wait as long before they take over.
+    pub lease: Duration,
+    /// How often the lease is renewed, or read by those that stand by.
+    pub renew: Duration,
+    /// A node with nothing to say says so this often.
+    pub heartbeat: Duration,
+    /// A route on which nothing comes, or nothing is acknowledged, is given up after this.
+    pub route_timeout: Duration,
+    /// The first time after which what is not acknowledged is sent again; it doubles up
+    /// to the heartbeat's fourfold.
+    pub resend: Duration,
+    /// Windows that have waited for so long are left out, for a full state.
+    pub window_age: Duration,
+}
+
+impl Default for NodeTimes {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(3),
+            renew: Duration::from_secs(1),
+            heartbeat: Duration::from_millis(500),
+            route_timeout: Duration::from_secs(5),
+            resend: Duration::from_millis(300),
+            window_age: Duration::from_secs(1),
+        }
+    }
+}

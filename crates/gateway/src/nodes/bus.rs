@@ -1,0 +1,125 @@
+//! What joins nodes, and what they ask of it.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::lease::{LeaseAnswer, LeaseTask};
+
+/// A node, from its start to its end. Drawn at the start: a process that is started again
+/// is another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeId(pub u64);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", self.0)
+    }
+}
+
+/// Where a frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Address {
+    /// To every node.
+    All,
+    /// To one node.
+    Node(NodeId),
+}
+
+/// What the bus brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BusEvent {
+    /// Somebody's frame for this node, or for all.
+    Frame(Bytes),
+    /// The answer to the [`LeaseTask`] with this number. Every task is answered, late
+    /// ones with [`LeaseAnswer::Failed`].
+    Lease(u64, LeaseAnswer),
+    /// The bus is there, for the first time or again.
+    Up,
+    /// The bus is not there. What is sent meanwhile is lost.
+    Down,
+}
+
+/// What carries frames between nodes. It may lose, repeat and delay them, and reorder
+/// those of different senders; those of one sender to one address come in order, but for
+/// those that are lost.
+pub trait NodeBus: fmt::Debug + Send {
+    /// Sends a frame, or drops it: never waits.
+    fn publish(&self, to: Address, frame: Bytes);
+
+    /// Has something done with the lease's entry; the answer comes as
+    /// [`BusEvent::Lease`].
+    fn ask(&self, task: LeaseTask);
+}
+
+/// What a node has to say in its log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Note {
+    /// Nothing of an owner was heard.
+    #[error("no node owns the channels yet; waiting for one: `lagometer gateway --role channels`")]
+    NoOwner,
+    /// A route to an owner stands.
+    #[error("joined the channels of node {node} in epoch {epoch}")]
+    Joined {
+        /// The owner.
+        node: NodeId,
+        /// Its epoch.
+        epoch: u64,
+    },
+    /// A route was given up.
+    #[error("lost the channels: {why}; everyone of loop {number} is asked to connect again")]
+    Lost {
+        /// Which connection loop of the edge.
+        number: u16,
+        /// Why.
+        why: &'static str,
+    },
+    /// This node owns the channels.
+    #[error("owns the channels in epoch {0}")]
+    Owner(u64),
+    /// This node does not, any more.
+    #[error("no longer owns the channels: {0}")]
+    OwnerNoMore(&'static str),
+    /// The lease could not be renewed in time; nobody has taken it yet.
+    #[error("the lease was not renewed in time: the channels rest until it is")]
+    Resting,
+    /// It was renewed after all.
+    #[error("the lease is renewed: the channels go on")]
+    GoesOn,
+    /// The lease's entry cannot be read or written.
+    #[error("the lease: {0}")]
+    LeaseFailed(String),
+    /// An edge joined.
+    #[error("edge {edge} joined with loop {number}")]
+    EdgeJoined {
+        /// The edge.
+        edge: NodeId,
+        /// Which of its connection loops.
+        number: u16,
+    },
+    /// An edge's route was given up.
+    #[error(
+        "edge {edge} lost with loop {number}: {why}; its {connections} connections have broken off"
+    )]
+    EdgeLost {
+        /// The edge.
+        edge: NodeId,
+        /// Which of its connection loops.
+        number: u16,
+        /// Why.
+        why: &'static str,
+        /// How many had attempted to log in.
+        connections: usize,
+    },
+    /// A peer speaks another version.
+    #[error(
+        "a node speaks version {theirs} of the protocol between nodes, this one {ours}: refused; \
+         start the same lagometer on all nodes, or another --nats-prefix"
+    )]
+    OtherProtocol {
+        /// The peer's.
+        theirs: u16,
+        /// Its own.
+        ours: u16,
+    },
+}

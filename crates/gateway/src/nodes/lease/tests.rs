@@ -1,0 +1,179 @@
+//! Two nodes and one entry: who owns the channels, and when.
+
+use std::time::Duration;
+
+use super::*;
+
+const LEASE: Duration = Duration::from_secs(3);
+
+/// The entry, as the store has it.
+#[derive(Default)]
+struct Store {
+    entry: Option<Bytes>,
+    revision: u64,
+}
+
+impl Store {
+    fn answer(&mut self, request: LeaseRequest) -> LeaseAnswer {
+        let (value, is_fine) = match request {
+            LeaseRequest::Read => {
+                let entry = self.entry.clone().map(|value| (value, self.revision));
+                return LeaseAnswer::Entry(entry);
+            }
+            LeaseRequest::Create(value) => (value, self.entry.is_none()),
+            LeaseRequest::Update(value, revision) => {
+                (value, self.entry.is_some() && self.revision == revision)
+            }
+        };
+        if !is_fine {
+            return LeaseAnswer::Conflict;
+        }
+        self.entry = Some(value);
+        self.revision += 1;
+        LeaseAnswer::Written(self.revision)
+    }
+}
+
+fn node(number: u64) -> Lease {
+    Lease::new(Time::ZERO, NodeId(number), NodeTimes::default())
+}
+
+fn at(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+/// Lets time pass in steps of 50 ms, in which a node's tasks are answered, or fail.
+fn pass(nodes: &mut [&mut Lease], store: &mut Store, from: u64, to: u64, works: bool) {
+    for millis in (from..to).step_by(50) {
+        for lease in nodes.iter_mut() {
+            lease.handle_deadline(at(millis));
+            while let Some(task) = lease.poll_task() {
+                let answer = if works {
+                    store.answer(task.request)
+                } else {
+                    LeaseAnswer::Failed("no server".to_owned())
+                };
+                lease.on_answer(at(millis), task.number, answer);
+                lease.handle_deadline(at(millis));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_owns_the_channels_and_another_stands_by_until_it_is_silent_for_a_lease() {
+    let (mut one, mut other, mut store) = (node(1), node(2), Store::default());
+    pass(&mut [&mut one, &mut other], &mut store, 0, 10_000, true);
+    assert_eq!(one.standing(at(10_000)), Standing::Owns(1));
+    assert_eq!(other.standing(at(10_000)), Standing::StandsBy);
+    // The first dies.
+    pass(&mut [&mut other], &mut store, 10_000, 12_900, true);
+    assert_eq!(other.standing(at(12_900)), Standing::StandsBy);
+    pass(&mut [&mut other], &mut store, 12_900, 15_100, true);
+    assert_eq!(other.standing(at(15_100)), Standing::Owns(2));
+    // It was only paused: its lease is over, and what it asks for fails.
+    assert_eq!(one.standing(at(15_100)), Standing::Rests(1));
+    pass(&mut [&mut one], &mut store, 15_100, 15_200, true);
+    assert_eq!(one.standing(at(15_200)), Standing::StandsBy);
+}
+
+#[test]
+fn an_owner_that_was_cut_off_with_all_others_goes_on_in_its_epoch() {
+    let (mut one, mut other, mut store) = (node(1), node(2), Store::default());
+    pass(&mut [&mut one, &mut other], &mut store, 0, 5_000, true);
+    pass(
+        &mut [&mut other, &mut one],
+        &mut store,
+        5_000,
+        12_000,
+        false,
+    );
+    assert_eq!(one.standing(at(12_000)), Standing::Rests(1));
+    assert!(!one.is_in_touch(at(12_000)));
+    // The other is first to reach the store again, and waits a whole lease.
+    pass(&mut [&mut other], &mut store, 12_000, 13_000, true);
+    pass(
+        &mut [&mut other, &mut one],
+        &mut store,
+        13_000,
+        20_000,
+        true,
+    );
+    assert_eq!(one.standing(at(20_000)), Standing::Owns(1));
+    assert_eq!(other.standing(at(20_000)), Standing::StandsBy);
+}
+
+#[test]
+fn a_renewal_whose_answer_was_lost_does_not_cost_the_lease() {
+    let (mut one, mut store) = (node(1), Store::default());
+    pass(&mut [&mut one], &mut store, 0, 1_000, true);
+    one.handle_deadline(at(1_000));
+    let task = one.poll_task().unwrap();
+    let _ = store.answer(task.request);
+    let lost = LeaseAnswer::Failed("timed out".to_owned());
+    one.on_answer(at(1_500), task.number, lost);
+    pass(&mut [&mut one], &mut store, 1_500, 6_000, true);
+    assert_eq!(one.standing(at(6_000)), Standing::Owns(1));
+    // An answer that comes after it was given up changes nothing.
+    one.on_answer(at(6_000), task.number, LeaseAnswer::Conflict);
+    assert_eq!(one.standing(at(6_000)), Standing::Owns(1));
+}
+
+#[test]
+fn a_lease_that_is_given_up_is_taken_at_once() {
+    let (mut one, mut other, mut store) = (node(1), node(2), Store::default());
+    pass(&mut [&mut one, &mut other], &mut store, 0, 5_000, true);
+    one.end(at(5_000));
+    let task = one.poll_task().unwrap();
+    let answer = store.answer(task.request);
+    one.on_answer(at(5_000), task.number, answer);
+    assert_eq!(one.standing(at(5_000)), Standing::StandsBy);
+    pass(&mut [&mut one, &mut other], &mut store, 5_000, 6_100, true);
+    assert_eq!(other.standing(at(6_100)), Standing::Owns(2));
+    assert_eq!(one.next_deadline(), None);
+}
+
+#[test]
+fn an_entry_that_was_lost_is_made_anew_and_its_epoch_rises_above_what_edges_have_seen() {
+    let (mut one, mut store) = (node(1), Store::default());
+    pass(&mut [&mut one], &mut store, 0, 2_000, true);
+    store = Store::default();
+    let mut other = node(2);
+    pass(&mut [&mut one, &mut other], &mut store, 2_000, 9_000, true);
+    let standings = [&one, &other].map(|lease| lease.standing(at(9_000)));
+    let owners = standings
+        .iter()
+        .filter(|it| matches!(it, Standing::Owns(_)));
+    assert_eq!(owners.count(), 1, "{standings:?}");
+    let owner = if matches!(standings[0], Standing::Owns(_)) {
+        &mut one
+    } else {
+        &mut other
+    };
+    owner.raise(at(9_000), 40);
+    pass(&mut [owner], &mut store, 9_000, 9_100, true);
+    assert_eq!(owner.standing(at(9_100)), Standing::Owns(41));
+}
+
+#[test]
+fn times_of_a_lease_count_from_before_it_was_asked_for() {
+    let (mut one, mut store) = (node(1), Store::default());
+    pass(&mut [&mut one], &mut store, 0, 1_000, true);
+    one.handle_deadline(at(1_000));
+    let task = one.poll_task().unwrap();
+    // The answer takes two seconds.
+    let answer = store.answer(task.request);
+    one.on_answer(at(3_000), task.number, answer);
+    assert_eq!(one.standing(at(3_999)), Standing::Owns(1));
+    assert_eq!(one.standing(at(1_000) + LEASE), Standing::Rests(1));
+}
+
+#[test]
+fn a_task_that_is_never_answered_does_not_hold_the_lease_up() {
+    let (mut one, mut store) = (node(1), Store::default());
+    one.handle_deadline(at(0));
+    assert!(one.poll_task().is_some());
+    assert_eq!(one.next_deadline(), Some(at(0) + LEASE));
+    pass(&mut [&mut one], &mut store, 3_000, 5_000, true);
+    assert_eq!(one.standing(at(5_000)), Standing::Owns(1));
+}

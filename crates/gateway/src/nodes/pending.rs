@@ -1,0 +1,314 @@
+//! What one end of a route has to send: pieces of messages until they are acknowledged.
+//!
+//! A piece has a number once it has been sent for the first time, and keeps it. Windows
+//! that have waited for too long, or of which too many bytes wait, are left out from the
+//! oldest on: in their place, at the last of each group, stands that they are missing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lagometer_units::Time;
+
+use crate::core::bus::{Recipients, ToConnections};
+use crate::core::{ChannelId, GroupId};
+
+use super::codec::encode_to_connections;
+use super::frame::Piece;
+
+/// The longest part of a message that is one piece: well below the megabyte that a NATS
+/// server takes by default.
+const PIECE_BYTES: usize = 200 << 10;
+
+/// A frame takes pieces until it has so many bytes.
+const FRAME_BYTES: usize = 200 << 10;
+
+/// So many bytes may be under way before some are acknowledged. Far less than a NATS
+/// server lets wait for one of its clients (64 MiB) before it cuts it off.
+const UNDER_WAY_BYTES: usize = 1 << 20;
+
+/// From so many bytes on windows are left out, however young they are.
+const WINDOWS_BYTES: usize = 8 << 20;
+
+/// A route for which more bytes wait is given up.
+pub(super) const MOST_BYTES: usize = 64 << 20;
+
+/// Memory that a piece takes beside its bytes.
+const PIECE_COSTS: usize = 96;
+
+#[derive(Debug)]
+struct Waiting {
+    piece: Piece,
+    /// When it was made: the tick that a window is of.
+    made_at: Time,
+    /// Whose windows it has, if that is all it has.
+    window: Option<(Recipients, ChannelId)>,
+}
+
+/// Pieces that are not acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pieces: VecDeque<Waiting>,
+    /// The number of the first.
+    first: u64,
+    /// How many of them are under way.
+    sent: usize,
+    sent_bytes: usize,
+    /// All bytes that wait.
+    bytes: usize,
+    /// Up to this number, old windows have been left out.
+    aged_to: u64,
+    /// Where it stands that windows of a group are missing.
+    missed_at: BTreeMap<(GroupId, ChannelId), u64>,
+    /// How many windows were left out.
+    pub(super) left_out: u64,
+    /// How many pieces were sent again.
+    pub(super) resent: u64,
+    /// Up to this number pieces have been sent at least once.
+    sent_to: u64,
+}
+
+impl Pending {
+    pub(super) fn push(
+        &mut self,
+        now: Time,
+        bytes: &Bytes,
+        window: Option<(Recipients, ChannelId)>,
+    ) {
+        let mut rest = bytes.clone();
+        // What is in several pieces is never left out.
+        let window = window.filter(|_| bytes.len() <= PIECE_BYTES);
+        loop {
+            let part = rest.split_to(rest.len().min(PIECE_BYTES));
+            let goes_on = !rest.is_empty();
+            self.bytes += part.len() + PIECE_COSTS;
+            self.pieces.push_back(Waiting {
+                piece: Piece {
+                    goes_on,
+                    bytes: part,
+                },
+                made_at: now,
+                window: window.clone(),
+            });
+            if !goes_on {
+                break;
+            }
+        }
+        if self.bytes > WINDOWS_BYTES {
+            self.leave_out_old(now, Duration::MAX);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Whether something is under way.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.sent > 0
+    }
+
+    /// Whether something could be sent now.
+    pub(super) fn may_send(&self) -> bool {
+        self.sent < self.pieces.len() && self.sent_bytes < UNDER_WAY_BYTES
+    }
+
+    /// All pieces before `received` have come. Returns whether any of them is news;
+    /// `None` if they were never sent.
+    pub(super) fn received(&mut self, received: u64) -> Option<bool> {
+        let Some(come) = received.checked_sub(self.first) else {
+            return Some(false);
+        };
+        if received > self.sent_to {
+            return None;
+        }
+        for _ in 0..come {
+            let waiting = self.pieces.pop_front()?;
+            let bytes = waiting.piece.bytes.len() + PIECE_COSTS;
+            self.bytes -= bytes;
+            // After a resend some have come that are not under way again yet.
+            if self.sent > 0 {
+                self.sent -= 1;
+                self.sent_bytes -= bytes;
+            }
+        }
+        self.first = received;
+        if self.pieces.is_empty() {
+            self.missed_at.clear();
+        }
+        Some(come > 0)
+    }
+
+    /// Everything is to be sent again.
+    pub(super) fn send_again(&mut self) {
+        self.resent += self.sent as u64;
+        self.sent = 0;
+        self.sent_bytes = 0;
+        self.aged_to = self.first;
+    }
+
+    /// The next pieces to send, and the number of the first.
+    pub(super) fn take(&mut self, now: Time, window_age: Duration) -> (u64, Vec<Piece>) {
+        self.leave_out_old(now, window_age);
+        let first = self.first + self.sent as u64;
+        let (mut pieces, mut bytes) = (Vec::new(), 0);
+        while bytes < FRAME_BYTES && self.may_send() {
+            let Some(waiting) = self.pieces.get(self.sent) else {
+                break;
+            };
+            bytes += waiting.piece.bytes.len();
+            pieces.push(waiting.piece.clone());
+            self.sent += 1;
+            self.sent_bytes += waiting.piece.bytes.len() + PIECE_COSTS;
+        }
+        self.sent_to = self.sent_to.max(self.first + self.sent as u64);
+        (first, pieces)
+    }
+
+    /// Leaves out windows that are too old, and the oldest while too much waits. Those
+    /// under way may have come: they are left alone until they are to be sent again.
+    fn leave_out_old(&mut self, now: Time, window_age: Duration) {
+        self.aged_to = self.aged_to.max(self.first + self.sent as u64);
+        loop {
+            let index = (self.aged_to - self.first) as usize;
+            let is_too_much = self.bytes > WINDOWS_BYTES;
+            let Some(waiting) = self.pieces.get_mut(index) else {
+                return;
+            };
+            if now.since(waiting.made_at) < window_age && !is_too_much {
+                return;
+            }
+            if let Some((to, channel)) = waiting.window.take() {
+                self.left_out += 1;
+                let at = self.aged_to;
+                let before = match to {
+                    Recipients::Group(group) => self.missed_at.insert((group, channel), at),
+                    Recipients::These(_) => None,
+                };
+                let missed = ToConnections::Missed { to, channel };
+                self.replace(index, encode_to_connections(now, &missed));
+                if let Some(before) = before
+                    && let Some(before) = before.checked_sub(self.first + self.sent as u64)
+                {
+                    self.replace(self.sent + before as usize, Bytes::new());
+                }
+            }
+            self.aged_to += 1;
+        }
+    }
+
+    fn replace(&mut self, index: usize, bytes: Bytes) {
+        if let Some(waiting) = self.pieces.get_mut(index) {
+            self.bytes = self.bytes - waiting.piece.bytes.len() + bytes.len();
+            waiting.piece.bytes = bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::codec::decode_to_connections;
+
+    const AGE: Duration = Duration::from_secs(1);
+
+    fn of(group: u32) -> (Recipients, ChannelId) {
+        (Recipients::Group(GroupId(group)), ChannelId(5))
+    }
+
+    fn text(text: &str) -> Bytes {
+        text.to_owned().into()
+    }
+
+    /// All that is sent now, in words.
+    fn sent(pending: &mut Pending, now: Time) -> Vec<String> {
+        let (_, pieces) = pending.take(now, AGE);
+        let words =
+            pieces.into_iter().map(
+                |piece| match decode_to_connections(now, piece.bytes.clone()) {
+                    Ok(ToConnections::Missed {
+                        to: Recipients::Group(group),
+                        ..
+                    }) => format!("missed {}", group.0),
+                    _ => String::from_utf8_lossy(&piece.bytes).into_owned(),
+                },
+            );
+        words.collect()
+    }
+
+    #[test]
+    fn old_windows_are_left_out_and_the_last_of_each_group_says_so() {
+        let mut pending = Pending::default();
+        let at = Time::from_millis;
+        pending.push(at(0), &text("w1"), Some(of(1)));
+        pending.push(at(0), &text("join"), None);
+        pending.push(at(10), &text("w2"), Some(of(2)));
+        pending.push(at(20), &text("w1"), Some(of(1)));
+        pending.push(at(900), &text("w1 young"), Some(of(1)));
+        let now = at(1500);
+        let wanted = ["", "join", "missed 2", "missed 1", "w1 young"];
+        assert_eq!(sent(&mut pending, now), wanted);
+        assert_eq!(pending.left_out, 3);
+        // Under way they stay as they are, and old ones are left out of what goes again.
+        assert!(sent(&mut pending, at(5000)).is_empty());
+        assert_eq!(pending.received(2), Some(true));
+        pending.send_again();
+        let wanted = ["missed 2", "", "missed 1"];
+        assert_eq!(sent(&mut pending, at(5000)), wanted);
+    }
+
+    #[test]
+    fn what_was_received_is_forgotten_however_often_it_is_said() {
+        let mut pending = Pending::default();
+        for _ in 0..4 {
+            pending.push(Time::ZERO, &text("x"), None);
+        }
+        assert_eq!(pending.received(1), None, "nothing was sent");
+        assert_eq!(pending.take(Time::ZERO, AGE).0, 0);
+        assert_eq!(pending.received(2), Some(true));
+        pending.send_again();
+        assert_eq!(
+            pending.received(3),
+            Some(true),
+            "what was under way had come"
+        );
+        assert_eq!(pending.received(2), Some(false));
+        assert_eq!(pending.take(Time::ZERO, AGE).0, 3);
+        assert_eq!(pending.received(4), Some(true));
+        assert!(pending.is_empty() && !pending.is_under_way());
+        assert_eq!((pending.bytes, pending.sent_bytes), (0, 0));
+        assert_eq!(pending.received(5), None);
+    }
+
+    #[test]
+    fn little_is_under_way_and_windows_beyond_a_bound_are_left_out_at_once() {
+        let mut pending = Pending::default();
+        let kilobytes = Bytes::from(vec![b'x'; 32 << 10]);
+        for _ in 0..1000 {
+            pending.push(Time::ZERO, &kilobytes, Some(of(1)));
+        }
+        assert!(pending.bytes() <= WINDOWS_BYTES + PIECE_BYTES);
+        let mut bytes = 0;
+        while pending.may_send() {
+            let (_, pieces) = pending.take(Time::ZERO, AGE);
+            bytes += pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>();
+        }
+        assert!(bytes <= UNDER_WAY_BYTES + FRAME_BYTES, "{bytes}");
+    }
+
+    #[test]
+    fn a_long_message_is_in_pieces_and_never_left_out() {
+        let mut pending = Pending::default();
+        let long = Bytes::from(vec![b'x'; PIECE_BYTES + 1]);
+        pending.push(Time::ZERO, &long, Some(of(1)));
+        let (_, one) = pending.take(Time::from_secs(9), AGE);
+        let (_, other) = pending.take(Time::from_secs(9), AGE);
+        let pieces: Vec<_> = one.iter().chain(&other).collect();
+        assert_eq!(pieces.len(), 2);
+        assert!(pieces[0].goes_on && !pieces[1].goes_on);
+    }
+}

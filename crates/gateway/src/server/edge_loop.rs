@@ -1,0 +1,156 @@
+//! The thread of an edge that joins its connection loops with the channels on another
+//! node.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lagometer_units::Time;
+use rustix::io::Errno;
+use tracing::{info, warn};
+
+use crate::nodes::{BusEvent, Delivery, EdgeNode, NodeBus, Note};
+
+use super::bus_adapter::{Delivered, Posted};
+use super::channel_loop::Mailboxes;
+use super::command::{Command, Commands};
+use super::node_inbox::NodeInbox;
+use super::poller::{Events, Poller, Waker};
+use super::report::{Numbers, Report, RouteNumbers};
+use super::shared::Shared;
+
+/// The loop over frames, and messages of connection loops.
+pub(super) struct EdgeLoop {
+    pub(super) node: EdgeNode,
+    pub(super) bus: Box<dyn NodeBus>,
+    pub(super) inbox: NodeInbox,
+    pub(super) exchange: Mailboxes,
+    pub(super) poller: Poller,
+    pub(super) waker: Waker,
+    pub(super) shared: Arc<Shared>,
+    pub(super) commands: Arc<Commands>,
+    pub(super) report: Arc<Report>,
+}
+
+impl EdgeLoop {
+    /// Runs until told to end, which is when the connection loops have ended.
+    pub(super) fn run(mut self) -> Result<(), Errno> {
+        let mut ready = Events::new();
+        let mut arrived = VecDeque::new();
+        let (mut answered, mut turns, mut busy_ns) = (0, 0, 0);
+        loop {
+            let before = self.shared.clock.now();
+            let due = self.node.next_deadline(before).map(|due| due.since(before));
+            // Heartbeats are due while a connection loop has no room, too.
+            let rest = if self.node.has_room() {
+                self.exchange.rest(due).or(due)
+            } else {
+                due
+            };
+            self.poller.wait(rest, &mut ready)?;
+            if ready.iter().next().is_some() {
+                self.waker.silence();
+            }
+            let now = self.shared.clock.now();
+            let mut ends = false;
+            while let Some(command) = self.commands.take() {
+                ends |= matches!(command, Command::End);
+            }
+            self.turn(now, &mut arrived);
+            if ends {
+                self.node.end();
+                self.publish();
+                return Ok(());
+            }
+            turns += 1;
+            busy_ns += self.shared.clock.now().since(now).as_nanos() as u64;
+            let asked = self.report.asked();
+            let is_joined = self.node.is_joined();
+            self.report.answer(asked, &mut answered, || {
+                let (counters, lost) = self.node.counters();
+                Numbers {
+                    turns,
+                    busy_ns,
+                    queued: self.exchange.depth() as u64,
+                    routes: Some(RouteNumbers {
+                        open: u64::from(is_joined),
+                        lost,
+                        counters,
+                        epoch: self.node.epoch(),
+                        owns: false,
+                    }),
+                    ..Numbers::default()
+                }
+            });
+        }
+    }
+
+    fn turn(&mut self, now: Time, arrived: &mut VecDeque<Posted>) {
+        // While a connection loop has no room nothing is taken for it: what is not taken
+        // is not acknowledged, and waits at the other node.
+        if !self.exchange.is_blocked() {
+            for event in self.inbox.take() {
+                match event {
+                    BusEvent::Frame(frame) => self.node.on_frame(now, frame),
+                    BusEvent::Up => self.node.on_up(now),
+                    BusEvent::Down | BusEvent::Lease(..) => {}
+                }
+            }
+        }
+        self.deliver();
+        if self.node.has_room() && self.exchange.take(arrived) {
+            for item in arrived.drain(..) {
+                match item {
+                    Posted::Message(side, message) => self.node.send(now, side.0, &message),
+                    Posted::Settled(side, number) => self.node.settled(now, side.0, number),
+                    Posted::Probe(side, number) => {
+                        let to = usize::from(side.0);
+                        self.exchange.post(to, Delivered::Probe(number));
+                    }
+                }
+            }
+        }
+        self.node.handle_deadline(now);
+        self.deliver();
+        self.publish();
+        while let Some(note) = self.node.poll_note() {
+            write(&note);
+        }
+        self.shared
+            .joined
+            .store(self.node.is_joined(), Ordering::Relaxed);
+        if self.node.has_global_owner() && !self.shared.owned.swap(true, Ordering::SeqCst) {
+            self.shared.wake_all();
+        }
+    }
+
+    fn deliver(&mut self) {
+        while let Some((number, delivery)) = self.node.poll_delivery() {
+            let item = match delivery {
+                Delivery::Message(message) => Delivered::Message(message),
+                Delivery::Lost(number) => Delivered::Lost(number),
+            };
+            self.exchange.post(usize::from(number), item);
+        }
+        self.exchange.deliver();
+    }
+
+    fn publish(&mut self) {
+        while let Some((to, frame)) = self.node.poll_frame() {
+            self.bus.publish(to, frame);
+        }
+    }
+}
+
+/// Writes a line of the log.
+pub(super) fn write(note: &Note) {
+    let is_good = matches!(
+        note,
+        Note::Joined { .. } | Note::Owner(_) | Note::GoesOn | Note::EdgeJoined { .. }
+    );
+    if is_good {
+        info!("{note}");
+    } else {
+        warn!("{note}");
+    }
+}

@@ -1,0 +1,173 @@
+//! The thread of a node for channels, which owns them while it has the lease.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lagometer_units::Time;
+use rustix::io::Errno;
+
+use crate::nodes::{BusEvent, ChannelsEvent, ChannelsNode, NodeBus, Standing};
+
+use super::channel_worker::ChannelWorker;
+use super::command::{Command, Commands};
+use super::config::Config;
+use super::edge_loop::write;
+use super::node_inbox::NodeInbox;
+use super::poller::{Events, Poller, Waker};
+use super::report::{Numbers, Report, RouteNumbers};
+use super::shared::Shared;
+
+/// A node that ends waits this long to hear that it has given up the lease.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
+
+/// The loop over frames of edges, and fan-out ticks.
+pub(super) struct NodeLoop {
+    pub(super) node: ChannelsNode,
+    /// The channels of this epoch; not looked at while the node does not own them.
+    pub(super) worker: ChannelWorker,
+    pub(super) config: Arc<Config>,
+    pub(super) bus: Box<dyn NodeBus>,
+    pub(super) inbox: NodeInbox,
+    pub(super) poller: Poller,
+    pub(super) waker: Waker,
+    pub(super) shared: Arc<Shared>,
+    pub(super) commands: Arc<Commands>,
+    pub(super) report: Arc<Report>,
+}
+
+impl NodeLoop {
+    /// Runs until told to end, and gives up the lease then.
+    pub(super) fn run(mut self) -> Result<(), Errno> {
+        let mut ready = Events::new();
+        let (mut answered, mut turns, mut busy_ns) = (0, 0, 0);
+        let mut ends_at = None;
+        loop {
+            let before = self.shared.clock.now();
+            let due = self.next_deadline(before).into_iter().chain(ends_at).min();
+            let rest = due.map(|due| due.since(before));
+            self.poller.wait(rest, &mut ready)?;
+            if ready.iter().next().is_some() {
+                self.waker.silence();
+            }
+            let now = self.shared.clock.now();
+            while let Some(command) = self.commands.take() {
+                match command {
+                    Command::End | Command::Drain if ends_at.is_none() => {
+                        let owns = self.node.standing(now) != Standing::StandsBy;
+                        self.node.end(now);
+                        ends_at = Some(if owns { now + LAST_ANSWER } else { now });
+                    }
+                    Command::Reload(config) => {
+                        self.worker.reload(&config, &self.waker);
+                        self.config = config;
+                    }
+                    _ => {}
+                }
+            }
+            let has_lease_answer = self.turn(now);
+            if ends_at.is_some_and(|at| at <= now || has_lease_answer) {
+                return Ok(());
+            }
+            turns += 1;
+            busy_ns += self.shared.clock.now().since(now).as_nanos() as u64;
+            let asked = self.report.asked();
+            self.report
+                .answer(asked, &mut answered, || self.numbers(now, turns, busy_ns));
+        }
+    }
+
+    fn next_deadline(&self, now: Time) -> Option<Time> {
+        let of_channels = match self.node.standing(now) {
+            Standing::Owns(_) => self.worker.next_deadline(),
+            Standing::StandsBy | Standing::Rests(_) => None,
+        };
+        let of_node = self.node.next_deadline(now);
+        [of_channels, of_node].into_iter().flatten().min()
+    }
+
+    /// One turn. Returns whether an answer about the lease has come.
+    fn turn(&mut self, now: Time) -> bool {
+        let mut has_lease_answer = false;
+        for event in self.inbox.take() {
+            match event {
+                BusEvent::Frame(frame) => self.node.on_frame(now, frame),
+                BusEvent::Up => self.node.on_up(),
+                BusEvent::Down => {}
+                BusEvent::Lease(number, answer) => {
+                    has_lease_answer = true;
+                    self.node.on_lease(now, number, answer);
+                }
+            }
+            self.work(now);
+        }
+        self.node.handle_deadline(now);
+        self.work(now);
+        if matches!(self.node.standing(now), Standing::Owns(_)) {
+            self.worker.settle(now);
+            self.worker.handle_deadline(now);
+            self.worker.settle(now);
+            self.pass_on(now);
+            let has_owner = self.worker.has_owner();
+            self.node.set_has_global_owner(now, has_owner);
+            // What the channels have just said is sent with this turn.
+            self.node.handle_deadline(now);
+        }
+        while let Some((to, frame)) = self.node.poll_frame() {
+            self.bus.publish(to, frame);
+        }
+        while let Some(task) = self.node.poll_task() {
+            self.bus.ask(task);
+        }
+        while let Some(note) = self.node.poll_note() {
+            write(&note);
+        }
+        let is_ready = self.node.is_ready(now);
+        self.shared.joined.store(is_ready, Ordering::Relaxed);
+        has_lease_answer
+    }
+
+    /// Does what the node has for the channels.
+    fn work(&mut self, now: Time) {
+        while let Some(event) = self.node.poll_event() {
+            match event {
+                ChannelsEvent::Begin(_) | ChannelsEvent::End => {
+                    self.worker = ChannelWorker::new(&self.config, self.shared.clock, &self.waker);
+                }
+                ChannelsEvent::Message(side, message) => {
+                    self.worker.handle(now, side, message);
+                    self.pass_on(now);
+                }
+            }
+        }
+    }
+
+    /// Hands the edges what the channels have for them.
+    fn pass_on(&mut self, now: Time) {
+        while let Some((side, message)) = self.worker.poll_bus() {
+            self.node.send(now, side, &message);
+        }
+    }
+
+    fn numbers(&self, now: Time, turns: u64, busy_ns: u64) -> Numbers {
+        let (counters, lost) = self.node.counters();
+        let standing = self.node.standing(now);
+        Numbers {
+            // One that stands by has none.
+            channels: (standing != Standing::StandsBy).then(|| self.worker.report()),
+            turns,
+            busy_ns,
+            routes: Some(RouteNumbers {
+                open: self.node.edges() as u64,
+                lost,
+                counters,
+                epoch: match standing {
+                    Standing::StandsBy => None,
+                    Standing::Owns(epoch) | Standing::Rests(epoch) => Some(epoch),
+                },
+                owns: matches!(standing, Standing::Owns(_)),
+            }),
+            ..Numbers::default()
+        }
+    }
+}

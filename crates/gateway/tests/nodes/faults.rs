@@ -1,0 +1,88 @@
+//! What goes wrong in a schedule, and when.
+
+use crate::bus::{Impairments, MS};
+use crate::random::Random;
+
+/// Something that goes wrong, or right. Nodes are named by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A node dies, and another is started in its place so much later.
+    Kill { node: usize, back_after: u64 },
+    /// A node for channels ends in order.
+    End { node: usize, back_after: u64 },
+    /// A node is cut off from the bus for so long.
+    Cut { node: usize, lasting: u64 },
+    /// The bus is gone for all.
+    CutAll { lasting: u64 },
+    /// A node does nothing for so long, and then goes on as if nothing had been.
+    Pause { node: usize, lasting: u64 },
+    /// A node's clock leaps ahead.
+    Leap { node: usize, by: u64 },
+    /// Frames are lost, late or repeated from now on.
+    Impairments(usize),
+    /// The store loses the lease's entry.
+    LoseEntry,
+}
+
+/// When faults begin and when the last of them is over.
+pub(crate) const FROM: u64 = 3_000 * MS;
+pub(crate) const UNTIL: u64 = 25_000 * MS;
+
+/// Impairments by their number.
+pub(crate) fn impairments(number: usize) -> Impairments {
+    let none = Impairments::default();
+    match number {
+        0 => none,
+        1 => Impairments { lost: 30, ..none },
+        2 => Impairments {
+            lost: 200,
+            repeated: 100,
+            slow: 50,
+            slow_ms: 300,
+        },
+        _ => Impairments {
+            lost: 5,
+            repeated: 20,
+            slow: 200,
+            slow_ms: 2_000,
+        },
+    }
+}
+
+/// A schedule for so many edges, which come first, and so many nodes for channels.
+pub(crate) fn schedule(random: &mut Random, edges: usize, channels: usize) -> Vec<(u64, Fault)> {
+    let all = edges + channels;
+    let faults = random.within(1, 9);
+    let mut schedule = Vec::new();
+    for _ in 0..faults {
+        let at = random.within(FROM, UNTIL);
+        let left = (UNTIL - at).max(MS);
+        let node = random.within(0, all as u64) as usize;
+        let short = random.within(10 * MS, 3_500 * MS).min(left);
+        let long = random.within(100 * MS, 15_000 * MS).min(left);
+        let lasting = if random.happens(500) { short } else { long };
+        let fault = match random.within(0, 16) {
+            0..=3 => Fault::Kill {
+                node,
+                back_after: lasting,
+            },
+            4 => Fault::End {
+                node: edges + random.within(0, channels as u64) as usize,
+                back_after: lasting,
+            },
+            5..=7 => Fault::Cut { node, lasting },
+            8 => Fault::CutAll { lasting },
+            9..=11 => Fault::Pause { node, lasting },
+            12 => Fault::Leap {
+                node,
+                by: random.within(10 * MS, 12_000 * MS),
+            },
+            13 => Fault::LoseEntry,
+            _ => Fault::Impairments(random.within(0, 4) as usize),
+        };
+        schedule.push((at, fault));
+    }
+    schedule.push((UNTIL, Fault::Impairments(0)));
+    schedule.sort_by_key(|(at, _)| *at);
+    schedule
+}

@@ -1,0 +1,89 @@
+//! Edges and nodes for channels in virtual time, over a bus that loses, delays and repeats
+//! frames, with nodes that die, join, are cut off, are paused and whose clocks leap.
+//!
+//! A schedule follows from its seed. `LAGOMETER_NODE_SCHEDULES` plays more of them, and
+//! `LAGOMETER_NODE_SEED` one alone, with what its nodes say.
+
+mod bus;
+mod faults;
+mod outcome;
+mod peers;
+mod random;
+mod stage;
+mod turns;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use outcome::Outcome;
+use stage::Stage;
+
+/// So many schedules are played where nothing else is asked for.
+const SCHEDULES: u64 = 1000;
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|why| panic!("{name}: {why}")))
+}
+
+#[test]
+fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_twice() {
+    if let Some(seed) = number("LAGOMETER_NODE_SEED") {
+        let outcome = Stage::new(seed, true).play();
+        eprintln!("{outcome:#?}");
+        return;
+    }
+    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES);
+    let (next, all) = (AtomicU64::new(0), Mutex::new(Outcome::default()));
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= schedules || !failed.lock().unwrap().is_empty() {
+                        return;
+                    }
+                    let played = catch_unwind(AssertUnwindSafe(|| Stage::new(seed, false).play()));
+                    match played {
+                        Ok(outcome) => all.lock().unwrap().add(&outcome),
+                        Err(_) => failed.lock().unwrap().push(seed),
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(
+        failed.is_empty(),
+        "schedules that fail: {failed:?}; play one again with LAGOMETER_NODE_SEED"
+    );
+    let all = all.into_inner().unwrap();
+    eprintln!("{all:#?}");
+    // What the schedules are for has happened in them.
+    assert!(all.takeovers > schedules / 4, "{all:?}");
+    assert!(all.routes_lost > schedules / 4, "{all:?}");
+    assert!(
+        all.resent > schedules && all.gaps > schedules / 4,
+        "{all:?}"
+    );
+    assert!(all.windows_left_out > 0 && all.rests > 0, "{all:?}");
+    assert!(all.frames_lost > schedules, "{all:?}");
+}
+
+#[test]
+fn a_schedule_is_the_same_each_time() {
+    for seed in [1, 77] {
+        let play = || Stage::new(seed, false).play();
+        assert_eq!(play(), play());
+    }
+}
+
+#[test]
+fn without_faults_nobody_is_asked_to_connect_again() {
+    let outcome = Stage::without_faults(5).play();
+    assert_eq!((outcome.reconnections, outcome.routes_lost), (0, 0));
+    assert_eq!((outcome.takeovers, outcome.windows_left_out), (1, 0));
+}

@@ -1,0 +1,84 @@
+//! What schedules come to, and whether all is as it should be.
+
+use lagometer_gateway::core::Peer;
+use lagometer_gateway::nodes::Standing;
+
+use crate::faults;
+use crate::stage::{Part, QUIET, RECOVERY, Stage};
+
+/// What a schedule came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) updates: u64,
+    pub(crate) takeovers: u64,
+    pub(crate) rests: u64,
+    pub(crate) routes_lost: u64,
+    pub(crate) reconnections: u64,
+    pub(crate) resent: u64,
+    pub(crate) gaps: u64,
+    pub(crate) windows_left_out: u64,
+    pub(crate) frames_lost: u64,
+    /// The longest that it took after the last fault until all was right, in milliseconds.
+    pub(crate) recovered_ms: u64,
+}
+
+impl Outcome {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.updates += other.updates;
+        self.takeovers += other.takeovers;
+        self.rests += other.rests;
+        self.routes_lost += other.routes_lost;
+        self.reconnections += other.reconnections;
+        self.resent += other.resent;
+        self.gaps += other.gaps;
+        self.windows_left_out += other.windows_left_out;
+        self.frames_lost += other.frames_lost;
+        self.recovered_ms = self.recovered_ms.max(other.recovered_ms);
+    }
+}
+
+impl Stage {
+    /// What is not as it should be, if anything is not.
+    pub(crate) fn what_is_wrong(&self) -> Option<String> {
+        let mut owners = Vec::new();
+        for place in &self.places {
+            if let Some(Part::Channels(channels)) = &place.part
+                && let Standing::Owns(epoch) = channels.0.standing(self.local(place))
+            {
+                owners.push((epoch, place.id));
+            }
+        }
+        let &[(epoch, owner)] = &owners[..] else {
+            return Some(format!("the channels have these owners: {owners:?}"));
+        };
+        if self.owners.get(&epoch) != Some(&owner) {
+            return Some(format!("epoch {epoch} was another node's"));
+        }
+        for place in &self.places {
+            if let Some(Part::Edge(edge)) = &place.part
+                && (!edge.0.is_joined() || edge.0.epoch() != Some(epoch))
+            {
+                let of = edge.0.epoch();
+                return Some(format!("edge {} is of epoch {of:?}, not {epoch}", place.id));
+            }
+        }
+        // A change is on its way for less than this.
+        let old_enough = (self.truth + 1).saturating_sub(20);
+        let is_quiet = self.now >= faults::UNTIL + RECOVERY + QUIET;
+        let wanted = if is_quiet { self.truth } else { old_enough };
+        for (number, peer) in self.peers.iter().enumerate() {
+            if !peer.in_game {
+                return Some(format!("peer {number} is not in the game"));
+            }
+            if peer.kind == Peer::Client {
+                let seen = peer.seen.last().copied().unwrap_or(0);
+                let has_all = peer.seen.len() as u32 > seen;
+                if seen < wanted || peer.misses || !has_all {
+                    let of = peer.seen.len();
+                    return Some(format!("peer {number} saw {of} to {seen}, not {wanted}"));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,435 @@
+//! Nodes, peers and the bus in one virtual time, and what must hold.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use lagometer_gateway::core::{ChannelManager, ConnectionManager, ConnectionSettings, Fsm, Peer};
+use lagometer_gateway::nodes::{
+    BusEvent, ChannelsNode, EdgeNode, NodeId, NodeTimes, Note, Standing,
+};
+use lagometer_units::Time;
+
+use crate::bus::{Bus, MS};
+use crate::faults::{self, Fault};
+use crate::outcome::Outcome;
+use crate::peers::{self, GamePeer};
+use crate::random::Random;
+use crate::turns::{turn_channels, turn_edge};
+
+/// After the last fault everything is right within this: a lease, a route's timeout, and
+/// the time to connect again.
+pub(crate) const RECOVERY: u64 = 20_000 * MS;
+
+/// Nothing changes any more for so long before views are looked at.
+pub(crate) const QUIET: u64 = 3_000 * MS;
+
+/// The game's server changes something so often.
+const UPDATE_EVERY: u64 = 200 * MS;
+
+/// A peer that was hung up on connects again after this.
+const CONNECT_AFTER: u64 = 200 * MS;
+
+pub(crate) enum Part {
+    Edge(Box<(EdgeNode, ConnectionManager)>),
+    Channels(Box<(ChannelsNode, Option<ChannelManager>)>),
+}
+
+/// A place for a node: who is there now.
+pub(crate) struct Place {
+    pub(crate) id: NodeId,
+    pub(crate) part: Option<Part>,
+    /// How far its clock is ahead of the world's.
+    ahead: u64,
+    paused_until: u64,
+    inbox: VecDeque<BusEvent>,
+    starts_at: Option<u64>,
+}
+
+pub(crate) struct Stage {
+    pub(crate) now: u64,
+    random: Random,
+    bus: Bus,
+    pub(crate) places: Vec<Place>,
+    edges: usize,
+    pub(crate) peers: Vec<GamePeer>,
+    connects_at: Vec<u64>,
+    schedule: VecDeque<(u64, Fault)>,
+    pub(crate) truth: u32,
+    update_at: u64,
+    /// Who owned the channels in which epoch, as its own node said.
+    pub(crate) owners: BTreeMap<u64, NodeId>,
+    nodes: u64,
+    says: bool,
+    outcome: Outcome,
+}
+
+impl Stage {
+    pub(crate) fn new(seed: u64, says: bool) -> Self {
+        let mut random = Random(seed);
+        let edges = random.within(1, 4) as usize;
+        let channels = random.within(1, 4) as usize;
+        let schedule = faults::schedule(&mut random, edges, channels);
+        Self::with(random, edges, channels, schedule, says)
+    }
+
+    pub(crate) fn without_faults(seed: u64) -> Self {
+        Self::with(Random(seed), 2, 2, Vec::new(), false)
+    }
+
+    fn with(
+        mut random: Random,
+        edges: usize,
+        channels: usize,
+        schedule: Vec<(u64, Fault)>,
+        says: bool,
+    ) -> Self {
+        let places = (0..edges + channels).map(|_| Place {
+            id: NodeId(0),
+            part: None,
+            ahead: random.within(0, 1000) * MS,
+            paused_until: 0,
+            inbox: VecDeque::new(),
+            starts_at: Some(0),
+        });
+        let places: Vec<Place> = places.collect();
+        let mut peers = vec![GamePeer::new(Peer::Server, "server".to_owned())];
+        let players = random.within(1, 6);
+        peers.extend((0..players).map(|n| GamePeer::new(Peer::Client, format!("player {n}"))));
+        Self {
+            now: 0,
+            bus: Bus::new(Random(random.next())),
+            random,
+            places,
+            edges,
+            connects_at: vec![100 * MS; peers.len()],
+            peers,
+            schedule: schedule.into(),
+            truth: 0,
+            update_at: 0,
+            owners: BTreeMap::new(),
+            nodes: 0,
+            says,
+            outcome: Outcome::default(),
+        }
+    }
+
+    pub(crate) fn play(mut self) -> Outcome {
+        let quiet_from = faults::UNTIL + RECOVERY;
+        let end = quiet_from + QUIET;
+        let mut right_since = None;
+        while self.now < end {
+            self.now = self.next().min(end);
+            while self.schedule.front().is_some_and(|(at, _)| *at <= self.now) {
+                let (_, fault) = self.schedule.pop_front().expect("there is one");
+                self.go_wrong(fault);
+            }
+            self.start_nodes();
+            while let Some((node, event)) = self.bus.arrive(self.now) {
+                let place = self.places.iter_mut().find(|place| place.id == node);
+                if let Some(place) = place
+                    && Bus::has_room(place.inbox.len())
+                {
+                    place.inbox.push_back(event);
+                }
+            }
+            for index in 0..self.places.len() {
+                self.turn(index);
+            }
+            if self.turn_peers(quiet_from) {
+                for index in 0..self.places.len() {
+                    self.turn(index);
+                }
+            }
+            for peer in &self.peers {
+                assert_eq!(peer.wrong, None, "at {} ms", self.now / MS);
+            }
+            if self.now >= faults::UNTIL {
+                match self.what_is_wrong() {
+                    Some(_) => right_since = None,
+                    None => {
+                        right_since.get_or_insert(self.now);
+                    }
+                }
+            }
+        }
+        if let Some(wrong) = self.what_is_wrong() {
+            panic!("in the end {wrong}");
+        }
+        let recovered = right_since.expect("it is right") - faults::UNTIL;
+        assert!(
+            recovered <= RECOVERY,
+            "right only after {} ms",
+            recovered / MS
+        );
+        self.outcome.recovered_ms = recovered / MS;
+        for place in &self.places {
+            if let Some(Part::Channels(channels)) = &place.part
+                && let Some(manager) = &channels.1
+            {
+                manager.check_invariants().expect("sound channels");
+            }
+        }
+        self.sum_up()
+    }
+
+    fn sum_up(mut self) -> Outcome {
+        for place in &mut self.places {
+            Self::count(&mut self.outcome, place.part.take());
+        }
+        self.outcome.updates = u64::from(self.truth);
+        self.outcome.takeovers = self.owners.len() as u64;
+        self.outcome.reconnections = self.peers.iter().map(|peer| peer.hung_up).sum();
+        self.outcome.frames_lost = self.bus.frames_lost;
+        self.outcome
+    }
+
+    fn count(outcome: &mut Outcome, part: Option<Part>) {
+        let (counters, lost) = match part {
+            None => return,
+            Some(Part::Edge(edge)) => edge.0.counters(),
+            Some(Part::Channels(channels)) => channels.0.counters(),
+        };
+        outcome.routes_lost += lost;
+        outcome.resent += counters.resent;
+        outcome.gaps += counters.gaps;
+        outcome.windows_left_out += counters.windows_left_out;
+    }
+
+    /// When something happens next.
+    fn next(&self) -> u64 {
+        let mut next = [
+            self.bus.next(),
+            self.schedule.front().map(|(at, _)| *at),
+            (self.now < faults::UNTIL + RECOVERY).then_some(self.update_at),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(u64::MAX);
+        for place in &self.places {
+            next = next.min(place.starts_at.unwrap_or(u64::MAX));
+            let local = self.local(place);
+            let due = match &place.part {
+                None => continue,
+                Some(Part::Edge(edge)) => [edge.0.next_deadline(local), edge.1.next_deadline()],
+                Some(Part::Channels(channels)) => {
+                    let (node, manager) = &**channels;
+                    let owns = matches!(node.standing(local), Standing::Owns(_));
+                    let manager = manager.as_ref().filter(|_| owns);
+                    [
+                        node.next_deadline(local),
+                        manager.and_then(ChannelManager::next_deadline),
+                    ]
+                }
+            };
+            if let Some(due) = due.into_iter().flatten().min() {
+                let due = due.as_nanos().saturating_sub(place.ahead);
+                next = next.min(due.max(place.paused_until));
+            }
+            if !place.inbox.is_empty() {
+                next = next.min(place.paused_until.max(self.now));
+            }
+        }
+        for (peer, &at) in self.peers.iter().zip(&self.connects_at) {
+            if peer.at.is_none() {
+                next = next.min(at);
+            }
+        }
+        // Time passes, whatever somebody wants at once.
+        next.max(self.now + MS / 10)
+    }
+
+    pub(crate) fn local(&self, place: &Place) -> Time {
+        Time::from_nanos(self.now + place.ahead)
+    }
+
+    fn start_nodes(&mut self) {
+        for index in 0..self.places.len() {
+            let place = &mut self.places[index];
+            if place.starts_at.is_none_or(|at| at > self.now) {
+                continue;
+            }
+            place.starts_at = None;
+            self.nodes += 1;
+            place.id = NodeId(1000 + self.nodes);
+            place.inbox.clear();
+            let local = Time::from_nanos(self.now + place.ahead);
+            let times = NodeTimes::default();
+            place.part = Some(if index < self.edges {
+                let settings = ConnectionSettings {
+                    client_fsm: Fsm::authoritative_client(),
+                    ..ConnectionSettings::default()
+                };
+                let edge = EdgeNode::new(local, place.id, 1, times);
+                Part::Edge(Box::new((edge, ConnectionManager::new(settings))))
+            } else {
+                Part::Channels(Box::new((ChannelsNode::new(local, place.id, times), None)))
+            });
+            self.bus.add(self.now, place.id);
+        }
+    }
+
+    fn go_wrong(&mut self, fault: Fault) {
+        if self.says {
+            eprintln!("{:>6} ms: {fault:?}", self.now / MS);
+        }
+        match fault {
+            Fault::Kill { node, back_after } => self.kill(node, back_after),
+            Fault::End { node, back_after } => {
+                let local = self.local(&self.places[node]);
+                if let Some(Part::Channels(channels)) = &mut self.places[node].part {
+                    channels.0.end(local);
+                    let id = self.places[node].id;
+                    self.send(node, id);
+                }
+                self.kill(node, back_after);
+            }
+            Fault::Cut { node, lasting } => {
+                let id = self.places[node].id;
+                self.bus.cut(self.now, id, self.now + lasting);
+            }
+            Fault::CutAll { lasting } => {
+                for place in &self.places {
+                    self.bus.cut(self.now, place.id, self.now + lasting);
+                }
+            }
+            Fault::Pause { node, lasting } => {
+                self.places[node].paused_until = self.now + lasting;
+            }
+            Fault::Leap { node, by } => self.places[node].ahead += by,
+            Fault::Impairments(number) => self.bus.impairments = faults::impairments(number),
+            Fault::LoseEntry => self.bus.forget_entry(),
+        }
+    }
+
+    fn kill(&mut self, node: usize, back_after: u64) {
+        let place = &mut self.places[node];
+        if place.part.is_none() {
+            return;
+        }
+        Self::count(&mut self.outcome, place.part.take());
+        self.bus.remove(place.id);
+        place.inbox.clear();
+        place.paused_until = 0;
+        place.starts_at = Some(self.now + back_after);
+        for peer in 0..self.peers.len() {
+            if self.peers[peer].at.is_some_and(|(edge, _)| edge == node) {
+                self.peers[peer].hang_up();
+                self.connects_at[peer] = self.now + CONNECT_AFTER;
+            }
+        }
+    }
+
+    /// A node does what it has to do.
+    fn turn(&mut self, index: usize) {
+        let now = self.now;
+        let place = &mut self.places[index];
+        if place.paused_until > now {
+            return;
+        }
+        let local = Time::from_nanos(now + place.ahead);
+        let events = std::mem::take(&mut place.inbox);
+        match &mut place.part {
+            None => return,
+            Some(Part::Edge(edge)) => {
+                turn_edge(local, events, &mut edge.0, &mut edge.1);
+                let closed = peers::close(index, &mut edge.1, &mut self.peers);
+                if !closed.is_empty() {
+                    for (peer, at) in self.peers.iter().zip(&mut self.connects_at) {
+                        if peer.at.is_none() && *at <= now {
+                            *at = now + CONNECT_AFTER;
+                        }
+                    }
+                }
+            }
+            Some(Part::Channels(channels)) => {
+                let (node, manager) = &mut **channels;
+                turn_channels(local, events, node, manager);
+            }
+        }
+        let id = self.places[index].id;
+        self.send(index, id);
+    }
+
+    /// Sends what a node has, and takes its notes.
+    fn send(&mut self, index: usize, id: NodeId) {
+        let (mut frames, mut tasks, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        match &mut self.places[index].part {
+            None => return,
+            Some(Part::Edge(edge)) => {
+                frames.extend(std::iter::from_fn(|| edge.0.poll_frame()));
+                notes.extend(std::iter::from_fn(|| edge.0.poll_note()));
+            }
+            Some(Part::Channels(channels)) => {
+                let node = &mut channels.0;
+                frames.extend(std::iter::from_fn(|| node.poll_frame()));
+                tasks.extend(std::iter::from_fn(|| node.poll_task()));
+                notes.extend(std::iter::from_fn(|| node.poll_note()));
+            }
+        }
+        for (to, frame) in frames {
+            self.bus.publish(self.now, id, to, &frame);
+        }
+        for task in tasks {
+            self.bus.ask(self.now, id, task);
+        }
+        for note in notes {
+            if self.says {
+                eprintln!("{:>6} ms: {id} (place {index}): {note}", self.now / MS);
+            }
+            match note {
+                Note::Owner(epoch) => {
+                    self.owners.insert(epoch, id);
+                }
+                Note::Resting => self.outcome.rests += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns whether anybody said anything.
+    fn turn_peers(&mut self, quiet_from: u64) -> bool {
+        let now = self.now;
+        let mut any = false;
+        for index in 0..self.peers.len() {
+            if self.peers[index].at.is_none() && self.connects_at[index] <= now {
+                self.connects_at[index] = now + CONNECT_AFTER;
+                let edge = self.random.within(0, self.edges as u64) as usize;
+                let place = &mut self.places[edge];
+                let local = Time::from_nanos(now + place.ahead);
+                if let Some(Part::Edge(it)) = &mut place.part
+                    && place.paused_until <= now
+                {
+                    self.peers[index].connect(local, edge, &mut it.1);
+                    any = true;
+                }
+            }
+        }
+        for index in 0..self.peers.len() {
+            let Some((edge, _)) = self.peers[index].at else {
+                continue;
+            };
+            let place = &mut self.places[edge];
+            let local = Time::from_nanos(now + place.ahead);
+            if let Some(Part::Edge(it)) = &mut place.part
+                && place.paused_until <= now
+            {
+                any |= self.peers[index].exchange(local, &mut it.1, self.truth);
+            }
+        }
+        if now < self.update_at || now >= quiet_from {
+            return any;
+        }
+        self.update_at = now + UPDATE_EVERY;
+        if let Some((edge, _)) = self.peers[0].at {
+            let place = &mut self.places[edge];
+            let local = Time::from_nanos(now + place.ahead);
+            if let Some(Part::Edge(it)) = &mut place.part
+                && place.paused_until <= now
+            {
+                self.peers[0].update(local, &mut it.1, &mut self.truth);
+                any = true;
+            }
+        }
+        any
+    }
+}

@@ -1,0 +1,48 @@
+//! What of a gateway this process is, and how it is joined with the others.
+
+use std::time::Duration;
+
+use lagometer_gateway::server::{Join, Role};
+use lagometer_gateway_nats::NatsBus;
+use lagometer_nats::Settings;
+
+use crate::cli::{NodeArguments, RoleName};
+use crate::commands::over_nats;
+use crate::failure::Failure;
+
+/// How long one attempt to reach NATS takes before the next: it is waited for as long as
+/// the process runs.
+const ATTEMPT: Duration = Duration::from_hours(1);
+
+/// Reads what the command line says, and tries what can be tried without a server.
+pub(super) fn role(arguments: &NodeArguments) -> Result<Role, Failure> {
+    let Some(urls) = &arguments.nats else {
+        return match arguments.role {
+            RoleName::All => Ok(Role::All),
+            RoleName::Edge | RoleName::Channels => Err(Failure::Input(
+                "--role edge and --role channels are parts of a gateway: say with --nats which \
+                 NATS servers join them, as in --nats nats://10.0.0.1:4222"
+                    .to_owned(),
+            )),
+        };
+    };
+    let settings = over_nats::settings(urls, &arguments.user, ATTEMPT);
+    lagometer_nats::check(&settings).map_err(Failure::input)?;
+    match arguments.role {
+        RoleName::All => Err(Failure::Input(
+            "--nats joins the parts of a gateway, and this is a whole one: add --role edge or \
+             --role channels, or leave --nats out"
+                .to_owned(),
+        )),
+        RoleName::Edge => Ok(Role::Edge(join(settings))),
+        RoleName::Channels => Ok(Role::Channels(join(settings))),
+    }
+}
+
+fn join(settings: Settings) -> Join {
+    Join::new(|node, inbox| {
+        let bus = NatsBus::start(settings, node, inbox);
+        let bus = bus.map_err(|why| format!("cannot start the thread of NATS: {why}"))?;
+        Ok(Box::new(bus))
+    })
+}

@@ -1,0 +1,374 @@
+//! A gateway of several nodes as its users meet it: real processes joined by a real NATS
+//! server, peers that speak through the client library, and nodes that are killed.
+
+#[path = "../nats_server/mod.rs"]
+mod nats_server;
+mod node;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use lagometer_client::Settings;
+use lagometer_client::blocking::{Client, ClientError};
+use lagometer_protocol::FromGateway;
+use lagometer_protocol::any::type_url;
+use lagometer_protocol::messages::channeldpb::{ChannelSubscriptionOptions, CreateChannelMessage};
+use lagometer_protocol::messages::tpspb::{TestNpcState, TestRepChannelData};
+use lagometer_protocol::schema::Schema;
+use prost::Message as _;
+use prost_types::Any;
+
+use nats_server::NatsServer;
+use node::{Node, PATIENT, lagometer};
+
+const GLOBAL: u32 = 0;
+
+fn data(entries: impl Iterator<Item = u32>) -> TestRepChannelData {
+    let state = TestNpcState {
+        b_moving: Some(true),
+        goal_location: None,
+    };
+    TestRepChannelData {
+        test_npc_states: entries.map(|entry| (entry, state)).collect(),
+        ..TestRepChannelData::default()
+    }
+}
+
+fn data_type() -> String {
+    type_url("tpspb.TestRepChannelData")
+}
+
+fn connect(at: SocketAddr, name: &str) -> Result<Client, ClientError> {
+    let mut client = Client::connect(at, Settings::default(), Schema::bundled())?;
+    client.login(name, "secret", Duration::from_secs(5))?;
+    Ok(client)
+}
+
+/// Connects to any of these until one lets it in.
+fn connect_somewhere(to: &[SocketAddr], name: &str) -> Client {
+    let until = Instant::now() + PATIENT;
+    loop {
+        for &at in to {
+            if let Ok(client) = connect(at, name) {
+                return client;
+            }
+        }
+        assert!(Instant::now() < until, "{name} is let in nowhere");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn every_20_ms() -> ChannelSubscriptionOptions {
+    ChannelSubscriptionOptions {
+        fan_out_interval_ms: Some(20),
+        ..ChannelSubscriptionOptions::default()
+    }
+}
+
+/// A game server that owns GLOBAL and adds entries to its data.
+struct GameServer {
+    client: Client,
+    entries: u32,
+}
+
+impl GameServer {
+    /// Takes GLOBAL through any of these, and brings it to where the game is.
+    fn start(to: &[SocketAddr], entries: u32) -> Self {
+        let until = Instant::now() + PATIENT;
+        loop {
+            let mut client = connect_somewhere(to, "server");
+            let message = CreateChannelMessage {
+                channel_type: 1,
+                data: Some(Any {
+                    type_url: data_type(),
+                    value: data(0..entries).encode_to_vec(),
+                }),
+                ..CreateChannelMessage::default()
+            };
+            let own = client.conn_id().unwrap();
+            let asked = client.outbox().create_channel(message).unwrap();
+            let answer = client.answer(asked, Duration::from_millis(500));
+            if let Ok(FromGateway::CreateChannel(created)) = answer
+                && created.owner_conn_id == own
+            {
+                let mut server = Self { client, entries };
+                server.update(0..entries);
+                return server;
+            }
+            // Its own connection of before has it until the gateway knows that it is gone, and
+            // that is not answered.
+            assert!(Instant::now() < until, "the server never owns GLOBAL");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn update(&mut self, entries: std::ops::Range<u32>) {
+        let value = data(entries).encode_to_vec();
+        let outbox = self.client.outbox();
+        outbox.update(GLOBAL, &data_type(), &value).unwrap();
+        self.client.flush().unwrap();
+    }
+
+    fn add(&mut self, more: u32) {
+        for _ in 0..more {
+            self.entries += 1;
+            self.update(self.entries - 1..self.entries);
+        }
+    }
+}
+
+/// A player that sees GLOBAL.
+fn player(to: &[SocketAddr], name: &str) -> Client {
+    let mut client = connect_somewhere(to, name);
+    let own = client.conn_id().unwrap();
+    let outbox = client.outbox();
+    outbox.subscribe(GLOBAL, own, Some(every_20_ms())).unwrap();
+    client.flush().unwrap();
+    client
+}
+
+fn seen(client: &Client) -> BTreeSet<u32> {
+    let data = client.mirror().data::<TestRepChannelData>(GLOBAL);
+    let data = data.unwrap_or_default();
+    data.test_npc_states.into_keys().collect()
+}
+
+/// Waits until a player sees all entries.
+fn sees(client: &mut Client, entries: u32) -> Result<(), ClientError> {
+    client.wait_until(PATIENT, |client| seen(client).len() as u32 == entries)
+}
+
+/// Waits until a peer is hung up on, and returns how long that took.
+fn is_hung_up_on(client: &mut Client) -> Duration {
+    let since = Instant::now();
+    loop {
+        match client.next_event(Duration::from_millis(100)) {
+            Ok(_) => assert!(since.elapsed() < PATIENT, "it stays"),
+            Err(_) => return since.elapsed(),
+        }
+    }
+}
+
+/// A gateway of two edges and two nodes for channels.
+struct Cluster {
+    folder: tempfile::TempDir,
+    nats: NatsServer,
+    edges: Vec<Node>,
+    channels: Vec<Node>,
+}
+
+impl Cluster {
+    fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let nats = NatsServer::start(folder.path().to_owned())?;
+        let node = |role| Node::start(folder.path(), role, &nats.url);
+        let channels = vec![node("channels"), node("channels")];
+        let edges = vec![node("edge"), node("edge")];
+        for node in channels.iter().chain(&edges) {
+            node.until_ready();
+        }
+        Some(Self {
+            folder,
+            nats,
+            edges,
+            channels,
+        })
+    }
+
+    fn node(&self, role: &str) -> Node {
+        Node::start(self.folder.path(), role, &self.nats.url)
+    }
+
+    fn servers(&self) -> Vec<SocketAddr> {
+        self.edges.iter().map(|edge| edge.servers).collect()
+    }
+
+    fn clients(&self) -> Vec<SocketAddr> {
+        self.edges.iter().map(|edge| edge.clients).collect()
+    }
+
+    /// Which node owns the channels, once one does.
+    fn owner(&self) -> usize {
+        let until = Instant::now() + PATIENT;
+        loop {
+            let owner = self.channels.iter().position(Node::owns_channels);
+            if let Some(owner) = owner {
+                return owner;
+            }
+            assert!(Instant::now() < until, "no node owns the channels");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn players_of_two_edges_see_one_world_whoever_is_killed() {
+    let Some(mut cluster) = Cluster::start() else {
+        return;
+    };
+    let [one, other] = [0, 1].map(|edge| cluster.edges[edge].clients);
+    let mut server = GameServer::start(&[cluster.edges[0].servers], 1);
+    let mut players = [player(&[one], "one"), player(&[other], "two")];
+    server.add(20);
+    for player in &mut players {
+        sees(player, server.entries).unwrap();
+    }
+
+    // An edge dies: its player comes back to another, and sees everything.
+    cluster.edges[1].kill();
+    let since = Instant::now();
+    server.add(20);
+    let hung_up = is_hung_up_on(&mut players[1]);
+    players[1] = player(&cluster.clients(), "two");
+    sees(&mut players[1], server.entries).unwrap();
+    let back = since.elapsed();
+    sees(&mut players[0], server.entries).unwrap();
+    eprintln!("an edge was killed: hung up on after {hung_up:?}, sees all after {back:?}");
+    let owner = cluster.owner();
+    let lost = |node: &Node| node.metric("gateway_routes_lost_total") > 0;
+    cluster.channels[owner].until("the edge is given up", lost);
+    cluster.edges[1] = cluster.node("edge");
+    cluster.edges[1].until_ready();
+    let mut third = player(&[cluster.edges[1].clients], "three");
+    sees(&mut third, server.entries).unwrap();
+
+    // The owner of the channels dies: the other takes over, without channels, and everyone
+    // is asked to connect again.
+    cluster.channels[owner].kill();
+    let since = Instant::now();
+    let hung_up = is_hung_up_on(&mut server.client);
+    let mut server = GameServer::start(&cluster.servers(), server.entries);
+    let back_in_hand = since.elapsed();
+    server.add(5);
+    players = ["one", "two"].map(|name| player(&cluster.clients(), name));
+    for player in &mut players {
+        sees(player, server.entries).unwrap();
+    }
+    let back = since.elapsed();
+    eprintln!(
+        "the owner was killed: hung up on after {hung_up:?}, GLOBAL owned after {back_in_hand:?}, \
+         all seen after {back:?}"
+    );
+    assert_eq!(cluster.owner(), 1 - owner);
+
+    // NATS itself dies and comes back: nobody is hung up on, and nothing is lost.
+    cluster.nats.kill();
+    server.add(20);
+    // Long enough that what was sent meanwhile is lost more than once.
+    std::thread::sleep(Duration::from_millis(500));
+    cluster.nats.start_again();
+    let since = Instant::now();
+    server.add(20);
+    for player in &mut players {
+        sees(player, server.entries).unwrap();
+    }
+    eprintln!(
+        "NATS was killed: all seen {:?} after it was back",
+        since.elapsed()
+    );
+}
+
+#[test]
+fn an_owner_that_ends_in_order_hands_over_before_its_lease_would_be_over() {
+    let Some(mut cluster) = Cluster::start() else {
+        return;
+    };
+    let mut server = GameServer::start(&cluster.servers(), 3);
+    let owner = cluster.owner();
+    let since = Instant::now();
+    cluster.channels[owner].end();
+    assert_eq!(cluster.owner(), 1 - owner);
+    let took = since.elapsed();
+    is_hung_up_on(&mut server.client);
+    let mut server = GameServer::start(&cluster.servers(), 3);
+    let mut player = player(&cluster.clients(), "one");
+    server.add(1);
+    sees(&mut player, 4).unwrap();
+    eprintln!("the owner ended: another owns the channels after {took:?}");
+    let log = cluster.channels[1 - owner].log();
+    assert!(log.contains("owns the channels in epoch 2"), "{log}");
+}
+
+#[test]
+fn nodes_wait_for_nats_and_say_so_once_and_are_not_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut nats) = NatsServer::start(folder.path().to_owned()) else {
+        return;
+    };
+    nats.kill();
+    let nodes = ["channels", "edge"].map(|role| Node::start(folder.path(), role, &nats.url));
+    for node in &nodes {
+        node.until("it waits", |node| {
+            node.log().contains("waiting for NATS at")
+        });
+        node.until("it answers", |node| node.get("/readyz").0 != 0);
+        assert_eq!(node.get("/readyz").0, 503);
+        assert_eq!(node.get("/healthz").0, 200);
+        let lines = node.log().matches("waiting for NATS at").count();
+        assert_eq!(lines, 1, "{}", node.log());
+    }
+    nats.start_again();
+    for node in &nodes {
+        node.until_ready();
+    }
+    // Somebody of another version: refused, in one line.
+    let mut stream = BufReader::new(TcpStream::connect(nats.address()).unwrap());
+    let frame = b"LG\x09\x00somebody of another version";
+    let mut said = b"CONNECT {\"verbose\":false}\r\n".to_vec();
+    for _ in 0..2 {
+        said.extend_from_slice(format!("PUB lagometer.gateway.all {}\r\n", frame.len()).as_bytes());
+        said.extend_from_slice(frame);
+        said.extend_from_slice(b"\r\n");
+    }
+    said.extend_from_slice(b"PING\r\n");
+    stream.get_mut().write_all(&said).unwrap();
+    let mut line = String::new();
+    while !line.contains("PONG") {
+        line.clear();
+        assert!(stream.read_line(&mut line).unwrap() > 0);
+    }
+    for node in &nodes {
+        let says = "a node speaks version 9 of the protocol between nodes";
+        node.until("it says so", |node| node.log().contains(says));
+        assert_eq!(node.log().matches(says).count(), 1);
+        assert_eq!(node.get("/readyz").0, 200);
+    }
+}
+
+#[test]
+fn roles_without_nats_and_nats_without_a_role_are_refused_in_one_line() {
+    let cases: [(&[&str], &str); 4] = [
+        (&["--role", "edge"], "say with --nats"),
+        (&["--nats", "nats://127.0.0.1:1"], "add --role edge"),
+        (
+            &["--role", "edge", "--nats", "http://x"],
+            "`http://x` is no address of a NATS server",
+        ),
+        (
+            &[
+                "--role",
+                "channels",
+                "--nats",
+                "nats://x",
+                "--nats-creds",
+                "/nowhere",
+            ],
+            "/nowhere: cannot be read",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let output = lagometer()
+            .args(["-dev", "--web=none", "-sa=127.0.0.1:0", "-ca=127.0.0.1:0"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(told.contains(expected), "{expected} is not in {told}");
+    }
+}
