@@ -65,6 +65,9 @@ impl Gateway {
         ));
         fs::create_dir_all(&folder).unwrap();
         settings.write_files(&folder);
+        let nats = (whose == Whose::OursInNodes)
+            .then(|| NatsServer::start(folder.clone()).expect("it is there"));
+        // Free now, and to be listened at before somebody's connection takes them.
         let [servers, clients, metrics] = free_addresses();
         let mut pages = vec![metrics];
         let log = fs::File::create(folder.join("log")).unwrap();
@@ -77,23 +80,24 @@ impl Gateway {
                 .spawn()
                 .unwrap()
         };
-        let (mut nats, mut others) = (None, Vec::new());
+        let mut others = Vec::new();
         let child = match whose {
             Whose::Ours => spawn(settings.ours("gateway", &folder, servers, clients, metrics)),
             Whose::OursInNodes => {
-                let server = NatsServer::start(folder.clone()).expect("it is there");
+                let server = nats.as_ref().expect("it was started");
                 let node = |name, role, servers, clients, web| {
                     let mut command = settings.ours(name, &folder, servers, clients, web);
                     command.args(["--role", role, "--nats", &server.url]);
                     spawn(command)
                 };
-                let [owner, other, players, not_used, unused] = free_addresses();
-                others.push(node("owner", "channels", not_used, unused, owner));
-                others.push(node("other", "channels", not_used, unused, other));
+                let [owner, other, players] = free_addresses();
+                // Nobody connects there.
+                let not_used = SocketAddr::from(([127, 0, 0, 1], 0));
+                others.push(node("owner", "channels", not_used, not_used, owner));
+                others.push(node("other", "channels", not_used, not_used, other));
                 others.push(node("players", "edge", not_used, clients, players));
-                let child = node("servers", "edge", servers, unused, metrics);
+                let child = node("servers", "edge", servers, not_used, metrics);
                 pages.extend([owner, other, players]);
-                nats = Some(server);
                 child
             }
             Whose::Channeld => spawn(settings.channeld(servers, clients, metrics)),
@@ -120,6 +124,15 @@ impl Gateway {
             assert!(
                 gateway.is_alive() && Instant::now() < deadline,
                 "the gateway does not listen: {}",
+                gateway.log()
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+        // A node listens before it is joined with the others.
+        while whose == Whose::OursInNodes && !gateway.is_ready() {
+            assert!(
+                gateway.is_alive() && Instant::now() < deadline,
+                "the nodes are not joined: {}",
                 gateway.log()
             );
             thread::sleep(Duration::from_millis(10));
@@ -168,19 +181,30 @@ impl Gateway {
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
+    /// Whether all of its processes say that they are ready.
+    fn is_ready(&self) -> bool {
+        let is_ready = |at: &SocketAddr| get(*at, "/readyz").starts_with("HTTP/1.1 200");
+        self.pages.iter().all(is_ready)
+    }
+
     /// The pages of its metrics, one after the other.
     pub(crate) fn metrics_page(&self) -> String {
-        use std::io::{Read, Write};
-        let mut page = String::new();
-        for at in &self.pages {
-            let mut stream = TcpStream::connect(at).unwrap();
-            stream
-                .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                .unwrap();
-            stream.read_to_string(&mut page).unwrap();
-        }
-        page
+        let pages = self.pages.iter().map(|&at| get(at, "/metrics"));
+        pages.collect()
     }
+}
+
+/// The answer to a GET; empty where nobody listens yet.
+fn get(at: SocketAddr, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut answer = String::new();
+    if let Ok(mut stream) = TcpStream::connect(at) {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.read_to_string(&mut answer).unwrap();
+    }
+    answer
 }
 
 impl Drop for Gateway {
