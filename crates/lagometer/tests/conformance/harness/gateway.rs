@@ -91,8 +91,9 @@ impl Gateway {
                     spawn(command)
                 };
                 let [owner, other, players] = free_addresses();
-                // Nobody connects there.
-                let not_used = SocketAddr::from(([127, 0, 0, 1], 0));
+                // Nobody connects there. Of another address, for a port that the system
+                // chooses may be one of those above.
+                let not_used = SocketAddr::from(([127, 0, 0, 2], 0));
                 others.push(node("owner", "channels", not_used, not_used, owner));
                 others.push(node("other", "channels", not_used, not_used, other));
                 others.push(node("players", "edge", not_used, clients, players));
