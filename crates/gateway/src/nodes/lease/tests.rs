@@ -66,10 +66,10 @@ fn the_first_owns_the_channels_and_another_stands_by_until_it_is_silent_for_a_le
     pass(&mut [&mut one, &mut other], &mut store, 0, 10_000, true);
     assert_eq!(one.standing(at(10_000)), Standing::Owns(1));
     assert_eq!(other.standing(at(10_000)), Standing::StandsBy);
-    // The first dies.
-    pass(&mut [&mut other], &mut store, 10_000, 12_900, true);
-    assert_eq!(other.standing(at(12_900)), Standing::StandsBy);
-    pass(&mut [&mut other], &mut store, 12_900, 15_100, true);
+    // The first dies, at most a second after it renewed its lease.
+    pass(&mut [&mut other], &mut store, 10_000, 11_900, true);
+    assert_eq!(other.standing(at(11_900)), Standing::StandsBy);
+    pass(&mut [&mut other], &mut store, 11_900, 15_100, true);
     assert_eq!(other.standing(at(15_100)), Standing::Owns(2));
     // It was only paused: its lease is over, and what it asks for fails.
     assert_eq!(one.standing(at(15_100)), Standing::Rests(1));
