@@ -67,7 +67,6 @@ impl Gateway {
         settings.write_files(&folder);
         let nats = (whose == Whose::OursInNodes)
             .then(|| NatsServer::start(folder.clone()).expect("it is there"));
-        // Free now, and to be listened at before somebody's connection takes them.
         let [servers, clients, metrics] = free_addresses();
         let mut pages = vec![metrics];
         let log = fs::File::create(folder.join("log")).unwrap();
@@ -220,12 +219,21 @@ impl Drop for Gateway {
     }
 }
 
-/// Addresses nobody listens on at this moment.
+/// The first of the ports that gateways get, and how many: below those that the system
+/// chooses from (`net.ipv4.ip_local_port_range`), so that nobody's connection takes one
+/// before it is listened at.
+const PORTS: (u16, u16) = (20_000, 12_000);
+
+/// Addresses nobody listens on, each for one gateway of this process.
 fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    let listeners: Vec<TcpListener> = (0..N)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    std::array::from_fn(|at| listeners[at].local_addr().unwrap())
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let (first, many) = PORTS;
+    let next = || {
+        let nth = std::process::id().wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        SocketAddr::from(([127, 0, 0, 1], first + (nth % u32::from(many)) as u16))
+    };
+    let mut free = std::iter::repeat_with(next).filter(|at| TcpListener::bind(at).is_ok());
+    std::array::from_fn(|_| free.next().expect("one of thousands is free"))
 }
 
 /// Names another build of this project's binary than the one of the tests.
