@@ -11,6 +11,7 @@ mod instruments;
 mod kernel;
 mod live;
 mod nats;
+mod parse;
 mod prices;
 mod testbeds;
 mod tune;
@@ -36,7 +37,8 @@ pub(crate) use self::instruments::{
 pub(crate) use bundle::BundleArguments;
 pub(crate) use cluster::ClusterArguments;
 pub(crate) use gate::GateArguments;
-pub(crate) use gateway::{GatewayAction, GatewayArguments, ReplayArguments, with_two_dashes};
+use gateway::with_two_dashes;
+pub(crate) use gateway::{GatewayAction, GatewayArguments, ReplayArguments};
 pub(crate) use import::ImportArguments;
 pub(crate) use kernel::{
     GuestArguments, GuestFlags, GuestJob, GuestRunArguments, GuestShapeArguments, KernelArguments,
@@ -44,6 +46,7 @@ pub(crate) use kernel::{
 };
 pub(crate) use live::LiveArguments;
 pub(crate) use nats::{NatsArguments, NatsUser, NodeArguments, RoleName, WorkerArguments};
+pub(crate) use parse::parse;
 pub(crate) use prices::PricesArguments;
 use testbeds::emu_modes;
 pub(crate) use testbeds::testbeds;

@@ -27,9 +27,7 @@ mod remote_end;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use crate::cli::{Cli, Command};
+use crate::cli::Command;
 use crate::failure::Failure;
 
 /// The gateway's channels allocate what its connections free, on another
@@ -42,8 +40,7 @@ fn main() -> ExitCode {
         note!("lagometer: {failure}");
         return failure.exit_code();
     }
-    let cli = Cli::parse_from(cli::with_two_dashes(std::env::args_os()));
-    match dispatch(cli.command) {
+    match cli::parse(std::env::args_os()).and_then(|cli| dispatch(cli.command)) {
         Ok(code) => code,
         Err(failure) => {
             note!("lagometer: {failure}");

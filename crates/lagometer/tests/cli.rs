@@ -1,5 +1,6 @@
 //! The binary as a user meets it: what it prints, writes and exits with.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -315,6 +316,66 @@ fn a_transport_that_cannot_run_here_is_said_and_shown() {
 
     let alone = run(&["2015-a1-udt-dgram", "--no-html"]);
     assert_eq!(alone.status.code(), Some(2), "{}", stderr(&alone));
+}
+
+/// What a file may be called, and no text.
+#[cfg(unix)]
+fn no_text() -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(b"caf\xe9".to_vec())
+}
+
+#[cfg(windows)]
+fn no_text() -> OsString {
+    std::os::windows::ffi::OsStringExt::from_wide(&[0x63, 0xd800])
+}
+
+#[test]
+fn a_name_that_is_not_unicode_is_refused_in_a_line_that_shows_it() {
+    let shown = format!("`{}` is not Unicode", no_text().display());
+    for before in [
+        &["run"][..],
+        &["run", "--network"],
+        // The name of a file may be so; the experiment's may not.
+        &["run", "--html", "\u{e9}", "--json"],
+        &["tune", "--hold-out"],
+        &["world"],
+        &["world", "--network"],
+        &["shape"],
+        &["agree"],
+        &["echo", "--network"],
+        &["gateway", "-sa"],
+    ] {
+        let mut asked = lagometer();
+        asked.args(before).arg(no_text());
+        if before.contains(&"--json") {
+            asked.arg(no_text());
+        }
+        if before.contains(&"shape") {
+            asked.args(["--", "true"]);
+        }
+        let output = asked.output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{before:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{before:?}: {said}");
+        assert!(said.contains(&shown), "{before:?}: {said}");
+    }
+}
+
+#[test]
+fn a_file_whose_name_is_not_unicode_is_written_and_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = folder.path().join(no_text());
+    if fs::write(&document, "").is_err() {
+        eprintln!("skipped: no file here is called {document:?}");
+        return;
+    }
+    let mut asked = lagometer();
+    asked.args(["run", "--lanes", "udp", "--for", "1s", "--seeds", "1"]);
+    asked.args(["--no-html", "--json"]).arg(&document);
+    let output = asked.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = lagometer().arg("report").arg(&document).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[cfg(unix)]
