@@ -99,7 +99,7 @@ pub struct Handle {
 #[derive(Debug, Error)]
 pub enum ServerError {
     /// An address cannot be listened at.
-    #[error("cannot listen at {address}: {why}; is another gateway running?")]
+    #[error("cannot listen at {address}: {why}; {mend}", mend = mend_listening(why))]
     Listen {
         /// The address.
         address: String,
@@ -133,6 +133,14 @@ pub enum ServerError {
     Loop(String),
 }
 
+/// What may help where an address cannot be listened at.
+fn mend_listening(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::PermissionDenied => lagometer_platform::RESERVED_PORTS,
+        _ => "is another gateway running?",
+    }
+}
+
 impl From<Errno> for ServerError {
     fn from(errno: Errno) -> Self {
         Self::System(errno.into())
@@ -160,7 +168,8 @@ impl Ends {
     }
 }
 
-/// How many processors this process may use.
+/// How many processors this process may keep threads on; 1 where threads cannot be
+/// placed.
 #[must_use]
 pub fn processors() -> usize {
     threads::processors().len().max(1)
@@ -449,11 +458,14 @@ fn places(config: &Config, threads: usize) -> Vec<usize> {
         return Vec::new();
     }
     if processors.len() < threads {
-        warn!(
-            threads,
-            processors = processors.len(),
-            "more threads than processors: none is kept on one"
-        );
+        // Where none can be placed, nothing is missing.
+        if !processors.is_empty() {
+            warn!(
+                threads,
+                processors = processors.len(),
+                "more threads than processors: none is kept on one"
+            );
+        }
         return Vec::new();
     }
     processors

@@ -378,6 +378,49 @@ fn a_file_whose_name_is_not_unicode_is_written_and_read() {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
+/// Root may listen everywhere; without that right it is as everybody else.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_port_that_is_reserved_is_said_to_be_in_a_line() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let first = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+    if fs::read_to_string(first).unwrap().trim() == "0" {
+        eprintln!("skipped: no port is reserved here ({first})");
+        return;
+    }
+    for (arguments, what) in [
+        (&["serve", "--bind", "127.0.0.1:1"][..], "cannot serve at"),
+        (
+            &[
+                "gateway",
+                "-dev",
+                "-sa=127.0.0.1:1",
+                "-ca=127.0.0.1:0",
+                "--web=none",
+            ],
+            "cannot listen at",
+        ),
+    ] {
+        let program = env!("CARGO_BIN_EXE_lagometer");
+        let mut asked = Command::new(program);
+        if fs::metadata("/proc/self").unwrap().uid() == 0 {
+            asked = Command::new("setpriv");
+            asked.args([
+                "--inh-caps=-net_bind_service",
+                "--bounding-set=-net_bind_service",
+            ]);
+            asked.arg(program);
+        }
+        let output = asked.args(arguments).stdin(Stdio::null()).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.contains(what), "{said}");
+        assert!(last.contains("below 1024"), "{said}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {

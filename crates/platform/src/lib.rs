@@ -19,6 +19,7 @@
 //!   may end
 //! - [`processors`], [`place_thread`]: where threads run
 //! - [`Reserve`], [`open_files`], [`raise_open_files`]: files and their limit
+//! - [`RESERVED_PORTS`]: what may help where a port may not be listened at
 //! - [`set_echo`]: what a terminal shows of what is typed
 //! - [`release`], [`host_name`]: which version of the system this is, on which machine
 
@@ -139,6 +140,10 @@ pub fn monotonic_ns() -> u64 {
 
 /// How a socket is written to so that a peer which has gone is an error and no signal.
 pub const NO_SIGNAL: SendFlags = system::NO_SIGNAL;
+
+/// What may help where a program is not permitted to listen at a port
+/// ([`io::ErrorKind::PermissionDenied`]), for the end of a line.
+pub const RESERVED_PORTS: &str = system::RESERVED_PORTS;
 
 /// Lets another thread that waits for the processor go first.
 #[inline]

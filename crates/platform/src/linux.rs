@@ -14,8 +14,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::TimerResolution;
 pub(crate) use crate::posix::{
-    call_kernel, host_name, open_files, process_cpu_time, raise_open_files, set_echo,
-    thread_cpu_time,
+    RESERVED_PORTS, call_kernel, host_name, open_files, process_cpu_time, raise_open_files,
+    set_echo, thread_cpu_time,
 };
 
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;

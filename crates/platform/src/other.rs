@@ -8,8 +8,8 @@ pub(crate) use crate::absent::{NO_SIGNAL, place_thread, processors, timer_slack,
 pub(crate) use crate::instant::monotonic_ns;
 pub(crate) use crate::loopback::{Reserve, Waker, let_reads_end};
 pub(crate) use crate::posix::{
-    call_kernel, host_name, open_files, process_cpu_time, raise_open_files, set_echo,
-    thread_cpu_time,
+    RESERVED_PORTS, call_kernel, host_name, open_files, process_cpu_time, raise_open_files,
+    set_echo, thread_cpu_time,
 };
 
 pub(crate) fn release() -> String {

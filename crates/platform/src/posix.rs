@@ -6,6 +6,8 @@ use rustix::process::{Resource, Rlimit, getpgrp, getrlimit, setrlimit};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcgetpgrp, tcsetattr};
 use rustix::time::{ClockId, clock_gettime};
 
+pub(crate) const RESERVED_PORTS: &str = "ports below 1024 are the administrator's: choose another";
+
 pub(crate) fn thread_cpu_time() -> Duration {
     of_clock(ClockId::ThreadCPUTime)
 }

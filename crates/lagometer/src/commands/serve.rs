@@ -1,11 +1,13 @@
 //! `lagometer serve`: the remote end of what another machine measures.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lagometer_remote::{Event, Limits, Secret, Server, ServerSettings};
+use lagometer_platform::RESERVED_PORTS;
+use lagometer_remote::{Error, Event, Limits, Secret, Server, ServerSettings};
 use lagometer_watch::View;
 use lagometer_watch::remote_end::RemoteEndView;
 
@@ -120,10 +122,21 @@ fn start(
         })
         .map_err(|error| {
             Failure::Environment(format!(
-                "cannot serve at {}: {error}; choose another with `--bind`",
-                arguments.bind
+                "cannot serve at {}: {error}; {} with `--bind`",
+                arguments.bind,
+                mend(&error)
             ))
         })
+}
+
+/// What may help where there can be no remote end at an address.
+fn mend(error: &Error) -> &'static str {
+    match error {
+        Error::System { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            RESERVED_PORTS
+        }
+        _ => "choose another",
+    }
 }
 
 /// Writes what happens to standard error, one line each. A flood of unauthenticated connections
