@@ -20,6 +20,10 @@ need() { # need COMMAND MEND
 }
 need cargo "install the Rust toolchain from rustup"
 need python3 "it packs the archives"
+case "$(uname -s)" in
+Linux) need cc "apt-get install gcc" ;;
+Darwin) need cc "xcode-select --install" ;;
+esac
 
 twice=false
 targets=()

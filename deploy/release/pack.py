@@ -51,6 +51,43 @@ def parts(known):
     return sorted(of_others, key=lambda package: (package["name"], package["version"]))
 
 
+def plain(text):
+    """A text without what differs between two copies of it."""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def of_source(package):
+    """The licence at the head of a library's source, where that has the whole of it."""
+    (library,) = (it["src_path"] for it in package["targets"] if "lib" in it["kind"])
+    head = []
+    for line in pathlib.Path(library).read_text(encoding="utf-8").splitlines():
+        if not re.match(r"//(?![/!])", line):
+            break
+        head.append(line[2:].removeprefix(" "))
+    whole = plain("\n".join(head))
+    return whole if "Redistribution and use" in whole and "DAMAGE" in whole else None
+
+
+def stand_in(package):
+    """What is packed for a package without any text, and what is said of that."""
+    at_head = of_source(package)
+    if at_head:
+        return at_head, "its source's head"
+    terms = re.split(r" OR |/", package["license"])
+    # The same for everybody: it names no holder.
+    if "Apache-2.0" in terms:
+        return plain(pathlib.Path("LICENSE-APACHE").read_text(encoding="utf-8")), "Apache-2.0 as published"
+    # Our own differs in its holder alone.
+    if "MIT" in terms and package["authors"]:
+        text = plain(pathlib.Path("LICENSE-MIT").read_text(encoding="utf-8"))
+        holders = "Copyright (c) " + ", ".join(package["authors"])
+        text, named = re.subn(r"(?m)^Copyright .*$", lambda _: holders, text)
+        assert named == 1, "LICENSE-MIT names one holder"
+        return text, "MIT as published, and its authors"
+    name = f"{package['name']} {package['version']}"
+    sys.exit(f"release: {name} holds no text of {package['license']}: add it to deploy/release/pack.py")
+
+
 def texts(package):
     """The texts of licences in a package, those of C libraries in it among them."""
     folder = pathlib.Path(package["manifest_path"]).parent
@@ -60,7 +97,7 @@ def texts(package):
         is_one = LICENCE.match(path.name) or LICENCE.match(within.parts[0])
         if is_one and path.is_file() and path.suffix not in NO_TEXT:
             text = path.read_text(encoding="utf-8", errors="replace")
-            found.append("\n".join(line.rstrip() for line in text.strip().splitlines()))
+            found.append(plain(text))
     return found
 
 
@@ -73,9 +110,11 @@ def licences(target):
         if not licence and not package["license_file"]:
             sys.exit(f"release: {name} says no licence: leave it out, or ask who made it")
         where = package["repository"] or f"https://crates.io/crates/{package['name']}"
-        found = texts(package)
-        without = "" if found else " (its package holds no text of it)"
-        listed.append(f"{name}: {licence or package['license_file']}{without}, {where}")
+        found, note = texts(package), ""
+        if not found:
+            text, what = stand_in(package)
+            found, note = [text], f" (its package holds no text of it: {what})"
+        listed.append(f"{name}: {licence or package['license_file']}{note}, {where}")
         for text in found:
             of_text.setdefault(text, []).append(name)
     root = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True)
@@ -131,4 +170,5 @@ def main():
     (out / f"{name}.tar.gz").write_bytes(gzip.compress(packed.getvalue(), 9, mtime=0))
 
 
-main()
+if __name__ == "__main__":
+    main()
