@@ -62,6 +62,7 @@ impl Name {
         SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
 
     /// The address.
+    #[expect(clippy::unnecessary_wraps, reason = "the shape that Linux has")]
     pub(super) const fn address(&self) -> Option<SocketAddr> {
         Some(self.0)
     }
@@ -69,7 +70,7 @@ impl Name {
 
 /// Sends none.
 #[derive(Debug, Default)]
-pub(super) struct Transmission;
+pub(super) struct Transmission {}
 
 impl Transmission {
     /// Says that there are no batches.
