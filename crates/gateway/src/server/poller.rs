@@ -1,10 +1,16 @@
 //! Waiting for sockets, and being woken by another thread.
 //!
 //! Linux has `epoll`; elsewhere the sockets are polled, which does for the few of a
-//! developer's gateway.
+//! developer's gateway. The feature `portable-poller` has Linux do as elsewhere.
 
-#[cfg_attr(target_os = "linux", path = "poller/epoll.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "poller/polling.rs")]
+#[cfg_attr(
+    all(target_os = "linux", not(feature = "portable-poller")),
+    path = "poller/epoll.rs"
+)]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "portable-poller"),
+    path = "poller/polling.rs"
+)]
 mod system;
 
 use std::time::Duration;
@@ -29,7 +35,7 @@ pub(super) enum Interest {
     /// The system looks half as often at what is watched in this way, for it
     /// need not ask whether what it told of is still there.
     #[cfg_attr(
-        not(target_os = "linux"),
+        any(not(target_os = "linux"), feature = "portable-poller"),
         expect(dead_code, reason = "only `epoll` tells of edges")
     )]
     Edges,
