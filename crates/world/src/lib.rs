@@ -17,8 +17,11 @@
 //! - `player`: [`Player`] walks, subscribes and keeps what it sees in a [`View`]
 //! - `driver`: [`play_on`], the course of a world on any [`ConnectionBackend`], to an
 //!   [`Outcome`]; [`play_shard`], the same for one of several processes, each with its
-//!   [`Shard`] and in [`Coordination`]; [`real`]: connections that are sockets, in real
-//!   time
+//!   [`Shard`] and in [`Coordination`]. Connections are sockets in real time ([`real`]),
+//!   sockets in two hosts with an emulated link for each player ([`emulated`]), or links
+//!   in virtual time, with the gateway's core between ([`virtual_time`]). Over the latter
+//!   two each player has a [`PlayerTransport`] and network conditions of its own
+//!   ([`player_link`]); [`matrix`]: transports times networks, on all processors
 //! - `measure`: what is found: ages, who has authority ([`AuthorityChecker`]), what
 //!   saturates, and the document
 
@@ -32,14 +35,18 @@ mod wire;
 pub use driver::backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
 pub use driver::capacity_search::CapacitySearch;
 pub use driver::coordination::{Coordination, Note, SingleProcess, Truth};
-#[cfg(target_os = "linux")]
-pub use driver::real;
+pub use driver::player_link::player_link;
+pub use driver::player_transport::{PlayerTransport, UnknownTransport};
 pub use driver::shard::{Shard, Share};
 pub use driver::stage::{Peer, play_on, play_shard};
+#[cfg(target_os = "linux")]
+pub use driver::{emulated, real};
+pub use driver::{matrix, virtual_time};
 pub use measure::assemble::{assemble, verdict, with_path};
 pub use measure::authority::{
     Authority, AuthorityChecker, AuthoritySums, Claim, LONGEST_FLIGHT, Loss, Report,
 };
+pub use measure::digest::digest;
 pub use measure::outcome::{GatewayTicks, Handovers, Moment, Outcome, ProcessStats, Returned};
 pub use measure::windows::Windows;
 pub use player::view::{Seen, View};

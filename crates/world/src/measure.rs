@@ -4,6 +4,7 @@
 pub(crate) mod assemble;
 pub(crate) mod authority;
 pub(crate) mod bottleneck;
+pub(crate) mod digest;
 pub(crate) mod input_digest;
 pub(crate) mod merging;
 pub(crate) mod outcome;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lagometer_testbed::Testbed;
 use lagometer_units::Span;
-use lagometer_world_lab::PlayerTransport;
+use lagometer_world::PlayerTransport;
 
 use super::{ClusterArguments, GuestFlags, LiveArguments, PricesArguments, testbeds};
 

@@ -33,8 +33,8 @@ use lagometer_stats::{
 };
 use lagometer_testbed::Testbed;
 use lagometer_units::suggest;
+use lagometer_world::matrix;
 use lagometer_world::{BUILT_IN, Scenario, verdict};
-use lagometer_world_lab::matrix;
 
 use super::prices;
 use crate::cli::WorldArguments;

@@ -19,7 +19,6 @@ const PLACES: &[&str] = &[
     "crates/tcp/src/",
     "crates/transport/src/",
     "crates/world/src/",
-    "crates/world-lab/src/",
 ];
 
 /// Methods of `f64` and `f32` whose last bits are not fixed.

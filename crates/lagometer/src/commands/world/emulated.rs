@@ -10,8 +10,8 @@ use lagometer_emu::LogSummary;
 use lagometer_stats::{Audit, World};
 use lagometer_testbed::{Testbed, keep_audit};
 use lagometer_world::Scenario;
-use lagometer_world_lab::emu::{EmuError, EmulatedWorld, Gateway, Landscape};
-use lagometer_world_lab::matrix::Cell;
+use lagometer_world::emulated::{EmuError, EmulatedWorld, Gateway, Landscape};
+use lagometer_world::matrix::Cell;
 use serde::{Deserialize, Serialize};
 
 use super::own_gateway::OwnGateway;

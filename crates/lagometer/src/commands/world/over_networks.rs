@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use lagometer_testbed::Capture;
 use lagometer_testbed::Testbed;
 use lagometer_units::create_private_file;
+use lagometer_world::PlayerTransport;
 use lagometer_world::Scenario;
-use lagometer_world_lab::PlayerTransport;
-use lagometer_world_lab::matrix::{Cell, Found, play_all};
-use lagometer_world_lab::sim::Capture;
+use lagometer_world::matrix::{Cell, Found, play_all};
 
 use super::{finish, with_players};
 

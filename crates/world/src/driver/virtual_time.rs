@@ -13,22 +13,18 @@ mod backend;
 mod gateway;
 mod half;
 mod path;
-mod socket;
 
 use std::cell::{Cell, RefCell};
-use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use lagometer_capture::PacketFile;
 use lagometer_link::Link;
+use lagometer_testbed::{Capture, PathStats};
 use lagometer_units::Time;
-use lagometer_world::{Moment, Outcome, PlayError, Scenario, play_on};
 use thiserror::Error;
 
-use crate::PlayerTransport;
+use crate::{Moment, Outcome, PlayError, PlayerTransport, Scenario, play_on};
 use backend::SimBackend;
 pub use gateway::GatewayError;
 
@@ -45,7 +41,7 @@ pub enum SimError {
 
 /// What was found in virtual time.
 #[derive(Debug)]
-pub struct Simulated {
+pub struct SimulatedWorld {
     /// What was found of the world.
     pub outcome: Outcome,
     /// What went over the players' links while it was measured.
@@ -54,33 +50,6 @@ pub struct Simulated {
     pub played: Time,
     /// The capture, where one was to be written.
     pub capture: Option<Capture>,
-}
-
-/// A capture of players' links that is being written; each player is a lane.
-pub type Capture = PacketFile<Box<dyn Write + Send>>;
-
-/// What went over all players' links while a world was measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathStats {
-    /// From players to the gateway.
-    pub up: DirectionStats,
-    /// From the gateway to players.
-    pub down: DirectionStats,
-}
-
-/// One direction of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DirectionStats {
-    /// IP packets that were sent.
-    pub packets: u64,
-    /// Their bytes, IP headers included.
-    pub bytes: u64,
-    /// How many of the packets never arrived.
-    pub lost: u64,
-    /// How many of them because a link's queue was full.
-    pub full: u64,
-    /// How long packets waited in links' queues, all together.
-    pub waited: Duration,
 }
 
 /// Plays `scenario` in virtual time, its players on `transport` and on the
@@ -98,7 +67,7 @@ pub fn play(
     capture: Option<Capture>,
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
-) -> Result<Simulated, SimError> {
+) -> Result<SimulatedWorld, SimError> {
     let clock = Rc::new(Cell::new(Time::ZERO));
     let measured = Rc::new(Cell::new(PathStats::default()));
     let capture = Rc::new(RefCell::new(capture));
@@ -111,7 +80,7 @@ pub fn play(
         Rc::clone(&measured),
     )?;
     let outcome = play_on(scenario, backend, &clock, progress, stop)?;
-    Ok(Simulated {
+    Ok(SimulatedWorld {
         outcome,
         path: measured.get(),
         played: clock.get(),

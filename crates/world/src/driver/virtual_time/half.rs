@@ -4,15 +4,14 @@ use lagometer_client::stream_transport::{self as peers, StreamTransportError};
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::{self as gateways, Reading, Writing};
+use lagometer_testbed::StreamSocket;
 use lagometer_transport::kcp;
 use lagometer_transport::tcp::{Stream as Tcp, StreamOptions};
 use lagometer_transport::{ByteStream, State};
 use lagometer_units::Time;
-use lagometer_world::Peer;
 
-use super::socket::SimSocket;
-use crate::PlayerTransport;
-use crate::transport::PlayerStream;
+use crate::driver::player_transport::PlayerStream;
+use crate::{Peer, PlayerTransport};
 
 /// What the gateway's server lets its kernel hold unsent, as its settings file has
 /// it where nothing is set (`tcp.unsent_at_most`).
@@ -27,25 +26,25 @@ pub(super) enum End<W> {
 }
 
 /// The player's end.
-pub(super) type Local = End<peers::WebSocketTransport<SimSocket<Tcp>>>;
+pub(super) type Local = End<peers::WebSocketTransport<StreamSocket<Tcp>>>;
 
 /// The gateway's end.
-pub(super) type Remote = End<gateways::WebSocketTransport<SimSocket<Tcp>>>;
+pub(super) type Remote = End<gateways::WebSocketTransport<StreamSocket<Tcp>>>;
 
 /// Either side of a WebSocket over a simulated socket.
 pub(super) trait WebSocketEnd {
     /// The socket beneath; none once the handshake has failed.
-    fn socket(&mut self) -> Option<&mut SimSocket<Tcp>>;
+    fn socket(&mut self) -> Option<&mut StreamSocket<Tcp>>;
 }
 
-impl WebSocketEnd for peers::WebSocketTransport<SimSocket<Tcp>> {
-    fn socket(&mut self) -> Option<&mut SimSocket<Tcp>> {
+impl WebSocketEnd for peers::WebSocketTransport<StreamSocket<Tcp>> {
+    fn socket(&mut self) -> Option<&mut StreamSocket<Tcp>> {
         self.stream_mut()
     }
 }
 
-impl WebSocketEnd for gateways::WebSocketTransport<SimSocket<Tcp>> {
-    fn socket(&mut self) -> Option<&mut SimSocket<Tcp>> {
+impl WebSocketEnd for gateways::WebSocketTransport<StreamSocket<Tcp>> {
+    fn socket(&mut self) -> Option<&mut StreamSocket<Tcp>> {
         self.stream_mut()
     }
 }
@@ -87,9 +86,9 @@ pub(super) fn pair(
         }
         PlayerStream::WebSocket(control) => {
             let [client, server] = [client(control), server(control)];
-            let client = SimSocket::new(client, now);
+            let client = StreamSocket::new(client, now);
             let local = peers::WebSocketTransport::connect(client, "gateway")?;
-            let remote = gateways::WebSocketTransport::accept(SimSocket::new(server, now));
+            let remote = gateways::WebSocketTransport::accept(StreamSocket::new(server, now));
             (
                 Local::WebSocket(Box::new(local)),
                 Remote::WebSocket(Box::new(remote)),

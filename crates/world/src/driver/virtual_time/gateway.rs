@@ -6,8 +6,9 @@ use lagometer_gateway::core::{
 };
 use lagometer_gateway::server::config::{Config, ConfigError, FileConfig};
 use lagometer_units::Time;
-use lagometer_world::Space;
 use thiserror::Error;
+
+use crate::Space;
 
 /// The gateway, as `lagometer world` starts one for itself: everyone is let
 /// in, ticks and windows as the published tests had them.

@@ -7,17 +7,19 @@ use lagometer_units::Time;
 
 /// A [`ByteStream`] that can be read from and written to.
 #[derive(Debug)]
-pub(super) struct SimSocket<B> {
-    pub(super) stream: B,
+pub struct StreamSocket<B> {
+    /// The stream beneath.
+    pub stream: B,
     /// When what is written now is written.
-    pub(super) now: Time,
+    pub now: Time,
     arrived: Vec<u8>,
     /// Where in `arrived` the unread begins.
     read_bytes: usize,
 }
 
-impl<B: ByteStream> SimSocket<B> {
-    pub(super) const fn new(stream: B, now: Time) -> Self {
+impl<B: ByteStream> StreamSocket<B> {
+    /// Reads from and writes to `stream`, at first at `now`.
+    pub const fn new(stream: B, now: Time) -> Self {
         Self {
             stream,
             now,
@@ -27,7 +29,7 @@ impl<B: ByteStream> SimSocket<B> {
     }
 }
 
-impl<B: ByteStream> Read for SimSocket<B> {
+impl<B: ByteStream> Read for StreamSocket<B> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.read_bytes == self.arrived.len() {
             self.arrived.clear();
@@ -50,7 +52,7 @@ impl<B: ByteStream> Read for SimSocket<B> {
     }
 }
 
-impl<B: ByteStream> Write for SimSocket<B> {
+impl<B: ByteStream> Write for StreamSocket<B> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.stream.write(self.now, bytes) {
             0 if !bytes.is_empty() => Err(ErrorKind::WouldBlock.into()),

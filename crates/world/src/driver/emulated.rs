@@ -19,14 +19,13 @@ use lagometer_emu::{Error, LaneAddresses, LaneAudit, LogSummary, WayAudit};
 use lagometer_link::{Profile, Reason};
 use lagometer_stats::{Audit, World, WorldPath, WorldWay};
 use lagometer_testbed::{Emulated, Testbed};
-use lagometer_world::real::{Connector, play_over};
-use lagometer_world::{Moment, PlayError, Scenario, assemble, with_path};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use thiserror::Error as ThisError;
 
-use crate::transport::PlayerStream;
-use crate::{PlayerTransport, player_link};
+use crate::driver::player_transport::PlayerStream;
+use crate::real::{Connector, play_over};
+use crate::{Moment, PlayError, PlayerTransport, Scenario, assemble, player_link, with_path};
 
 /// How long a view may take to become right beyond what a calm path takes:
 /// several of a kernel's longest waits before it sends again.

@@ -1,25 +1,19 @@
 //! One player's way to the gateway: both ends of its transport, and its link.
 
-use std::cell::RefCell;
-use std::ops::Sub;
-use std::rc::Rc;
-
-use lagometer_capture::pcapng::interface_of;
 use lagometer_client::{Outbox, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::Writing;
-use lagometer_link::{Direction, Fate, InFlight, Link, PacketInFlight, Reason};
-use lagometer_testbed::lane_packet;
+use lagometer_link::{Direction, Link, PacketInFlight};
+use lagometer_testbed::{Sender, Simulated};
 use lagometer_transport::{ByteStream, Encapsulation};
 use lagometer_units::Time;
-use lagometer_world::Peer;
 
 use super::half::{Local, Remote};
-use super::{Capture, DirectionStats, PathStats};
+use crate::Peer;
 
 /// A player's path.
 pub(super) struct PlayerPath {
-    owner: Owner,
+    sender: Sender,
     pub(super) link: Link,
     ends: Ends,
     /// The gateway could not write all that waits for the player.
@@ -30,44 +24,10 @@ pub(super) struct PlayerPath {
     pub(super) noted: [Option<Time>; 2],
 }
 
-/// Whose a path is.
-#[derive(Clone, Copy, Debug)]
-struct Owner {
-    connection: usize,
-    /// The player's number, which is that of its lane in a capture.
-    player: u32,
-}
-
 /// The player's end and the gateway's.
 struct Ends {
     local: Local,
     remote: Remote,
-}
-
-/// What the paths of all players share: the instant, the packets on their way,
-/// the count of what was sent, and the capture of it.
-#[derive(Debug, Default)]
-pub(super) struct Network {
-    pub(super) now: Time,
-    /// Each belongs to a connection.
-    pub(super) in_flight: InFlight<usize>,
-    sent: PathStats,
-    sent_before_measuring: PathStats,
-    capture: Rc<RefCell<Option<Capture>>>,
-}
-
-impl Sub for DirectionStats {
-    type Output = Self;
-
-    fn sub(self, before: Self) -> Self {
-        Self {
-            packets: self.packets - before.packets,
-            bytes: self.bytes - before.bytes,
-            lost: self.lost - before.lost,
-            full: self.full - before.full,
-            waited: self.waited.saturating_sub(before.waited),
-        }
-    }
 }
 
 impl PlayerPath {
@@ -78,7 +38,10 @@ impl PlayerPath {
         (local, remote): (Local, Remote),
     ) -> Self {
         Self {
-            owner: Owner { connection, player },
+            sender: Sender {
+                connection,
+                lane: player,
+            },
             link,
             ends: Ends { local, remote },
             is_blocked: false,
@@ -89,7 +52,11 @@ impl PlayerPath {
 
     /// Takes in a packet that has arrived. Whether the end it came to can have
     /// something to read.
-    pub(super) fn arrive(&mut self, packet: &PacketInFlight<usize>, network: &mut Network) -> bool {
+    pub(super) fn arrive(
+        &mut self,
+        packet: &PacketInFlight<usize>,
+        network: &mut Simulated,
+    ) -> bool {
         let back = packet.direction.opposite();
         let Some(stream) = self.ends.sender(back) else {
             return true;
@@ -106,14 +73,14 @@ impl PlayerPath {
     }
 
     /// Does what is due at one end.
-    pub(super) fn tick(&mut self, direction: Direction, network: &mut Network) {
+    pub(super) fn tick(&mut self, direction: Direction, network: &mut Simulated) {
         self.drive(direction, network, |stream, now, output| {
             stream.tick(now, output);
         });
     }
 
     /// Sends what one end has written.
-    pub(super) fn send(&mut self, direction: Direction, network: &mut Network) {
+    pub(super) fn send(&mut self, direction: Direction, network: &mut Simulated) {
         self.drive(direction, network, |stream, now, output| {
             stream.send(now, output);
         });
@@ -125,7 +92,7 @@ impl PlayerPath {
         &mut self,
         session: &mut Session,
         peer: &mut Peer,
-        network: &mut Network,
+        network: &mut Simulated,
     ) -> Result<(u64, u64), String> {
         let read = self.ends.local.read(network.now, session, peer)?;
         let said = self.write_player(session.outbox(), network)?;
@@ -136,7 +103,7 @@ impl PlayerPath {
     pub(super) fn write_player(
         &mut self,
         outbox: &mut Outbox,
-        network: &mut Network,
+        network: &mut Simulated,
     ) -> Result<u64, String> {
         let said = self.ends.local.write(network.now, outbox)?;
         if said > 0 || self.ends.local.speaks_by_itself() {
@@ -152,7 +119,7 @@ impl PlayerPath {
         side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
-        network: &mut Network,
+        network: &mut Simulated,
     ) -> Option<CloseReason> {
         if !self.is_paused
             && let Some(why) = self.ends.remote.read(network.now, side, key)
@@ -174,7 +141,7 @@ impl PlayerPath {
         side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
-        network: &mut Network,
+        network: &mut Simulated,
     ) -> Option<CloseReason> {
         if self.is_blocked {
             return None;
@@ -187,7 +154,7 @@ impl PlayerPath {
         side: &mut ConnectionManager,
         key: ConnKey,
         scratch: &mut Vec<u8>,
-        network: &mut Network,
+        network: &mut Simulated,
     ) -> Option<CloseReason> {
         let (written, writing) = self.ends.remote.write(network.now, side, key, scratch);
         self.is_blocked = writing == Writing::Blocked;
@@ -206,7 +173,7 @@ impl PlayerPath {
     fn drive(
         &mut self,
         direction: Direction,
-        network: &mut Network,
+        network: &mut Simulated,
         act: impl FnOnce(&mut dyn ByteStream, Time, &mut dyn FnMut(&[u8])),
     ) {
         let Some(stream) = self.ends.sender(direction) else {
@@ -216,7 +183,7 @@ impl PlayerPath {
         let now = network.now;
         act(stream, now, &mut |packet| {
             let link = &mut self.link;
-            network.send(link, self.owner, direction, encapsulation, packet);
+            network.send(link, self.sender, direction, encapsulation, packet);
         });
     }
 }
@@ -232,65 +199,6 @@ impl Ends {
     }
 }
 
-impl Network {
-    pub(super) fn new(capture: Rc<RefCell<Option<Capture>>>) -> Self {
-        Self {
-            capture,
-            ..Self::default()
-        }
-    }
-
-    /// What is sent from now on is measured.
-    pub(super) fn begin_measuring(&mut self) {
-        self.sent_before_measuring = self.sent;
-    }
-
-    /// What was sent since measuring began.
-    pub(super) fn measured(&self) -> PathStats {
-        let (all, before) = (self.sent, self.sent_before_measuring);
-        PathStats {
-            up: all.up - before.up,
-            down: all.down - before.down,
-        }
-    }
-
-    /// Puts a packet on a player's link.
-    fn send(
-        &mut self,
-        link: &mut Link,
-        owner: Owner,
-        direction: Direction,
-        encapsulation: Encapsulation,
-        packet: &[u8],
-    ) {
-        let bytes = packet.len() + encapsulation.header_bytes() as usize;
-        let way = match direction {
-            Direction::Up => &mut self.sent.up,
-            Direction::Down => &mut self.sent.down,
-        };
-        way.packets += 1;
-        way.bytes += bytes as u64;
-        let fate = link.offer(direction, self.now, bytes);
-        if matches!(fate, Fate::Delivered { .. }) {
-            way.waited += link.waits(direction, self.now);
-        } else {
-            way.lost += 1;
-            way.full += u64::from(fate == Fate::Dropped(Reason::QueueFull));
-        }
-        if let Some(capture) = &mut *self.capture.borrow_mut() {
-            let lane = owner.player as usize;
-            let packet = lane_packet(lane, direction, encapsulation, packet);
-            let interface = interface_of(lane, direction == Direction::Up);
-            let fate = fate.in_words(self.now);
-            capture.packet(interface, self.now, &packet, format_args!("{fate}"));
-        }
-        let mut buffer = self.in_flight.buffer();
-        buffer.extend_from_slice(packet);
-        self.in_flight
-            .settle(owner.connection, direction, fate, buffer);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -299,7 +207,7 @@ mod tests {
     use lagometer_link::catalogue;
 
     use super::*;
-    use crate::sim::half;
+    use crate::driver::virtual_time::half;
     use crate::{PlayerTransport, player_link};
 
     /// A path and the gateway's end of it, by themselves.
@@ -307,7 +215,7 @@ mod tests {
         path: PlayerPath,
         side: ConnectionManager,
         key: ConnKey,
-        network: Network,
+        network: Simulated,
     }
 
     impl Alone {
@@ -320,7 +228,7 @@ mod tests {
                 path: PlayerPath::new(0, 0, link, ends),
                 side,
                 key,
-                network: Network::default(),
+                network: Simulated::default(),
             }
         }
 
@@ -352,7 +260,7 @@ mod tests {
             self.network.now = until;
         }
 
-        fn with_path<T>(&mut self, act: impl FnOnce(&mut PlayerPath, &mut Network) -> T) -> T {
+        fn with_path<T>(&mut self, act: impl FnOnce(&mut PlayerPath, &mut Simulated) -> T) -> T {
             act(&mut self.path, &mut self.network)
         }
 

@@ -6,9 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use lagometer_link::{Link, Profile, catalogue};
 use lagometer_units::Time;
-use lagometer_world::{BUILT_IN, Scenario};
-use lagometer_world_lab::matrix::{Cell, Found, play_all};
-use lagometer_world_lab::{PlayerTransport, player_link, sim};
+use lagometer_world::matrix::{Cell, Found, play_all};
+use lagometer_world::{BUILT_IN, PlayerTransport, Scenario, player_link, virtual_time};
 
 /// A small one of the built-in scenarios.
 fn scenario(name: &str, players: u32, seconds: u32) -> Arc<Scenario> {
@@ -118,7 +117,8 @@ fn ages_are_no_less_than_the_one_way_delay() {
     for transport in PlayerTransport::ALL {
         let link = |player, starts| player_link(&slow, 1, player, starts);
         let stop = AtomicBool::new(false);
-        let played = sim::play(&scenario, transport, &link, None, &mut |_| {}, &stop).unwrap();
+        let played =
+            virtual_time::play(&scenario, transport, &link, None, &mut |_| {}, &stop).unwrap();
         let age = played.outcome.age[0].quantiles_ms();
         assert!(age.min >= 80.0, "{transport}: {age:?}");
         // The window waited for, a frame, and KCP's slowest flush.
@@ -150,7 +150,8 @@ fn a_player_whose_link_is_cut_sees_old_things_and_then_the_truth_again() {
             player_link(profile, 1, player, starts)
         };
         let stop = AtomicBool::new(false);
-        let played = sim::play(&scenario, transport, &link, None, &mut |_| {}, &stop).unwrap();
+        let played =
+            virtual_time::play(&scenario, transport, &link, None, &mut |_| {}, &stop).unwrap();
         let outcome = played.outcome;
         assert_eq!(outcome.lost, Vec::<String>::new(), "{transport}");
         assert_eq!(outcome.players, 8, "{transport}");
@@ -185,7 +186,7 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
         player_link(profile, 1, player, starts)
     };
     let stop = AtomicBool::new(false);
-    let played = sim::play(
+    let played = virtual_time::play(
         &scenario,
         PlayerTransport::KCP,
         &link,

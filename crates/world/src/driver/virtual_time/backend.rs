@@ -10,14 +10,13 @@ use lagometer_client::{Outbox, Session, Settings};
 use lagometer_gateway::core::{CloseReason, ConnKey, Peer as Kind, ReadControl};
 use lagometer_link::{Direction, Link};
 use lagometer_stats::GatewayMetrics;
+use lagometer_testbed::{Capture, PathStats, Simulated};
 use lagometer_units::Time;
-use lagometer_world::{ConnectionBackend, End, Flow, Peer, PeerId, PlayError, Scenario};
 
 use super::gateway::{Gateway, GatewayError};
 use super::half;
-use super::path::{Network, PlayerPath};
-use super::{Capture, PathStats};
-use crate::PlayerTransport;
+use super::path::PlayerPath;
+use crate::{ConnectionBackend, End, Flow, Peer, PeerId, PlayError, PlayerTransport, Scenario};
 
 /// How long a view may take to become right beyond what a calm path takes:
 /// several of a transport's longest waits before it sends again.
@@ -39,7 +38,7 @@ pub(super) struct SimBackend<'a> {
     connections: Vec<Option<SimConnection>>,
     /// The index of each of the gateway's connections, by its slot.
     by_slot: Vec<usize>,
-    network: Network,
+    network: Simulated,
     /// Ends of paths by when they are due.
     due: BTreeSet<(Time, usize, Direction)>,
     ended: VecDeque<(Peer, String)>,
@@ -77,7 +76,7 @@ impl<'a> SimBackend<'a> {
             gateway: Gateway::new(scenario.space.as_ref())?,
             connections: Vec::new(),
             by_slot: Vec::new(),
-            network: Network::new(capture),
+            network: Simulated::new(capture),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
             measured,
@@ -272,7 +271,7 @@ impl<'a> SimBackend<'a> {
     fn with_path<T>(
         &mut self,
         id: usize,
-        act: impl FnOnce(&mut PlayerPath, &mut Network) -> T,
+        act: impl FnOnce(&mut PlayerPath, &mut Simulated) -> T,
     ) -> Option<T> {
         let Some(Some(SimConnection {
             path: Some((_, path)),

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lagometer_link::Profile;
 use lagometer_stats::{World, WorldPath, WorldWay};
+use lagometer_testbed::{Capture, DirectionStats, PathStats};
 use lagometer_units::Time;
-use lagometer_world::{Moment, Scenario, assemble, with_path};
 
-use crate::sim::{Capture, DirectionStats, PathStats, SimError, Simulated, play};
-use crate::{PlayerTransport, digest, player_link};
+use crate::virtual_time::{SimError, SimulatedWorld, play};
+use crate::{Moment, PlayerTransport, Scenario, assemble, digest, player_link, with_path};
 
 /// One world of a matrix.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ fn play_cell(
 ) -> Result<Found, SimError> {
     let scenario = &cell.scenario;
     let link = |player, starts| player_link(&cell.profile, scenario.seed, player, starts);
-    let Simulated {
+    let SimulatedWorld {
         outcome,
         path,
         played,
