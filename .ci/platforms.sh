@@ -76,7 +76,7 @@ cargo build --locked -p lagometer -p lagometer-c
 as_here arm
 
 step "the link, statistics and engines on 64-bit ARM"
-elsewhere test "$arm" --quiet -p lagometer-link -p lagometer-stats -p lagometer-kcp -p lagometer-tcp --lib
+elsewhere test "$arm" --quiet -p lagometer-link -p lagometer-stats -p lagometer-results -p lagometer-kcp -p lagometer-tcp --lib
 
 step "a build without a compiler that it needs"
 bare="$there/bare"

@@ -1,6 +1,6 @@
 //! Taking the best of several placements by trying each.
 
-use lagometer_stats::PlacementTrial;
+use lagometer_results::PlacementTrial;
 
 use crate::error::Error;
 use crate::placement::Spot;

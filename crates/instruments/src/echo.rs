@@ -16,7 +16,7 @@ use std::io;
 use std::time::Duration;
 
 use lagometer_remote::{Remote, RemoteJob};
-use lagometer_stats::{Echo, PlacementTrial};
+use lagometer_results::{Echo, PlacementTrial, Quantiles};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -293,7 +293,7 @@ fn document_of(settings: &Settings, outcome: Outcome) -> Echo {
     let counts = stats.counts.clone();
     let iops = counts.echoed as f64 / measured_s;
     let (rtt_ms, histogram) = (
-        stats.round_trips.quantiles_ms(),
+        Quantiles::of(&stats.round_trips),
         stats.round_trips.to_base64(),
     );
     let (series, step) = stats.series(lagometer_units::Time::ZERO + outcome.measured);

@@ -10,7 +10,7 @@ mod noise;
 mod permits;
 mod verdict;
 
-use lagometer_stats::{Host, Noise};
+use lagometer_results::{Host, Noise};
 
 pub use permits::{Permit, permits};
 pub use verdict::{floor_us, verdict};

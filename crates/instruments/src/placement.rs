@@ -9,7 +9,7 @@
 use std::io;
 use std::str::FromStr;
 
-use lagometer_stats::{Placement, PlacementTrial};
+use lagometer_results::{Placement, PlacementTrial};
 use thiserror::Error;
 
 /// What a user asks for.

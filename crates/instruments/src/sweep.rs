@@ -19,7 +19,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use lagometer_remote::Remote;
-use lagometer_stats::{Cell, PlacementTrial, Sweep};
+use lagometer_results::{Cell, PlacementTrial, Quantiles, Sweep};
 
 use crate::echo::local::Ended;
 use crate::echo::{self, Transport};
@@ -344,7 +344,7 @@ fn latency(
             },
         });
     }
-    let rtt_ms = outcome.stats.round_trips.quantiles_ms();
+    let rtt_ms = Quantiles::of(&outcome.stats.round_trips);
     Ok(Cell {
         method: "one message on its way".to_owned(),
         latency_us: Some(rtt_ms.mean * 1e3 / 2.0),

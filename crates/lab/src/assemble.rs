@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
-use lagometer_stats::{
+use lagometer_results::{
     Audit, Disturbed, Document, FlowRecords, Game, GameRecords, Host, LAG_ABOVE, Lane,
     MessageRecord, PlayerCost, SeedFigures, SeedRun as SeedRecords, Warning, Wire, figures,
     player_cost,
@@ -83,7 +83,7 @@ pub fn assemble(
         .collect();
     let bottlenecks = bottleneck::of(resolved, &runs);
     lanes.extend(resolved.unrunnable.iter().map(unrunnable_lane));
-    let budgets = lagometer_stats::evaluate(&resolved.experiment.budgets, &lanes);
+    let budgets = lagometer_results::evaluate(&resolved.experiment.budgets, &lanes);
 
     let seeds: Vec<u64> = runs.iter().map(|run| run.seed).collect();
     let seed = seeds.first().copied().unwrap_or(resolved.plan.seed);
@@ -106,7 +106,7 @@ pub fn assemble(
         warnings,
         ..Document::empty("run")
     };
-    document.verdict = Some(lagometer_stats::verdict(&document.shown()));
+    document.verdict = Some(lagometer_results::verdict(&document.shown()));
     document
 }
 
@@ -151,7 +151,7 @@ pub fn seed_figures(resolved: &Resolved, seed: u64, run: &LaneRun) -> Option<See
         flows: outcome.flows.as_ref(),
     };
     let threshold = lag_threshold(resolved, Some(Testbed::Sim), &[]);
-    Some(lagometer_stats::seed_figures(
+    Some(lagometer_results::seed_figures(
         &run,
         &limits_ms(resolved),
         threshold,
@@ -159,7 +159,7 @@ pub fn seed_figures(resolved: &Resolved, seed: u64, run: &LaneRun) -> Option<See
 }
 
 fn limits_ms(resolved: &Resolved) -> Vec<u32> {
-    let mut limits = lagometer_stats::limits_ms(&resolved.experiment.budgets);
+    let mut limits = lagometer_results::limits_ms(&resolved.experiment.budgets);
     limits.extend(&resolved.limits_ms);
     // The page and the ranking of lanes go by it.
     let within = resolved.experiment.workload.of_use_within();

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use lagometer_link::cross::{Cross, CrossKind};
-use lagometer_stats::{Bottleneck, BottleneckSender, BottleneckWay, jain_index};
+use lagometer_results::{Bottleneck, BottleneckSender, BottleneckWay};
+use lagometer_stats::jain_index;
 use lagometer_units::Time;
 
 use crate::outcome::{BottleneckUse, PartyUse};

@@ -24,7 +24,7 @@ mod recipe;
 
 use std::collections::BTreeMap;
 
-use lagometer_stats::{BadDocument, Document};
+use lagometer_results::{BadDocument, Document};
 use lagometer_testbed::Testbed;
 use lagometer_units::BadInput;
 use serde::{Deserialize, Serialize};

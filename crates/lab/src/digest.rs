@@ -1,7 +1,7 @@
 //! A run's fingerprint: equal for equal findings, whatever machine, thread
 //! count or hour they were made at.
 
-use lagometer_stats::Document;
+use lagometer_results::Document;
 use serde_json::Value;
 
 /// Everything in the document that its seed governs: all but when, where and how

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_emu::{Error, LaneAudit, LogSummary};
 use lagometer_link::{Direction, Link};
-use lagometer_stats::Audit;
+use lagometer_results::Audit;
 use lagometer_testbed::{Emulated, Findings, Testbed, keep_audit};
 use lagometer_units::Time;
 

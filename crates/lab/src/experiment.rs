@@ -30,7 +30,7 @@
 use std::time::Duration;
 
 use lagometer_link::cross::{self, Cross, check_cross};
-use lagometer_stats::{Budget, LAG_ABOVE, Prices};
+use lagometer_results::{Budget, LAG_ABOVE, Prices};
 use lagometer_transport::PresetKind;
 use lagometer_units::{BadInput, Size, Span, from_toml, suggest};
 use serde::{Deserialize, Serialize};

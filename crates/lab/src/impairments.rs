@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lagometer_link::{Direction, Link};
-use lagometer_stats::{DirectionImpairments, Disturbance, Impairments};
+use lagometer_results::{DirectionImpairments, Disturbance, Impairments};
 use lagometer_units::Time;
 
 /// Samples of a series at most: more than a page has pixels.

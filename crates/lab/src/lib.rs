@@ -4,7 +4,7 @@
 //! An [`Experiment`] is read from TOML and *resolved* against the catalogues
 //! of networks and transports; the runner plays every lane of every seed in
 //! the testbed; what they did is assembled into a
-//! [`Document`](lagometer_stats::Document). Nothing here knows of a command
+//! [`Document`](lagometer_results::Document). Nothing here knows of a command
 //! line or of how a document is shown.
 
 mod assemble;

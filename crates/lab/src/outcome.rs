@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_stats::{FlowRecords, GameRecords, MessageRecord};
+use lagometer_results::{FlowRecords, GameRecords, MessageRecord};
 use lagometer_transport::Closed;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lagometer_stats::{FlowRecords, GameRecords, MessageRecord};
+use lagometer_results::{FlowRecords, GameRecords, MessageRecord};
 use lagometer_transport::Closed;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
@@ -287,7 +287,7 @@ impl From<SavedEnd> for LaneEnd {
 mod tests {
     use super::*;
     use crate::outcome::{PartyUse, WayUse};
-    use lagometer_stats::{EventRecord, FlowMessage, GameTerms, Rollback, StateRecord};
+    use lagometer_results::{EventRecord, FlowMessage, GameTerms, Rollback, StateRecord};
 
     fn game() -> GameRecords {
         let event = EventRecord {

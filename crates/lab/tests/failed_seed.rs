@@ -3,7 +3,7 @@
 mod support;
 
 use lagometer_lab::{Experiment, LaneRun, SeedRun, catalogue, resolve};
-use lagometer_stats::Lane;
+use lagometer_results::Lane;
 use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 

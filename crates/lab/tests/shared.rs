@@ -11,7 +11,7 @@ use lagometer_lab::{
     Experiment, LaneRun, Plan, ResolveError, Resolved, RunOptions, digest, play, resolve,
 };
 use lagometer_link::{Link, Profile, Regime, SharedLink};
-use lagometer_stats::{Bottleneck, BottleneckSender, Document};
+use lagometer_results::{Bottleneck, BottleneckSender, Document};
 use lagometer_testbed::Testbed;
 use lagometer_transport::Spec;
 use lagometer_units::{Span, Time};

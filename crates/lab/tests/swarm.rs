@@ -10,7 +10,7 @@ use lagometer_lab::{
     Experiment, LaneEnd, LaneOutcome, LaneRun, Resolved, RunOptions, play, resolve,
 };
 use lagometer_link::Profile;
-use lagometer_stats::MessageRecord;
+use lagometer_results::MessageRecord;
 use lagometer_testbed::Testbed;
 use lagometer_transport::presets;
 use lagometer_units::Time;

@@ -5,7 +5,7 @@
 mod support;
 
 use lagometer_lab::{Experiment, catalogue, resolve};
-use lagometer_stats::{Document, Lane};
+use lagometer_results::{Document, Lane};
 use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 

@@ -14,7 +14,7 @@ use lagometer_guest::{BOOT, INIT, SHARE, STOP, boot, init};
 use lagometer_lab::QlogFolder;
 use lagometer_lab::emu::{EmuOptions, play_emulated};
 use lagometer_lab::saved::SavedSeed;
-use lagometer_stats::Audit;
+use lagometer_results::Audit;
 use lagometer_testbed::Testbed;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_instruments::Error;
 use lagometer_instruments::echo::local::Ended;
-use lagometer_stats::{Document, Host, PlacementTrial, Warning};
+use lagometer_results::{Document, Host, PlacementTrial, Warning};
 use lagometer_testbed::Testbed;
 use serde_json::Value;
 

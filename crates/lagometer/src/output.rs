@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use crate::failure::{Failure, read};
 

@@ -88,7 +88,7 @@ fn every_kind_of_transport_carries_and_is_checked() {
             assert_eq!(lane["sent_bytes"], lane["received_bytes"], "{name}");
         }
     }
-    let read = lagometer_stats::Document::from_json(&document.to_string());
+    let read = lagometer_results::Document::from_json(&document.to_string());
     assert!(read.is_ok(), "{read:?}");
 }
 

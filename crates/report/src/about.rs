@@ -4,7 +4,7 @@
 //! The experiment is kept in the document as it was resolved, whatever shape
 //! it has; what is not found there is left out, never guessed.
 
-use lagometer_stats::{Document, ranking_limit_ms};
+use lagometer_results::{Document, ranking_limit_ms};
 use serde_json::Value;
 
 use crate::written;
@@ -204,7 +204,7 @@ fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::figures;
+    use lagometer_results::figures;
     use serde_json::json;
 
     use super::*;

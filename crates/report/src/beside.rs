@@ -1,7 +1,7 @@
 //! Two documents of played worlds beside each other, cell by cell: the same
 //! number of players over the same transport on the same network.
 
-use lagometer_stats::{Capacity, Document, World};
+use lagometer_results::{Capacity, Document, World};
 
 use crate::capacity::{FIGURES, OfWorld};
 use crate::terminal::reach;
@@ -172,7 +172,7 @@ pub(crate) fn carried(names: [&str; 2], documents: [&Document; 2]) -> Option<Str
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{Players, Quantiles, WorldTier};
+    use lagometer_results::{Players, Quantiles, WorldTier};
 
     use super::*;
 

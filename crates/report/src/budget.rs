@@ -1,6 +1,6 @@
 //! Budgets in words, the same on a terminal and on the page.
 
-use lagometer_stats::{BudgetResult, Decision};
+use lagometer_results::{BudgetResult, Decision};
 
 use crate::figure::{Figure, LOST};
 

@@ -1,7 +1,7 @@
 //! Worlds played over several transports and networks, in the order in which
 //! tables and pages set them side by side.
 
-use lagometer_stats::World;
+use lagometer_results::World;
 
 /// The worlds of one network, in the document's order.
 #[derive(Clone, Debug)]
@@ -82,13 +82,13 @@ mod tests {
     #[test]
     fn the_best_stands_out_only_where_there_is_one() {
         let aged = |p99| World {
-            tiers: vec![lagometer_stats::WorldTier {
+            tiers: vec![lagometer_results::WorldTier {
                 samples: 9,
-                age_ms: lagometer_stats::Quantiles {
+                age_ms: lagometer_results::Quantiles {
                     p99,
-                    ..lagometer_stats::Quantiles::default()
+                    ..lagometer_results::Quantiles::default()
                 },
-                ..lagometer_stats::WorldTier::default()
+                ..lagometer_results::WorldTier::default()
             }],
             ..World::default()
         };

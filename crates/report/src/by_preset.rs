@@ -1,7 +1,7 @@
 //! What each preset of each transport made of the same network, side by side: rows for
 //! the terminal and the page.
 
-use lagometer_stats::{Document, Lane};
+use lagometer_results::{Document, Lane};
 
 use crate::figure::Figure;
 use crate::ranking;

@@ -1,7 +1,7 @@
 //! What is told of a world at each number of players: the same figures in the
 //! table, in the page's charts and wherever two curves stand side by side.
 
-use lagometer_stats::{Capacity, Quantiles, World};
+use lagometer_results::{Capacity, Quantiles, World};
 
 use crate::written::{self, milliseconds};
 
@@ -155,7 +155,7 @@ fn whole(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::WorldTier;
+    use lagometer_results::WorldTier;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 //! A difference is called one only where chance could not have made it.
 //!
 //! - Runs that met the same network conditions (same seeds, same network, virtual time)
-//!   are compared pair by pair, see [`lagometer_stats::difference`](lagometer_stats::difference()):
+//!   are compared pair by pair, see [`lagometer_results::difference`](lagometer_results::difference()):
 //!   the 95 % interval of the differences must leave out zero.
 //! - Other runs must differ by more than both vary by themselves: half the
 //!   range over the seeds or, of a single seed, half the middle 95 % of its
@@ -15,7 +15,8 @@
 //! does: such figures are equal, or it cannot be told, and that is said. That there is no
 //! difference is said only where chance is known.
 
-use lagometer_stats::{Document, Lane, SCHEMA, difference, nearest_rank, noise_ms};
+use lagometer_results::{Document, Lane, SCHEMA, difference, noise_ms};
+use lagometer_stats::nearest_rank;
 use thiserror::Error;
 
 use crate::about::About;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lagometer_stats::{Money, PlayerCost};
+use lagometer_results::{Money, PlayerCost};
 
 use crate::written::{self, NOTHING};
 

@@ -5,7 +5,7 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_stats::{Lag, Lane, Lasted, Metric, SeedFigures, Statistic, interval};
+use lagometer_results::{Lag, Lane, Lasted, Metric, SeedFigures, Statistic, interval};
 
 use crate::written;
 

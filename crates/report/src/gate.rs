@@ -2,14 +2,14 @@
 //!
 //! What is held are the run's budgets, the emulator's own audit, and, where an
 //! earlier run is given as the baseline, that nothing became worse than it beyond
-//! chance, see [`lagometer_stats::against_baseline`]. The same list of checks
+//! chance, see [`lagometer_results::against_baseline`]. The same list of checks
 //! becomes lines on a terminal, a `JUnit` report that CI services read
 //! (`junit`), and a summary in Markdown for a reviewer (`markdown`).
 
 mod junit;
 mod markdown;
 
-use lagometer_stats::{
+use lagometer_results::{
     BudgetResult, Decision, Document, Lane, Shift, ShiftFinding, against_baseline,
 };
 use lagometer_units::Share;

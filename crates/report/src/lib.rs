@@ -1,6 +1,6 @@
 //! A result document for people: terminal table, HTML page, comparison.
 //!
-//! Everything here reads [`lagometer_stats::Document`] and nothing else, and
+//! Everything here reads [`lagometer_results::Document`] and nothing else, and
 //! knows nothing of how runs are made. [`table`] writes for a terminal,
 //! [`page`] for a browser, [`plot()`] draws for a text, [`compare()`] sets two runs
 //! side by side, and a [`Gate`] says whether a run holds what it had to.

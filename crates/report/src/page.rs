@@ -41,7 +41,7 @@ mod world_course;
 mod worlds;
 
 use base64::Engine;
-use lagometer_stats::Document;
+use lagometer_results::Document;
 use sha2::{Digest, Sha256};
 
 use self::by_preset::Switched;

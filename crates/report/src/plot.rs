@@ -1,7 +1,7 @@
 //! The percentile curves of several runs in one drawing that stands alone, for
 //! a text that shows them: an SVG of fixed size, without script or style sheet.
 
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use crate::page::{Curve, LogScale, coordinate, curve, esc, most_nines, nines_ticks, tick_label};
 

@@ -2,7 +2,7 @@
 //! from those that do not, the best of each first, those that could not be
 //! measured last.
 
-use lagometer_stats::{Document, Lane, leaders, noise_ms};
+use lagometer_results::{Document, Lane, leaders, noise_ms};
 
 use crate::figure::Figure;
 
@@ -154,7 +154,7 @@ fn better(a: &Lane, b: &Lane, limit_ms: u32) -> std::cmp::Ordering {
 mod tests {
     use std::time::Duration;
 
-    use lagometer_stats::{Disturbed, MessageRecord, SeedRun, figures};
+    use lagometer_results::{Disturbed, MessageRecord, SeedRun, figures};
     use lagometer_units::Time;
 
     use super::*;

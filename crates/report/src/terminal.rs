@@ -26,7 +26,7 @@ mod worlds;
 
 pub(crate) use self::world::{facts, reach};
 
-use lagometer_stats::{Agreement, Document};
+use lagometer_results::{Agreement, Document};
 
 use self::paint::{Paint, Style, printable, wrap};
 use crate::about::About;

@@ -1,7 +1,7 @@
 //! The figures of a lane's directions, where messages were not echoed, as the terminal and
 //! the page show them.
 
-use lagometer_stats::{DelayOf, Flow, Lane, Traffic};
+use lagometer_results::{DelayOf, Flow, Lane, Traffic};
 
 use crate::figure::LOST;
 use crate::written;

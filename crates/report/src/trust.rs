@@ -2,7 +2,7 @@
 //! of its own errors, and the machine's noise floor, in words that table,
 //! page and comparison share.
 
-use lagometer_stats::{Audit, Document, Noise};
+use lagometer_results::{Audit, Document, Noise};
 
 use crate::written::{factor, milliseconds};
 
@@ -76,6 +76,6 @@ pub(crate) fn machine(document: &Document, noise: &Noise) -> String {
         factor(noise.wake_us.p50),
         factor(noise.wake_us.p99),
         factor(noise.steal_pct),
-        milliseconds(lagometer_stats::noise_ms(document)),
+        milliseconds(lagometer_results::noise_ms(document)),
     )
 }

@@ -1,6 +1,6 @@
 //! What a search for settings found, in the words that the table and the page share.
 
-use lagometer_stats::{Metric, Tune, TuneFinding, TunedFigure, TunedLane, Unit};
+use lagometer_results::{Metric, Tune, TuneFinding, TunedFigure, TunedLane, Unit};
 use serde_json::Value;
 
 use crate::written;

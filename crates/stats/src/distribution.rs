@@ -1,5 +1,5 @@
 //! A distribution of delays that never clips: recorded one by one, merged
-//! exactly, written into the result document.
+//! exactly, written as text.
 
 use std::time::Duration;
 
@@ -10,9 +10,7 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::document::Quantiles;
-use crate::quantiles::{in_millis, nearest_rank};
-use crate::record::nanos;
+use crate::quantiles::{nanos, nearest_rank};
 
 mod decode;
 
@@ -151,40 +149,52 @@ impl Distribution {
             .sum()
     }
 
-    /// The nearest-rank quantiles in milliseconds, each to one part in a
-    /// thousand. All zero when empty.
+    /// The values at nearest-rank quantiles of so many thousandths, which ascend: each
+    /// as [`at_rank`](Self::at_rank) has it. All zero when empty.
     #[must_use]
-    pub fn quantiles_ms(&self) -> Quantiles {
-        if self.is_empty() {
-            return Quantiles::default();
-        }
-        let mut wanted = [500, 900, 990, 999].map(|share| (nearest_rank(self.len(), share), 0));
+    pub fn at_per_mille<const N: usize>(&self, per_mille: [u32; N]) -> [Duration; N] {
+        let mut wanted = per_mille.map(|share| (nearest_rank(self.len(), share), 0));
         let mut seen = 0_u64;
-        let mut sum = 0.0_f64;
         for step in self.histogram.iter_recorded() {
-            let (value, count) = (step.value_iterated_to(), step.count_at_value());
+            let count = step.count_at_value();
             for (rank, found) in &mut wanted {
                 if seen < *rank && *rank <= seen + count {
-                    *found = self.histogram.highest_equivalent(value);
+                    *found = self.histogram.highest_equivalent(step.value_iterated_to());
                 }
             }
             seen += count;
-            sum += self.histogram.median_equivalent(value) as f64 * count as f64;
         }
-        let [p50, p90, p99, p99_9] = wanted.map(|(_, value)| in_millis(value));
-        Quantiles {
-            min: in_millis(self.histogram.min()),
-            p50,
-            p90,
-            p99,
-            p99_9,
-            max: in_millis(self.histogram.max()),
-            mean: sum / self.len() as f64 / 1e6,
-        }
+        wanted.map(|(_, nanos)| Duration::from_nanos(nanos))
     }
 
-    /// The distribution as the result document carries it and as the tools of
-    /// the `HdrHistogram` project read it: encoding V2, compressed, in base64.
+    /// The smallest value. Zero when empty.
+    #[must_use]
+    pub fn min(&self) -> Duration {
+        Duration::from_nanos(self.histogram.min())
+    }
+
+    /// The largest value. Zero when empty.
+    #[must_use]
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.histogram.max())
+    }
+
+    /// The mean, in nanoseconds, to one part in a thousand. Zero when empty.
+    #[must_use]
+    pub fn mean_nanos(&self) -> f64 {
+        if self.is_empty() {
+            return 0.0;
+        }
+        let mut sum = 0.0_f64;
+        for step in self.histogram.iter_recorded() {
+            let value = self.histogram.median_equivalent(step.value_iterated_to());
+            sum += value as f64 * step.count_at_value() as f64;
+        }
+        sum / self.len() as f64
+    }
+
+    /// The distribution as text that a document carries and the tools of
+    /// the `HdrHistogram` project read: encoding V2, compressed, in base64.
     #[must_use]
     pub fn to_base64(&self) -> String {
         let mut bytes = Vec::new();

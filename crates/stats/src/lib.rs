@@ -1,73 +1,27 @@
-//! What a run found: distributions without a ceiling, lag, budgets, and the
-//! one result document that everything else reads.
+//! The mathematics of measurement: what is computed of numbers, whatever they are of.
 //!
-//! The way through the crate: a testbed fills a [`MessageRecord`] for every
-//! message the workload meant to send; [`figures()`] turns the records of a
-//! lane into its part of the [`Document`]. Nothing here knows where the
-//! numbers come from, and nothing here reads a clock: the same records give
-//! the same bytes.
+//! - [`Distribution`]: durations without a ceiling, merged exactly
+//! - [`place`], [`nearest_rank`]: quantiles, of samples some of which never end
+//! - [`SortedSamples`]: quantiles of resamples, without sorting each
+//! - [`student`]: Student's t-distribution, and Holm's procedure for many tests at once
+//! - [`equivalence()`]: two one-sided tests, whether two things are the same
+//! - [`rare`]: what a run says of events that it may have missed
+//! - [`jain_index`]: how equally something was shared
 
-mod agreement;
-mod baseline;
-mod budget;
-mod capacity;
-mod difference;
 mod distribution;
-mod document;
-mod episodes;
 mod equivalence;
-mod exact_agreement;
 mod fairness;
-mod figures;
-mod flow;
-mod game;
-mod head_of_line;
-pub mod import_2015;
-mod instrument_seeds;
-mod lag;
-mod leaders;
-mod message_agreement;
-mod metric;
-mod prices;
 mod quantiles;
-mod record;
-mod resample;
-mod student;
-mod timeline;
-mod verdict;
-mod within;
+pub mod rare;
+mod sorted;
+pub mod student;
 
-pub use agreement::{Agreement, ComparedFigure, LaneAgreement, Margins, agreement};
-pub use baseline::{BASELINE_ERRING, Shift, ShiftFinding, against_baseline};
-pub use budget::{BadBudget, Budget, evaluate, limits_ms};
-pub use capacity::{Capacity, capacity_verdict};
-pub use difference::{
-    CONFIDENCE, Difference, Judgement, difference, interval, judge, mixed, mixed_difference,
-    mixed_interval, noise_ms,
-};
 pub use distribution::{BadDistribution, Distribution, TooManyValues};
-pub use document::*;
-pub use episodes::{
-    Disturbed, FIXED_THRESHOLD, JOINED_WITHIN, LEAST_THRESHOLD, adaptive_threshold, episodes,
-};
 pub use equivalence::{
     CHANCE as EQUIVALENCE_CHANCE, Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS,
     equivalence,
 };
-pub use exact_agreement::{ExactFigures, ExactTolerance, WITHIN};
 pub use fairness::jain_index;
-pub use figures::{LaneFigures, SeedRun, figures, seed_figures};
-pub use flow::{FlowMessage, FlowRecords, traffic};
-pub use game::{EventRecord, GameRecords, GameTerms, Rollback, StateRecord, game};
-pub use instrument_seeds::merge_instrument_seeds;
-pub use lag::LAG_ABOVE;
-pub use leaders::leaders;
-pub use message_agreement::{Disagreement, MessageAgreement, message_agreement};
-pub use metric::{Metric, Statistic, Unit, UnknownMetric};
-pub use prices::{Prices, player_cost};
-pub use quantiles::{Place, nearest_rank, place};
-pub use record::MessageRecord;
-pub use resample::{FEWEST_BLOCKS, FEWEST_SEEDS};
+pub use quantiles::{Place, at_rank, in_millis, nanos, nearest_rank, place};
+pub use sorted::{Counted, SortedSamples};
 pub use student::holm;
-pub use timeline::{MOST_BUCKETS, timeline};
-pub use verdict::{USUAL_LIMIT_MS, ranking_limit_ms, verdict};

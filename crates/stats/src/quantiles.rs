@@ -6,7 +6,7 @@
 //! comparisons and the page alike; what they differ in is only where they look
 //! up the delay of a rank.
 
-use crate::document::{CensoredQuantiles, Population, Quantiles};
+use std::time::Duration;
 
 /// Where a quantile lies among samples of which some never end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,61 +58,9 @@ pub fn nearest_rank(len: u64, per_mille: u32) -> u64 {
         .min(len)
 }
 
-impl Quantiles {
-    /// The exact quantiles, in milliseconds, of samples in nanoseconds, which
-    /// are left sorted. All zero when there are none.
-    #[must_use]
-    pub fn of_nanos(samples: &mut [u64]) -> Self {
-        samples.sort_unstable();
-        Self::of_sorted_nanos(samples)
-    }
-
-    /// The same of samples in ascending order.
-    #[must_use]
-    pub fn of_sorted_nanos(samples: &[u64]) -> Self {
-        let (Some(&min), Some(&max)) = (samples.first(), samples.last()) else {
-            return Self::default();
-        };
-        let sum: u128 = samples.iter().copied().map(u128::from).sum();
-        Self {
-            min: in_millis(min),
-            p50: in_millis(at_rank(samples, 500)),
-            p90: in_millis(at_rank(samples, 900)),
-            p99: in_millis(at_rank(samples, 990)),
-            p99_9: in_millis(at_rank(samples, 999)),
-            max: in_millis(max),
-            mean: sum as f64 / samples.len() as f64 / 1e6,
-        }
-    }
-}
-
-impl CensoredQuantiles {
-    /// The exact quantiles, in milliseconds, of `sorted` samples in
-    /// nanoseconds and `never` that are infinite.
-    #[must_use]
-    pub fn of_sorted_nanos(of: Population, sorted: &[u64], never: u64) -> Self {
-        let ended = sorted.len() as u64;
-        let at = |per_mille| {
-            place(per_mille, ended, never)
-                .value(|rank| in_millis(sorted[rank as usize - 1]))
-                .filter(|value| value.is_finite())
-        };
-        let sum: u128 = sorted.iter().copied().map(u128::from).sum();
-        Self {
-            of,
-            min: at(0),
-            p50: at(500),
-            p90: at(900),
-            p99: at(990),
-            p99_9: at(999),
-            max: at(1000),
-            mean: (never == 0 && ended > 0).then(|| sum as f64 / ended as f64 / 1e6),
-        }
-    }
-}
-
 /// The nearest-rank quantile of sorted samples; zero when there are none.
-pub(crate) fn at_rank(sorted: &[u64], per_mille: u32) -> u64 {
+#[must_use]
+pub fn at_rank(sorted: &[u64], per_mille: u32) -> u64 {
     let rank = nearest_rank(sorted.len() as u64, per_mille);
     rank.checked_sub(1)
         .and_then(|index| sorted.get(index as usize).copied())
@@ -120,8 +68,15 @@ pub(crate) fn at_rank(sorted: &[u64], per_mille: u32) -> u64 {
 }
 
 /// Nanoseconds in milliseconds.
-pub(crate) fn in_millis(nanos: u64) -> f64 {
+#[must_use]
+pub fn in_millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
+}
+
+/// Whole nanoseconds of a duration, saturating after 584 years.
+#[must_use]
+pub fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -142,30 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_all_zero() {
-        assert_eq!(Quantiles::of_nanos(&mut []), Quantiles::default());
-    }
-
-    #[test]
     fn of_a_hundred_with_one_lost_only_what_is_beyond_p99_is_lost() {
         assert_eq!(place(990, 99, 1), Place::Rank(99));
         assert_eq!(place(999, 99, 1), Place::Never);
         assert_eq!(place(0, 0, 3), Place::Never);
         assert_eq!(place(500, 0, 0), Place::Nowhere);
         assert_eq!(place(1000, u64::MAX, u64::MAX), Place::Rank(u64::MAX));
-    }
-
-    #[test]
-    fn figures_of_nanoseconds_are_milliseconds() {
-        let found = CensoredQuantiles::of_sorted_nanos(
-            Population::Intended,
-            &[1_000_000, 2_000_000, 4_500_000],
-            0,
-        );
-        assert_eq!((found.min, found.p50), (Some(1.0), Some(2.0)));
-        assert_eq!((found.max, found.mean), (Some(4.5), Some(2.5)));
-        let lost = CensoredQuantiles::of_sorted_nanos(Population::Intended, &[1_000_000], 1);
-        assert_eq!((lost.min, lost.max, lost.mean), (Some(1.0), None, None));
     }
 
     proptest! {
@@ -205,24 +142,5 @@ mod tests {
             prop_assert!(quantile(&ended, 1) >= whole);
         }
 
-        #[test]
-        fn at_least_the_share_lies_at_or_below(
-            mut samples in proptest::collection::vec(0_u64..1_000, 1..300),
-        ) {
-            let quantiles = Quantiles::of_nanos(&mut samples);
-            for (value, per_mille) in [
-                (quantiles.p50, 500_u64),
-                (quantiles.p90, 900),
-                (quantiles.p99, 990),
-                (quantiles.p99_9, 999),
-            ] {
-                let below = samples.iter().filter(|&&s| in_millis(s) < value).count() as u64;
-                let at_or_below =
-                    samples.iter().filter(|&&s| in_millis(s) <= value).count() as u64;
-                let len = samples.len() as u64;
-                prop_assert!(at_or_below * 1000 >= len * per_mille);
-                prop_assert!(below * 1000 < len * per_mille);
-            }
-        }
     }
 }

@@ -4,7 +4,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The chance that a variable of Student's t-distribution with `freedom`
 /// degrees of freedom is at least as far from zero as `t`.
-pub(crate) fn two_sided_p(t: f64, freedom: u32) -> f64 {
+#[must_use]
+pub fn two_sided_p(t: f64, freedom: u32) -> f64 {
     match distribution(freedom) {
         Some(student) if t.is_finite() => (2.0 * student.cdf(-t.abs())).min(1.0),
         Some(_) => 0.0,
@@ -13,14 +14,16 @@ pub(crate) fn two_sided_p(t: f64, freedom: u32) -> f64 {
 }
 
 /// How far from zero such a variable is with the chance `p`, either way.
-pub(crate) fn two_sided_quantile(p: f64, freedom: u32) -> f64 {
+#[must_use]
+pub fn two_sided_quantile(p: f64, freedom: u32) -> f64 {
     distribution(freedom).map_or(f64::INFINITY, |student| {
         student.inverse_cdf(1.0 - p / 2.0).abs()
     })
 }
 
 /// The chance that such a variable is at least `t`.
-pub(crate) fn one_sided_p(t: f64, freedom: u32) -> f64 {
+#[must_use]
+pub fn one_sided_p(t: f64, freedom: u32) -> f64 {
     match distribution(freedom) {
         Some(student) if t.is_finite() => student.cdf(-t),
         Some(_) if t > 0.0 => 0.0,
@@ -29,7 +32,8 @@ pub(crate) fn one_sided_p(t: f64, freedom: u32) -> f64 {
 }
 
 /// What such a variable exceeds with the chance `p`.
-pub(crate) fn one_sided_quantile(p: f64, freedom: u32) -> f64 {
+#[must_use]
+pub fn one_sided_quantile(p: f64, freedom: u32) -> f64 {
     distribution(freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(1.0 - p))
 }
 

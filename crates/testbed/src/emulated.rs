@@ -18,8 +18,8 @@ use lagometer_emu::{
     Error, LaneAddresses, LaneAudit, LaneLink, LaneSetup, LogSummary, Network, Relay, Settings,
     Waiting,
 };
+use lagometer_results::Audit;
 use lagometer_socket::Opening;
-use lagometer_stats::Audit;
 use lagometer_units::{Clock, Time};
 
 use crate::Testbed;

@@ -1,7 +1,7 @@
 //! The list of testbeds, and what each plays of the transports.
 
+use lagometer_results as document;
 use lagometer_socket::SocketSpec;
-use lagometer_stats as document;
 use lagometer_transport::{BadSpec, Spec};
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use lagometer_stats::{Budget, Metric, SeedFigures, Statistic, UnknownMetric};
+use lagometer_results::{Budget, Metric, SeedFigures, Statistic, UnknownMetric};
 use thiserror::Error;
 
 /// A round trip that was lost counts as so many milliseconds, longer than any that

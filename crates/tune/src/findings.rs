@@ -1,10 +1,10 @@
 //! From what was searched and judged to the result document.
 
-use lagometer_stats::{
+use lagometer_results::{
     BASELINE_ERRING, Document, Lane, Metric, Statistic, Tune, TuneFinding, TuneLevel, TuneNetwork,
-    TuneSensitivity, TuneTransfer, TunedFigure, TunedLane, holm, mixed, mixed_difference,
-    mixed_interval,
+    TuneSensitivity, TuneTransfer, TunedFigure, TunedLane, mixed, mixed_difference, mixed_interval,
 };
+use lagometer_stats::holm;
 use serde_json::Value;
 
 use crate::aim::{Aim, ENDLESS_MS};

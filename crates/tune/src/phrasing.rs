@@ -1,6 +1,6 @@
 //! What a search found, in a sentence.
 
-use lagometer_stats::{Budget, Metric, Tune, TuneFinding, TunedLane, Unit};
+use lagometer_results::{Budget, Metric, Tune, TuneFinding, TunedLane, Unit};
 
 /// A limit in words, as in `overhead at most 2`.
 pub(crate) fn limit(limit: &Budget) -> String {

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use lagometer_lab::{RunContext, RunOptions, assemble, play};
-use lagometer_stats::{Document, TunePoint};
+use lagometer_results::{Document, TunePoint};
 use serde_json::Value;
 use thiserror::Error;
 

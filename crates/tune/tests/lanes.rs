@@ -1,7 +1,7 @@
 //! Lanes that may be tuned, what is asked of them, and what is kept of a search.
 
 use lagometer_lab::Experiment;
-use lagometer_stats::{Budget, Metric};
+use lagometer_results::{Budget, Metric};
 use lagometer_tune::{Aim, BadMemory, Memory, TunableLane};
 use serde_json::json;
 

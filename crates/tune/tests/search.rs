@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-use lagometer_stats::{
+use lagometer_results::{
     Lane, MessageRecord, Metric, SeedRun, figures, mixed_difference, seed_figures,
 };
 use lagometer_transport::{Tunable, TunableRange};

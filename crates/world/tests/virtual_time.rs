@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lagometer_link::{Link, Profile, catalogue};
+use lagometer_results::Quantiles;
 use lagometer_units::Time;
 use lagometer_world::matrix::{Cell, Found, play_all};
 use lagometer_world::{BUILT_IN, PlayerTransport, Scenario, player_link, virtual_time};
@@ -119,7 +120,7 @@ fn ages_are_no_less_than_the_one_way_delay() {
         let stop = AtomicBool::new(false);
         let played =
             virtual_time::play(&scenario, transport, &link, None, &mut |_| {}, &stop).unwrap();
-        let age = played.outcome.age[0].quantiles_ms();
+        let age = Quantiles::of(&played.outcome.age[0]);
         assert!(age.min >= 80.0, "{transport}: {age:?}");
         // The window waited for, a frame, and KCP's slowest flush.
         assert!(
@@ -159,7 +160,7 @@ fn a_player_whose_link_is_cut_sees_old_things_and_then_the_truth_again() {
         let oldest = outcome
             .age
             .iter()
-            .map(|age| age.quantiles_ms().max)
+            .map(|age| Quantiles::of(age).max)
             .fold(0.0, f64::max);
         assert!(
             (4_000.0..12_000.0).contains(&oldest),
@@ -198,7 +199,7 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
     assert_eq!(played.outcome.lost.len(), 1);
     // It goes on seeing what it saw last, older and older, to the end: five
     // entities ten times a second for fourteen seconds.
-    let age = played.outcome.age[0].quantiles_ms();
+    let age = Quantiles::of(&played.outcome.age[0]);
     assert!(age.max >= 13_500.0, "{age:?}");
     assert!(played.outcome.stale >= 660, "{}", played.outcome.stale);
     assert!(

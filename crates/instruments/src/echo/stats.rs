@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{Distribution, EchoCounts};
+use lagometer_results::EchoCounts;
+use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
 /// Steps of the series of a run.

@@ -9,7 +9,7 @@ mod wake;
 
 use std::time::Duration;
 
-use lagometer_stats::{Noise, NoiseFloor, NoiseQuantiles};
+use lagometer_results::{Noise, NoiseFloor, NoiseQuantiles};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lagometer_stats::Noise;
+use lagometer_results::Noise;
 
 /// The latency in microseconds below which figures of threads that sleep
 /// cannot be told from the machine's own noise: what the worse of a hundred
@@ -96,7 +96,7 @@ fn two_digits(figure: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lagometer_stats::{NoiseFloor, NoiseQuantiles};
+    use lagometer_results::{NoiseFloor, NoiseQuantiles};
 
     fn of(p50: f64, p99: f64) -> NoiseQuantiles {
         NoiseQuantiles { p50, p99 }

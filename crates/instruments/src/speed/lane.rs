@@ -1,7 +1,7 @@
 //! Which transport a lane measures.
 
+use lagometer_results::{Lane, TransportProperties, figures};
 use lagometer_socket::SocketSpec;
-use lagometer_stats::{Lane, TransportProperties, figures};
 use lagometer_testbed::{Testbed, promises};
 use lagometer_transport::{BadSetting, BadSpec, HeadOfLine, Spec, new_name, tcp};
 use lagometer_units::Size;

@@ -5,7 +5,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use lagometer_remote::{Remote, RemoteJob};
-use lagometer_stats::{Bulk, BulkSample, Lane};
+use lagometer_results::{Bulk, BulkSample, Lane};
 use lagometer_units::Time;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lagometer_stats::{Bulk, Lane};
+use lagometer_results::{Bulk, Lane};
 
 /// Which lane carried most, which least, and what was lost.
 #[must_use]
@@ -48,7 +48,7 @@ fn rate(mbit_per_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lagometer_stats::figures;
+    use lagometer_results::figures;
 
     fn lane(name: &str, recv_mbit_per_s: f64, loss_pct: f64) -> Lane {
         Lane {

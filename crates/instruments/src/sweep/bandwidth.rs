@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lagometer_remote::{Remote, RemoteJob};
+use lagometer_results::Cell;
 use lagometer_socket::tcp::{congestion, set_congestion};
-use lagometer_stats::Cell;
 use serde_json::json;
 
 use super::Test;

@@ -1,7 +1,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use lagometer_stats::Host;
+use lagometer_results::Host;
 use proptest::prelude::*;
 
 use super::*;

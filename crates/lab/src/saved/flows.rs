@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{FlowMessage, FlowRecords};
+use lagometer_results::{FlowMessage, FlowRecords};
 use serde::{Deserialize, Serialize};
 
 use super::{SavedRecord, load_record, save_record};

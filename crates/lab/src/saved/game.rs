@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{EventRecord, GameRecords, GameTerms, Rollback, StateRecord};
+use lagometer_results::{EventRecord, GameRecords, GameTerms, Rollback, StateRecord};
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use lagometer_stats::{FlowRecords, GameRecords, MessageRecord};
+use lagometer_results::{FlowRecords, GameRecords, MessageRecord};
 use lagometer_transport::{Delivery, Message, Messenger, Refused, State};
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use lagometer_stats::MessageRecord;
+use lagometer_results::MessageRecord;
 use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use lagometer_lab::{Resolved, RunContext, RunOptions, SeedRun, assemble, play};
-use lagometer_stats::{Document, Host};
+use lagometer_results::{Document, Host};
 
 /// What the experiment finds with these seeds, on so many threads.
 ///

@@ -7,7 +7,8 @@ use std::time::{Instant, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{Resolved, RunContext, RunOptions, RunnableLane, SeedRun, assemble, play};
-use lagometer_stats::{Audit, FEWEST_EQUIVALENCE_SEEDS, Margins, agreement};
+use lagometer_results::{Audit, Margins, agreement};
+use lagometer_stats::FEWEST_EQUIVALENCE_SEEDS;
 use lagometer_testbed::Testbed;
 use serde_json::{Map, Value};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lagometer_guest::Kernel;
 use lagometer_lab::{LaneRun, Resolved, RunOptions, SeedRun, play};
-use lagometer_stats::{
+use lagometer_results::{
     ExactFigures, ExactTolerance, MessageAgreement, MessageRecord, message_agreement,
 };
 use lagometer_testbed::Testbed;

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use lagometer_lab::{LaneOutcome, LaneRun, Resolved, RunOptions, SeedRun, play};
-use lagometer_stats::{MessageRecord, message_agreement};
+use lagometer_results::{MessageRecord, message_agreement};
 use lagometer_tcp::PhaseSearch;
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use lagometer_stats::{Disagreement, ExactFigures, MessageAgreement, WITHIN};
+use lagometer_results::{Disagreement, ExactFigures, MessageAgreement, WITHIN};
 
 /// What was found of a lane over one network.
 pub(super) struct Row {
@@ -167,7 +167,7 @@ fn in_words(round_trip: Option<Duration>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{MessageRecord, message_agreement};
+    use lagometer_results::{MessageRecord, message_agreement};
     use lagometer_units::Time;
 
     use super::*;

@@ -13,10 +13,11 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{RunContext, assemble};
-use lagometer_stats::{
-    Agreement, Audit, EquivalenceFinding, ExactFigures, FEWEST_EQUIVALENCE_SEEDS, Margins,
-    MessageAgreement, MessageRecord, agreement, message_agreement,
+use lagometer_results::{
+    Agreement, Audit, ExactFigures, Margins, MessageAgreement, MessageRecord, agreement,
+    message_agreement,
 };
+use lagometer_stats::{EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS};
 use lagometer_testbed::Testbed;
 
 use super::agree::{TRIES, ask};

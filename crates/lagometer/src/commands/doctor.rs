@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use lagometer_instruments::machine::{Permit, examined, permits, verdict};
-use lagometer_stats::{Host, NoiseQuantiles, Warning};
+use lagometer_results::{Host, NoiseQuantiles, Warning};
 use serde_json::json;
 
 use crate::cli::DoctorArguments;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use lagometer_report::{Baseline, Gate};
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use crate::cli::GateArguments;
 use crate::exit::Exit;

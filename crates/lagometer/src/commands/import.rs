@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use lagometer_lab::traffic::{Choice, Traffic};
 use lagometer_lab::{RunContext, assemble_import};
-use lagometer_stats::import_2015::Log;
+use lagometer_results::import_2015::Log;
 use lagometer_units::{MOST_DATA, read_file};
 
 use crate::cli::ImportArguments;

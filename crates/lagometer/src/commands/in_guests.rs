@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lagometer_guest::{Cut, Ended, Kernel, Outcome, Said, Traps};
 use lagometer_lab::SeedRun;
-use lagometer_stats::{Audit, Document};
+use lagometer_results::{Audit, Document};
 use lagometer_testbed::keep_audit;
 use serde::de::DeserializeOwned;
 use serde_json::json;

@@ -17,7 +17,7 @@ use lagometer_guest::{Kernel, Said, Traps};
 use lagometer_instruments::placement::Pin;
 use lagometer_link::{Link, Regime};
 use lagometer_remote::{Limits, Remote, Secret, Server, ServerSettings};
-use lagometer_stats::{Document, merge_instrument_seeds};
+use lagometer_results::{Document, merge_instrument_seeds};
 use lagometer_testbed::{Emulated, Testbed, keep_audit};
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use lagometer_lab::net::{NetOptions, OverNet, play_over_net};
 use lagometer_lab::{Resolved, RunnableLane};
 use lagometer_link::Profile;
 use lagometer_remote::{Line, Remote};
-use lagometer_stats::{Document, Warning};
+use lagometer_results::{Document, Warning};
 use lagometer_units::create_private_file;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Price lists that a user names.
 
 use lagometer_lab::Resolved;
-use lagometer_stats::Prices;
+use lagometer_results::Prices;
 
 use crate::cli::PricesArguments;
 use crate::failure::{Failure, read};

@@ -16,7 +16,7 @@ use lagometer_lab::sim::SimCapture;
 use lagometer_lab::{
     Bundle, Plan, Resolved, RunContext, RunOptions, SeedRun, assemble, play_captured,
 };
-use lagometer_stats::Document;
+use lagometer_results::Document;
 use lagometer_testbed::Testbed;
 use lagometer_units::{Span, create_private_file};
 

@@ -8,8 +8,8 @@ use std::time::{Instant, SystemTime};
 
 use lagometer_instruments::speed::{self, LanePlan, Pin, Plan, Progress};
 use lagometer_remote::{Limits, Remote, Secret, Server, ServerSettings};
+use lagometer_results::{Lane, Warning};
 use lagometer_socket::{SocketSpec, udp};
-use lagometer_stats::{Lane, Warning};
 use lagometer_testbed::Testbed;
 use serde_json::{Map, Value, json};
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::RunContext;
 use lagometer_report::lanes_to_paste;
-use lagometer_stats::Document;
+use lagometer_results::Document;
 use lagometer_testbed::Testbed;
 use lagometer_tune::{Stage, planned_plays, tune as search};
 

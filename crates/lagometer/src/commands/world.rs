@@ -28,7 +28,7 @@ pub(crate) use in_guest::play_within;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lagometer_stats::{
+use lagometer_results::{
     Document, PlayerCost, Prices, World, WorldWay, capacity_verdict, player_cost,
 };
 use lagometer_testbed::Testbed;

@@ -1,10 +1,10 @@
 use super::*;
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 /// A run of one lane with a budget, `late_pct` per cent of whose messages come
 /// late under every one of eight seeds.
 fn run(late_pct: u64) -> Document {
-    use lagometer_stats::{Budget, MessageRecord, Metric, SeedRun, evaluate, figures};
+    use lagometer_results::{Budget, MessageRecord, Metric, SeedRun, evaluate, figures};
     use lagometer_units::Time;
     use std::time::Duration;
     let mut document = Document::from_json(

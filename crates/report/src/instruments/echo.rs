@@ -1,6 +1,6 @@
 //! An echo run in words.
 
-use lagometer_stats::{Echo, Placement};
+use lagometer_results::{Echo, Placement};
 
 use super::units::{delay, size};
 use crate::written;

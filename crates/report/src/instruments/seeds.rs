@@ -1,6 +1,6 @@
 //! How much an instrument's figures differ from seed to seed, in words.
 
-use lagometer_stats::{Document, SeedValue};
+use lagometer_results::{Document, SeedValue};
 
 use super::units::{delay, rate, size};
 use crate::written;
@@ -74,7 +74,7 @@ fn ends(values: &[SeedValue]) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{Bulk, Cell, Echo, Lane, Sweep, figures};
+    use lagometer_results::{Bulk, Cell, Echo, Lane, Sweep, figures};
 
     use super::*;
 

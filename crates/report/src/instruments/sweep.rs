@@ -1,6 +1,6 @@
 //! A sweep in words: who is faster here and why, computed from the figures.
 
-use lagometer_stats::{Cell, Sweep};
+use lagometer_results::{Cell, Sweep};
 
 use super::units::{delay, rate, size};
 use crate::written::factor;

@@ -1,7 +1,7 @@
 //! Two documents of several worlds on one page: their curves in the same
 //! charts, and every cell that both have in figures.
 
-use lagometer_stats::{Capacity, Document};
+use lagometer_results::{Capacity, Document};
 
 use super::by_players::Drawn;
 use super::capacity::{charts, look};

@@ -1,7 +1,7 @@
 //! Links with several senders, or a queue with a discipline: how deep the queue
 //! was, who filled it, and what each got through.
 
-use lagometer_stats::{Bottleneck, BottleneckSender, BottleneckWay};
+use lagometer_results::{Bottleneck, BottleneckSender, BottleneckWay};
 
 use super::markup::{coordinate, esc};
 use super::view::View;

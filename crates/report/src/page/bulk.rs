@@ -1,7 +1,7 @@
 //! A bulk transfer on the page: what each transport carried, lost and cost,
 //! and the rates as they went.
 
-use lagometer_stats::{Bulk, Lane};
+use lagometer_results::{Bulk, Lane};
 
 use super::markup::{coordinate, esc};
 use super::view::View;

@@ -7,7 +7,7 @@ use super::palette::Look;
 use super::scale::{LogScale, tick_label};
 use super::trend::{label, round_above};
 use crate::capacity::Figure;
-use lagometer_stats::Capacity;
+use lagometer_results::Capacity;
 
 /// Height of a chart, and where its plot begins and ends.
 const HEIGHT: f64 = 168.0;
@@ -235,7 +235,7 @@ fn in_words(figure: &Figure, tier: usize, drawn: &[Drawn<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{GatewayMetrics, Players, World};
+    use lagometer_results::{GatewayMetrics, Players, World};
 
     use super::*;
     use crate::capacity::FIGURES;

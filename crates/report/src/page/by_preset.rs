@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use super::markup::esc;
 use super::run;

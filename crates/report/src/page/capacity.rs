@@ -1,7 +1,7 @@
 //! Worlds with few players and with many on the page: where they saturate, drawn
 //! and in figures.
 
-use lagometer_stats::{Capacity, World};
+use lagometer_results::{Capacity, World};
 
 use super::by_players::{self, Drawn};
 use super::markup::esc;

@@ -1,7 +1,7 @@
 //! What only some readers need, folded away: each lane's settings, messages,
 //! wire and longest lags, each seed's figures, the machine, the experiment.
 
-use lagometer_stats::{CensoredQuantiles, Lane, NoiseFloor, NoiseQuantiles, Quantiles};
+use lagometer_results::{CensoredQuantiles, Lane, NoiseFloor, NoiseQuantiles, Quantiles};
 use serde_json::Value;
 
 use super::markup::esc;

@@ -1,7 +1,7 @@
 //! An echo run on the page: its figures, its rate over time, the placements
 //! that were tried.
 
-use lagometer_stats::Echo;
+use lagometer_results::Echo;
 
 use super::markup::{coordinate, esc, per_cent};
 use super::view::View;

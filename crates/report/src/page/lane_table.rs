@@ -1,7 +1,7 @@
 //! The main table: key figures of each lane, and beside them its whole
 //! distribution as one strip from fastest to slowest.
 
-use lagometer_stats::{Decision, Lane};
+use lagometer_results::{Decision, Lane};
 
 use super::markup::{esc, per_cent};
 use super::scale::tick_label;

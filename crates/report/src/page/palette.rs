@@ -6,7 +6,7 @@
 //! Okabe and Ito, "Color universal design", adapted in lightness to reach a
 //! contrast of 3:1 on both backgrounds; their values are in the style sheet.
 
-use lagometer_stats::Lane;
+use lagometer_results::Lane;
 
 /// Hues in the style sheet, classes `h0` to `h7`.
 const HUES: usize = 8;
@@ -105,7 +105,7 @@ fn family(transport: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::figures;
+    use lagometer_results::figures;
 
     use super::*;
 

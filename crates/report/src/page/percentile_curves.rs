@@ -2,7 +2,8 @@
 //! curve for each lane over *all intended messages*, so that a lane that loses
 //! messages ends where its deliveries end instead of looking fast.
 
-use lagometer_stats::{Distribution, Lane};
+use lagometer_results::Lane;
+use lagometer_stats::Distribution;
 use unicode_width::UnicodeWidthStr;
 
 use super::markup::{coordinate, esc, per_cent};

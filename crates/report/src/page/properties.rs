@@ -1,7 +1,7 @@
 //! The table of transport properties: what each promises and what it pays for that,
 //! so that a reader sees which lanes may be compared with which.
 
-use lagometer_stats::TransportProperties;
+use lagometer_results::TransportProperties;
 
 use super::markup::esc;
 use super::view::View;

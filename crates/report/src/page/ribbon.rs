@@ -2,7 +2,7 @@
 //! largest, its freezes beneath, lost messages above, and behind it the
 //! moments at which the link itself was in trouble.
 
-use lagometer_stats::{Episode, Freeze, Lane};
+use lagometer_results::{Episode, Freeze, Lane};
 
 use super::band::{Band, COLUMNS, WIDTH};
 use super::markup::{coordinate, esc, fine_per_cent};

@@ -1,7 +1,7 @@
 //! What a small tail costs: bytes on the wire against the 99.9th percentile of
 //! the round trip, a point for each lane.
 
-use lagometer_stats::Lane;
+use lagometer_results::Lane;
 
 use super::markup::{coordinate, esc, per_cent};
 use super::scale::{LogScale, tick_label};

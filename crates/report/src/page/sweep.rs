@@ -1,7 +1,7 @@
 //! A sweep on the page: a heat map of tests by sizes, and lines of latency and
 //! bandwidth by size.
 
-use lagometer_stats::{Cell, Sweep};
+use lagometer_results::{Cell, Sweep};
 
 use super::markup::{coordinate, esc, per_cent};
 use super::scale::LogScale;

@@ -1,7 +1,7 @@
 //! The panel of a run made in real time: what the emulator says of its own
 //! work, lane by lane, and the machine's noise floor.
 
-use lagometer_stats::{Audit, WayAudit};
+use lagometer_results::{Audit, WayAudit};
 
 use super::markup::esc;
 use super::view::View;

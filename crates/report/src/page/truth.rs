@@ -1,7 +1,7 @@
 //! What the link did, drawn on the time axis of the ribbons: delay, loss, rate
 //! and disturbances of each direction.
 
-use lagometer_stats::{DirectionImpairments, Disturbance, Impairments};
+use lagometer_results::{DirectionImpairments, Disturbance, Impairments};
 
 use super::band::{Band, COLUMNS, WIDTH};
 use super::markup::{coordinate, esc, fine_per_cent, per_cent};

@@ -1,7 +1,7 @@
 //! A search for settings on the page: what was found in figures, the frontier of
 //! delay against bytes drawn with a curve for each lane, and what each setting does.
 
-use lagometer_stats::{Tune, TunedFigure, TunedLane};
+use lagometer_results::{Tune, TunedFigure, TunedLane};
 
 use super::capacity::look;
 use super::markup::{coordinate, esc, per_cent};

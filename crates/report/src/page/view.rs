@@ -1,7 +1,7 @@
 //! One run as the page's charts see it: the lanes in the order shown, their
 //! looks, and the axes all charts share.
 
-use lagometer_stats::{Document, Lane};
+use lagometer_results::{Document, Lane};
 
 use super::palette::{self, Look};
 use super::scale::{self, LogScale};

@@ -1,7 +1,7 @@
 //! The share of messages delivered within each limit: a bar for each lane on a
 //! scale of nines, where 99 % and 99.9 % are as far apart as 90 % and 99 %.
 
-use lagometer_stats::{Lane, Milliseconds};
+use lagometer_results::{Lane, Milliseconds};
 
 use super::markup::{esc, per_cent};
 use super::scale::{nines, nines_ticks, tick_label};

@@ -1,7 +1,7 @@
 //! A played world on the page: how old what players see is, how it went, and
 //! what it cost.
 
-use lagometer_stats::World;
+use lagometer_results::World;
 
 use super::markup::{esc, per_cent};
 use super::scale::LogScale;

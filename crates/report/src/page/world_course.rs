@@ -1,7 +1,7 @@
 //! How a world went, from the first player's coming on: its players, servers
 //! and gateway, half second by half second.
 
-use lagometer_stats::{GatewayMoment, World, WorldMoment};
+use lagometer_results::{GatewayMoment, World, WorldMoment};
 
 use super::markup::esc;
 use super::trend::{self, Line};

@@ -1,7 +1,8 @@
 //! Several worlds on the page: how old what players see of each other is, by
 //! transport and network, as curves and in figures.
 
-use lagometer_stats::{Distribution, World, WorldTier};
+use lagometer_results::{World, WorldTier};
+use lagometer_stats::Distribution;
 
 use super::markup::{coordinate, esc, per_cent};
 use super::palette::Look;

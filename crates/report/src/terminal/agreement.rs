@@ -1,9 +1,7 @@
 //! Virtual time beside real sockets on a terminal, lane by lane.
 
-use lagometer_stats::{
-    Agreement, ComparedFigure, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, LaneAgreement, Unit,
-    nearest_rank,
-};
+use lagometer_results::{Agreement, ComparedFigure, LaneAgreement, Unit};
+use lagometer_stats::{EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, nearest_rank};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

@@ -1,7 +1,7 @@
 //! Two documents of several worlds on a terminal: two rows for every cell that
 //! both have, one beneath the other.
 
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

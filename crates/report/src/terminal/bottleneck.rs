@@ -1,6 +1,6 @@
 //! The table of links with several senders: what each got through.
 
-use lagometer_stats::{Bottleneck, BottleneckSender, BottleneckWay, Document};
+use lagometer_results::{Bottleneck, BottleneckSender, BottleneckWay, Document};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

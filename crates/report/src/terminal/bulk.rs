@@ -1,6 +1,6 @@
 //! The table of a bulk transfer: what each transport carried, lost and cost.
 
-use lagometer_stats::{Bulk, Document, Lane};
+use lagometer_results::{Bulk, Document, Lane};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

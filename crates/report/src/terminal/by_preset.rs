@@ -1,7 +1,7 @@
 //! The table of presets: what each way of setting up a transport made of the same
 //! network, a row for each transport.
 
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

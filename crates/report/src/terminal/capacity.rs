@@ -1,7 +1,7 @@
 //! Worlds with few players and with many on a terminal: a row for each number
 //! of players, and beneath those that were too many what gave way.
 
-use lagometer_stats::{Capacity, World};
+use lagometer_results::{Capacity, World};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -80,7 +80,7 @@ fn grid(worlds: &[World], figures: &[&Figure], tier: usize) -> Grid {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{GatewayMetrics, Players, WorldTier};
+    use lagometer_results::{GatewayMetrics, Players, WorldTier};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! What a player's hour takes and costs over each lane: a table under that of the lanes.
 
-use lagometer_stats::{Document, PlayerCost};
+use lagometer_results::{Document, PlayerCost};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

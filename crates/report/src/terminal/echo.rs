@@ -1,6 +1,6 @@
 //! An echo run on a terminal.
 
-use lagometer_stats::Echo;
+use lagometer_results::Echo;
 
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};

@@ -1,7 +1,7 @@
 //! The main table: one row for each lane, the columns a game engineer cares
 //! for first, more of them on a wider terminal.
 
-use lagometer_stats::{Decision, Document, Game, Lane, ResampleUnit, Resamples};
+use lagometer_results::{Decision, Document, Game, Lane, ResampleUnit, Resamples};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

@@ -1,7 +1,7 @@
 //! What follows the tables: lanes that could not be measured, budgets missed,
 //! and warnings, each saying what happened, why it matters and what helps.
 
-use lagometer_stats::{BudgetResult, Decision, Document};
+use lagometer_results::{BudgetResult, Decision, Document};
 
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};

@@ -1,7 +1,7 @@
 //! The table of transport properties: what each promises and what that costs, so that
 //! no lane is silently advantaged.
 
-use lagometer_stats::{Document, Lane, TransportProperties};
+use lagometer_results::{Document, Lane, TransportProperties};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

@@ -1,6 +1,6 @@
 //! A sweep on a terminal: sizes down, tests across.
 
-use lagometer_stats::Sweep;
+use lagometer_results::Sweep;
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

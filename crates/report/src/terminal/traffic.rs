@@ -1,7 +1,7 @@
 //! What each direction of each lane carried, where messages were not echoed: a table under
 //! that of the lanes.
 
-use lagometer_stats::{Document, Lane};
+use lagometer_results::{Document, Lane};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use lagometer_stats::{Tune, TuneFinding, TunedFigure, TunedLane};
+use lagometer_results::{Tune, TuneFinding, TunedFigure, TunedLane};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -239,7 +239,7 @@ fn paragraph(text: &str, style: Style, paint: Paint, room: usize, out: &mut Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lagometer_stats::TuneNetwork;
+    use lagometer_results::TuneNetwork;
 
     #[test]
     fn what_was_found_is_shown_beside_what_was_and_can_be_pasted() {

@@ -1,7 +1,7 @@
 //! A played world on a terminal: how old what players see is, tier by tier,
 //! what reached them, and what it cost.
 
-use lagometer_stats::{GatewayMetrics, Handovers, World, WorldProcess, WorldTier};
+use lagometer_results::{GatewayMetrics, Handovers, World, WorldProcess, WorldTier};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;

@@ -1,7 +1,7 @@
 //! Two played worlds side by side on a terminal: whatever is said of either,
 //! one row each.
 
-use lagometer_stats::{Document, World};
+use lagometer_results::{Document, World};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
@@ -122,7 +122,7 @@ fn rows(worlds: [&World; 2]) -> Vec<Row> {
 }
 
 fn ages(world: &World) -> Vec<(String, String)> {
-    let tier = |tier: &lagometer_stats::WorldTier| {
+    let tier = |tier: &lagometer_results::WorldTier| {
         let age = &tier.age_ms;
         let value = if tier.samples == 0 {
             written::NOTHING.to_owned()
@@ -163,7 +163,7 @@ fn pairs(first: &[(String, String)], second: &[(String, String)]) -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{GatewayMetrics, Players, WorldTier};
+    use lagometer_results::{GatewayMetrics, Players, WorldTier};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Several worlds on a terminal: how old what players see is, by transport and
 //! network.
 
-use lagometer_stats::World;
+use lagometer_results::World;
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::paint::{Paint, Style};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lagometer_report::page;
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use crate::synthetic::{LANES, document, failed_lane, full, judge};
 

@@ -2,7 +2,7 @@
 //! nothing is written without end, and the page stays whole.
 
 use lagometer_report::{Terminal, compare, comparison, page, table};
-use lagometer_stats::Document;
+use lagometer_results::Document;
 use serde_json::Value;
 
 use crate::synthetic::{LANES, document, judge};

@@ -1,7 +1,7 @@
 //! The page's structure, without a browser.
 
 use lagometer_report::{named_page, page};
-use lagometer_stats::{Episode, Freeze};
+use lagometer_results::{Episode, Freeze};
 
 use crate::synthetic::{LANES, document, failed_lane, full};
 

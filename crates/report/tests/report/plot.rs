@@ -11,7 +11,7 @@ fn every_lane_of_every_document_has_a_curve_and_a_name() {
     second.lanes.truncate(2);
     second.lanes[0].lane = "<b> & co".to_owned();
     let drawn = plot(&[first.clone(), second.clone()]);
-    let with_curves = |lanes: &[lagometer_stats::Lane]| {
+    let with_curves = |lanes: &[lagometer_results::Lane]| {
         lanes
             .iter()
             .filter(|lane| lane.messages.delivered > 0)

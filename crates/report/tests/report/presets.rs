@@ -2,7 +2,7 @@
 //! page show.
 
 use lagometer_report::{Terminal, page, table};
-use lagometer_stats::Document;
+use lagometer_results::Document;
 
 use crate::synthetic::{LANES, document, judge};
 

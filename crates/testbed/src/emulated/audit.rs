@@ -1,7 +1,7 @@
 //! The emulator's audit as the document has it.
 
 use lagometer_emu::{Audit, Figures, Spread, WayAudit};
-use lagometer_stats as document;
+use lagometer_results as document;
 
 /// The audit, without what only the emulator's own tests ask for.
 pub(super) fn of(audit: &Audit) -> document::Audit {

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use lagometer_client::{Outbox, Settings};
-use lagometer_stats::GatewayMetrics;
+use lagometer_results::GatewayMetrics;
 use lagometer_units::Time;
 use thiserror::Error;
 

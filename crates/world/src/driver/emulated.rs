@@ -17,7 +17,7 @@ use std::time::Duration;
 use lagometer_client::swarm::Wire;
 use lagometer_emu::{Error, LaneAddresses, LaneAudit, LogSummary, WayAudit};
 use lagometer_link::{Profile, Reason};
-use lagometer_stats::{Audit, World, WorldPath, WorldWay};
+use lagometer_results::{Audit, World, WorldPath, WorldWay};
 use lagometer_testbed::{Emulated, Testbed};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lagometer_link::Profile;
-use lagometer_stats::{World, WorldPath, WorldWay};
+use lagometer_results::{World, WorldPath, WorldWay};
 use lagometer_testbed::{Capture, DirectionStats, PathStats};
 use lagometer_units::Time;
 
@@ -188,7 +188,7 @@ pub fn verdict(worlds: &[World]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::{Players, Quantiles, WorldTier};
+    use lagometer_results::{Players, Quantiles, WorldTier};
 
     use super::*;
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_client::swarm::{MemberId, Swarm, Wire};
 use lagometer_client::{Event, Handler, Outbox, Settings};
-use lagometer_stats::GatewayMetrics;
+use lagometer_results::GatewayMetrics;
 use lagometer_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 

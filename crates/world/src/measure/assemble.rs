@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{
-    Frames, Generator, Handovers, Players, Sight, World, WorldMoment, WorldPath, WorldProcess,
-    WorldTier,
+use lagometer_results::{
+    Frames, Generator, Handovers, Players, Quantiles, Sight, World, WorldMoment, WorldPath,
+    WorldProcess, WorldTier,
 };
 
 use crate::measure::bottleneck::bottleneck;
@@ -37,8 +37,8 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             // A server's, on the average.
             per_s: outcome.server.frames as f64 / f64::from(scenario.simulating()) / seconds,
             missed: outcome.frames_missed,
-            work_ms: outcome.frame_work.quantiles_ms(),
-            late_ms: outcome.frame_late.quantiles_ms(),
+            work_ms: Quantiles::of(&outcome.frame_work),
+            late_ms: Quantiles::of(&outcome.frame_late),
             moves_per_s: outcome.server.moves as f64 / seconds,
             refused: outcome.server.refused,
         },
@@ -161,7 +161,7 @@ fn tiers(scenario: &Scenario, outcome: &Outcome) -> Vec<WorldTier> {
         .map(|(tier, age)| WorldTier {
             within_m: tier.within_m,
             every_ms: tier.every.as_millis_f64(),
-            age_ms: age.quantiles_ms(),
+            age_ms: Quantiles::of(age),
             samples: age.len(),
             histogram: age.to_base64(),
         })
@@ -184,7 +184,7 @@ fn sight(outcome: &Outcome, seconds: f64) -> Sight {
         updates_per_s_sum: rates.iter().sum(),
         states_per_s: outcome.states as f64 / seconds,
         worst_gap_p99_ms: outcome.worst_gap_p99.map(milliseconds),
-        first_state_ms: outcome.first_state.quantiles_ms(),
+        first_state_ms: Quantiles::of(&outcome.first_state),
         missing: outcome.missing as u64,
         stale_share: outcome.stale as f64 / (samples as f64).max(1.0),
         views_right: right as u32,
@@ -201,8 +201,8 @@ fn handovers(scenario: &Scenario, outcome: &Outcome, seconds: f64) -> Option<Han
         cell_changes_per_s: outcome.server.cell_changes as f64 / seconds,
         begun: found.authority.begun,
         completed: found.authority.completed,
-        flight_ms: found.flights.quantiles_ms(),
-        gap_ms: found.gaps.quantiles_ms(),
+        flight_ms: Quantiles::of(&found.flights),
+        gap_ms: Quantiles::of(&found.gaps),
         gaps: found.gaps.len(),
         doubled: found.authority.doubled,
         orphaned: found.authority.orphaned,
@@ -246,7 +246,7 @@ fn milliseconds(span: Duration) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use lagometer_stats::GatewayMetrics;
+    use lagometer_results::GatewayMetrics;
 
     use super::*;
 
@@ -264,10 +264,10 @@ pub(crate) mod tests {
             },
             tiers: vec![WorldTier {
                 samples: 10,
-                age_ms: lagometer_stats::Quantiles {
+                age_ms: lagometer_results::Quantiles {
                     p50: 39.0,
                     p99: 68.0,
-                    ..lagometer_stats::Quantiles::default()
+                    ..lagometer_results::Quantiles::default()
                 },
                 ..WorldTier::default()
             }],

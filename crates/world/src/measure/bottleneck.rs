@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{GatewayMetrics, World, WorldWay};
+use lagometer_results::{GatewayMetrics, World, WorldWay};
 
 use crate::measure::assemble::were_killed;
 
@@ -151,7 +151,7 @@ fn queue(metrics: &GatewayMetrics) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_stats::WorldPath;
+    use lagometer_results::WorldPath;
 
     use super::*;
     use crate::measure::assemble::tests::{WINDOW, carried};

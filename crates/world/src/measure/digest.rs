@@ -1,6 +1,6 @@
 //! The fingerprint of what a world found.
 
-use lagometer_stats::World;
+use lagometer_results::World;
 
 /// The digest of everything that a world in virtual time found: equal for
 /// equal seeds, whatever machine, thread count or hour it was played at.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lagometer_stats::{Distribution, GatewayMetrics};
+use lagometer_results::GatewayMetrics;
+use lagometer_stats::Distribution;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::authority::AuthoritySums;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lagometer_stats::NoiseQuantiles;
+use lagometer_results::NoiseQuantiles;
 
 use super::{micros, quantiles, tenths};
 

@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::time::Instant;
 
-use lagometer_stats::NoiseQuantiles;
+use lagometer_results::NoiseQuantiles;
 
 use super::{micros, quantiles};
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{EventRecord, GameRecords, MessageRecord, StateRecord};
+use lagometer_results::{EventRecord, GameRecords, MessageRecord, StateRecord};
 use lagometer_transport::{Delivery, Messenger, Refused, State};
 use lagometer_units::Time;
 

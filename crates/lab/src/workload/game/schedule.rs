@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{GameTerms, Rollback};
+use lagometer_results::{GameTerms, Rollback};
 use lagometer_transport::Offer;
 use lagometer_units::Time;
 

@@ -98,9 +98,9 @@ fn play(
 
 const NOTHING: fn(Delivery, usize) -> bool = |_, _| false;
 
-fn seed_figures(found: &crate::workload::Findings) -> lagometer_stats::Game {
+fn seed_figures(found: &crate::workload::Findings) -> lagometer_results::Game {
     let game = found.game.as_ref().unwrap();
-    lagometer_stats::game(&[(game, &found.records)]).unwrap()
+    lagometer_results::game(&[(game, &found.records)]).unwrap()
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn inputs_that_a_full_pipe_refuses_go_with_the_next() {
     assert!(records.iter().any(|input| input.refused));
     let longest = records
         .iter()
-        .filter_map(lagometer_stats::MessageRecord::up)
+        .filter_map(lagometer_results::MessageRecord::up)
         .max()
         .unwrap();
     assert_eq!(longest, Duration::from_millis(320));

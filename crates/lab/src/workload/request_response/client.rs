@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use lagometer_stats::{FlowMessage, FlowRecords, MessageRecord};
+use lagometer_results::{FlowMessage, FlowRecords, MessageRecord};
 use lagometer_transport::Messenger;
 use lagometer_units::Time;
 

@@ -1,7 +1,7 @@
 //! Requests and answers over a made-up side: when who asks, what answers, and what becomes
 //! of losses.
 
-use lagometer_stats::MessageRecord;
+use lagometer_results::MessageRecord;
 use lagometer_transport::{Delivery, Offer};
 use lagometer_units::Time;
 

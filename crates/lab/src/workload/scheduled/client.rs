@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lagometer_link::Direction;
-use lagometer_stats::{FlowMessage, FlowRecords, MessageRecord};
+use lagometer_results::{FlowMessage, FlowRecords, MessageRecord};
 use lagometer_transport::Messenger;
 use lagometer_units::Time;
 

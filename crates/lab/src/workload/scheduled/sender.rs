@@ -1,7 +1,7 @@
 //! One side's sending: what falls due, and what of it the transport has taken.
 
 use lagometer_link::Direction;
-use lagometer_stats::MessageRecord;
+use lagometer_results::MessageRecord;
 use lagometer_transport::{Messenger, Refused, State};
 use lagometer_units::Time;
 

@@ -2,7 +2,7 @@
 //! lanes, the goal and its limits, and how much.
 
 use lagometer_lab::{Experiment, Workload, resolve};
-use lagometer_stats::{Budget, Metric, USUAL_LIMIT_MS};
+use lagometer_results::{Budget, Metric, USUAL_LIMIT_MS};
 use lagometer_testbed::Testbed;
 use lagometer_tune::search::Extent;
 use lagometer_tune::{Aim, Ask, HeldOut, Network, TunableLane};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 use lagometer_emu::LogSummary;
-use lagometer_stats::{Audit, World};
+use lagometer_results::{Audit, World};
 use lagometer_testbed::{Testbed, keep_audit};
 use lagometer_world::Scenario;
 use lagometer_world::emulated::{EmuError, EmulatedWorld, Gateway, Landscape};

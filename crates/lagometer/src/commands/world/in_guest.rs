@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use lagometer_guest::{SHARE, Said, Traps};
-use lagometer_stats::World;
+use lagometer_results::World;
 use lagometer_testbed::Testbed;
 use lagometer_world::Scenario;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
-use lagometer_stats::{Warning, World};
+use lagometer_results::{Warning, World};
 use lagometer_world::real::{Venue, play};
 use lagometer_world::{CapacitySearch, Moment, Scenario, assemble, verdict};
 

@@ -1,6 +1,6 @@
 //! The made-up link: its impairments depend on the seed and the time alone.
 
-use lagometer_stats::{DirectionImpairments, Disturbance, Disturbed, Impairments};
+use lagometer_results::{DirectionImpairments, Disturbance, Disturbed, Impairments};
 use lagometer_units::Time;
 
 /// A number between 0 and 1 that depends on its arguments alone.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use lagometer_stats::{
+use lagometer_results::{
     Budget, DirectionImpairments, Disturbed, Document, Host, Lane, MessageRecord, Metric, Noise,
     NoiseQuantiles, SeedRun, TransportProperties, Warning, Wire, evaluate, figures, verdict,
 };

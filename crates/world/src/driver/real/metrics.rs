@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lagometer_stats::{GatewayMetrics, GatewayMoment};
+use lagometer_results::{GatewayMetrics, GatewayMoment};
 use lagometer_units::Time;
 use lagometer_web::scrape::{fetch, samples, sum};
 

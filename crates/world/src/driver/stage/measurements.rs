@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{Distribution, GatewayMetrics};
+use lagometer_results::GatewayMetrics;
+use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
 use crate::driver::backend::Flow;

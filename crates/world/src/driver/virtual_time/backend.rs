@@ -9,7 +9,7 @@ use std::time::Duration;
 use lagometer_client::{Outbox, Session, Settings};
 use lagometer_gateway::core::{CloseReason, ConnKey, Peer as Kind, ReadControl};
 use lagometer_link::{Direction, Link};
-use lagometer_stats::GatewayMetrics;
+use lagometer_results::GatewayMetrics;
 use lagometer_testbed::{Capture, PathStats, Simulated};
 use lagometer_units::Time;
 

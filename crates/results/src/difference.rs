@@ -1,0 +1,463 @@
+//! What chance makes of a figure, and of the difference between two lanes.
+//!
+//! Every figure is drawn anew many times from independent units of play (see
+//! [`Resamples`]); the standard deviation of the draws is the figure's standard
+//! error (B. Efron, 1979), enlarged by n/(n-1) since the draws vary around the
+//! units at hand. Intervals and p-values are those of Student's t-distribution
+//! with n-1 degrees of freedom ("The probable error of a mean", 1908), n being
+//! the number of seeds, or half the number of stretches of one run, since those
+//! are nearly independent and no more. Lanes of one run met the same network conditions, and so did their
+//! draws: a difference is taken draw by draw, which leaves out what the
+//! network conditions did to both.
+//!
+//! Late messages are few and come together, so a share of them is skewed: runs
+//! with few show little variance. Whether a difference is one is therefore
+//! asked where the variance does not hang on the value: of the arcsine of the
+//! root of a late share, of messages or of play (M. S. Bartlett, "The use of
+//! transformations", 1947), of a count's root and of a delay's logarithm.
+//!
+//! Where what is bad is rare and long, a run that met little of it also shows little
+//! variance: that a budget is kept is believed only where one more unit as bad as the
+//! worst of them would not break it ([`rare`]).
+//!
+//! No error is taken to be smaller than the figure's resolution allows: some
+//! units that happen to agree to the message are no proof of certainty.
+//!
+//! Where a quantile was lost, in the run or in some draw, it is infinite. It
+//! then counts as twice the longest that either lane has: a lane that loses it
+//! every time is worse for certain, and one that loses it now and then varies a
+//! lot.
+//!
+//! Where lanes ran in real time, a difference must also exceed what the
+//! machine's late wake-ups can do.
+
+use lagometer_stats::{rare, student};
+
+use crate::document::{Document, Lane, ResampleUnit, Resamples};
+use crate::lag::per_minute;
+use crate::metric::{Metric, Statistic, Unit};
+
+mod mixture;
+
+pub use mixture::{mixed, mixed_difference, mixed_interval};
+
+/// How sure an interval is that stands by itself.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A quantile beyond which fewer messages lie is a matter of single ones: its
+/// draws show no more than those.
+const FEWEST_BEYOND: u64 = 10;
+
+/// Histograms keep three significant digits; what is closer is the same.
+const RESOLUTION: f64 = 1e-3;
+
+/// How much worse than the worst unit one more is reckoned with, where a quantile leaves
+/// less than a unit's messages. What a share of a run has late is made by many units, and
+/// the worst of them is a good measure; beyond such a quantile there are a few of the
+/// longest events alone. Where lengths have the tail of the outages that were tried
+/// (Pareto, 1.3), one that is longer than all so far is 1.7 times as long in half of all
+/// cases, and five times in one of eight.
+const NEXT_WORSE: f64 = 5.0;
+
+/// The difference of one figure between two lanes, first less second, with
+/// its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// The difference, in the metric's unit.
+    pub mean: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// How many standard errors it is from zero, where the variance does not
+    /// hang on the value.
+    pub t: f64,
+    /// Degrees of freedom of its error.
+    pub freedom: u32,
+}
+
+/// Which of two lanes is better by a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// The first, beyond chance and noise.
+    First,
+    /// The second, beyond chance and noise.
+    Second,
+    /// There is no difference that chance or noise could not have made.
+    Neither,
+    /// There is too little to tell by: few seeds, a short run, or a figure
+    /// that is missing or not kept.
+    Unknown,
+}
+
+/// A figure's 95 % confidence interval, in its unit; the upper end is infinite
+/// where it reaches what was lost. `None` where there is too little to tell by
+/// or the figure is a fact of the run, as a maximum is.
+#[must_use]
+pub fn interval(metric: Metric, lane: &Lane) -> Option<(f64, f64)> {
+    Some(Drawn::of(metric, lane)?.interval(resolution(metric, lane)))
+}
+
+/// The difference between two lanes of one run; `None` where there is too
+/// little to tell by.
+#[must_use]
+pub fn difference(metric: Metric, first: &Lane, second: &Lane) -> Option<Difference> {
+    let resolution = resolution(metric, first).max(resolution(metric, second));
+    Drawn::of(metric, first)?.less(&Drawn::of(metric, second)?, resolution)
+}
+
+/// How far a lane's figure is from `limit`; `None` as in [`difference()`].
+///
+/// A quantile of round trips is within its limit where at least its share of messages is.
+/// Both are asked, and the less certain of the two answers: a quantile's draws do not show
+/// how much more may be just beyond the limit, nor a share how far beyond it is.
+pub(crate) fn beyond(metric: Metric, lane: &Lane, limit: f64) -> Option<Difference> {
+    let own = beyond_limit(metric, lane, limit, 1.0)?;
+    let of_share = match metric {
+        Metric::Rtt(statistic) if metric.is_estimated() => {
+            let units = lane.resamples.as_ref()?.blocks;
+            if metric.of(lane)? <= limit && units < fewest_units(statistic) {
+                return None;
+            }
+            share_beyond(statistic, lane, limit)
+        }
+        _ => None,
+    };
+    Some(of_share.filter(|share| share.t < own.t).unwrap_or(own))
+}
+
+/// How far the share of messages within `limit` is from the share that a quantile of round
+/// trips stands for; `None` where shares within it are not kept.
+fn share_beyond(statistic: Statistic, lane: &Lane, limit: f64) -> Option<Difference> {
+    // Between two whole milliseconds the one that lets the run say more.
+    let [below, above] = whole_limits(limit);
+    let is_kept = Metric::Rtt(statistic).of(lane)? <= limit;
+    let limit_ms = if is_kept { above } else { below }?;
+    let per_mille = statistic.per_mille()?;
+    let left_per_mille = u64::from(1000 - per_mille) * u64::from(lane.resamples.as_ref()?.blocks);
+    let next_worse = if left_per_mille < 1000 {
+        NEXT_WORSE
+    } else {
+        1.0
+    };
+    let share = f64::from(per_mille) / 1000.0;
+    beyond_limit(Metric::Within(limit_ms), lane, share, next_worse)
+}
+
+/// With fewer units of play than this a budget on a quantile is not said to be met: what
+/// the quantile leaves is less than a tenth of a unit, so that one long outage, which so
+/// short a run need not meet, is all of it.
+pub(crate) const fn fewest_units(statistic: Statistic) -> u32 {
+    match statistic.per_mille() {
+        Some(per_mille) if per_mille < 1000 => 100_u32.div_ceil(1000 - per_mille),
+        _ => 0,
+    }
+}
+
+/// The whole milliseconds next to a limit, below it and above, or twice the limit itself;
+/// none where shares are not kept, below one millisecond and beyond all of them.
+pub(crate) fn whole_limits(limit_ms: f64) -> [Option<u32>; 2] {
+    [limit_ms.floor(), limit_ms.ceil()].map(|limit| {
+        let is_kept = limit >= 1.0 && limit <= f64::from(u32::MAX);
+        is_kept.then_some(limit as u32)
+    })
+}
+
+/// As [`beyond`], of the figure itself, and reckoning with one more unit that is
+/// `next_worse` times as bad as the worst.
+fn beyond_limit(metric: Metric, lane: &Lane, limit: f64, next_worse: f64) -> Option<Difference> {
+    let drawn = Drawn::of(metric, lane)?;
+    let mut found = drawn.less(&Drawn::constant(limit, &drawn), resolution(metric, lane))?;
+    if let Some(chance) = chance_if_rare(metric, lane, &drawn, limit, next_worse) {
+        // No surer than this.
+        found.t = found
+            .t
+            .min(student::two_sided_quantile(chance, drawn.freedom));
+    }
+    Some(found)
+}
+
+/// The chance that a figure keeps its limit as well as it does where the truth lies on it,
+/// as [`rare`] has it; `None` where it does not keep it, or is no sum of what is bad in
+/// each unit of play.
+fn chance_if_rare(
+    metric: Metric,
+    lane: &Lane,
+    drawn: &Drawn,
+    limit: f64,
+    next_worse: f64,
+) -> Option<f64> {
+    let worst_unit = *lane
+        .resamples
+        .as_ref()?
+        .worst_unit
+        .get(&metric.to_string())?;
+    let bad = |value: f64| {
+        if metric.more_is_better() {
+            1.0 - value
+        } else {
+            value
+        }
+    };
+    let (value, limit) = (bad(drawn.value), bad(limit));
+    let variance = drawn.error(drawn.draws.iter().copied()).powi(2);
+    // Where no unit had anything, one might have had the least there is.
+    let least = resolution(
+        if metric == Metric::ViewFreezes {
+            Metric::Freezes
+        } else {
+            metric
+        },
+        lane,
+    ) / f64::from(drawn.units.max(1)).sqrt();
+    let worst_unit = worst_unit.max(least) * next_worse;
+    (value < limit && worst_unit > 0.0).then(|| rare::p_value(value, variance, worst_unit, limit))
+}
+
+/// Which of two lanes of one run is better by a figure, if either is, for a
+/// comparison that stands by itself: with a chance of one in twenty to find a
+/// difference where there is none.
+///
+/// `noise_ms` is what the machine alone can add to a delay, see
+/// [`noise_ms`](noise_ms()).
+#[must_use]
+pub fn judge(metric: Metric, first: &Lane, second: &Lane, noise_ms: f64) -> Judgement {
+    let Some(difference) = difference(metric, first, second) else {
+        return Judgement::Unknown;
+    };
+    if difference.p_value(floor(metric, noise_ms)) > 1.0 - CONFIDENCE {
+        Judgement::Neither
+    } else if (difference.mean > 0.0) == metric.more_is_better() {
+        Judgement::First
+    } else {
+        Judgement::Second
+    }
+}
+
+/// What a difference of `metric` must exceed beside chance.
+pub(crate) const fn floor(metric: Metric, noise_ms: f64) -> f64 {
+    match metric.unit() {
+        Unit::Milliseconds => noise_ms,
+        Unit::Share | Unit::Number => 0.0,
+    }
+}
+
+/// What the machine alone can add to a round trip of this run, in
+/// milliseconds: in virtual time nothing, otherwise a late wake-up at either
+/// end. Zero where it was not measured.
+#[must_use]
+pub fn noise_ms(document: &Document) -> f64 {
+    match (&document.testbed, &document.host.noise) {
+        (Some(testbed), Some(noise)) if testbed != "sim" => 2.0 * noise.wake_us.p99 / 1e3,
+        _ => 0.0,
+    }
+}
+
+impl Difference {
+    /// The chance of a difference at least as large, either way, where the
+    /// true one is no larger than `floor`.
+    #[must_use]
+    pub fn p_value(&self, floor: f64) -> f64 {
+        let excess = self.mean.abs() - floor;
+        if excess <= 0.0 {
+            return 1.0;
+        }
+        student::two_sided_p(self.t * excess / self.mean.abs(), self.freedom)
+    }
+}
+
+/// Where a figure's variance does not hang on its value.
+#[derive(Clone, Copy)]
+enum Scale {
+    /// Of a share of good messages: the arcsine of the root of the others.
+    Good,
+    /// Of a share of bad messages.
+    Bad,
+    /// Of seconds in a minute: the same of their share.
+    Minute,
+    /// Of a number: its root.
+    Root,
+    /// Of a delay: its logarithm.
+    Log,
+}
+
+impl Scale {
+    fn of(metric: Metric) -> Self {
+        match metric.unit() {
+            _ if metric == Metric::Lag => Self::Minute,
+            Unit::Share if metric.more_is_better() => Self::Good,
+            Unit::Share => Self::Bad,
+            Unit::Number => Self::Root,
+            Unit::Milliseconds => Self::Log,
+        }
+    }
+
+    fn to(self, value: f64) -> f64 {
+        match self {
+            Self::Good => (1.0 - value).clamp(0.0, 1.0).sqrt().asin(),
+            Self::Bad => value.clamp(0.0, 1.0).sqrt().asin(),
+            Self::Minute => Self::Bad.to(value / 60.0),
+            Self::Root => value.max(0.0).sqrt(),
+            Self::Log => value.max(0.0).ln_1p(),
+        }
+    }
+
+    fn back(self, scaled: f64) -> f64 {
+        let angle = scaled.clamp(0.0, std::f64::consts::FRAC_PI_2);
+        match self {
+            Self::Good => 1.0 - angle.sin().powi(2),
+            Self::Bad => angle.sin().powi(2),
+            Self::Minute => 60.0 * Self::Bad.back(scaled),
+            Self::Root => scaled.max(0.0).powi(2),
+            Self::Log => scaled.max(0.0).exp_m1(),
+        }
+    }
+}
+
+/// The smallest step by which the figure of all messages can differ because of
+/// one message in a unit of play.
+fn resolution(metric: Metric, lane: &Lane) -> f64 {
+    let units = lane.resamples.as_ref().map_or(1, |drawn| drawn.blocks);
+    let units = f64::from(units.max(1));
+    match metric {
+        Metric::Episodes => units.sqrt(),
+        // A message that comes by one interval later, as a part of all play.
+        Metric::Lag => 60.0 * units.sqrt() / lane.messages.intended.max(1) as f64,
+        Metric::Freezes => {
+            let seconds = lane.resamples.as_ref().map_or(0.0, |drawn| drawn.block_s);
+            per_minute(units.sqrt(), units * seconds)
+        }
+        _ => match metric.unit() {
+            Unit::Share => units.sqrt() / lane.messages.intended.max(1) as f64,
+            Unit::Milliseconds | Unit::Number => {
+                let value = metric.of(lane).filter(|value| value.is_finite());
+                value.unwrap_or_default().abs() * RESOLUTION
+            }
+        },
+    }
+}
+
+/// A figure and what became of it in every draw, with infinity where it was
+/// lost.
+struct Drawn {
+    scale: Scale,
+    value: f64,
+    draws: Vec<f64>,
+    units: u32,
+    freedom: u32,
+}
+
+impl Drawn {
+    fn of(metric: Metric, lane: &Lane) -> Option<Self> {
+        let resamples: &Resamples = lane.resamples.as_ref().filter(|drawn| drawn.suffice())?;
+        let values = resamples.values.get(&metric.to_string())?;
+        if let Metric::Rtt(statistic) = metric {
+            let beyond = u64::from(1000 - statistic.per_mille()?) * lane.messages.intended / 1000;
+            if beyond < FEWEST_BEYOND {
+                return None;
+            }
+        }
+        Some(Self {
+            scale: Scale::of(metric),
+            value: metric.of(lane)?,
+            draws: values
+                .iter()
+                .map(|value| value.unwrap_or(f64::INFINITY))
+                .collect(),
+            units: resamples.blocks,
+            freedom: match resamples.unit {
+                ResampleUnit::Seed => resamples.blocks,
+                ResampleUnit::Stretch => resamples.blocks / 2,
+            }
+            .saturating_sub(1)
+            .max(1),
+        })
+        .filter(|drawn| !drawn.draws.is_empty())
+    }
+
+    /// A figure that does not vary, in as many draws as `like`.
+    fn constant(value: f64, like: &Self) -> Self {
+        Self {
+            scale: like.scale,
+            value,
+            draws: vec![value; like.draws.len()],
+            units: like.units,
+            freedom: like.freedom,
+        }
+    }
+
+    /// The difference draw by draw; `None` where the draws are not of the same
+    /// units.
+    fn less(&self, other: &Self, resolution: f64) -> Option<Difference> {
+        if self.units != other.units || self.draws.len() != other.draws.len() {
+            return None;
+        }
+        let all = || self.draws.iter().chain(&other.draws).copied();
+        let longest = all()
+            .chain([self.value, other.value])
+            .filter(|value| value.is_finite())
+            .fold(0.0, f64::max);
+        let ceiling = if longest > 0.0 { 2.0 * longest } else { 1.0 };
+        let capped = |value: f64| if value.is_finite() { value } else { ceiling };
+        let apart = |of: &dyn Fn(f64) -> f64| {
+            let each = self.draws.iter().zip(&other.draws);
+            let draws = each.map(|(&first, &second)| of(capped(first)) - of(capped(second)));
+            (
+                of(capped(self.value)) - of(capped(other.value)),
+                self.error(draws),
+            )
+        };
+        let (mean, error) = apart(&|value| value);
+        let (scaled, scaled_error) = apart(&|value| self.scale.to(value));
+        let error = error.max(resolution).max(f64::MIN_POSITIVE);
+        let half_width = student::two_sided_quantile(1.0 - CONFIDENCE, self.freedom) * error;
+        Some(Difference {
+            mean,
+            low: mean - half_width,
+            high: mean + half_width,
+            t: (scaled.abs() / scaled_error.max(f64::MIN_POSITIVE))
+                .min(mean.abs() / resolution.max(f64::MIN_POSITIVE)),
+            freedom: self.freedom,
+        })
+    }
+
+    /// The figure's 95 % interval.
+    fn interval(&self, resolution: f64) -> (f64, f64) {
+        if self.draws.iter().all(|draw| draw.is_finite()) && self.value.is_finite() {
+            return self.finite_interval(resolution);
+        }
+        // A mean of infinities says nothing: the middle of the draws does.
+        let mut draws = self.draws.clone();
+        draws.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| draws[((draws.len() - 1) as f64 * share).round() as usize];
+        (
+            at((1.0 - CONFIDENCE) / 2.0),
+            at(f64::midpoint(1.0, CONFIDENCE)),
+        )
+    }
+
+    /// The 95 % interval of a figure that was never lost.
+    fn finite_interval(&self, resolution: f64) -> (f64, f64) {
+        let value = self.scale.to(self.value);
+        let error = self.error(self.draws.iter().map(|&draw| self.scale.to(draw)));
+        let half_width = student::two_sided_quantile(1.0 - CONFIDENCE, self.freedom) * error;
+        let ends = [value - half_width, value + half_width].map(|end| self.scale.back(end));
+        (
+            ends[0].min(ends[1]).min((self.value - resolution).max(0.0)),
+            ends[0].max(ends[1]).max(self.value),
+        )
+    }
+
+    /// The standard error of what was drawn.
+    fn error(&self, draws: impl Iterator<Item = f64>) -> f64 {
+        let draws: Vec<f64> = draws.collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let squares: f64 = draws.iter().map(|draw| (draw - mean).powi(2)).sum();
+        let variance = squares / (draws.len() as f64 - 1.0).max(1.0);
+        let units = f64::from(self.units);
+        (variance * units / (units - 1.0).max(1.0)).sqrt()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,363 @@
+//! How far the figures of a run could have come out differently: a bootstrap
+//! of independent units of play.
+//!
+//! Messages that are close in time share their network conditions, so they are no
+//! independent samples. What is drawn anew is therefore
+//!
+//! - **whole seeds**, where at least [`FEWEST_SEEDS`] were played: their
+//!   impairments have nothing to do with each other;
+//! - otherwise **stretches** of ten seconds, which nearly are independent,
+//!   where there are at least [`FEWEST_BLOCKS`] of them (H. R. Künsch, "The
+//!   jackknife and the bootstrap for general stationary observations", 1989;
+//!   blocks that do not overlap: E. Carlstein, 1986).
+//!
+//! As many units are drawn with replacement as there are, over and over, and
+//! every figure is taken of each draw exactly as it is taken of the run: over
+//! all messages drawn, lost ones being infinitely late.
+//!
+//! Which units are drawn depends on their number alone. All lanes of a run
+//! therefore draw the same stretches of the same network conditions, and the differences
+//! between two lanes, draw by draw, are paired.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lagometer_stats::{SortedSamples, in_millis, nanos, place};
+
+use crate::document::{ResampleUnit, Resamples, WITHIN_LIMITS_MS};
+use crate::game::GameRecords;
+use crate::lag::{SeedLag, per_minute};
+use crate::metric::{Metric, Statistic};
+use crate::record::MessageRecord;
+use crate::within::share;
+use game::{GameRun, GameUnits};
+
+mod game;
+
+/// With fewer seeds than this, seeds cannot be the units.
+pub const FEWEST_SEEDS: usize = 5;
+
+/// With fewer stretches than this nothing can be said.
+pub const FEWEST_BLOCKS: u64 = 30;
+
+/// How often units are drawn: enough for the standard error to be known to a
+/// twentieth.
+const DRAWS: usize = 200;
+
+/// Length of a stretch in nanoseconds: shorter ones would split what one outage
+/// does, and hold too few late messages to vary as they do.
+const BLOCK: u64 = 10_000_000_000;
+
+/// The quantiles that are worked out for every draw beside the shares.
+const QUANTILES: [Statistic; 4] = [
+    Statistic::P50,
+    Statistic::P90,
+    Statistic::P99,
+    Statistic::P99_9,
+];
+
+/// What one seed brings to be drawn.
+pub(crate) struct Drawn<'a> {
+    /// Its messages, in order of their intended send.
+    pub(crate) records: &'a [MessageRecord],
+    /// When its lag episodes began, in seconds.
+    pub(crate) episodes_s: Vec<f64>,
+    /// Its lag, where a threshold is known.
+    pub(crate) lag: Option<SeedLag>,
+    /// Its wire overhead, where it is known.
+    pub(crate) overhead: Option<f64>,
+    /// A game's streams, where it carried one.
+    pub(crate) game: Option<&'a GameRecords>,
+}
+
+/// The figures of every draw; `None` when there are too few seeds and they are
+/// too short to be cut into enough stretches.
+pub(crate) fn resamples(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<Resamples> {
+    let units = Units::cut(runs, extra_limits_ms)?;
+    let mut generator = SplitMix64(units.len() as u64);
+    let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
+    for _ in 0..DRAWS {
+        let mut drawn = vec![0_u64; units.len()];
+        for _ in 0..units.len() {
+            drawn[generator.below(units.len() as u64) as usize] += 1;
+        }
+        for (metric, value) in units.figures(&drawn) {
+            values
+                .entry(metric.to_string())
+                .or_default()
+                .push(value.is_finite().then(|| rounded(value)));
+        }
+    }
+    let worst_unit = units
+        .worst_unit()
+        .into_iter()
+        .map(|(metric, value)| (metric.to_string(), rounded(value)))
+        .collect();
+    Some(Resamples {
+        worst_unit,
+        unit: units.unit,
+        blocks: units.len() as u32,
+        block_s: units.length as f64 / 1e9,
+        values,
+    })
+}
+
+/// Seeds or stretches that are drawn.
+struct Units {
+    unit: ResampleUnit,
+    /// Length of a unit in nanoseconds; of several, the longest.
+    length: u64,
+    /// Messages intended in each.
+    intended: Vec<u64>,
+    /// Episodes that began in each.
+    episodes: Vec<u64>,
+    /// Nanoseconds of lag in each and freezes that began there, where they are
+    /// known of all.
+    lag: Option<Vec<(u64, u64)>>,
+    /// Nanoseconds of play for each message.
+    spacing: f64,
+    /// Wire overhead of each, where it is known of all.
+    overhead: Option<Vec<f64>>,
+    rtts: SortedSamples,
+    /// A game's view and events, where it is known of all.
+    game: Option<GameUnits>,
+    /// Limits in milliseconds, and how many round trips of all are within.
+    limits: Vec<(u32, usize)>,
+}
+
+impl Units {
+    fn cut(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<Self> {
+        let whole: Vec<u64> = runs.iter().map(|run| length_of(run.records)).collect();
+        let longest = whole.iter().copied().max().filter(|&longest| longest > 0)?;
+        let (unit, length, counts) = if runs.len() >= FEWEST_SEEDS {
+            (ResampleUnit::Seed, longest, vec![1; runs.len()])
+        } else {
+            // What is left over at the end goes to the stretch before it.
+            let counts: Vec<u64> = whole.iter().map(|all| (all / BLOCK).max(1)).collect();
+            (ResampleUnit::Stretch, BLOCK, counts)
+        };
+        let len = counts.iter().sum::<u64>();
+        if (unit == ResampleUnit::Stretch && len < FEWEST_BLOCKS) || len > u64::from(u32::MAX) {
+            return None;
+        }
+        let overheads: Option<Vec<f64>> = runs.iter().map(|run| run.overhead).collect();
+        let mut units = Self {
+            unit,
+            length,
+            intended: vec![0; len as usize],
+            episodes: vec![0; len as usize],
+            lag: runs
+                .iter()
+                .all(|run| run.lag.is_some())
+                .then(|| vec![(0, 0); len as usize]),
+            spacing: 0.0,
+            overhead: overheads.filter(|_| unit == ResampleUnit::Seed),
+            rtts: SortedSamples::default(),
+            game: None,
+            limits: Vec::new(),
+        };
+        let mut rtts = Vec::new();
+        let mut first = 0;
+        let mut games = Vec::new();
+        for (run, count) in runs.iter().zip(counts) {
+            units.add(run, first, count, &mut rtts);
+            let unit_at = move |nanos: u64| first + (nanos / length).min(count - 1);
+            games.extend(run.game.map(|game| GameRun {
+                game,
+                inputs: run.records,
+                unit_at,
+            }));
+            first += count;
+        }
+        units.game = (games.len() == runs.len()).then(|| GameUnits::new(&games, len as usize));
+        units.rtts = SortedSamples::new(rtts);
+        let limits_ms: BTreeSet<u32> = WITHIN_LIMITS_MS
+            .iter()
+            .chain(extra_limits_ms)
+            .copied()
+            .collect();
+        units.limits = limits_ms
+            .into_iter()
+            .map(|limit| (limit, units.rtts.at_most(limit_nanos(limit))))
+            .collect();
+        let intended: u64 = units.intended.iter().sum();
+        units.spacing = whole.iter().map(|&all| all as f64).sum::<f64>() / intended as f64;
+        Some(units)
+    }
+
+    /// Adds what a seed did in its `count` units, of which the first is
+    /// `first`, and its round trips, each with its unit.
+    fn add(&mut self, run: &Drawn<'_>, first: u64, count: u64, rtts: &mut Vec<(u64, u32)>) {
+        let unit_at = |nanos: u64| first + (nanos / self.length).min(count - 1);
+        for record in run.records {
+            let unit = unit_at(record.intended.as_nanos());
+            self.intended[unit as usize] += 1;
+            if let Some(rtt) = record.rtt() {
+                rtts.push((nanos(rtt), unit as u32));
+            }
+        }
+        for start_s in &run.episodes_s {
+            self.episodes[unit_at((start_s * 1e9) as u64) as usize] += 1;
+        }
+        let (Some(units), Some(lag)) = (&mut self.lag, &run.lag) else {
+            return;
+        };
+        for freeze in &lag.freezes {
+            units[unit_at((freeze.start_s * 1e9) as u64) as usize].1 += 1;
+        }
+        for &(from, until) in &lag.lagging {
+            let (mut from, until) = (from.as_nanos(), until.as_nanos());
+            while from < until {
+                let unit = unit_at(from);
+                // The last unit has what is left over at the end.
+                let end = if unit - first + 1 < count {
+                    until.min((unit - first + 1) * self.length)
+                } else {
+                    until
+                };
+                units[unit as usize].0 += end - from;
+                from = end;
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.intended.len()
+    }
+
+    /// The figures of a draw that took unit `i` `drawn[i]` times.
+    fn figures(&self, drawn: &[u64]) -> Vec<(Metric, f64)> {
+        let times = |counts: &[u64]| -> u64 {
+            let each = counts.iter().zip(drawn);
+            each.map(|(count, drawn)| count * drawn).sum()
+        };
+        let intended = times(&self.intended);
+        let counted = self.rtts.counted(drawn);
+        let delivered = counted.len();
+        let lost = intended - delivered;
+        let mut figures = vec![
+            (Metric::Episodes, times(&self.episodes) as f64),
+            (Metric::Lost, share(lost, intended)),
+        ];
+        figures.extend(self.lag_of(drawn, intended));
+        figures.extend(
+            self.overhead_of(drawn)
+                .map(|overhead| (Metric::Overhead, overhead)),
+        );
+        figures.extend(self.limits.iter().map(|&(limit_ms, count)| {
+            let within = counted.among_first(count);
+            (Metric::Within(limit_ms), share(within, intended))
+        }));
+        figures.extend(QUANTILES.into_iter().filter_map(|statistic| {
+            let place = place(statistic.per_mille()?, delivered, lost);
+            let rtt_ms = place.value(|rank| in_millis(counted.at_rank(rank)));
+            Some((Metric::Rtt(statistic), rtt_ms.unwrap_or(f64::INFINITY)))
+        }));
+        figures.extend(self.game.iter().flat_map(|game| game.figures(drawn)));
+        figures
+    }
+
+    /// Of each figure that adds up what is bad, how much of it the worst unit brought.
+    fn worst_unit(&self) -> Vec<(Metric, f64)> {
+        let intended: u64 = self.intended.iter().sum();
+        // All but the first so many of the sorted round trips are late.
+        let most_beyond = |count: usize| {
+            let mut beyond = self.intended.clone();
+            for &unit in self.rtts.units_of_first(count) {
+                beyond[unit as usize] -= 1;
+            }
+            share(beyond.into_iter().max().unwrap_or(0), intended)
+        };
+        let mut worst = vec![
+            (
+                Metric::Episodes,
+                self.episodes.iter().copied().max().unwrap_or(0) as f64,
+            ),
+            (Metric::Lost, most_beyond(self.rtts.len())),
+        ];
+        let within = self.limits.iter();
+        worst.extend(within.map(|&(limit, count)| (Metric::Within(limit), most_beyond(count))));
+        if let Some(lag) = &self.lag {
+            let seconds = self.spacing * intended as f64 / 1e9;
+            let most = |of: fn(&(u64, u64)) -> u64| lag.iter().map(of).max().unwrap_or(0) as f64;
+            worst.extend([
+                (Metric::Lag, per_minute(most(|unit| unit.0) / 1e9, seconds)),
+                (Metric::Freezes, per_minute(most(|unit| unit.1), seconds)),
+            ]);
+        }
+        worst.extend(self.game.iter().flat_map(GameUnits::worst_unit));
+        worst
+    }
+
+    /// The lag of a draw of so many messages.
+    fn lag_of(&self, drawn: &[u64], intended: u64) -> impl Iterator<Item = (Metric, f64)> {
+        let seconds = self.spacing * intended as f64 / 1e9;
+        let total = |lag: &Vec<(u64, u64)>| {
+            let each = lag.iter().zip(drawn);
+            each.fold((0, 0), |sum, (lag, drawn)| {
+                (sum.0 + lag.0 * drawn, sum.1 + lag.1 * drawn)
+            })
+        };
+        let total = self.lag.as_ref().map(total);
+        total.into_iter().flat_map(move |(nanos, freezes)| {
+            [
+                (Metric::Lag, per_minute(nanos as f64 / 1e9, seconds)),
+                (Metric::Freezes, per_minute(freezes as f64, seconds)),
+            ]
+        })
+    }
+
+    /// The overhead of a draw: that of its seeds, by their messages.
+    fn overhead_of(&self, drawn: &[u64]) -> Option<f64> {
+        let overhead = self.overhead.as_ref()?;
+        let (mut bytes, mut messages) = (0.0, 0.0);
+        for ((overhead, &intended), &drawn) in overhead.iter().zip(&self.intended).zip(drawn) {
+            let weight = (intended * drawn) as f64;
+            bytes += overhead * weight;
+            messages += weight;
+        }
+        (messages > 0.0).then(|| bytes / messages)
+    }
+}
+
+/// How long a run is, in nanoseconds: its last message has as much time of its
+/// own as the others have on average.
+pub(crate) fn length_of(records: &[MessageRecord]) -> u64 {
+    let Some(last) = records.last() else {
+        return 0;
+    };
+    let (last, len) = (u128::from(last.intended.as_nanos()), records.len() as u128);
+    u64::try_from(last * len / (len - 1).max(1)).unwrap_or(u64::MAX)
+}
+
+fn limit_nanos(limit_ms: u32) -> u64 {
+    u64::from(limit_ms) * 1_000_000
+}
+
+/// Six decimals of a share and nanoseconds of a delay are more than a figure
+/// of a draw can mean, and short to write.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// A small generator of well-mixed numbers (G. L. Steele, D. Lea and C. H.
+/// Flood, "Fast splittable pseudorandom number generators", 2014): the draws
+/// are the same on every machine.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`; the bias, at most `bound` in 2⁶⁴, is nothing.
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;
