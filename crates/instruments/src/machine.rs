@@ -3,17 +3,14 @@
 //!
 //! [`measured`] gives the figures that belong into every result made in real
 //! time; [`examined`] takes longer for surer ones; [`permits`] says which of
-//! the system's facilities are there, and what to do about those that are not;
-//! [`verdict`] puts it into words.
+//! the system's facilities are there, and what to do about those that are not.
 
 mod noise;
 mod permits;
-mod verdict;
 
 use lagometer_results::{Host, Noise};
 
 pub use permits::{Permit, permits};
-pub use verdict::{floor_us, verdict};
 
 use noise::Effort;
 

@@ -41,7 +41,6 @@ mod service;
 mod sided;
 mod signal;
 mod stream;
-mod summary;
 
 use std::io;
 
@@ -53,7 +52,6 @@ pub use lane::{BadLane, LanePlan};
 pub use measure::{Progress, measure};
 pub use plan::{BadPlan, Pin, Plan};
 pub use service::SpeedService;
-pub use summary::verdict;
 
 /// How one end of a lane ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,4 @@
 //! page.
 
 pub(crate) mod echo;
-pub(crate) mod seeds;
 pub(crate) mod sweep;
-pub(crate) mod units;

@@ -31,13 +31,11 @@ mod terminal;
 mod traffic;
 mod trust;
 mod tuned;
-mod written;
+
+use lagometer_results::written;
 
 pub use compare::{CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare};
 pub use gate::{Baseline, Gate, NoBaseline, USUAL_TOLERANCE};
-pub use instruments::echo::verdict as echo_verdict;
-pub use instruments::seeds::verdict as seeds_verdict;
-pub use instruments::sweep::verdict as sweep_verdict;
 pub use page::{named_page, page};
 pub use plot::plot;
 pub use terminal::{Terminal, agreement, comparison, table, world_comparison};

@@ -26,8 +26,15 @@ use crate::difference::{difference, floor, noise_ms};
 use crate::document::{Decision, Document, Game, Lane};
 use crate::metric::{Metric, Statistic};
 
+pub(crate) mod echo;
 mod game;
+pub(crate) mod machine;
+pub(crate) mod seeds;
+pub(crate) mod speed;
+pub(crate) mod sweep;
+pub(crate) mod tune;
 mod words;
+pub(crate) mod world;
 
 /// The limit in milliseconds by which lanes are ranked where no budget names
 /// one: the delay that shooters can just about hide.

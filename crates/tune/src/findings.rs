@@ -3,6 +3,7 @@
 use lagometer_results::{
     BASELINE_ERRING, Document, Lane, Metric, Statistic, Tune, TuneFinding, TuneLevel, TuneNetwork,
     TuneSensitivity, TuneTransfer, TunedFigure, TunedLane, mixed, mixed_difference, mixed_interval,
+    tune_verdict,
 };
 use lagometer_stats::holm;
 use serde_json::Value;
@@ -56,7 +57,7 @@ pub(crate) fn document(
         played_s: stage.memory.len() as f64 * seed_s,
         lanes,
     };
-    let verdict = phrasing::verdict(stage.aim.goal(), &tune);
+    let verdict = tune_verdict(stage.aim.goal(), &tune);
     let mut document = together(stage, documents);
     document.verdict = Some(verdict);
     document.tune = Some(tune);

@@ -42,7 +42,7 @@ pub use driver::stage::{Peer, play_on, play_shard};
 #[cfg(target_os = "linux")]
 pub use driver::{emulated, real};
 pub use driver::{matrix, virtual_time};
-pub use measure::assemble::{assemble, verdict, with_path};
+pub use measure::assemble::{assemble, with_path};
 pub use measure::authority::{
     Authority, AuthorityChecker, AuthoritySums, Claim, LONGEST_FLIGHT, Loss, Report,
 };

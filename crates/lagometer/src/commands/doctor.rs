@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
-use lagometer_instruments::machine::{Permit, examined, permits, verdict};
+use lagometer_instruments::machine::{Permit, examined, permits};
 use lagometer_results::{Host, NoiseQuantiles, Warning};
 use serde_json::json;
 
@@ -19,7 +19,11 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
     // not enter a user namespace.
     let permits = permits();
     let host = examined();
-    let words = host.noise.as_ref().map(verdict).unwrap_or_default();
+    let words = host
+        .noise
+        .as_ref()
+        .map(lagometer_results::machine_verdict)
+        .unwrap_or_default();
     let shown = as_text(&host, &permits, &words);
     if let Some(path) = &arguments.json {
         let asked = json!({ "permits": permits_as_json(&permits) });

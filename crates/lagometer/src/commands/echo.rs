@@ -71,7 +71,7 @@ pub(super) fn measure_over(
     let (echo, ended) = measured.map_err(instrument::failure)?;
     let mut document =
         instrument::document("echo", asked(arguments), started, began.elapsed(), host);
-    document.verdict = Some(lagometer_report::echo_verdict(&echo));
+    document.verdict = Some(lagometer_results::echo_verdict(&echo));
     let corrupt = echo.messages.corrupt;
     document.echo = Some(echo);
     instrument::note_end(&mut document, &ended);

@@ -166,11 +166,11 @@ fn one_document(mut documents: Vec<(u64, Document)>) -> Option<Document> {
     }
     let mut merged = merge_instrument_seeds(&documents)?;
     let verdict = match (&merged.echo, &merged.sweep) {
-        (Some(echo), _) => Some(lagometer_report::echo_verdict(echo)),
-        (None, Some(sweep)) => lagometer_report::sweep_verdict(sweep),
-        (None, None) => Some(lagometer_instruments::speed::verdict(&merged.lanes)),
+        (Some(echo), _) => Some(lagometer_results::echo_verdict(echo)),
+        (None, Some(sweep)) => lagometer_results::sweep_verdict(sweep),
+        (None, None) => Some(lagometer_results::speed_verdict(&merged.lanes)),
     };
-    let spread = lagometer_report::seeds_verdict(&merged);
+    let spread = lagometer_results::seeds_verdict(&merged);
     merged.verdict = verdict.map(|verdict| format!("{verdict} {spread}"));
     Some(merged)
 }

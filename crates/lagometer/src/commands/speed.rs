@@ -68,7 +68,7 @@ pub(super) fn measure_over(
     document.seed = plan.seed;
     document.seeds = vec![plan.seed];
     document.partial = stop.load(Ordering::Relaxed);
-    document.verdict = Some(speed::verdict(&found));
+    document.verdict = Some(lagometer_results::speed_verdict(&found));
     document.warnings = warnings(&found);
     document.lanes = found;
     Ok(Measured {

@@ -100,7 +100,7 @@ pub(super) fn measure_over(
     });
     let mut document = instrument::document("sweep", asked, started, began.elapsed(), host);
     let corrupt = sweep.cells.iter().map(|cell| cell.corrupt).sum();
-    document.verdict = lagometer_report::sweep_verdict(&sweep);
+    document.verdict = lagometer_results::sweep_verdict(&sweep);
     document.sweep = Some(sweep);
     instrument::note_end(&mut document, &ended);
     instrument::note_corrupt(&mut document, corrupt);

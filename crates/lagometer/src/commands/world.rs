@@ -29,12 +29,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lagometer_results::{
-    Document, PlayerCost, Prices, World, WorldWay, capacity_verdict, player_cost,
+    Document, PlayerCost, Prices, World, WorldWay, capacity_verdict, player_cost, world_verdict,
+    worlds_verdict,
 };
 use lagometer_testbed::Testbed;
 use lagometer_units::suggest;
-use lagometer_world::matrix;
-use lagometer_world::{BUILT_IN, Scenario, verdict};
+use lagometer_world::{BUILT_IN, Scenario};
 
 use super::prices;
 use crate::cli::WorldArguments;
@@ -157,9 +157,9 @@ fn finish(
     };
     if worlds.len() == 1 {
         document.world = worlds.pop();
-        document.verdict = document.world.as_ref().map(verdict);
+        document.verdict = document.world.as_ref().map(world_verdict);
     } else {
-        document.verdict = capacity_verdict(&worlds).or_else(|| matrix::verdict(&worlds));
+        document.verdict = capacity_verdict(&worlds).or_else(|| worlds_verdict(&worlds));
         document.worlds = worlds;
     }
     let html = page_path(scenario, arguments);

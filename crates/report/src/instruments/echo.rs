@@ -1,45 +1,9 @@
-//! An echo run in words.
+//! The facts of an echo run.
 
-use lagometer_results::{Echo, Placement};
+use lagometer_results::Echo;
 
-use super::units::{delay, size};
 use crate::written;
-
-/// The answer in one sentence.
-#[must_use]
-pub fn verdict(echo: &Echo) -> String {
-    let Some(one_way) = echo.delay_ms else {
-        return "Nothing came back.".to_owned();
-    };
-    let mut text = format!(
-        "{} echoes each second of {} over {}, {}",
-        written::count(echo.iops.round() as u64),
-        size(echo.size_bytes),
-        echo.transport.to_uppercase(),
-        placement(&echo.placement),
-    );
-    if echo.outstanding == 1 {
-        append!(text, ": {} one way", delay(one_way));
-    } else {
-        append!(text, " with {} on their way at once", echo.outstanding);
-    }
-    append!(
-        text,
-        "; 99 % of round trips took at most {}",
-        delay(echo.rtt_ms.p99)
-    );
-    match echo.messages.lost {
-        0 => text.push('.'),
-        lost => {
-            append!(
-                text,
-                ", and {} % of messages were lost.",
-                written::lost_share(lost as f64 / echo.messages.sent.max(1) as f64)
-            );
-        }
-    }
-    text
-}
+use crate::written::units::delay;
 
 /// Names and values, in the order they are read.
 pub(crate) fn facts(echo: &Echo) -> Vec<(&'static str, String)> {
@@ -82,7 +46,7 @@ pub(crate) fn facts(echo: &Echo) -> Vec<(&'static str, String)> {
             "placement",
             format!(
                 "{}{}",
-                placement(&echo.placement),
+                echo.placement.in_words(),
                 if echo.placement.tried.is_empty() {
                     ""
                 } else {
@@ -107,15 +71,4 @@ pub(crate) fn facts(echo: &Echo) -> Vec<(&'static str, String)> {
         ));
     }
     facts
-}
-
-/// A placement with its processors.
-pub(crate) fn placement(placement: &Placement) -> String {
-    let cpus = match (placement.near_cpu, placement.far_cpu) {
-        (Some(local), Some(remote)) if local == remote => format!(" (processor {local})"),
-        (Some(local), Some(remote)) => format!(" (processors {local} and {remote})"),
-        (Some(local), None) => format!(" (processor {local})"),
-        (None, _) => String::new(),
-    };
-    format!("{}{cpus}", placement.name)
 }

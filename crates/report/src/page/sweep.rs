@@ -6,9 +6,9 @@ use lagometer_results::{Cell, Sweep};
 use super::markup::{coordinate, esc, per_cent};
 use super::scale::LogScale;
 use super::view::View;
-use crate::instruments::sweep::{cell, figure, sizes, tests, value};
-use crate::instruments::units::{delay, rate, size};
+use crate::instruments::sweep::figure;
 use crate::written;
+use crate::written::units::{delay, rate, size};
 
 /// Height of a chart.
 const HEIGHT: f64 = 300.0;
@@ -23,13 +23,14 @@ const SHADES: f64 = 8.0;
 
 /// Appends the sections.
 pub(crate) fn render(view: &View<'_>, sweep: &Sweep, out: &mut String) {
-    let sizes = sizes(sweep);
+    let sizes = sweep.sizes();
     heat_map(view, sweep, &sizes, out);
     for (name, heading, is_latency) in [
         ("latency", "Latency by size", true),
         ("bandwidth", "Bandwidth by size", false),
     ] {
-        let tests: Vec<&str> = tests(sweep)
+        let tests: Vec<&str> = sweep
+            .tests()
             .into_iter()
             .filter(|test| test.ends_with("_lat") == is_latency)
             .collect();
@@ -48,7 +49,7 @@ pub(crate) fn render(view: &View<'_>, sweep: &Sweep, out: &mut String) {
 
 fn heat_map(view: &View<'_>, sweep: &Sweep, sizes: &[u32], out: &mut String) {
     let id = view.id("sweep");
-    let tests = tests(sweep);
+    let tests = sweep.tests();
     let control = sweep
         .congestion_control
         .as_ref()
@@ -65,7 +66,7 @@ fn heat_map(view: &View<'_>, sweep: &Sweep, sizes: &[u32], out: &mut String) {
     for &bytes in sizes {
         append!(out, r#"<tr><th scope="row">{}</th>"#, size(bytes));
         for test in &tests {
-            match cell(sweep, test, bytes) {
+            match sweep.cell(test, bytes) {
                 Some(cell) => append!(
                     out,
                     r#"<td class="{}" title="{}">{}</td>"#,
@@ -84,12 +85,12 @@ fn heat_map(view: &View<'_>, sweep: &Sweep, sizes: &[u32], out: &mut String) {
 /// The class of a cell's colour: its place between the worst and the best of
 /// its test, on a logarithmic scale.
 fn shade(sweep: &Sweep, cell: &Cell) -> String {
-    let Some(value) = value(cell).filter(|value| *value > 0.0) else {
+    let Some(value) = cell.figure().filter(|value| *value > 0.0) else {
         return "heat-none".to_owned();
     };
     let of_test = sweep.cells.iter().filter(|each| each.test == cell.test);
     let values: Vec<f64> = of_test
-        .filter_map(self::value)
+        .filter_map(Cell::figure)
         .filter(|value| *value > 0.0)
         .collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -114,7 +115,7 @@ fn in_words(cell: &Cell) -> String {
         size(cell.size_bytes),
         cell.failure.clone().unwrap_or_else(|| figure(cell)),
         cell.method,
-        crate::instruments::echo::placement(&cell.placement)
+        cell.placement.in_words()
     );
     if let Some(sent) = cell.send_mbit_per_s {
         append!(text, "; sent at {}", rate(sent));
@@ -135,7 +136,7 @@ fn lines(
     out: &mut String,
 ) {
     let id = view.id(name);
-    let point = |test: &str, bytes: u32| cell(sweep, test, bytes).and_then(value);
+    let point = |test: &str, bytes: u32| sweep.cell(test, bytes).and_then(Cell::figure);
     let values = tests
         .iter()
         .flat_map(|test| sizes.iter().filter_map(move |&bytes| point(test, bytes)));
@@ -199,7 +200,7 @@ fn lines(
                     coordinate(y_of(last))
                 );
             }
-            let title = cell(sweep, test, bytes).map(in_words).unwrap_or_default();
+            let title = sweep.cell(test, bytes).map(in_words).unwrap_or_default();
             append!(
                 out,
                 r#"<circle class="sweep-point" cx="{x}" cy="{y}" r="4"><title>{}</title></circle>"#,

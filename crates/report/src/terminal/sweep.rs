@@ -5,13 +5,13 @@ use lagometer_results::Sweep;
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::instruments::sweep::{cell, figure, sizes, tests};
-use crate::instruments::{echo, units};
+use crate::instruments::sweep::figure;
 use crate::written;
+use crate::written::units;
 
 /// Appends the grid, the losses, the placements, and what failed.
 pub(crate) fn render(sweep: &Sweep, paint: Paint, room: usize, out: &mut String) {
-    let tests = tests(sweep);
+    let tests = sweep.tests();
     let mut grid = Grid::default();
     grid.columns.push(Column::numbers("size", ""));
     for test in &tests {
@@ -22,10 +22,10 @@ pub(crate) fn render(sweep: &Sweep, paint: Paint, room: usize, out: &mut String)
         };
         grid.columns.push(Column::numbers(printable(name), unit));
     }
-    for bytes in sizes(sweep) {
+    for bytes in sweep.sizes() {
         let mut cells = vec![Cell::new(units::size(bytes), Style::Plain)];
         cells.extend(tests.iter().map(|test| {
-            let Some(cell) = cell(sweep, test, bytes) else {
+            let Some(cell) = sweep.cell(test, bytes) else {
                 return Cell::new(written::NOTHING, Style::Dim);
             };
             let style = if cell.failure.is_some() {
@@ -63,11 +63,7 @@ fn notes_of(sweep: &Sweep, test: &str, paint: Paint, room: usize, out: &mut Stri
             lost.saturating_add(cell.lost),
         )
     });
-    let mut note = format!(
-        "{test}: {}, {}",
-        echo::placement(&first.placement),
-        first.method
-    );
+    let mut note = format!("{test}: {}, {}", first.placement.in_words(), first.method);
     if lost > 0 {
         let share = written::lost_share(lost as f64 / sent.max(1) as f64);
         append!(note, ", {share} % lost");

@@ -40,3 +40,17 @@ pub struct PlacementTrial {
     /// for a bandwidth.
     pub rate: f64,
 }
+
+impl Placement {
+    /// Its name with its processors: `same core (processor 3)`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let cpus = match (self.near_cpu, self.far_cpu) {
+            (Some(local), Some(remote)) if local == remote => format!(" (processor {local})"),
+            (Some(local), Some(remote)) => format!(" (processors {local} and {remote})"),
+            (Some(local), None) => format!(" (processor {local})"),
+            (None, _) => String::new(),
+        };
+        format!("{}{cpus}", self.name)
+    }
+}

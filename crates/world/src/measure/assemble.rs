@@ -89,68 +89,12 @@ fn judge(scenario: &Scenario, world: &World) -> Option<String> {
     bottleneck(world, &every)
 }
 
-/// The answer in one sentence.
-#[must_use]
-pub fn verdict(world: &World) -> String {
-    let ages: Vec<String> = world
-        .tiers
-        .iter()
-        .filter(|tier| tier.samples > 0)
-        .map(|tier| {
-            let within = tier
-                .within_m
-                .map_or_else(String::new, |metres| format!(" within {metres} m"));
-            format!(
-                "{:.0} ms old at the median and {:.0} ms at p99{within}",
-                tier.age_ms.p50, tier.age_ms.p99
-            )
-        })
-        .collect();
-    let seen = match ages.as_slice() {
-        [] => "nobody saw anything".to_owned(),
-        ages => format!("what they see of each other is {}", ages.join(", ")),
-    };
-    let cost = world
-        .gateway_metrics
-        .as_ref()
-        .and_then(|metrics| metrics.cpu_pct)
-        .map_or_else(String::new, |cpu_pct| {
-            format!("; the gateway uses {cpu_pct:.0} % of a core")
-        });
-    let players = world.players.in_game;
-    match &world.bottleneck {
-        Some(bottleneck) => format!("{players} players are too many: {bottleneck}; {seen}{cost}."),
-        None => format!(
-            "{players} players are carried: {seen}{cost}{}.",
-            breaks(world)
-        ),
-    }
-}
-
 /// Whether players lost their connections because their processes did not live,
 /// which says nothing of how many are carried, and all came back.
 pub(crate) fn were_killed(world: &World) -> bool {
     let players = &world.players;
     let mut killed = world.processes.iter().filter(|process| process.lost);
     players.returned >= players.lost && killed.any(|process| process.players > 0)
-}
-
-/// What became of players and game servers that broke off, where any did.
-fn breaks(world: &World) -> String {
-    let players = &world.players;
-    let killed = match players.lost {
-        0 => String::new(),
-        lost => format!("; {lost} players were lost with their process and came back"),
-    };
-    killed + &server_breaks(players)
-}
-
-fn server_breaks(players: &Players) -> String {
-    match (players.servers_lost, players.servers_returned) {
-        (0, _) => String::new(),
-        (1, 1) => "; a game server broke off and came back".to_owned(),
-        (lost, back) => format!("; {lost} game servers broke off, {back} came back"),
-    }
 }
 
 fn tiers(scenario: &Scenario, outcome: &Outcome) -> Vec<WorldTier> {
@@ -246,7 +190,7 @@ fn milliseconds(span: Duration) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use lagometer_results::GatewayMetrics;
+    use lagometer_results::{GatewayMetrics, world_verdict};
 
     use super::*;
 
@@ -264,10 +208,10 @@ pub(crate) mod tests {
             },
             tiers: vec![WorldTier {
                 samples: 10,
-                age_ms: lagometer_results::Quantiles {
+                age_ms: Quantiles {
                     p50: 39.0,
                     p99: 68.0,
-                    ..lagometer_results::Quantiles::default()
+                    ..Quantiles::default()
                 },
                 ..WorldTier::default()
             }],
@@ -282,7 +226,7 @@ pub(crate) mod tests {
         let world = carried();
         assert_eq!(bottleneck(&world, &WINDOW), None);
         assert_eq!(
-            verdict(&world),
+            world_verdict(&world),
             "150 players are carried: what they see of each other is 39 ms old at the median and 68 ms at p99."
         );
     }
@@ -295,7 +239,7 @@ pub(crate) mod tests {
         world.players.servers_lost = 1;
         world.players.servers_returned = 1;
         assert_eq!(bottleneck(&world, &WINDOW), None);
-        assert!(verdict(&world).ends_with("; a game server broke off and came back."));
+        assert!(world_verdict(&world).ends_with("; a game server broke off and came back."));
     }
 
     #[test]
@@ -315,7 +259,7 @@ pub(crate) mod tests {
         }];
         assert_eq!(bottleneck(&world, &WINDOW), None);
         let words = "; 40 players were lost with their process and came back.";
-        assert!(verdict(&world).ends_with(words));
+        assert!(world_verdict(&world).ends_with(words));
         world.players.returned = 39;
         assert!(bottleneck(&world, &WINDOW).is_some());
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
-use lagometer_results::{Warning, World};
+use lagometer_results::{Warning, World, world_verdict};
 use lagometer_world::real::{Venue, play};
-use lagometer_world::{CapacitySearch, Moment, Scenario, assemble, verdict};
+use lagometer_world::{CapacitySearch, Moment, Scenario, assemble};
 
 use super::address::{SERVERS_PORT, address};
 use super::exporter::Exporter;
@@ -42,7 +42,7 @@ pub(super) fn play_all(
         let scenario = Arc::new(with_players(scenario, players)?);
         match play_one(&scenario, arguments, exporter.as_ref(), stop) {
             Ok((world, cut_short)) => {
-                note!("lagometer: {}", verdict(&world));
+                note!("lagometer: {}", world_verdict(&world));
                 capacity_search.note(players, world.is_carried());
                 worlds.push(world);
                 partial = cut_short;

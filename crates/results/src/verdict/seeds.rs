@@ -1,15 +1,14 @@
 //! How much an instrument's figures differ from seed to seed, in words.
 
-use lagometer_results::{Document, SeedValue};
-
-use super::units::{delay, rate, size};
+use crate::document::{Document, SeedValue};
 use crate::written;
+use crate::written::units::{delay, rate, size};
 
 /// From where to where the seeds' own figures lie, where there are several: of an echo
 /// run, of each lane, or of the cell of a sweep in which they differ most. Empty where
 /// there are not.
 #[must_use]
-pub fn verdict(document: &Document) -> String {
+pub fn seeds_verdict(document: &Document) -> String {
     let spread = if let Some(echo) = &document.echo {
         let count = |rate: f64| written::count(rate.round() as u64);
         range(&echo.per_seed, count).map(|range| format!("{range} echoes each second"))
@@ -74,7 +73,8 @@ fn ends(values: &[SeedValue]) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_results::{Bulk, Cell, Echo, Lane, Sweep, figures};
+    use crate::document::{Bulk, Cell, Echo, Lane, Sweep};
+    use crate::figures::figures;
 
     use super::*;
 
@@ -99,7 +99,10 @@ mod tests {
             }),
             ..document()
         };
-        assert_eq!(verdict(&echo), "Over 2 seeds: 20 to 23 echoes each second.");
+        assert_eq!(
+            seeds_verdict(&echo),
+            "Over 2 seeds: 20 to 23 echoes each second."
+        );
         let cell = |latency_us, values| Cell {
             test: "tcp_lat".to_owned(),
             size_bytes: 8,
@@ -115,7 +118,7 @@ mod tests {
             ..document()
         };
         let most = "Over 2 seeds: tcp_lat at 8 B, where they differ most, 5.00 ms to 9.00 ms.";
-        assert_eq!(verdict(&sweep), most);
+        assert_eq!(seeds_verdict(&sweep), most);
         let speed = Document {
             lanes: vec![Lane {
                 bulk: Some(Bulk {
@@ -127,13 +130,13 @@ mod tests {
             ..document()
         };
         assert_eq!(
-            verdict(&speed),
+            seeds_verdict(&speed),
             "Over 2 seeds: kcp 2.00 Mbit/s to 3.00 Mbit/s."
         );
     }
 
     #[test]
     fn a_single_seed_has_no_spread() {
-        assert_eq!(verdict(&document()), "");
+        assert_eq!(seeds_verdict(&document()), "");
     }
 }

@@ -1,11 +1,14 @@
-//! How figures are written: the same way in the table, on the page and in a
-//! comparison, so that a reader recognises a number wherever it appears.
+//! How figures are written: the same way in a verdict, in the table, on the page and in
+//! a comparison, so that a reader recognises a number wherever it appears.
+
+pub mod units;
 
 /// What stands where nothing was measured.
-pub(crate) const NOTHING: &str = "–";
+pub const NOTHING: &str = "–";
 
 /// A number of bytes that is known, or [`NOTHING`] for 0.
-pub(crate) fn known_bytes(bytes: u32) -> String {
+#[must_use]
+pub fn known_bytes(bytes: u32) -> String {
     match bytes {
         0 => NOTHING.to_owned(),
         known => known.to_string(),
@@ -15,7 +18,8 @@ pub(crate) fn known_bytes(bytes: u32) -> String {
 /// Milliseconds without the unit: `8.25`, `62.1`, `512`; from ten seconds on
 /// in seconds *with* the unit, `138 s`, because five digits of milliseconds
 /// are not read but counted.
-pub(crate) fn milliseconds(value: f64) -> String {
+#[must_use]
+pub fn milliseconds(value: f64) -> String {
     let size = value.abs();
     if !size.is_finite() {
         NOTHING.to_owned()
@@ -35,7 +39,8 @@ pub(crate) fn milliseconds(value: f64) -> String {
 }
 
 /// Milliseconds with the unit: `62.1 ms`, `138 s`.
-pub(crate) fn milliseconds_with_unit(value: f64) -> String {
+#[must_use]
+pub fn milliseconds_with_unit(value: f64) -> String {
     let written = milliseconds(value);
     if written.ends_with('s') || written == NOTHING {
         written
@@ -48,7 +53,8 @@ pub(crate) fn milliseconds_with_unit(value: f64) -> String {
 ///
 /// Never rounded up: `100` means all of them, and 12 late messages in a
 /// million are not hidden.
-pub(crate) fn share(value: f64) -> String {
+#[must_use]
+pub fn share(value: f64) -> String {
     if !value.is_finite() {
         return NOTHING.to_owned();
     }
@@ -65,7 +71,8 @@ pub(crate) fn share(value: f64) -> String {
 
 /// A share of lost messages in per cent, without the sign: as [`share`], but
 /// never rounded down. `0` means none of them.
-pub(crate) fn lost_share(value: f64) -> String {
+#[must_use]
+pub fn lost_share(value: f64) -> String {
     if !value.is_finite() {
         return NOTHING.to_owned();
     }
@@ -80,7 +87,8 @@ pub(crate) fn lost_share(value: f64) -> String {
 }
 
 /// A factor without its sign: `1.49`, `12.4`.
-pub(crate) fn factor(value: f64) -> String {
+#[must_use]
+pub fn factor(value: f64) -> String {
     if !value.is_finite() || value.abs() >= 1e9 {
         NOTHING.to_owned()
     } else if value.abs() < 9.995 {
@@ -93,7 +101,8 @@ pub(crate) fn factor(value: f64) -> String {
 }
 
 /// A count with thin spaces between thousands: `12 000`.
-pub(crate) fn count(value: u64) -> String {
+#[must_use]
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut written = String::with_capacity(digits.len() * 2);
     for (index, digit) in digits.chars().enumerate() {
@@ -107,7 +116,8 @@ pub(crate) fn count(value: u64) -> String {
 
 /// Megabits for each second in the unit that leaves one to three digits:
 /// `14.3 Gbit/s`.
-pub(crate) fn rate(mbit_per_s: f64) -> String {
+#[must_use]
+pub fn rate(mbit_per_s: f64) -> String {
     if mbit_per_s.abs() >= 999.5 {
         format!("{} Gbit/s", factor(mbit_per_s / 1e3))
     } else {
@@ -116,7 +126,8 @@ pub(crate) fn rate(mbit_per_s: f64) -> String {
 }
 
 /// Bytes in the unit that leaves one to three digits: `9.61 MB`.
-pub(crate) fn bytes(value: u64) -> String {
+#[must_use]
+pub fn bytes(value: u64) -> String {
     let value = value as f64;
     for (size, unit) in [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")] {
         if value >= size {
@@ -127,7 +138,8 @@ pub(crate) fn bytes(value: u64) -> String {
 }
 
 /// A length of play: `45 s`, `10 min`, `1 h 5 min`.
-pub(crate) fn play_time(seconds: f64) -> String {
+#[must_use]
+pub fn play_time(seconds: f64) -> String {
     if !seconds.is_finite() || !(0.0..1e9).contains(&seconds) {
         return NOTHING.to_owned();
     }

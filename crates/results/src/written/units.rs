@@ -1,11 +1,12 @@
 //! Delays from a microsecond up, rates and sizes, written short.
 
-use crate::written::factor;
+use super::{NOTHING, factor};
 
 /// Milliseconds with the unit that suits, three digits: `3.92 µs`, `62.1 ms`.
-pub(crate) fn delay(milliseconds: f64) -> String {
+#[must_use]
+pub fn delay(milliseconds: f64) -> String {
     if !milliseconds.is_finite() {
-        return crate::written::NOTHING.to_owned();
+        return NOTHING.to_owned();
     }
     let (value, unit) = match milliseconds {
         short if short < 1e-3 => (short * 1e6, "ns"),
@@ -17,9 +18,10 @@ pub(crate) fn delay(milliseconds: f64) -> String {
 }
 
 /// Megabits each second with the unit that suits: `28.5 Mbit/s`.
-pub(crate) fn rate(mbit_per_s: f64) -> String {
+#[must_use]
+pub fn rate(mbit_per_s: f64) -> String {
     if !mbit_per_s.is_finite() {
-        return crate::written::NOTHING.to_owned();
+        return NOTHING.to_owned();
     }
     let (value, unit) = match mbit_per_s {
         low if low < 1.0 => (low * 1e3, "kbit/s"),
@@ -30,7 +32,8 @@ pub(crate) fn rate(mbit_per_s: f64) -> String {
 }
 
 /// A message's size: `1 B`, `1400 B`, `16 KiB`.
-pub(crate) fn size(bytes: u32) -> String {
+#[must_use]
+pub fn size(bytes: u32) -> String {
     if bytes >= 1024 && bytes.is_multiple_of(1024) {
         format!("{} KiB", bytes / 1024)
     } else {

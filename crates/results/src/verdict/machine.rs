@@ -1,14 +1,13 @@
-//! What the figures mean, in words.
+//! What a machine's noise means for what is measured on it, in words.
 
 use std::fmt::Write as _;
 
-use lagometer_results::Noise;
+use crate::document::Noise;
 
 /// The latency in microseconds below which figures of threads that sleep
 /// cannot be told from the machine's own noise: what the worse of a hundred
 /// wake-ups takes, of whatever kind, to two digits.
-#[must_use]
-pub fn floor_us(noise: &Noise) -> f64 {
+fn floor_us(noise: &Noise) -> f64 {
     let floor = noise.floor.as_ref();
     let worst = [
         Some(noise.wake_us.p99),
@@ -24,7 +23,7 @@ pub fn floor_us(noise: &Noise) -> f64 {
 
 /// What to expect of measurements on a machine this noisy.
 #[must_use]
-pub fn verdict(noise: &Noise) -> String {
+pub fn machine_verdict(noise: &Noise) -> String {
     let mut words = format!(
         "Latencies under {} cannot be told from this machine's noise where a thread sleeps \
          between packets.",
@@ -96,7 +95,7 @@ fn two_digits(figure: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lagometer_results::{NoiseFloor, NoiseQuantiles};
+    use crate::document::{NoiseFloor, NoiseQuantiles};
 
     fn of(p50: f64, p99: f64) -> NoiseQuantiles {
         NoiseQuantiles { p50, p99 }
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_words_fit_the_figures() {
-        let words = verdict(&noise());
+        let words = machine_verdict(&noise());
         assert!(
             words.starts_with("Latencies under 200 µs cannot"),
             "{words}"
@@ -149,7 +148,7 @@ mod tests {
         floor.stolen_pct = Some(7.0);
         floor.clock_read_ns = 700.0;
         floor.wake_cross_core_us = None;
-        let words = verdict(&worse);
+        let words = machine_verdict(&worse);
         assert!(words.contains("host takes processor time"), "{words}");
         assert!(words.contains("Other programs use"), "{words}");
         assert!(words.contains("through the kernel"), "{words}");
@@ -161,6 +160,6 @@ mod tests {
         let mut old = noise();
         old.floor = None;
         assert!((floor_us(&old) - 160.0).abs() < 1e-9);
-        assert!(verdict(&old).contains("160 µs"));
+        assert!(machine_verdict(&old).contains("160 µs"));
     }
 }

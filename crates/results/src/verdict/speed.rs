@@ -1,12 +1,12 @@
-//! What the lanes of a run say together, in one sentence.
+//! What the lanes of a speed run say together, in one sentence.
 
 use std::fmt::Write as _;
 
-use lagometer_results::{Bulk, Lane};
+use crate::document::{Bulk, Lane};
 
 /// Which lane carried most, which least, and what was lost.
 #[must_use]
-pub fn verdict(lanes: &[Lane]) -> String {
+pub fn speed_verdict(lanes: &[Lane]) -> String {
     let mut carried: Vec<(&str, &Bulk)> = lanes
         .iter()
         .filter_map(|lane| Some((lane.lane.as_str(), lane.bulk.as_ref()?)))
@@ -48,7 +48,7 @@ fn rate(mbit_per_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lagometer_results::figures;
+    use crate::figures::figures;
 
     fn lane(name: &str, recv_mbit_per_s: f64, loss_pct: f64) -> Lane {
         Lane {
@@ -70,10 +70,10 @@ mod tests {
             lane("enet", 500.0, 0.0),
         ];
         assert_eq!(
-            verdict(&lanes),
+            speed_verdict(&lanes),
             "kcp carries 15.00 Gbit/s, 30.0 times as much as enet with 500.0 Mbit/s; udp loses 1.25 %."
         );
-        assert_eq!(verdict(&lanes[..1]), "kcp carries 15.00 Gbit/s.");
-        assert_eq!(verdict(&[]), "Nothing was carried.");
+        assert_eq!(speed_verdict(&lanes[..1]), "kcp carries 15.00 Gbit/s.");
+        assert_eq!(speed_verdict(&[]), "Nothing was carried.");
     }
 }

@@ -1,0 +1,166 @@
+//! Worlds in words: how many players are carried, and how old what they see is.
+
+use crate::document::{Players, World};
+
+/// The answer in one sentence.
+#[must_use]
+pub fn world_verdict(world: &World) -> String {
+    let ages: Vec<String> = world
+        .tiers
+        .iter()
+        .filter(|tier| tier.samples > 0)
+        .map(|tier| {
+            let within = tier
+                .within_m
+                .map_or_else(String::new, |metres| format!(" within {metres} m"));
+            format!(
+                "{:.0} ms old at the median and {:.0} ms at p99{within}",
+                tier.age_ms.p50, tier.age_ms.p99
+            )
+        })
+        .collect();
+    let seen = match ages.as_slice() {
+        [] => "nobody saw anything".to_owned(),
+        ages => format!("what they see of each other is {}", ages.join(", ")),
+    };
+    let cost = world
+        .gateway_metrics
+        .as_ref()
+        .and_then(|metrics| metrics.cpu_pct)
+        .map_or_else(String::new, |cpu_pct| {
+            format!("; the gateway uses {cpu_pct:.0} % of a core")
+        });
+    let players = world.players.in_game;
+    match &world.bottleneck {
+        Some(bottleneck) => format!("{players} players are too many: {bottleneck}; {seen}{cost}."),
+        None => format!(
+            "{players} players are carried: {seen}{cost}{}.",
+            breaks(world)
+        ),
+    }
+}
+
+/// What became of players and game servers that broke off, where any did.
+fn breaks(world: &World) -> String {
+    let players = &world.players;
+    let killed = match players.lost {
+        0 => String::new(),
+        lost => format!("; {lost} players were lost with their process and came back"),
+    };
+    killed + &server_breaks(players)
+}
+
+fn server_breaks(players: &Players) -> String {
+    match (players.servers_lost, players.servers_returned) {
+        (0, _) => String::new(),
+        (1, 1) => "; a game server broke off and came back".to_owned(),
+        (lost, back) => format!("; {lost} game servers broke off, {back} came back"),
+    }
+}
+
+/// Samples below which a tier's p99 says nothing.
+const SAMPLES: u64 = 1000;
+
+/// Ages that differ by less than this factor are as good as equal.
+const EQUAL: f64 = 1.02;
+
+/// What the worlds say, side by side, in one sentence: how old the nearest
+/// others are that enough was seen of. `None` where nobody saw anything.
+#[must_use]
+pub fn worlds_verdict(worlds: &[World]) -> Option<String> {
+    let tier = (0..worlds.iter().map(|world| world.tiers.len()).max()?).find(|&tier| {
+        let mut seen = worlds.iter().map(|world| &world.tiers[tier]);
+        seen.all(|tier| tier.samples >= SAMPLES)
+    })?;
+    let within = worlds[0].tiers[tier]
+        .within_m
+        .map_or_else(String::new, |metres| format!(" within {metres} m"));
+    let mut networks: Vec<(&str, Vec<(&str, f64)>)> = Vec::new();
+    for world in worlds {
+        let (network, transport) = (
+            world.network.as_deref().unwrap_or_default(),
+            world.transport.as_deref().unwrap_or_default(),
+        );
+        let age = (transport, world.tiers[tier].age_ms.p99);
+        match networks.iter_mut().find(|(known, _)| *known == network) {
+            Some((_, ages)) => ages.push(age),
+            None => networks.push((network, vec![age])),
+        }
+    }
+    let told: Vec<String> = networks
+        .into_iter()
+        .map(|(network, mut ages)| {
+            ages.sort_by(|a, b| a.1.total_cmp(&b.1));
+            if let [(_, least), .., (_, most)] = ages[..]
+                && most <= least * EQUAL
+            {
+                return format!("on {network} {least:.0} ms whatever carries it");
+            }
+            let ages: Vec<String> = ages
+                .into_iter()
+                .map(|(transport, p99_ms)| format!("{transport} {p99_ms:.0} ms"))
+                .collect();
+            format!("on {network} {}", ages.join(", "))
+        })
+        .collect();
+    Some(format!(
+        "What {} players see of others{within} is, at p99, so old: {}.",
+        worlds[0].players.asked,
+        told.join("; ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::document::{Quantiles, WorldTier};
+
+    use super::*;
+
+    fn world(transport: &str, network: &str, tiers: &[(u64, f64)]) -> World {
+        World {
+            transport: Some(transport.to_owned()),
+            network: Some(network.to_owned()),
+            players: Players {
+                asked: 20,
+                ..Players::default()
+            },
+            tiers: tiers
+                .iter()
+                .zip([Some(10.0), None])
+                .map(|(&(samples, p99), within_m)| WorldTier {
+                    within_m,
+                    samples,
+                    age_ms: Quantiles {
+                        p99,
+                        ..Quantiles::default()
+                    },
+                    ..WorldTier::default()
+                })
+                .collect(),
+            ..World::default()
+        }
+    }
+
+    #[test]
+    fn networks_are_told_in_order_and_transports_by_their_ages() {
+        let worlds = [
+            world("tcp", "lan", &[(5000, 70.0)]),
+            world("kcp", "lan", &[(5000, 60.0)]),
+            world("tcp", "3g", &[(5000, 700.0)]),
+            world("tcp", "cable", &[(5000, 90.5)]),
+            world("kcp", "cable", &[(5000, 90.0)]),
+        ];
+        assert_eq!(
+            worlds_verdict(&worlds).unwrap(),
+            "What 20 players see of others within 10 m is, at p99, so old: on lan kcp 60 ms, tcp 70 ms; on 3g tcp 700 ms; on cable 90 ms whatever carries it."
+        );
+    }
+
+    #[test]
+    fn a_tier_that_nobody_was_seen_at_is_passed_over() {
+        let worlds = [world("tcp", "lan", &[(3, 70.0), (5000, 80.0)])];
+        assert!(worlds_verdict(&worlds).unwrap().contains("80 ms"));
+        assert_eq!(worlds_verdict(&[world("tcp", "lan", &[(3, 70.0)])]), None);
+        assert_eq!(worlds_verdict(&[]), None);
+    }
+}
