@@ -13,6 +13,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use lagometer_link::{Link, SharedLink};
+use lagometer_testbed::EventDriven;
 use lagometer_transport::Spec;
 use lagometer_units::Time;
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use lagometer_link::{Direction, Fate, InFlight, Link};
+use lagometer_testbed::{EventDriven, run_until};
 use lagometer_transport::{Driven, Encapsulation, Spec, State, tcp, turn};
 use lagometer_units::Time;
 
@@ -135,32 +136,7 @@ impl SimLane {
     /// Plays on until `limit` or the lane's end, whichever is first; says
     /// whether the end was reached.
     pub fn run_until(&mut self, limit: Time) -> bool {
-        while self.end.is_none() {
-            let next = self.next_event().unwrap_or(Time::MAX).max(self.now);
-            if next > limit.min(self.plan.gives_up()) {
-                self.now = limit.min(self.plan.gives_up());
-                if self.now == self.plan.gives_up() {
-                    self.end = Some(LaneEnd::Done);
-                }
-                break;
-            }
-            self.step(next);
-        }
-        self.end.is_some()
-    }
-
-    /// Does what is due at `now`, at which there must be something due.
-    pub(super) fn step(&mut self, now: Time) {
-        self.advance_to(now);
-        self.deliver();
-        self.look_after(Direction::Up);
-        self.look_after(Direction::Down);
-        self.watch();
-    }
-
-    /// Whether the lane has ended.
-    pub(super) const fn is_over(&self) -> bool {
-        self.end.is_some()
+        run_until(self, limit.min(self.plan.gives_up()))
     }
 
     /// Whether it ended before it should.
@@ -184,12 +160,6 @@ impl SimLane {
     /// What the headers in front of a datagram add to it on the wire, in bytes.
     pub(super) fn header_bytes(&self) -> usize {
         self.encapsulation.header_bytes() as usize
-    }
-
-    /// How far the lane has played.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.now
     }
 
     /// What the lane did so far.
@@ -217,18 +187,6 @@ impl SimLane {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
-    }
-
-    /// When there is something to do next.
-    pub(super) fn next_event(&self) -> Option<Time> {
-        [
-            self.in_flight.next_arrival(),
-            self.client.next_wake(self.client_application.next_send()),
-            self.server.next_wake(self.server_application.next_send()),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
     }
 
     fn advance_to(&mut self, next: Time) {
@@ -450,6 +408,42 @@ impl SimLane {
     fn count_drop(&mut self, reason: &'static str) {
         if self.is_measuring() {
             *self.wire.dropped.entry(Cow::Borrowed(reason)).or_default() += 1;
+        }
+    }
+}
+
+impl EventDriven for SimLane {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        [
+            self.in_flight.next_arrival(),
+            self.client.next_wake(self.client_application.next_send()),
+            self.server.next_wake(self.server_application.next_send()),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn play_instant(&mut self, now: Time) {
+        self.advance_to(now);
+        self.deliver();
+        self.look_after(Direction::Up);
+        self.look_after(Direction::Down);
+        self.watch();
+    }
+
+    fn pass_to(&mut self, until: Time) {
+        self.now = until;
+        if self.now == self.plan.gives_up() {
+            self.end = Some(LaneEnd::Done);
         }
     }
 }

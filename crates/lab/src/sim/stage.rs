@@ -10,6 +10,7 @@ use std::sync::Arc;
 use lagometer_link::cross::Cross;
 use lagometer_link::{Direction, SharedLink};
 use lagometer_tcp::wire::{is_ecn_capable, mark_congestion};
+use lagometer_testbed::{EventDriven, run_until};
 use lagometer_units::Time;
 use slab::Slab;
 
@@ -80,26 +81,7 @@ impl SimStage {
     /// Plays on until `limit` or the end of all lanes, whichever is first; says
     /// whether all have ended. How the play is sliced does not change it.
     pub fn run_until(&mut self, limit: Time) -> bool {
-        let limit = limit.min(self.plan.gives_up());
-        while !self.is_over() {
-            let next = self.next_event().unwrap_or(Time::MAX).max(self.now);
-            if next > limit {
-                self.now = limit;
-                for lane in &mut self.lanes {
-                    lane.run_until(limit);
-                }
-                break;
-            }
-            self.now = next;
-            self.step();
-        }
-        self.is_over()
-    }
-
-    /// How far it has played.
-    #[must_use]
-    pub const fn now(&self) -> Time {
-        self.now
+        run_until(self, limit.min(self.plan.gives_up()))
     }
 
     /// How many lanes are on it.
@@ -116,34 +98,6 @@ impl SimStage {
             ..lane.outcome()
         });
         outcomes.collect()
-    }
-
-    /// Whether all lanes have ended, and so has the play where one of them ended before
-    /// it should: others use the link on, as they do over sockets.
-    fn is_over(&self) -> bool {
-        let has_played = self.now >= self.plan.ends();
-        let is_over = |lane: &SimLane| lane.is_over() && (has_played || !lane.has_failed());
-        self.lanes.iter().all(is_over)
-    }
-
-    fn next_event(&self) -> Option<Time> {
-        let lanes = self.lanes.iter().filter(|lane| !lane.is_over());
-        let lanes = lanes.filter_map(SimLane::next_event);
-        lanes.chain(self.path.next_event()).min()
-    }
-
-    /// Does all that is due now, once.
-    fn step(&mut self) {
-        let now = self.now;
-        self.path.step(now);
-        self.settle();
-        for nth in 0..self.lanes.len() {
-            let lane = &mut self.lanes[nth];
-            if !lane.is_over() && lane.next_event().is_some_and(|at| at <= now) {
-                lane.step(now);
-                self.send(nth);
-            }
-        }
     }
 
     /// Puts what a lane has sent on the path.
@@ -177,6 +131,46 @@ impl SimStage {
                 mark_congestion(&mut datagram);
             }
             lane.settle(direction, settled.fate, datagram);
+        }
+    }
+}
+
+impl EventDriven for SimStage {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Whether all lanes have ended, and so has the play where one of them ended before
+    /// it should: others use the link on, as they do over sockets.
+    fn is_over(&self) -> bool {
+        let has_played = self.now >= self.plan.ends();
+        let is_over = |lane: &SimLane| lane.is_over() && (has_played || !lane.has_failed());
+        self.lanes.iter().all(is_over)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let lanes = self.lanes.iter().filter(|lane| !lane.is_over());
+        let lanes = lanes.filter_map(SimLane::next_event);
+        lanes.chain(self.path.next_event()).min()
+    }
+
+    fn play_instant(&mut self, now: Time) {
+        self.now = now;
+        self.path.step(now);
+        self.settle();
+        for nth in 0..self.lanes.len() {
+            let lane = &mut self.lanes[nth];
+            if !lane.is_over() && lane.next_event().is_some_and(|at| at <= now) {
+                lane.play_instant(now);
+                self.send(nth);
+            }
+        }
+    }
+
+    fn pass_to(&mut self, until: Time) {
+        self.now = until;
+        for lane in &mut self.lanes {
+            lane.run_until(until);
         }
     }
 }

@@ -10,7 +10,7 @@ use lagometer_client::{Outbox, Session, Settings};
 use lagometer_gateway::core::{CloseReason, ConnKey, Peer as Kind, ReadControl};
 use lagometer_link::{Direction, Link};
 use lagometer_results::GatewayMetrics;
-use lagometer_testbed::{Capture, PathStats, Simulated};
+use lagometer_testbed::{Capture, EventDriven, PathStats, Simulated, run_until};
 use lagometer_units::Time;
 
 use super::gateway::{Gateway, GatewayError};
@@ -84,32 +84,6 @@ impl<'a> SimBackend<'a> {
             measuring: (Time::ZERO, (0, 0)),
             scratch: Vec::new(),
         })
-    }
-
-    /// Does what is due now, and what follows from it at once.
-    fn play_instant(&mut self) {
-        let now = self.network.now;
-        while let Some(packet) = self.network.in_flight.pop_due(now) {
-            let (id, direction) = (packet.owner, packet.direction);
-            let arrived = self.with_path(id, |path, network| path.arrive(&packet, network));
-            self.network.in_flight.recycle(packet.bytes);
-            if arrived == Some(true) {
-                self.serve(id, direction);
-            }
-        }
-        while let Some(&(at, id, direction)) = self.due.first()
-            && at <= now
-        {
-            self.due.pop_first();
-            self.with_path(id, |path, network| {
-                path.noted[direction.index()] = None;
-                path.tick(direction, network);
-            });
-            // The end that sends in one direction is where the other arrives.
-            self.serve(id, direction.opposite());
-        }
-        self.gateway.handle_deadline(now);
-        self.settle();
     }
 
     /// Serves the end to which packets of `direction` come.
@@ -326,7 +300,19 @@ impl<'a> SimBackend<'a> {
         self.ended.push_back((connection.peer, told));
     }
 
-    /// The next instant at which anything happens by itself.
+    /// Moves on to `now`.
+    fn set_time(&mut self, now: Time) {
+        self.network.now = now;
+        self.clock
+            .set(Time::ZERO + self.network.now.since(self.zero));
+    }
+}
+
+impl EventDriven for SimBackend<'_> {
+    fn now(&self) -> Time {
+        self.network.now
+    }
+
     fn next_event(&self) -> Option<Time> {
         [
             self.network.in_flight.next_arrival(),
@@ -338,16 +324,41 @@ impl<'a> SimBackend<'a> {
         .min()
     }
 
-    fn set_time(&self) {
-        self.clock
-            .set(Time::ZERO + self.network.now.since(self.zero));
+    /// Does what is due, and what follows from it at once.
+    fn play_instant(&mut self, now: Time) {
+        self.set_time(now);
+        while let Some(packet) = self.network.in_flight.pop_due(now) {
+            let (id, direction) = (packet.owner, packet.direction);
+            let arrived = self.with_path(id, |path, network| path.arrive(&packet, network));
+            self.network.in_flight.recycle(packet.bytes);
+            if arrived == Some(true) {
+                self.serve(id, direction);
+            }
+        }
+        while let Some(&(at, id, direction)) = self.due.first()
+            && at <= now
+        {
+            self.due.pop_first();
+            self.with_path(id, |path, network| {
+                path.noted[direction.index()] = None;
+                path.tick(direction, network);
+            });
+            // The end that sends in one direction is where the other arrives.
+            self.serve(id, direction.opposite());
+        }
+        self.gateway.handle_deadline(now);
+        self.settle();
+    }
+
+    fn pass_to(&mut self, until: Time) {
+        self.set_time(until);
     }
 }
 
 impl ConnectionBackend for SimBackend<'_> {
     fn start(&mut self) -> Result<(), PlayError> {
         self.zero = self.network.now;
-        self.set_time();
+        self.set_time(self.zero);
         Ok(())
     }
 
@@ -397,13 +408,7 @@ impl ConnectionBackend for SimBackend<'_> {
         let end = self.network.now + at_most;
         // What was put in since the last time.
         self.settle();
-        while let Some(next) = self.next_event().filter(|next| *next <= end) {
-            self.network.now = self.network.now.max(next);
-            self.set_time();
-            self.play_instant();
-        }
-        self.network.now = end;
-        self.set_time();
+        run_until(self, end);
         Ok(())
     }
 
