@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_anchors_and_what_comes_from_elsewhere_are_told_apart() {
+    fn files_anchors_and_what_comes_from_elsewhere_are_distinguished() {
         let a =
             r#"<a href="b.html#there">x</a><script>"<a href='no.html'>"</script><h2 id="here">"#;
         let pages = BTreeMap::from([

@@ -458,11 +458,11 @@ impl Crowd {
 
     /// Newest states that some player does not have.
     fn missing(&mut self) -> u64 {
-        let own_is_told = self.plan.mode == Mode::Server;
+        let own_is_announced = self.plan.mode == Mode::Server;
         let mut missing = 0;
         for at in (0..self.players.len()).filter(|&at| self.plan.is_checked(at)) {
             let (room, id) = self.plan.place_of(at);
-            let own = (!own_is_told).then_some(id as u32);
+            let own = (!own_is_announced).then_some(id as u32);
             missing += match self.swarm.member(self.players[at]) {
                 Some((peer, _)) => peer.missing(own, &self.numbers[room]),
                 None => self.plan.room_size() as u64,

@@ -108,7 +108,7 @@ impl Outcome {
         let rate_hz = f64::from(plan.rate_hz);
         let in_room = players / plan.rooms as f64;
         // Windows that have something in them, and states told to a player.
-        let (filled_hz, told) = match plan.mode {
+        let (filled_hz, observers) = match plan.mode {
             Mode::Client => ((in_room - 1.0).floor() * rate_hz, in_room - 1.0),
             Mode::Server => (rate_hz, in_room),
         };
@@ -161,7 +161,7 @@ impl Outcome {
             gap_ms: Spread::from(&tally.gaps_us),
             latency_ms,
             states_per_s,
-            states_share: states_per_s / (told * players * rate_hz).max(1.0),
+            states_share: states_per_s / (observers * players * rate_hz).max(1.0),
             stale: tally.stale,
             missing: seen.missing,
             lost_connections: seen.lost_connections,

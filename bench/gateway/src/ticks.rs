@@ -77,7 +77,7 @@ impl Ticks {
 mod tests {
     use super::*;
 
-    fn told(counts: [u32; 4]) -> Ticks {
+    fn reported(counts: [u32; 4]) -> Ticks {
         let [five, ten, twenty, all] = counts;
         Ticks::read(&format!(
             "# TYPE gateway_tick_delay_seconds histogram\n\
@@ -92,13 +92,13 @@ mod tests {
 
     #[test]
     fn ticks_are_those_since_the_last_question() {
-        let before = told([10, 11, 12, 13]);
+        let before = reported([10, 11, 12, 13]);
         let lateness = |per_s, late_pct, at_most_ms| Lateness {
             per_s,
             late_pct,
             at_most_ms,
         };
-        let since = |after: [u32; 4]| told(after).since(&before, 2.0);
+        let since = |after: [u32; 4]| reported(after).since(&before, 2.0);
         assert_eq!(
             since([90, 106, 112, 113]),
             Some(lateness(50.0, 5.0, Some(20.0)))

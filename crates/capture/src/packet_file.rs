@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_fails_is_told_of_at_the_end() {
+    fn a_writer_that_fails_is_reported_at_the_end() {
         let mut file = PacketFile::new(Full, ["a"].into_iter());
         let fate = format_args!("dropped: loss");
         file.packet(0, Time::from_millis(1), &vec![0; CHUNK_BYTES], fate);

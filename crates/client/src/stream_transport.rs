@@ -169,7 +169,7 @@ impl<S: Read + Write> State<S> {
         match result {
             Ok(socket) => Ok(Self::Open(Box::new(socket))),
             Err(HandshakeError::Interrupted(opening)) => Ok(Self::Opening(opening)),
-            Err(HandshakeError::Failure(error)) => Err(told(error)),
+            Err(HandshakeError::Failure(error)) => Err(transport_error(error)),
         }
     }
 }
@@ -182,11 +182,11 @@ fn if_not_now(error: tungstenite::Error) -> Result<(), StreamTransportError> {
         {
             Ok(())
         }
-        error => Err(told(error)),
+        error => Err(transport_error(error)),
     }
 }
 
-fn told(error: tungstenite::Error) -> StreamTransportError {
+fn transport_error(error: tungstenite::Error) -> StreamTransportError {
     match error {
         tungstenite::Error::Io(error) => StreamTransportError::Io(error),
         tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => {

@@ -244,8 +244,9 @@ fn shards(
 /// The scenario as whoever is sent it understands it: quantities are rounded
 /// as they are written, and all are to play the very same.
 fn as_received(scenario: &Scenario) -> Result<Scenario, Error> {
-    let told = serde_json::to_value(scenario);
-    told.and_then(serde_json::from_value)
+    let serialized = serde_json::to_value(scenario);
+    serialized
+        .and_then(serde_json::from_value)
         .map_err(|error| Error::NotUnderstood(error.to_string()))
 }
 

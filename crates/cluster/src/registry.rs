@@ -249,8 +249,8 @@ impl WorkerRegistry {
         let reporting = state.slots.iter().filter(|slot| {
             slot.has_servers() && slot.worker_session.is_some() && slot.found.is_none()
         });
-        let told = reporting.map(|slot| slot.reported_until);
-        all.until = told.fold(own.until, Time::min);
+        let reported = reporting.map(|slot| slot.reported_until);
+        all.until = reported.fold(own.until, Time::min);
         all
     }
 

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hundredths_begin_with_the_first_tick_that_is_told_as_them() {
+    fn hundredths_begin_with_the_first_tick_that_is_reported_as_them() {
         assert_eq!(first_of(7, 1_000_000), 70);
         // 2.5 ticks each: 7 hundredths are 17.5 ticks, and 18 is the first.
         assert_eq!(first_of(7, 4_000_000), 18);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preparation_that_fails_is_told() {
+    fn a_preparation_that_fails_is_reported() {
         let failed = Worker::start("test", || Err::<((), ()), _>(Error::ThreadGone("x")));
         assert!(matches!(failed, Err(Error::ThreadGone("x"))));
     }

@@ -410,13 +410,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path());
         let lock = cache.lock(&mut || {}).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (notify, waits) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let second = scope.spawn(|| {
-                let _lock = cache.lock(&mut || tell.send(()).unwrap()).unwrap();
+                let _lock = cache.lock(&mut || notify.send(()).unwrap()).unwrap();
                 cache.kernels().unwrap().len()
             });
-            told.recv().unwrap();
+            waits.recv().unwrap();
             let site = lock.site().unwrap();
             let program = site.folder().join("vmlinux");
             fs::write(&program, "").unwrap();

@@ -237,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn messages_are_told_apart_at_every_size() {
+    fn messages_are_distinguished_at_every_size() {
         for size in [
             1, 2, 3, 4, 7, 8, 9, 15, 16, 100, 1400, 1472, 1473, 65_507, 65_536,
         ] {

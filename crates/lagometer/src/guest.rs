@@ -121,8 +121,9 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
         tries: 1,
         watch: None,
     };
-    let told = |played: Duration| note!("{PLAYED}{}", played.as_secs());
-    let found = play_emulated(&resolved, &options, &told, watch()?).map_err(emulation_failure)?;
+    let on_played = |played: Duration| note!("{PLAYED}{}", played.as_secs());
+    let found =
+        play_emulated(&resolved, &options, &on_played, watch()?).map_err(emulation_failure)?;
     let qlog = logs.map(QlogFolder::finish).transpose();
     let found = Found {
         seed: found.seeds.first().map(SavedSeed::from),

@@ -122,7 +122,7 @@ fn runs_beside_other_traffic_and_without_did_not_meet_the_same_conditions() {
 }
 
 #[test]
-fn without_assert_a_worse_run_is_told_and_not_failed() {
+fn without_assert_a_worse_run_is_reported_and_not_failed() {
     let project = Project::new();
     let output = project.run("slow.toml", &AGAINST[..2]);
     assert_eq!(output.status.code(), Some(0));

@@ -84,7 +84,7 @@ fn written(folder: &Path, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn loss_on_the_path_is_told_by_every_instrument() {
+fn loss_on_the_path_is_reported_by_every_instrument() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let network = "summary = \"a fifth is lost on the way there\"\n\

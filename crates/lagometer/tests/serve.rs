@@ -115,7 +115,7 @@ fn recording() -> serde_json::Value {
 }
 
 #[test]
-fn a_signal_to_end_ends_it_cleanly_and_its_guests_are_told() {
+fn a_signal_to_end_ends_it_cleanly_and_its_guests_are_notified() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut serve = Serve::start(&[]);
         let remote = serve.visit();
@@ -315,7 +315,7 @@ fn record_for_long(serve: &Serve, trace: &Path) -> Child {
 }
 
 #[test]
-fn a_remote_end_killed_on_the_way_is_told_and_nothing_hangs() {
+fn a_remote_end_killed_on_the_way_is_reported_and_nothing_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("cut.trace");
     let mut serve = Serve::start(&[]);
@@ -328,7 +328,7 @@ fn a_remote_end_killed_on_the_way_is_told_and_nothing_hangs() {
 }
 
 #[test]
-fn what_a_remote_end_told_before_it_was_killed_is_kept() {
+fn what_a_remote_end_reported_before_it_was_killed_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("cut.trace");
     let mut serve = Serve::start(&[]);

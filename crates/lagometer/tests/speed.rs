@@ -229,7 +229,7 @@ fn another_process_is_measured_by_two_at_once() {
 }
 
 #[test]
-fn a_remote_end_that_dies_is_told_and_what_had_come_is_shown() {
+fn a_remote_end_that_dies_is_reported_and_what_had_come_is_shown() {
     let mut remote = Served::start("127.0.0.1:0");
     let mut run = towards(&remote.address, &["--for", "1 min", "--lanes", "kcp,tcp"])
         .stdout(Stdio::piped())
@@ -245,12 +245,12 @@ fn a_remote_end_that_dies_is_told_and_what_had_come_is_shown() {
     assert_eq!(output.status.code(), Some(3), "{errors:?}");
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(table.contains("kcp"), "{table}");
-    let told = errors.iter().any(|line| line.contains("lane `kcp`"));
-    assert!(told, "{errors:?}");
+    let is_reported = errors.iter().any(|line| line.contains("lane `kcp`"));
+    assert!(is_reported, "{errors:?}");
 }
 
 #[test]
-fn a_remote_end_that_is_absent_is_told_in_one_line() {
+fn a_remote_end_that_is_absent_is_reported_in_one_line() {
     let output = towards("127.0.0.1:1", &["--lanes", "kcp"])
         .output()
         .unwrap();

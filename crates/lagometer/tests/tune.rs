@@ -136,7 +136,7 @@ fn a_search_that_is_interrupted_keeps_what_it_played_and_says_how_to_go_on() {
 }
 
 #[test]
-fn what_is_found_is_told_drawn_and_can_be_played() {
+fn what_is_found_is_reported_drawn_and_can_be_played() {
     let folder = tempfile::tempdir().unwrap();
     let output = lagometer()
         .current_dir(folder.path())
@@ -192,7 +192,7 @@ fn what_is_found_is_told_drawn_and_can_be_played() {
 }
 
 #[test]
-fn networks_that_each_search_left_out_are_told_of() {
+fn networks_that_each_search_left_out_are_reported() {
     let document = findings(&["--network", "loss-5,cable", "--hold-out", "each"]);
     for lane in document["tune"]["lanes"].as_array().unwrap() {
         let transfer = lane["transfer"].as_array().unwrap();

@@ -126,11 +126,11 @@ fn players_that_are_killed_come_back() {
     kill(workers[0]);
     let (status, errors) = coordinator.end();
     assert_eq!(status, Some(0), "{errors}");
-    for told in [
+    for reported in [
         "worker 1 is gone, and its players with it: process ",
         "worker 1: its players log in again",
     ] {
-        assert!(errors.contains(told), "{errors}");
+        assert!(errors.contains(reported), "{errors}");
     }
     let document: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     let world = &document["world"];
@@ -357,14 +357,14 @@ impl Running {
 
     /// Reads what it tells until it has told of that second of the world.
     fn wait_for_second(&mut self, second: u32) {
-        let told = |errors: &str| {
+        let reported = |errors: &str| {
             let seconds = errors.lines().filter_map(|line| line.split_once(" s  "));
             seconds
                 .filter_map(|(at, _)| at.trim().parse().ok())
                 .max()
                 .unwrap_or(0)
         };
-        while told(&self.errors) < second {
+        while reported(&self.errors) < second {
             self.read_one();
         }
     }

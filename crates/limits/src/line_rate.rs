@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn a_flood_becomes_so_many_lines_a_second_and_the_rest_is_counted() {
         let mut rate = LineRate::new(3);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for ms in 0..2_500 {
-            told.extend(rate.due(Duration::from_millis(ms)));
+            reported.extend(rate.due(Duration::from_millis(ms)));
         }
-        assert_eq!(told, [0, 0, 0, 997, 0, 0, 997, 0, 0]);
+        assert_eq!(reported, [0, 0, 0, 997, 0, 0, 997, 0, 0]);
         // It ends: what was left out last is told with the next second.
         assert!(rate.has_left_out());
         assert_eq!(rate.take_left_out(Duration::from_millis(2_999)), None);

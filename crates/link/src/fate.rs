@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn fates_are_told_with_how_long_the_packet_takes() {
+    fn fates_are_reported_with_how_long_the_packet_takes() {
         let arrival = |ms, damage| Arrival {
             at: Time::from_millis(ms),
             damage,
@@ -227,13 +227,13 @@ mod tests {
             Fate::Dropped(Reason::Loss),
             Fate::Refused { mtu_bytes: 1200 },
         ];
-        let told = fates.map(|fate| fate.in_words(Time::from_millis(100)).to_string());
+        let written = fates.map(|fate| fate.in_words(Time::from_millis(100)).to_string());
         let expected = [
             "arrives after 25.000 ms, again after 30.000 ms, damaged",
             "dropped: loss",
             "refused: the MTU is 1200 B",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(written, expected);
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn the_poll_tells_when_to_read_and_stops_telling() {
 }
 
 #[test]
-fn a_full_buffer_and_a_too_large_message_are_told_apart() {
+fn a_full_buffer_and_a_too_large_message_are_distinguished() {
     let options = Options {
         send_buffer_bytes: 4 * 1472,
         ..Options::default()
@@ -222,7 +222,7 @@ fn the_peer_learns_of_the_end() {
 }
 
 #[test]
-fn nobody_there_is_told() {
+fn nobody_there_is_reported() {
     let library = Library::start().unwrap();
     let silent = udp();
     let client = Socket::new(

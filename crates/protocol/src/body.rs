@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn types_without_a_body_are_told_from_malformed_bodies() {
+    fn types_without_a_body_are_distinguished_from_malformed_bodies() {
         let of = |msg_type, body| MessagePack {
             msg_type,
             body,

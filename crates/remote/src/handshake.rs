@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn another_secret_is_told_at_both_ends() {
+    fn another_secret_is_reported_at_both_ends() {
         let (mut client, mut server) = ends(RIGHT, WRONG);
         let steps = converse(&mut client, &mut server, 100);
         assert!(matches!(
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_at_both_ends_before_anything_else() {
+    fn another_version_is_reported_at_both_ends_before_anything_else() {
         let (mut client, mut server) = ends(RIGHT, WRONG);
         let mut hello = client.start();
         hello[9] = 200;

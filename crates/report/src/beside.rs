@@ -77,7 +77,7 @@ const EQUAL: f64 = 1.02;
 
 impl Compared {
     /// Whether any of the pairs has it.
-    fn is_told(&self, pairs: &[[&World; 2]]) -> bool {
+    fn is_known(&self, pairs: &[[&World; 2]]) -> bool {
         pairs
             .iter()
             .flatten()
@@ -129,7 +129,7 @@ pub(crate) fn compared(pairs: &[[&World; 2]]) -> Vec<Compared> {
             write: figure.written,
         });
     }
-    all.retain(|compared| compared.is_told(pairs));
+    all.retain(|compared| compared.is_known(pairs));
     all
 }
 
@@ -233,17 +233,17 @@ mod tests {
         let small = document(vec![world(100, 1.0, None), world(200, 1.0, full)]);
         let large = document(vec![world(400, 1.0, None), world(800, 1.0, full)]);
         let endless = document(vec![world(400, 1.0, None)]);
-        let told = |one, other| carried(["one", "other"], [one, other]).unwrap();
+        let sentence = |one, other| carried(["one", "other"], [one, other]).unwrap();
         assert_eq!(
-            told(&small, &large),
+            sentence(&small, &large),
             "other carries 400 players and not 800, one 100 and not 200: 2.00 to 8.00 times as \
              many."
         );
         assert_eq!(
-            told(&endless, &small),
+            sentence(&endless, &small),
             "one carries 400 players and does not saturate there, other 100 and not 200: more than \
              2.00 times as many."
         );
-        assert!(told(&endless, &endless).ends_with("without saturating there."));
+        assert!(sentence(&endless, &endless).ends_with("without saturating there."));
     }
 }

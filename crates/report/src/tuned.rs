@@ -14,7 +14,7 @@ pub fn lanes_to_paste(tune: &Tune) -> String {
             TuneFinding::Same => return String::new(),
             TuneFinding::Better => String::new(),
             TuneFinding::Worse => format!("# Worse than {}.\n", lane.lane),
-            TuneFinding::NotToldApart => format!("# Not told apart from {}.\n", lane.lane),
+            TuneFinding::NotDistinguished => format!("# Not told apart from {}.\n", lane.lane),
         };
         format!("{remark}{}\n", lane.toml)
     });
@@ -66,7 +66,7 @@ pub(crate) const fn finding(finding: TuneFinding) -> &'static str {
     match finding {
         TuneFinding::Better => "better",
         TuneFinding::Worse => "worse",
-        TuneFinding::NotToldApart => "not told apart",
+        TuneFinding::NotDistinguished => "not told apart",
         TuneFinding::Same => "best as it is",
     }
 }

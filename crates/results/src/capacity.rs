@@ -134,14 +134,14 @@ pub fn capacity_verdict(worlds: &[World]) -> Option<String> {
     if curves.iter().all(|curve| curve.steps.len() < 2) {
         return None;
     }
-    let told: Vec<String> = curves
+    let clauses: Vec<String> = curves
         .iter()
         .map(|curve| match (curves.len(), curve.path()) {
             (2.., path) if !path.is_empty() => format!("over {path} {}", curve.clause()),
             _ => curve.clause(),
         })
         .collect();
-    let mut sentence = told.join("; ") + ".";
+    let mut sentence = clauses.join("; ") + ".";
     if let Some(first) = sentence.get_mut(..1) {
         first.make_ascii_uppercase();
     }
@@ -222,11 +222,14 @@ mod tests {
         let worlds = [world(100, FULL), world(200, None)];
         let curve = &Capacity::curves(&worlds)[0];
         assert_eq!(curve.saturated(), None);
-        let told = capacity_verdict(&worlds).unwrap();
-        assert!(told.starts_with("It does not saturate up to 200"), "{told}");
+        let verdict = capacity_verdict(&worlds).unwrap();
         assert!(
-            told.contains("100 were not carried though more were"),
-            "{told}"
+            verdict.starts_with("It does not saturate up to 200"),
+            "{verdict}"
+        );
+        assert!(
+            verdict.contains("100 were not carried though more were"),
+            "{verdict}"
         );
     }
 
@@ -256,14 +259,14 @@ mod tests {
             over("kcp", world(100, FULL)),
             over("tcp", world(200, FULL)),
         ];
-        let told = capacity_verdict(&worlds).unwrap();
+        let verdict = capacity_verdict(&worlds).unwrap();
         assert!(
-            told.starts_with("Over tcp on lan it saturates between 100 and 200"),
-            "{told}"
+            verdict.starts_with("Over tcp on lan it saturates between 100 and 200"),
+            "{verdict}"
         );
         assert!(
-            told.contains("; over kcp on lan even 100 players are too many"),
-            "{told}"
+            verdict.contains("; over kcp on lan even 100 players are too many"),
+            "{verdict}"
         );
         assert_eq!(capacity_verdict(&worlds[..2]), None);
         assert_eq!(capacity_verdict(&[]), None);

@@ -157,7 +157,7 @@ struct Ranking<'a> {
     /// The best of the lanes that it beats, and by what.
     runner_up: Option<(&'a Lane, Metric)>,
     /// Whether there was enough to tell lanes apart by.
-    told_apart: bool,
+    is_distinguished: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -215,7 +215,7 @@ impl<'a> Bench<'a> {
                 best: first,
                 equals: field.into_iter().filter(is_equal).collect(),
                 runner_up: None,
-                told_apart: false,
+                is_distinguished: false,
             });
         }
         let mut equals = self.narrow(&field);
@@ -227,7 +227,7 @@ impl<'a> Bench<'a> {
             best,
             equals,
             runner_up,
-            told_apart: true,
+            is_distinguished: true,
         })
     }
 

@@ -308,7 +308,7 @@ fn nobody_at_the_remote_end_ends_tcp_and_not_udp() {
 }
 
 #[test]
-fn settings_are_changed_by_name_and_mistakes_are_told() {
+fn settings_are_changed_by_name_and_mistakes_are_reported() {
     let overrides = json!({ "quick_ack": false });
     let spec = SocketSpec::resolve("tcp-bbr", overrides.as_object().unwrap()).unwrap();
     assert_eq!(spec.settings_json()["quick_ack"], json!(false));

@@ -279,9 +279,9 @@ impl Playing {
         if let Some(mtu) = path.refuse(packet.len()) {
             if let Some(arrives) = path.tell(now) {
                 let router = hosts(self.is_ipv6)[1 - end];
-                let told = icmp_too_big(router, &packet, mtu).unwrap_or_default();
+                let notice = icmp_too_big(router, &packet, mtu).unwrap_or_default();
                 let what = Happened::TooBig(seen.seq, mtu.into());
-                self.put_on_the_way(arrives, end, told, what);
+                self.put_on_the_way(arrives, end, notice, what);
             }
             return;
         }

@@ -55,8 +55,8 @@ impl Path {
 
     /// When the sender of a packet that left `now` and was refused is told so, if it is.
     pub(crate) fn tell(&self, now: u64) -> Option<u64> {
-        let (_, is_told) = self.settings.mtu?;
-        is_told.then_some(now + self.settings.delay_ns)
+        let (_, is_reported) = self.settings.mtu?;
+        is_reported.then_some(now + self.settings.delay_ns)
     }
 
     /// Whether a packet whose sender understands it is marked.

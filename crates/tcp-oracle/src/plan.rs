@@ -168,9 +168,9 @@ fn aim(conversation: &mut Conversation, seed: u64, random: &mut Random) {
         }
         2 => {
             (first.mtu, second.mtu) = (1500, 1500);
-            let told = if first.is_ipv6 { 1280 } else { 900 };
+            let reported = if first.is_ipv6 { 1280 } else { 900 };
             for path in &mut conversation.paths {
-                path.mtu = Some((told, true));
+                path.mtu = Some((reported, true));
             }
         }
         3 => {

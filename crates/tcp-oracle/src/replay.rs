@@ -8,7 +8,7 @@
 //! there is room to write, of errors, and by `TCP_INFO`.
 
 mod difference;
-mod told;
+mod reported;
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ use difference::{first_field, is_same_stamp};
 use lagometer_tcp::congestion::Flow;
 use lagometer_tcp::wire::{Flags, IpHeader, Segment, parse_packet};
 use lagometer_tcp::{Connection, Instant, PhaseSearch, Seq, State};
-use told::Told;
+use reported::Reported;
 
 use crate::info::{first_difference, of_connection};
 use crate::settings::{PORT, hosts};
@@ -96,7 +96,7 @@ struct Replay<'a> {
     /// The line reached.
     reached: usize,
     offset: u64,
-    told: Told,
+    reported: Reported,
 }
 
 impl<'a> Replay<'a> {
@@ -117,7 +117,7 @@ impl<'a> Replay<'a> {
             now: 0,
             reached: 0,
             offset,
-            told: Told::default(),
+            reported: Reported::default(),
         }
     }
 
@@ -211,7 +211,7 @@ impl<'a> Replay<'a> {
         };
         match line.what {
             Happened::Write(of, taken) => {
-                if let Err(text) = self.told.check_writable(connection, line.at) {
+                if let Err(text) = self.reported.check_writable(connection, line.at) {
                     return Err(self.difference("writable at another time", &text));
                 }
                 let bytes: Vec<u8> = (0..u64::from(of))
@@ -223,7 +223,7 @@ impl<'a> Replay<'a> {
                     return Err(self.difference("a write took less or more", &text));
                 }
                 self.written += u64::from(written);
-                self.told.written(of, taken);
+                self.reported.written(of, taken);
             }
             Happened::Read(of, taken) => {
                 let mut bytes = vec![0; of as usize];
@@ -246,7 +246,7 @@ impl<'a> Replay<'a> {
                 connection.on_packet_too_big(now, seq + shift, mtu);
             }
             Happened::Finish => {
-                self.told.finish();
+                self.reported.finish();
                 connection.finish(now);
             }
             Happened::Close => connection.close(now),
@@ -298,7 +298,7 @@ impl<'a> Replay<'a> {
     /// Takes what the connection has to send.
     fn collect(&mut self, at: u64) -> Result<(), Difference> {
         if let Some(connection) = &mut self.connection {
-            self.told.collect(connection, at);
+            self.reported.collect(connection, at);
         }
         while let Some(packet) = self.connection.as_mut().and_then(Connection::poll_transmit) {
             let seen = match parse_packet(&packet) {

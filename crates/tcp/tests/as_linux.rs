@@ -132,7 +132,7 @@ fn a_syn_that_comes_again_starts_the_timer_of_its_answer_anew() {
 }
 
 #[test]
-fn a_poll_that_finds_no_room_is_told_of_room() {
+fn a_poll_that_finds_no_room_is_notified_of_room() {
     // Linux 6.1 `tcp_poll`: it sets `SOCK_NOSPACE`, as a write that fails does.
     let config = Config {
         send_buffer: (40_000, 40_000),
@@ -146,10 +146,10 @@ fn a_poll_that_finds_no_room_is_told_of_room() {
     assert!(!network.client(Connection::poll_writable));
     assert_eq!(network.client(Connection::poll_event), None);
     let limit = network.now + Duration::from_secs(1);
-    let is_told = network.run_until(limit, |network| {
+    let is_notified = network.run_until(limit, |network| {
         network.client(Connection::poll_event) == Some(Event::Writable)
     });
-    assert!(is_told);
+    assert!(is_notified);
     assert!(network.client(Connection::poll_writable));
 }
 

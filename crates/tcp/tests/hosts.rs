@@ -172,7 +172,7 @@ fn a_new_connection_takes_the_place_of_one_in_time_wait() {
 }
 
 #[test]
-fn only_connections_to_which_something_happened_are_told() {
+fn only_connections_to_which_something_happened_are_reported() {
     let (mut a, mut b) = (client(&Config::default()), server());
     let now = Instant::from_millis(10_000);
     let ids = [(), ()].map(|()| a.connect(now, server_address()).unwrap());
@@ -189,7 +189,7 @@ fn only_connections_to_which_something_happened_are_told() {
 }
 
 #[test]
-fn a_router_s_message_for_a_connection_left_to_the_host_is_not_told() {
+fn a_router_s_message_for_a_connection_left_to_the_host_is_not_reported() {
     let (mut a, mut b) = (client(&Config::default()), server());
     let now = Instant::from_millis(10_000);
     let id = a.connect(now, server_address()).unwrap();

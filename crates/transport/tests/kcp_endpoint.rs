@@ -239,7 +239,7 @@ fn a_peer_that_does_not_read_fills_the_queue_and_no_more() {
 }
 
 #[test]
-fn blocking_is_told_to_the_nanosecond() {
+fn blocking_is_reported_to_the_nanosecond() {
     // The first transmission of the second message is lost.
     let mut pushes = 0;
     let mut lane = Lane::new(&Settings::default(), 20 * MS, |side, _, bytes: &[u8]| {

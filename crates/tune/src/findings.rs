@@ -149,7 +149,7 @@ fn tuned_lane(
         finding: if is_same {
             TuneFinding::Same
         } else {
-            TuneFinding::NotToldApart
+            TuneFinding::NotDistinguished
         },
         goal: figure(aim.goal(), Aim::GOAL),
         overhead: figure(Metric::Overhead, Aim::OVERHEAD),

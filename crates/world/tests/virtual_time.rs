@@ -67,15 +67,21 @@ fn every_transport_carries_both_scenarios_over_calm_links() {
     for name in ["single", "lod"] {
         for found in found(&cells(&scenario(name, 12, 3), &["lan"]), 2) {
             let world = found.world;
-            let told = format!("{name} over {:?}: {world:#?}", world.transport);
-            assert_eq!(world.players.in_game, 12, "{told}");
-            assert_eq!(world.players.lost, 0, "{told}");
-            assert_eq!(world.sight.missing, 0, "{told}");
-            assert_eq!(world.sight.views_right, 12, "{told}");
-            assert!(world.tiers.iter().any(|tier| tier.samples > 500), "{told}");
+            let played_world = format!("{name} over {:?}: {world:#?}", world.transport);
+            assert_eq!(world.players.in_game, 12, "{played_world}");
+            assert_eq!(world.players.lost, 0, "{played_world}");
+            assert_eq!(world.sight.missing, 0, "{played_world}");
+            assert_eq!(world.sight.views_right, 12, "{played_world}");
+            assert!(
+                world.tiers.iter().any(|tier| tier.samples > 500),
+                "{played_world}"
+            );
             let path = world.path.unwrap();
-            assert!(path.up.packets_per_s > Some(12.0 * 5.0), "{told}");
-            assert!(path.down.bytes_per_s > path.up.bytes_per_s, "{told}");
+            assert!(path.up.packets_per_s > Some(12.0 * 5.0), "{played_world}");
+            assert!(
+                path.down.bytes_per_s > path.up.bytes_per_s,
+                "{played_world}"
+            );
         }
     }
 }

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_right_token_is_let_in_and_requests_are_told_apart() {
+    fn the_right_token_is_let_in_and_requests_are_distinguished() {
         let provider = Provider::start().unwrap();
         let mut stream = TcpStream::connect(provider.address).unwrap();
         let ask = |token: &str| {

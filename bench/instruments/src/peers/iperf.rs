@@ -21,9 +21,10 @@ pub(crate) fn tcp(bench: &Bench, congestion: Option<&str>) -> Result<f64, String
         client.args(["-C", congestion]);
     }
     let text = printed(client, Duration::from_secs(u64::from(bench.seconds) + 10))?;
-    let told: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    told.pointer("/end/sum_received/bits_per_second")
+    let report: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    report
+        .pointer("/end/sum_received/bits_per_second")
         .and_then(Value::as_f64)
         .map(|bits| bits / 1e6)
-        .ok_or_else(|| told["error"].as_str().unwrap_or("no figure").to_owned())
+        .ok_or_else(|| report["error"].as_str().unwrap_or("no figure").to_owned())
 }

@@ -37,7 +37,7 @@ pub(crate) fn figure(
             let (key, value) = line.split_once('=')?;
             (key.trim() == name).then(|| in_base_units(value.trim()))?
         })
-        .ok_or_else(|| format!("qperf told no {name}"))
+        .ok_or_else(|| format!("qperf reported no {name}"))
 }
 
 /// Microseconds, or megabits each second.

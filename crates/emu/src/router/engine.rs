@@ -192,16 +192,16 @@ impl Engine {
 
     /// Does what the path of a lane says of its packets.
     fn take_fates(&mut self, lane: usize) {
-        while let Some(told) = self.lanes[lane].poll_fate() {
-            let Some(taken) = self.on_paths.remove(&told.number) else {
+        while let Some(decided) = self.lanes[lane].poll_fate() {
+            let Some(taken) = self.on_paths.remove(&decided.number) else {
                 continue;
             };
             self.audit_counters.lanes[taken.lane][taken.direction.index()]
-                .offered(taken.length, &told.fate);
-            if told.is_marked {
+                .offered(taken.length, &decided.fate);
+            if decided.is_marked {
                 mark_congestion(&mut self.hold.buffer(&taken.slot)[..taken.length]);
             }
-            self.settle(taken, told.fate);
+            self.settle(taken, decided.fate);
         }
     }
 

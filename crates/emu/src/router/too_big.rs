@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv4_sender_is_told_the_mtu() {
+    fn an_ipv4_sender_is_notified_of_the_mtu() {
         let mut answer = [0; ANSWER_BYTES];
         let length = super::answer(&v4(1400), 1200, &mut answer).unwrap();
         let header = Header::read(&answer[..length]).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_sender_is_told_the_mtu() {
+    fn an_ipv6_sender_is_notified_of_the_mtu() {
         let mut packet = vec![0xaa; 1400];
         packet[..8].copy_from_slice(&[0x60, 0, 0, 0, 5, 80, 17, 64]);
         let mut answer = [0; ANSWER_BYTES];

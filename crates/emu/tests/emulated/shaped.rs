@@ -65,10 +65,10 @@ fn own_numbers() {
     let script = "echo $$; cat /proc/$$/comm; sleep 100 & kill -0 $! && cat /proc/$!/comm";
     let output = shape("", "").args(["sh", "-c", script]).output();
     let output = output.unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    let told: Vec<&str> = told.lines().skip(1).collect();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed: Vec<&str> = printed.lines().skip(1).collect();
     // What was forked may not be `sleep` yet.
-    assert!(matches!(told[..], ["sh", "sh" | "sleep"]), "{output:?}");
+    assert!(matches!(printed[..], ["sh", "sh" | "sleep"]), "{output:?}");
 }
 
 /// A time to sleep that no other process sleeps for.

@@ -243,9 +243,9 @@ mod tests {
                 prop_assert_eq!(ours.contains_key(&key), plain.contains_key(&key));
                 prop_assert_eq!(ours.len(), plain.len());
             }
-            let told: Vec<(ConnId, u32)> = ours.iter().map(|(key, &value)| (key, value)).collect();
+            let listed: Vec<(ConnId, u32)> = ours.iter().map(|(key, &value)| (key, value)).collect();
             let wanted: Vec<(ConnId, u32)> = plain.iter().map(|(&key, &value)| (key, value)).collect();
-            prop_assert_eq!(told, wanted);
+            prop_assert_eq!(listed, wanted);
             prop_assert!(ours.keys().eq(plain.keys().copied()));
             prop_assert!(ours.values().eq(plain.values()));
             prop_assert!(ours.pages.iter().all(|page| page.taken > 0));

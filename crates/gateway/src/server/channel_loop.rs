@@ -270,10 +270,11 @@ mod tests {
     }
 
     /// After how many of a flood of probes a window left.
-    fn probes_before_window(told: &[Delivered]) -> Option<usize> {
-        let is_window =
-            |told: &Delivered| matches!(told, Delivered::Message(ToConnections::Window(_)));
-        told.iter().position(is_window)
+    fn probes_before_window(delivered: &[Delivered]) -> Option<usize> {
+        let is_window = |delivered: &Delivered| {
+            matches!(delivered, Delivered::Message(ToConnections::Window(_)))
+        };
+        delivered.iter().position(is_window)
     }
 
     #[test]
@@ -281,9 +282,9 @@ mod tests {
         let mut game = Game::start();
         let mut posts = game.posts(8, &update());
         posts.extend((0..1000).map(|number| Posted::Probe(SideId(0), number)));
-        let told = game.work(posts);
-        assert_eq!(told.len(), 1001);
-        let before = probes_before_window(&told).expect("a window");
+        let delivered = game.work(posts);
+        assert_eq!(delivered.len(), 1001);
+        let before = probes_before_window(&delivered).expect("a window");
         // Five milliseconds of a window, two for which it waits, and the tick they
         // end in, a tenth of a millisecond each probe.
         assert!((60..=300).contains(&before), "{before}");
@@ -298,16 +299,16 @@ mod tests {
         game.now.set(game.now.get() + Duration::from_millis(21));
         let mut posts = game.posts(8, &body);
         posts.extend(game.posts(8, &body));
-        let told = game.work(posts);
-        let windows: Vec<_> = told
+        let delivered = game.work(posts);
+        let windows: Vec<_> = delivered
             .iter()
-            .filter_map(|told| match told {
+            .filter_map(|delivered| match delivered {
                 Delivered::Message(ToConnections::Window(window)) => Some(&window.value),
                 _ => None,
             })
             .collect();
         let [window] = windows[..] else {
-            panic!("{told:?}");
+            panic!("{delivered:?}");
         };
         let window = ChatChannelData::decode(&**window).unwrap();
         assert_eq!(window.chat_messages.len(), 3);

@@ -137,10 +137,10 @@ impl Journal {
     fn take_left_out(&mut self, now: Time) -> Vec<(Kind, u64)> {
         let since = now.since(Time::ZERO);
         let kinds = Kind::ALL.into_iter().zip(&mut self.rates);
-        let told = kinds.filter_map(|(kind, rate)| Some((kind, rate.take_left_out(since)?)));
-        let told = told.collect();
+        let reported = kinds.filter_map(|(kind, rate)| Some((kind, rate.take_left_out(since)?)));
+        let reported = reported.collect();
         self.is_behind = self.rates.iter().any(LineRate::has_left_out);
-        told
+        reported
     }
 
     /// Whether a line of the kind is to be written now.
@@ -240,9 +240,9 @@ mod tests {
         assert!(journal.is_due(Time::from_millis(100), Kind::of(&removed)));
         assert_eq!(journal.take_left_out(Time::from_millis(900)), []);
         assert!(journal.is_behind);
-        let told = journal.take_left_out(Time::from_millis(1_100));
+        let reported = journal.take_left_out(Time::from_millis(1_100));
         let left_out = u64::from(10_000 - LINES_PER_S);
-        assert_eq!(told, [(Kind::SlowReader, left_out)]);
+        assert_eq!(reported, [(Kind::SlowReader, left_out)]);
         assert!(!journal.is_behind);
     }
 

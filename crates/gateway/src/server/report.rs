@@ -56,7 +56,7 @@ pub(super) struct RouteNumbers {
 pub(super) struct Report {
     asked: AtomicU64,
     answered: Mutex<(u64, Numbers)>,
-    told: Condvar,
+    has_answered: Condvar,
     waker: Waker,
 }
 
@@ -65,7 +65,7 @@ impl Report {
         Self {
             asked: AtomicU64::new(0),
             answered: Mutex::default(),
-            told: Condvar::new(),
+            has_answered: Condvar::new(),
             waker,
         }
     }
@@ -84,7 +84,7 @@ impl Report {
         while answered.0 < number {
             let left = give_up.checked_duration_since(Instant::now())?;
             answered = self
-                .told
+                .has_answered
                 .wait_timeout(answered, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
@@ -111,6 +111,6 @@ impl Report {
         *answered = number;
         let numbers = numbers();
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = (number, numbers);
-        self.told.notify_all();
+        self.has_answered.notify_all();
     }
 }

@@ -166,7 +166,7 @@ fn who_hangs_up_and_comes_again_is_read_no_faster_for_it() {
 
 /// It was told that it was let in, and hung up on.
 #[test]
-fn a_login_whose_place_was_given_away_is_not_told_that_it_is_let_in() {
+fn a_login_whose_place_was_given_away_is_not_answered_as_let_in() {
     // Three places for clients, of which two are taken.
     let server = start(
         "[limits]\nconnections = 4\nreserved_for_servers = 1\n[threads]\nconnections = 0\npin = false\n",

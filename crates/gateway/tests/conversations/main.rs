@@ -165,7 +165,7 @@ fn kind(what: &str) -> String {
 }
 
 /// The failure of a seed, cut down, in words that say how to see it again.
-fn told(seed: u64, script: &Script, failure: &Failure) -> String {
+fn described(seed: u64, script: &Script, failure: &Failure) -> String {
     silence_panics();
     let wanted = kind(&failure.what);
     let mut last = failure.clone();
@@ -218,8 +218,8 @@ fn watch() -> mpsc::Sender<()> {
                 worked = clock::processor_time_of_all();
             } else if clock::processor_time_of_all().saturating_sub(worked) >= work {
                 // Past what keeps the output of tests until they end.
-                let told = format!("seed {seed} hangs, or cut down does: {SEED}={seed}\n");
-                let _ = std::io::stderr().write_all(told.as_bytes());
+                let described = format!("seed {seed} hangs, or cut down does: {SEED}={seed}\n");
+                let _ = std::io::stderr().write_all(described.as_bytes());
                 std::process::abort();
             }
             before = begun;
@@ -259,7 +259,7 @@ fn whatever_peers_say_the_gateway_lives_and_serves_the_well_behaved() {
                 let kind = kind(&failure.what);
                 failures
                     .entry(kind)
-                    .or_insert_with(|| told(seed, &script, &failure));
+                    .or_insert_with(|| described(seed, &script, &failure));
             }
         }
         if failures.len() >= KINDS {
@@ -270,8 +270,8 @@ fn whatever_peers_say_the_gateway_lives_and_serves_the_well_behaved() {
         }
     }
     println!("{held} conversations: {sum:?}");
-    let told: Vec<String> = failures.into_values().collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let described: Vec<String> = failures.into_values().collect();
+    assert!(described.is_empty(), "{}", described.join("\n"));
     if number(SEED).is_none() && seconds.is_none() {
         reach::check(&REFUSALS.lock().unwrap());
     }

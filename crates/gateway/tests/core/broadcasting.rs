@@ -19,9 +19,9 @@ fn a_clients_message_goes_to_the_owner_whatever_its_flags() {
     world.forget_all();
     for flags in [0, 2, 64] {
         world.send_raw(client, GLOBAL, 3, flags, types::GAME, b"hello");
-        let told = world.one(master, types::GAME);
-        assert_eq!((told.stub_id, told.broadcast), (3, flags));
-        assert_eq!(body(&told), (world.id(client), b"hello".to_vec()));
+        let notice = world.one(master, types::GAME);
+        assert_eq!((notice.stub_id, notice.broadcast), (3, flags));
+        assert_eq!(body(&notice), (world.id(client), b"hello".to_vec()));
     }
     assert!(world.types(other).is_empty());
 }

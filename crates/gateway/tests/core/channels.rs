@@ -11,7 +11,7 @@ use prost::Message;
 use crate::world::{GLOBAL, World, every, types, writing};
 
 #[test]
-fn creating_a_channel_is_answered_in_order_and_told_to_the_owner_of_global() {
+fn creating_a_channel_is_answered_in_order_and_reported_to_the_owner_of_global() {
     let mut world = World::new();
     let master = world.master();
     let client = world.client();
@@ -51,7 +51,7 @@ fn numbers_of_removed_channels_come_next() {
 }
 
 #[test]
-fn only_who_may_removes_a_channel_and_its_subscribers_are_told() {
+fn only_who_may_removes_a_channel_and_its_subscribers_are_notified() {
     let mut world = World::new();
     let (owner, client) = (world.server(), world.client());
     let room = world.create(owner, 3);
@@ -61,10 +61,10 @@ fn only_who_may_removes_a_channel_and_its_subscribers_are_told() {
     world.send(client, GLOBAL, 1, types::REMOVE, &removal);
     assert!(world.types(client).is_empty());
     world.send(owner, GLOBAL, 1, types::REMOVE, &removal);
-    let told = world.one(client, types::REMOVE);
-    assert_eq!(told.stub_id, 0);
+    let notice = world.one(client, types::REMOVE);
+    assert_eq!(notice.stub_id, 0);
     assert_eq!(
-        RemoveChannelMessage::decode(&*told.msg_body).unwrap(),
+        RemoveChannelMessage::decode(&*notice.msg_body).unwrap(),
         removal
     );
     world.send(
@@ -85,9 +85,9 @@ fn a_channel_goes_with_its_owner_where_settings_say_so() {
     world.subscribe(client, room, every(20));
     world.forget_all();
     world.hang_up(owner);
-    let told = world.one(client, types::REMOVE);
+    let notice = world.one(client, types::REMOVE);
     assert_eq!(
-        RemoveChannelMessage::decode(&*told.msg_body)
+        RemoveChannelMessage::decode(&*notice.msg_body)
             .unwrap()
             .channel_id,
         room
@@ -125,7 +125,7 @@ fn channels_are_listed_by_type_and_text() {
 }
 
 #[test]
-fn a_subscription_is_told_to_sender_subject_and_owner() {
+fn a_subscription_is_reported_to_sender_subject_and_owner() {
     let mut world = World::new();
     let master = world.master();
     let (owner, client) = (world.server(), world.client());
@@ -147,9 +147,9 @@ fn a_subscription_is_told_to_sender_subject_and_owner() {
         channel_type: 3,
     };
     for (who, stub) in [(master, 5), (client, 0), (owner, 0)] {
-        let told = world.one(who, types::SUB);
-        assert_eq!((told.stub_id, told.channel_id), (stub, room));
-        let body = SubscribedToChannelResultMessage::decode(&*told.msg_body).unwrap();
+        let notice = world.one(who, types::SUB);
+        assert_eq!((notice.stub_id, notice.channel_id), (stub, room));
+        let body = SubscribedToChannelResultMessage::decode(&*notice.msg_body).unwrap();
         assert_eq!(body, expected);
     }
 
@@ -163,9 +163,9 @@ fn a_subscription_is_told_to_sender_subject_and_owner() {
     let message = UnsubscribedFromChannelMessage { conn_id: id };
     world.send(master, room, 6, types::UNSUB, &message);
     for (who, stub) in [(master, 6), (client, 0), (owner, 0)] {
-        let told = world.one(who, types::UNSUB);
-        assert_eq!((told.stub_id, told.channel_id), (stub, room));
-        let body = UnsubscribedFromChannelResultMessage::decode(&*told.msg_body).unwrap();
+        let notice = world.one(who, types::UNSUB);
+        assert_eq!((notice.stub_id, notice.channel_id), (stub, room));
+        let body = UnsubscribedFromChannelResultMessage::decode(&*notice.msg_body).unwrap();
         assert_eq!(
             (body.conn_id, body.conn_type, body.channel_type),
             (id, 2, 3)
@@ -179,8 +179,8 @@ fn a_client_subscribes_nobody_but_itself() {
     let (one, other) = (world.client(), world.client());
     let other_id = world.id(other);
     world.subscribe_other(one, other_id, GLOBAL, every(20));
-    let told = world.one(one, types::SUB);
-    let body = SubscribedToChannelResultMessage::decode(&*told.msg_body).unwrap();
+    let notice = world.one(one, types::SUB);
+    let body = SubscribedToChannelResultMessage::decode(&*notice.msg_body).unwrap();
     assert_eq!(body.conn_id, world.id(one));
     assert!(world.types(other).is_empty());
 }
@@ -224,8 +224,8 @@ fn the_owner_hears_of_subscribers_that_go() {
     world.forget_all();
     let id = world.id(client);
     world.hang_up(client);
-    let told = world.one(master, types::UNSUB);
-    let body = UnsubscribedFromChannelResultMessage::decode(&*told.msg_body).unwrap();
+    let notice = world.one(master, types::UNSUB);
+    let body = UnsubscribedFromChannelResultMessage::decode(&*notice.msg_body).unwrap();
     assert_eq!((body.conn_id, body.conn_type), (id, 2));
 }
 
@@ -285,8 +285,8 @@ fn well_known_entities_are_shown_to_all_clients_early_and_late() {
     assert_eq!(world.one(server, types::SUB).channel_id, entity);
     assert_eq!(world.one(early, types::SUB).channel_id, entity);
     let late = world.client();
-    let told = world.one(late, types::SUB);
-    let body = SubscribedToChannelResultMessage::decode(&*told.msg_body).unwrap();
+    let notice = world.one(late, types::SUB);
+    let body = SubscribedToChannelResultMessage::decode(&*notice.msg_body).unwrap();
     assert_eq!(body.sub_options.unwrap().fan_out_delay_ms, Some(1000));
     world.hang_up(server);
     assert_eq!(world.types(early), [types::REMOVE]);

@@ -171,10 +171,10 @@ fn a_subscription_with_a_mask_of_8192_levels_harms_nobody() {
     };
     world.subscribe(client, 0x80_000, options);
     world.pass(200);
-    let told = world.one(client, types::SUB);
-    let told = SubscribedToChannelResultMessage::decode(&*told.msg_body).unwrap();
+    let notice = world.one(client, types::SUB);
+    let notice = SubscribedToChannelResultMessage::decode(&*notice.msg_body).unwrap();
     assert_eq!(
-        told.sub_options.unwrap().data_field_masks,
+        notice.sub_options.unwrap().data_field_masks,
         ["actorState"],
         "the answer says which masks hold"
     );
@@ -202,9 +202,10 @@ fn masks_by_the_thousand_are_cut_to_the_budget() {
         };
         world.subscribe(client, room, options);
     }
-    let told = world.take(client, types::SUB);
-    let told = SubscribedToChannelResultMessage::decode(&*told.last().unwrap().msg_body).unwrap();
-    assert!(told.sub_options.unwrap().data_field_masks.len() <= 64);
+    let notice = world.take(client, types::SUB);
+    let notice =
+        SubscribedToChannelResultMessage::decode(&*notice.last().unwrap().msg_body).unwrap();
+    assert!(notice.sub_options.unwrap().data_field_masks.len() <= 64);
     assert!(over(&world, Peer::Client, Budget::Masks) > 0);
 }
 
@@ -382,9 +383,10 @@ fn clients_fill_a_servers_channel_to_their_share_and_its_server_goes_on() {
     world.update(server, channel, "chatpb.ChatChannelData", &chat(50_000));
     world.pass(100);
     let updates = world.updates::<ChatChannelData>(client, channel);
-    let told = updates.iter().flat_map(|update| &update.chat_messages);
+    let notice = updates.iter().flat_map(|update| &update.chat_messages);
     assert!(
-        told.into_iter()
+        notice
+            .into_iter()
             .any(|message| message.content.len() == 50_000)
     );
     assert_eq!(over(&world, Peer::Server, Budget::Data), 0);
@@ -433,9 +435,9 @@ fn intervals_and_delays_of_weeks_are_brought_within_the_budget() {
         ..ChannelSubscriptionOptions::default()
     };
     world.subscribe(client, room, options);
-    let told = world.one(client, types::SUB);
-    let told = SubscribedToChannelResultMessage::decode(&*told.msg_body).unwrap();
-    let options = told.sub_options.unwrap();
+    let notice = world.one(client, types::SUB);
+    let notice = SubscribedToChannelResultMessage::decode(&*notice.msg_body).unwrap();
+    let options = notice.sub_options.unwrap();
     assert_eq!(options.fan_out_interval_ms, Some(60_000));
     assert_eq!(options.fan_out_delay_ms, Some(-60_000));
     assert_eq!(over(&world, Peer::Client, Budget::FanOutTimes), 1);

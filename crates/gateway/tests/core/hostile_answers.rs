@@ -74,7 +74,7 @@ fn access_given_up_and_taken_back_by_the_thousand_does_not_cut_off_the_owner() {
 }
 
 #[test]
-fn entities_that_walk_to_and_fro_by_the_thousand_do_not_cut_off_who_is_told() {
+fn entities_that_walk_to_and_fro_by_the_thousand_do_not_cut_off_who_is_notified() {
     let (mut world, [_, first, second]) = row_of_four(0);
     let client = world.client();
     let ids: Vec<u32> = (0..8).map(|entity| 0x80_100 + entity).collect();

@@ -324,8 +324,8 @@ fn a_client_takes_nothing_away_of_a_servers_data_of_unknown_type() {
     let newcomer = world.client();
     world.subscribe(newcomer, channel, every(20));
     world.pass(100);
-    let told = ChannelDataUpdateMessage::decode(&*world.one(newcomer, types::UPDATE).msg_body);
-    assert_eq!(told.unwrap().data.unwrap().value, state);
+    let notice = ChannelDataUpdateMessage::decode(&*world.one(newcomer, types::UPDATE).msg_body);
+    assert_eq!(notice.unwrap().data.unwrap().value, state);
 }
 
 /// With access to a cell's data a client could end the channels of all entities there

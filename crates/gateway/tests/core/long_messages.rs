@@ -103,7 +103,7 @@ fn an_update_longer_than_a_frame_comes_in_several() {
 }
 
 #[test]
-fn a_field_longer_than_a_frame_is_left_out_counted_and_told_of() {
+fn a_field_longer_than_a_frame_is_left_out_counted_and_reported() {
     let (mut world, master, client) = with_data(UNKNOWN);
     let mut value = Vec::new();
     put_bytes_field(&mut value, 1, b"before");
@@ -115,10 +115,10 @@ fn a_field_longer_than_a_frame_is_left_out_counted_and_told_of() {
     let parts = values(&world.take(client, types::UPDATE));
     assert_eq!(parts.concat(), *b"\x0a\x06before\x1a\x05after");
     assert_eq!(world.channels.counters().too_long, 1);
-    let told = std::iter::from_fn(|| world.channels.poll_event())
+    let reported = std::iter::from_fn(|| world.channels.poll_event())
         .filter(|event| event.to_string().contains("longer than a frame"))
         .count();
-    assert_eq!(told, 1);
+    assert_eq!(reported, 1);
 
     // Those who come later are sent the state, again without it.
     let late = world.client();

@@ -89,7 +89,7 @@ fn handover(world: &mut World, who: Who) -> (ChannelDataHandoverMessage, Spatial
 }
 
 #[test]
-fn servers_get_their_blocks_in_turn_and_are_told_when_the_grid_is_full() {
+fn servers_get_their_blocks_in_turn_and_are_notified_when_the_grid_is_full() {
     let (mut world, [master, first, second]) = row_of_four(1);
     let created = world.one(first, 10);
     let result = CreateSpatialChannelsResultMessage::decode(&*created.msg_body).unwrap();
@@ -259,8 +259,8 @@ fn far_cells_come_at_their_types_interval() {
     let intervals: Vec<u32> = world
         .take(client, types::SUB)
         .iter()
-        .map(|told| {
-            let body = SubscribedToChannelResultMessage::decode(&*told.msg_body).unwrap();
+        .map(|notice| {
+            let body = SubscribedToChannelResultMessage::decode(&*notice.msg_body).unwrap();
             body.sub_options.unwrap().fan_out_interval_ms()
         })
         .collect();
@@ -440,9 +440,9 @@ fn a_spawn_is_put_where_it_happens() {
         payload: spawn.encode_to_vec().into(),
     };
     world.send_raw(first, FIRST, 0, 32, 103, &forward(&spawn).encode_to_vec());
-    let told = world.one(client, 103);
-    assert_eq!(told.channel_id, FIRST, "as the server wrote it");
-    let body = ServerForwardMessage::decode(&*told.msg_body).unwrap();
+    let notice = world.one(client, 103);
+    assert_eq!(notice.channel_id, FIRST, "as the server wrote it");
+    let body = ServerForwardMessage::decode(&*notice.msg_body).unwrap();
     let rewritten = SpawnObjectMessage::decode(&*body.payload).unwrap();
     assert_eq!(rewritten.channel_id, Some(FIRST + 3));
     for broken in [

@@ -120,7 +120,7 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(1);
 
     #[test]
-    fn echoes_are_told_from_strays() {
+    fn echoes_are_distinguished_from_strays() {
         let mut flights = Flights::new(1 << 32);
         for millis in 0..3 {
             flights.left(Time::from_millis(millis));

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_copies_and_overtaking_are_told_apart() {
+    fn loss_copies_and_overtaking_are_distinguished() {
         let sent: Vec<Time> = (0..5).map(|index| Time::from_millis(index * 10)).collect();
         let arrivals = [
             arrival(0, 20),

@@ -250,10 +250,10 @@ mod tests {
             let now = STARTS + after;
             while let Some(at) = path.next_deadline().filter(|at| *at <= now) {
                 path.handle_deadline(at);
-                while let Some(told) = path.poll() {
-                    let arrives = told.fate.arrivals().map(|it| it.at);
-                    assert!(arrives.min().is_none_or(|first| first >= at), "{told:?}");
-                    fates.push((told.number, told.fate));
+                while let Some(settled) = path.poll() {
+                    let arrives = settled.fate.arrivals().map(|it| it.at);
+                    assert!(arrives.min().is_none_or(|first| first >= at), "{settled:?}");
+                    fates.push((settled.number, settled.fate));
                 }
             }
             path.offer(now, packet);
@@ -262,8 +262,8 @@ mod tests {
             let at = path.next_deadline().unwrap();
             path.handle_deadline(at);
         }
-        while let Some(told) = path.poll() {
-            fates.push((told.number, told.fate));
+        while let Some(settled) = path.poll() {
+            fates.push((settled.number, settled.fate));
         }
         fates.sort_by_key(|&(number, _)| number);
         fates

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_end_that_cannot_know_no_freeze_is_told() {
+    fn of_an_end_that_cannot_know_no_freeze_is_reported() {
         let figures = LaneFigures::new(Duration::from_millis(150));
         figures.note_start(Time::from_secs(1), Duration::from_mins(1), None);
         figures.note_returned(Time::from_secs(2), 1, None, None);

@@ -28,7 +28,7 @@ pub(super) fn open(
 ) -> Result<(RemoteJob, BoxedConnection), String> {
     let spec = &lane.transport;
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-    let (workload, traffic) = told(plan)?;
+    let (workload, traffic) = sent_workload(plan)?;
     let request = Request {
         transport: spec.transport().to_owned(),
         settings: spec.settings_json(),
@@ -64,7 +64,7 @@ const MOST_LOG_BYTES: usize = 3 << 20;
 
 /// What the remote end is sent of the workload, with a log of those messages of its file
 /// that are played.
-fn told(plan: &Plan) -> Result<(Workload, Option<String>), String> {
+fn sent_workload(plan: &Plan) -> Result<(Workload, Option<String>), String> {
     let Workload::Replay(replay) = &plan.workload else {
         return Ok((plan.workload.clone(), None));
     };

@@ -176,7 +176,7 @@ fn command_lines(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn continued_lines_and_other_programs_are_told_apart() {
+fn continued_lines_and_other_programs_are_distinguished() {
     let text = "```sh\n# first\nlagometer run \\\n  --seed 1\nls\nlagometer  a view\n```\nlagometer no fence\n";
     assert_eq!(command_lines(text), ["lagometer run --seed 1"]);
     assert_eq!(refusal("lagometer run --seed 1 | less -R"), None);

@@ -52,16 +52,16 @@ pub(super) fn agree(
         &arguments.duration.to_string(),
         TOLERANCE,
     ))?;
-    let mut told = String::new();
+    let mut differences = String::new();
     for &network in networks {
         for found in played(arguments, network, &kernel, SEEDS, stop)?.rows()? {
             holds &= found.beyond.is_empty();
             print(&row(&found))?;
-            told += &notes(&found);
+            differences += &notes(&found);
         }
     }
-    if !told.is_empty() {
-        print(&format!("\nWhat differs first:\n{told}"))?;
+    if !differences.is_empty() {
+        print(&format!("\nWhat differs first:\n{differences}"))?;
     }
     Ok(holds)
 }

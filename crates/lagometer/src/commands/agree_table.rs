@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_differs_is_told_with_its_first_message_and_packets() {
+    fn a_lane_that_differs_is_reported_with_its_first_message_and_packets() {
         let text = notes(&found());
         let first = "1 not, first of seed 3 message 0 at 0.000 s: 50.000 ms, kernel 60.000 ms";
         assert!(text.contains(first), "{text}");

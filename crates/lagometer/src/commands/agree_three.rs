@@ -42,7 +42,7 @@ pub(super) fn agree(
         &arguments.duration.to_string(),
     ))?;
     let mut holds = true;
-    let mut told = String::new();
+    let mut differences = String::new();
     for &network in networks {
         let both = played(arguments, network, &kernel, SEEDS, stop)?;
         let rows = both.rows()?;
@@ -56,11 +56,11 @@ pub(super) fn agree(
             let verdict = judged.verdict(row);
             holds &= row.beyond.is_empty() && verdict.holds;
             print(&line(&cells(row, beside.as_ref(), &verdict.words)))?;
-            told += &notes(row);
+            differences += &notes(row);
         }
     }
-    if !told.is_empty() {
-        print(&format!("\nWhat differs first:\n{told}"))?;
+    if !differences.is_empty() {
+        print(&format!("\nWhat differs first:\n{differences}"))?;
     }
     Ok(holds)
 }

@@ -36,10 +36,10 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
     let (started, began) = (SystemTime::now(), Instant::now());
     announce(&resolved, &options);
     let progress = Progress::new(total_play(&resolved, &options));
-    let told = |played| progress.played(played);
+    let on_played = |played| progress.played(played);
     let (seeds, audit, wall) = match &kernel {
         None => (
-            play(&resolved, &options, &told, stop),
+            play(&resolved, &options, &on_played, stop),
             None,
             began.elapsed(),
         ),
@@ -52,7 +52,7 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
                 real_limit: arguments.guest.real_limit.duration(),
             };
             let (seeds, at_once) = (&options.seeds, options.threads);
-            let found = in_guests::play(&errand, kernel, seeds, at_once, &told, stop)?;
+            let found = in_guests::play(&errand, kernel, seeds, at_once, &on_played, stop)?;
             (found.seeds, found.audit, found.longest)
         }
     };

@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     announce(&resolved, &options);
     let shown = Shown::start(arguments.live.live, &resolved, &options, testbed);
     let began = Instant::now();
-    let told = |played| shown.played(played);
+    let on_played = |played| shown.played(played);
     let mut path = None;
     let mut guests_wall = None;
     let mut of_guest = GuestLogs::default();
@@ -92,26 +92,26 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let (seeds, audit) = match (testbed, &remote, &kernel) {
         (_, Some(remote), _) => {
             let options = over_a_path(arguments, &options, shown.lanes());
-            let found = over_net::play(&resolved, &options, remote, &told, stop)?;
+            let found = over_net::play(&resolved, &options, remote, &on_played, stop)?;
             captured = report_capture(found.log.as_ref());
             path = Some(over_net::Path::of(&found, remote));
             (found.seeds, None)
         }
         (Testbed::Emu | Testbed::Relay, ..) => {
             let options = emulation(arguments, &options, testbed, shown.lanes());
-            let found = emulated::play(&resolved, &options, &told, stop)?;
+            let found = emulated::play(&resolved, &options, &on_played, stop)?;
             captured = report_capture(found.log.as_ref());
             (found.seeds, found.audit)
         }
         (_, _, Some(kernel)) => {
-            let found = play_in_guests(&ask, arguments, kernel, &options, &told, stop)?;
+            let found = play_in_guests(&ask, arguments, kernel, &options, &on_played, stop)?;
             captured = save_capture(arguments, &found);
             guests_wall = Some(found.longest);
             of_guest = found.qlog;
             (found.seeds, found.audit)
         }
         _ => {
-            let (seeds, log) = play_in_sim(arguments, &resolved, &options, &told, stop)?;
+            let (seeds, log) = play_in_sim(arguments, &resolved, &options, &on_played, stop)?;
             captured = report_capture(log.as_ref());
             (seeds, None)
         }

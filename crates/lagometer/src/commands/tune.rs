@@ -44,7 +44,7 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
         each.as_secs_f64()
     );
     let progress = Progress::new(each.saturating_mul(planned));
-    let told = |played: Duration| progress.played(played);
+    let on_played = |played: Duration| progress.played(played);
     let (started, began) = (SystemTime::now(), Instant::now());
     let context = || RunContext {
         started,
@@ -61,7 +61,7 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
         threads: arguments.jobs.map_or_else(processors, usize::from),
         memory,
         stop,
-        progress: &told,
+        progress: &on_played,
         keep: &mut keep,
     };
     let found = search(&mut stage, &ask, &context);

@@ -443,11 +443,11 @@ fn damaged_datagrams_and_streams_raise_no_error_in_a_dissector() {
         format!("udp.port=={}-24008,enet", last_kcp + 1),
         "tcp.port==24500,channeld".to_owned(),
     ];
-    let mut told = 0;
+    let mut malformed = 0;
     for way in &ways {
         let decode: &[&str] = if way.is_empty() { &[] } else { &["-d", way] };
         let printed = dissected(&path, &[&["-V"][..], decode].concat());
-        told += printed.matches("[Group: Malformed]").count();
+        malformed += printed.matches("[Group: Malformed]").count();
     }
-    assert!(told > 500, "what is damaged is said: {told}");
+    assert!(malformed > 500, "what is damaged is said: {malformed}");
 }

@@ -154,17 +154,17 @@ fn virtual_time_and_real_sockets_are_shown_to_agree_over_three_networks() {
     };
     // In the scheduler's real-time class routers are on time beside each other and beside
     // whatever else the machine does; outside it three at once are late for each other.
-    let told: Vec<String> = if may_be_real_time() {
+    let printed: Vec<String> = if may_be_real_time() {
         thread::scope(|scope| {
             let plays = AGREED.map(|network| scope.spawn(|| agreement_over(network, true)));
-            let told = plays.into_iter().map(|play| play.join().unwrap());
-            told.collect()
+            let printed = plays.into_iter().map(|play| play.join().unwrap());
+            printed.collect()
         })
     } else {
-        let told = AGREED.iter().map(|network| agreement_over(network, false));
-        told.collect()
+        let printed = AGREED.iter().map(|network| agreement_over(network, false));
+        printed.collect()
     };
-    for told in told {
+    for printed in printed {
         for once in [
             "udp ",
             "kcp ",
@@ -173,7 +173,7 @@ fn virtual_time_and_real_sockets_are_shown_to_agree_over_three_networks() {
             "webrtc ",
             "means of what 20 seeds",
         ] {
-            assert_eq!(told.matches(once).count(), 1, "{once} in {told}");
+            assert_eq!(printed.matches(once).count(), 1, "{once} in {printed}");
         }
     }
 }
@@ -196,10 +196,10 @@ fn agreement_over(network: &str, is_real_time: bool) -> String {
     let mut plays = 1;
     loop {
         let output = Command::new(line[0]).args(&line[1..]).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        if !told.contains("NOT VALID") || plays == MOST_PLAYS {
-            assert!(output.status.success(), "{told}{}", said(&output));
-            return told;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !printed.contains("NOT VALID") || plays == MOST_PLAYS {
+            assert!(output.status.success(), "{printed}{}", said(&output));
+            return printed;
         }
         plays += 1;
     }
@@ -213,8 +213,8 @@ fn two_testbeds_are_not_called_equal_by_a_few_seeds() {
     let arguments = ["agree", "--network", "fiber", "--for", "1s", "--seeds", "2"];
     let output = run(&[&arguments[..], &["--lanes", "udp"]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(!told.contains("The two agree"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(!printed.contains("The two agree"), "{printed}");
 }
 
 #[test]

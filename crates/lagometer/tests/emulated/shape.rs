@@ -30,9 +30,12 @@ fn a_program_runs_behind_the_link_and_sees_nothing_else() {
         .filter_map(|line| Some(line.split_once(':')?.0.trim()))
         .collect();
     assert_eq!(devices, ["lo", "lane0"]);
-    let told = said(&output);
-    assert!(told.contains("the server command ended before"), "{told}");
-    assert!(told.contains("lagometer: audit: "), "{told}");
+    let printed = said(&output);
+    assert!(
+        printed.contains("the server command ended before"),
+        "{printed}"
+    );
+    assert!(printed.contains("lagometer: audit: "), "{printed}");
     assert!(
         fs::read(&pcap)
             .unwrap()

@@ -67,8 +67,8 @@ fn a_starved_router_makes_the_run_invalid_everywhere() {
     assert!(fs::read_to_string(&page).unwrap().contains("Not valid"));
     let path = json.to_str().unwrap();
     let comparison = run(&["compare", path, path]);
-    let told = String::from_utf8_lossy(&comparison.stdout).into_owned();
-    assert!(told.contains("NOT VALID"), "{told}");
+    let printed = String::from_utf8_lossy(&comparison.stdout).into_owned();
+    assert!(printed.contains("NOT VALID"), "{printed}");
 }
 
 #[test]

@@ -205,15 +205,15 @@ fn every_deployments_command_line_starts_this_gateway() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut told = Vec::new();
+        let mut printed = Vec::new();
         let runs = lines.map_while(Result::ok).any(|line| {
             let runs = line.contains("the gateway runs");
-            told.push(line);
+            printed.push(line);
             runs
         });
         let _ = child.kill();
         let _ = child.wait();
-        assert!(runs, "{whose}: {told:#?}");
+        assert!(runs, "{whose}: {printed:#?}");
     }
 }
 
@@ -226,8 +226,8 @@ fn every_flag_of_channeld_is_taken_as_go_writes_it() {
             .current_dir(folder.path())
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{flag}: {told}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{flag}: {printed}");
     }
 }
 

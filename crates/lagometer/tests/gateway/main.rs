@@ -45,7 +45,7 @@ fn refused(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn mistakes_in_settings_are_told_on_one_line_with_exit_code_2() {
+fn mistakes_in_settings_are_reported_on_one_line_with_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -70,10 +70,10 @@ fn mistakes_in_settings_are_told_on_one_line_with_exit_code_2() {
         (vec!["-sa=somewhere"], "-sa"),
         (vec!["-cn=pigeon"], "-cn"),
     ] {
-        let (code, told) = refused(&arguments);
-        assert_eq!(code, Some(2), "{arguments:?}: {told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-        assert!(told.contains(expected), "{expected} is not in {told}");
+        let (code, printed) = refused(&arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {printed}");
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        assert!(printed.contains(expected), "{expected} is not in {printed}");
     }
 }
 
@@ -81,9 +81,9 @@ fn mistakes_in_settings_are_told_on_one_line_with_exit_code_2() {
 fn a_port_that_is_taken_is_an_environment_that_lacks_something() {
     let gateway = Gateway::start(&[]);
     let taken = format!("-sa={}", gateway.servers);
-    let (code, told) = refused(&["-dev", &taken, "-ca=127.0.0.1:0", "--web=none"]);
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("cannot listen at"), "{told}");
+    let (code, printed) = refused(&["-dev", &taken, "-ca=127.0.0.1:0", "--web=none"]);
+    assert_eq!(code, Some(3), "{printed}");
+    assert!(printed.contains("cannot listen at"), "{printed}");
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn a_setting_that_serves_nobody_is_refused_with_its_line_and_what_would_mend_it(
     )
     .unwrap();
     let settings = settings.to_str().unwrap();
-    let (code, told) = refused(&["--check", "--config", settings]);
-    assert_eq!(code, Some(2), "{told}");
+    let (code, printed) = refused(&["--check", "--config", settings]);
+    assert_eq!(code, Some(2), "{printed}");
     let begins = format!("{settings}:4: limits.work_per_second: must be at least 1000");
-    assert!(told.contains(&begins), "{told}");
-    assert_eq!(told.trim().lines().count(), 1, "{told}");
+    assert!(printed.contains(&begins), "{printed}");
+    assert_eq!(printed.trim().lines().count(), 1, "{printed}");
 }
 
 #[test]

@@ -226,9 +226,9 @@ fn the_configuration_and_its_rules_are_prometheus_own() {
         .arg(deploy("prometheus/prometheus.yml"))
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
-    assert!(checked.status.success(), "{told}");
-    assert!(told.contains("3 rules found"), "{told}");
+    let printed = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.status.success(), "{printed}");
+    assert!(printed.contains("3 rules found"), "{printed}");
 }
 
 #[test]

@@ -56,8 +56,8 @@ fn what_was_recorded_is_played_to_another_gateway() {
             .output()
             .unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{told}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{printed}");
         let said_line = said.lines().next().unwrap();
         assert!(said_line.contains("sent 4 packets, 4 messages"), "{said}");
         assert!(said_line.contains("SUB_TO_CHANNEL 1"), "{said}");
@@ -70,7 +70,7 @@ fn what_was_recorded_is_played_to_another_gateway() {
 }
 
 #[test]
-fn a_file_that_is_no_recording_is_told_of_on_one_line() {
+fn a_file_that_is_no_recording_is_reported_on_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("bad.cpr");
     std::fs::write(&bad, b"\x0a\xff\xff\xff\xff\x0f").unwrap();
@@ -79,9 +79,9 @@ fn a_file_that_is_no_recording_is_told_of_on_one_line() {
             .args(["replay", file, "--to=127.0.0.1:1"])
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-        assert!(told.contains(file), "{told}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        assert!(printed.contains(file), "{printed}");
     }
 }

@@ -366,9 +366,9 @@ fn roles_without_nats_and_nats_without_a_role_are_refused_in_one_line() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-        assert!(told.contains(expected), "{expected} is not in {told}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {printed}");
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        assert!(printed.contains(expected), "{expected} is not in {printed}");
     }
 }

@@ -266,8 +266,8 @@ fn a_bug_that_one_loss_uncovers_is_found_by_seeds_and_met_again_under_gdb() {
         .expect("a seed that uncovers it");
     assert!(!plays.iter().all(fails), "every seed uncovers it");
     // The second sale of one item, and when it was.
-    let told = said(&plays[bad]);
-    let sales: Vec<&str> = told
+    let printed = said(&plays[bad]);
+    let sales: Vec<&str> = printed
         .lines()
         .filter(|line| line.contains(" sold, "))
         .collect();

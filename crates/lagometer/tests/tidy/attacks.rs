@@ -9,7 +9,7 @@ use crate::{files_below, root};
 const SECTION: &str = "### Attack by attack";
 
 #[test]
-fn every_attack_is_told_with_tests_that_exist() {
+fn every_attack_is_listed_with_tests_that_exist() {
     let text = fs::read_to_string(root().join("docs/security.md")).unwrap();
     let (_, section) = text.split_once(SECTION).expect("the table has a section");
     let section = section.split("\n## ").next().unwrap_or_default();

@@ -63,7 +63,7 @@ fn platform_method(line: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn methods_are_told_from_functions_and_whole_numbers() {
+fn methods_are_distinguished_from_functions_and_whole_numbers() {
     assert_eq!(platform_method("let k = x.cbrt();"), Some("cbrt"));
     assert_eq!(platform_method("xs.map(f64::exp)"), Some("exp"));
     for fine in [

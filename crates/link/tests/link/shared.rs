@@ -420,7 +420,7 @@ fn traffic_that_never_slows_down_is_refused_before_a_queue_without_a_bound() {
 }
 
 #[test]
-fn other_traffic_in_one_bracket_is_told_of_the_second() {
+fn other_traffic_in_one_bracket_is_notified_of_the_second() {
     let text = "summary = \"t\"\n\n[cross]\nkind = \"bulk\"\ndirection = \"down\"\n";
     let error = Profile::from_text("t.toml", text).unwrap_err();
     assert_eq!(error.line, 3, "{error}");

@@ -38,10 +38,10 @@ impl Threads {
         let mut used_ns = self.used_ns.lock().unwrap_or_else(PoisonError::into_inner);
         for (thread, used) in used_ns.iter_mut() {
             // Its first number is nanoseconds on a processor.
-            let told = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
-            let now = told
+            let statistics = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
+            let now = statistics
                 .ok()
-                .and_then(|told| told.split_whitespace().next()?.parse().ok());
+                .and_then(|statistics| statistics.split_whitespace().next()?.parse().ok());
             // A number may be given to another thread later, which begins anew.
             *used = (*used).max(now.unwrap_or(0));
         }

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_in_one_line_with_its_place() {
+    fn a_mistake_is_reported_in_one_line_with_its_place() {
         let error = pool_of_source(
             "game.proto",
             "syntax = \"proto3\";\nmessage A {\n  strin x = 1;\n}\n",

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_bytes_are_told_apart() {
+    fn bad_bytes_are_distinguished() {
         assert_eq!(fields(&[0x08]), Err(WireError::Truncated));
         assert_eq!(fields(&[0x0a, 5, 1]), Err(WireError::Truncated));
         assert_eq!(fields(&[0x00, 0]), Err(WireError::BadKey));

@@ -68,7 +68,7 @@ fn the_quickest_of_each_direction_tell_most() {
 }
 
 #[test]
-fn a_stepped_clock_is_noticed_and_told_apart_from_a_slow_path() {
+fn a_stepped_clock_is_noticed_and_distinguished_from_a_slow_path() {
     let mut world = World {
         ahead_nanos: 0,
         drift_ppm: 40.0,

@@ -23,12 +23,16 @@ pub(super) fn summary(gate: &Gate) -> String {
         },
         gate.summary(),
     );
-    let told: Vec<&Check> = gate.checks.iter().filter(|check| is_told(check)).collect();
-    if told.is_empty() {
+    let listed: Vec<&Check> = gate
+        .checks
+        .iter()
+        .filter(|check| is_listed(check))
+        .collect();
+    if listed.is_empty() {
         return text;
     }
     text.push_str("\n| | lane | asked | found |\n| --- | --- | --- | --- |\n");
-    for check in told {
+    for check in listed {
         append!(
             text,
             "| {} | {} | {} | {} |\n",
@@ -48,7 +52,7 @@ pub(super) fn summary(gate: &Gate) -> String {
 
 /// What the experiment asks is told whatever became of it: it is little, and
 /// what a reader looks for.
-fn is_told(check: &Check) -> bool {
+fn is_listed(check: &Check) -> bool {
     check.outcome != Outcome::Held || check.asked_by == AskedBy::Experiment
 }
 

@@ -91,7 +91,7 @@ fn what_became_worse_is_named_with_both_figures() {
 }
 
 #[test]
-fn what_became_better_holds_and_is_told() {
+fn what_became_better_holds_and_is_reported() {
     let gate = against(&run(3), &run(6)).unwrap();
     assert!(gate.holds());
     assert!(

@@ -160,11 +160,11 @@ fn line(
         r#"<svg class="stretch" viewBox="0 0 1000 {HEIGHT}" preserveAspectRatio="none" height="{HEIGHT}"><path class="curve {}" d=""#,
         each.look.classes()
     );
-    let told = || {
+    let known = || {
         let steps = each.curve.steps.iter();
         steps.filter_map(|world| Some((*world, (figure.of)(world, tier)?)))
     };
-    for (nth, (world, value)) in told().enumerate() {
+    for (nth, (world, value)) in known().enumerate() {
         append!(
             out,
             "{}{} {}",
@@ -174,7 +174,7 @@ fn line(
         );
     }
     *out += r#""/></svg>"#;
-    for (world, value) in told() {
+    for (world, value) in known() {
         let held = if world.is_carried() {
             "carried"
         } else {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn forty_lanes_are_told_apart_whatever_they_are() {
+    fn forty_lanes_are_distinguished_whatever_they_are() {
         let mut looks = hues_and_patterns(&["kcp"; 40]);
         looks.sort_unstable();
         looks.dedup();

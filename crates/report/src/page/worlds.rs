@@ -125,13 +125,13 @@ struct Curve {
 impl Curve {
     fn of(ages: &Distribution, place: usize) -> Option<Self> {
         let samples = ages.len();
-        let told = (samples as f64 / SAMPLES_BEYOND).log10().min(MOST_NINES);
-        if told <= 0.0 {
+        let known = (samples as f64 / SAMPLES_BEYOND).log10().min(MOST_NINES);
+        if known <= 0.0 {
             return None;
         }
         let points = (0..=POINTS)
             .map(|nth| {
-                let nines = told * nth as f64 / POINTS as f64;
+                let nines = known * nth as f64 / POINTS as f64;
                 let share = 1.0 - 10_f64.powf(-nines);
                 let rank = ((share * samples as f64).ceil() as u64).clamp(1, samples);
                 (nines, ages.at_rank(rank).as_secs_f64() * 1e3)
@@ -143,7 +143,7 @@ impl Curve {
 
 fn panel(network: &str, curves: &[Curve], scale: LogScale, names: &[&str], out: &mut String) {
     let y = |age_ms: f64| BOTTOM - (BOTTOM - TOP) * scale.position(age_ms);
-    let told: Vec<String> = curves
+    let sentences: Vec<String> = curves
         .iter()
         .filter_map(|curve| {
             let (_, age_ms) = curve.points.iter().find(|(nines, _)| *nines >= 2.0)?;
@@ -171,7 +171,7 @@ fn panel(network: &str, curves: &[Curve], scale: LogScale, names: &[&str], out: 
         out,
         r#"</svg><svg class="plot" height="{HEIGHT}" role="img" aria-label="Ages on {}, at p99: {}">"#,
         esc(network),
-        esc(&told.join(", "))
+        esc(&sentences.join(", "))
     );
     for tick in scale.ticks() {
         let at = coordinate(y(tick));

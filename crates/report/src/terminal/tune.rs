@@ -114,7 +114,7 @@ fn grid(tune: &Tune) -> Grid {
         let style = match lane.finding {
             TuneFinding::Better => Style::Good,
             TuneFinding::Worse => Style::Bad,
-            TuneFinding::NotToldApart | TuneFinding::Same => Style::Dim,
+            TuneFinding::NotDistinguished | TuneFinding::Same => Style::Dim,
         };
         let plain = |text: String| Cell::new(text, Style::Plain);
         let changed = match lane.goal.difference {

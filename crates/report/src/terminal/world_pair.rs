@@ -101,12 +101,12 @@ fn rows(worlds: [&World; 2]) -> Vec<Row> {
         .iter()
         .chain(&other_facts)
         .map(|(heading, _)| *heading);
-    let mut told: Vec<&str> = Vec::new();
+    let mut printed: Vec<&str> = Vec::new();
     for heading in headings {
-        if told.contains(&heading) {
+        if printed.contains(&heading) {
             continue;
         }
-        told.push(heading);
+        printed.push(heading);
         let of = |facts: &[super::world::Facts]| {
             let found = facts.iter().find(|(known, _)| *known == heading);
             let facts = found.map_or(&[][..], |(_, facts)| facts);

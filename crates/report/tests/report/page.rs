@@ -83,7 +83,7 @@ fn the_same_document_makes_the_same_page() {
 }
 
 #[test]
-fn runs_of_one_experiment_are_told_apart_by_name() {
+fn runs_of_one_experiment_are_distinguished_by_name() {
     let run = document(&LANES[..2], 10, &[1]);
     let html = named_page(&[("before", &run), ("after <b>", &run)]);
     for name in ["before: ", "after &lt;b&gt;: "] {

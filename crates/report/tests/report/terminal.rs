@@ -172,7 +172,7 @@ fn a_change_beyond_the_spread_is_called_one_and_unlike_runs_are_named() {
 }
 
 #[test]
-fn the_worst_moment_of_one_seed_cannot_be_told_from_another() {
+fn the_worst_moment_of_one_seed_cannot_be_distinguished_from_another() {
     let a = document(&LANES[2..3], 120, &[1]);
     let b = document(&LANES[2..3], 120, &[2]);
     let found = compare(&a, &b).expect("the same lane");
@@ -224,7 +224,7 @@ fn no_difference_is_said_only_where_chance_is_known() {
 }
 
 #[test]
-fn a_percentile_that_both_runs_lost_cannot_be_told() {
+fn a_percentile_that_both_runs_lost_cannot_be_compared() {
     let mut a = document(&LANES[2..3], 60, &[1, 2, 3, 4, 5]);
     a.lanes[0].rtt_ms.p99_9 = None;
     let found = compare(&a, &a).expect("the same lane");

@@ -100,7 +100,8 @@ pub enum TuneFinding {
     Worse,
     /// No difference that chance could not have made.
     #[default]
-    NotToldApart,
+    #[serde(rename = "not-told-apart")]
+    NotDistinguished,
     /// The search found nothing better than the lane as it was.
     Same,
 }

@@ -9,7 +9,7 @@ use crate::metric::{Metric, Statistic};
 pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let lane = ranking.best;
     let (name, feels) = (&lane.lane, feels(lane));
-    if !ranking.told_apart {
+    if !ranking.is_distinguished {
         return format!(
             "{name} does best, {feels}, but this run is too short to tell lanes apart: play at \
              least five seeds{}",

@@ -140,7 +140,7 @@ fn who_misses_a_budget_is_not_recommended_while_others_may_meet_it() {
 }
 
 #[test]
-fn lanes_of_one_share_are_told_apart_by_their_slowest() {
+fn lanes_of_one_share_are_distinguished_by_their_slowest() {
     let lanes = vec![
         lane("enet", true, 1.2, late_each(200, 900)),
         lane("kcp", true, 1.5, late_each(200, 300)),

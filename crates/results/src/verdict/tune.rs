@@ -33,7 +33,7 @@ pub fn tune_verdict(goal: Metric, tune: &Tune) -> String {
             each.join(", ")
         ));
     }
-    let alike = of(TuneFinding::NotToldApart);
+    let alike = of(TuneFinding::NotDistinguished);
     if !alike.is_empty() {
         clauses.push(format!(
             "for {} nothing better beyond chance",

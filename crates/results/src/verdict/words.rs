@@ -10,7 +10,7 @@ pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let name = &ranking.best.lane;
     let share = share_of(bench, ranking.best);
     let within = within(bench);
-    if !ranking.told_apart {
+    if !ranking.is_distinguished {
         let lanes = all(ranking);
         let show = if lanes.len() == 1 { "shows" } else { "show" };
         return format!(
@@ -55,9 +55,9 @@ pub(super) fn unreliable(bench: &Bench<'_>, ranking: &Ranking<'_>, count: usize)
     let kept = format!("kept {} {}", share_of(bench, ranking.best), within(bench));
     if count == 1 {
         format!("{name}, which is unreliable, {lost} and {kept}")
-    } else if ranking.told_apart && ranking.equals.is_empty() {
+    } else if ranking.is_distinguished && ranking.equals.is_empty() {
         format!("of the unreliable lanes {name} did best: it {lost} and {kept}")
-    } else if ranking.told_apart {
+    } else if ranking.is_distinguished {
         format!(
             "of the unreliable lanes {} cannot be told apart: {name} {lost} and {kept}",
             listed(&all(ranking))

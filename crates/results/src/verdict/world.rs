@@ -87,7 +87,7 @@ pub fn worlds_verdict(worlds: &[World]) -> Option<String> {
             None => networks.push((network, vec![age])),
         }
     }
-    let told: Vec<String> = networks
+    let clauses: Vec<String> = networks
         .into_iter()
         .map(|(network, mut ages)| {
             ages.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -106,7 +106,7 @@ pub fn worlds_verdict(worlds: &[World]) -> Option<String> {
     Some(format!(
         "What {} players see of others{within} is, at p99, so old: {}.",
         worlds[0].players.asked,
-        told.join("; ")
+        clauses.join("; ")
     ))
 }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_told_in_order_and_transports_by_their_ages() {
+    fn networks_are_listed_in_order_and_transports_by_their_ages() {
         let worlds = [
             world("tcp", "lan", &[(5000, 70.0)]),
             world("kcp", "lan", &[(5000, 60.0)]),

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     #[cfg(not(feature = "srt"))]
-    fn whoever_lacks_it_is_told_the_package() {
+    fn whoever_lacks_it_is_shown_the_package() {
         let said = Settings::RELIABLE.available().unwrap_err().to_string();
         assert!(said.contains("libsrt-openssl-dev"), "{said}");
     }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_congestion_control_that_is_not_there_is_told_with_its_mend() {
+    fn a_congestion_control_that_is_not_there_is_reported_with_its_mend() {
         let settings = Settings::with("nonesuch");
         SocketTransport::check(&settings).unwrap();
         let said = SocketTransport::available(&settings)

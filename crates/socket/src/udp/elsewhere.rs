@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_apart() {
+    fn errors_are_distinguished() {
         let of = |errno: Errno| obstacle(&errno.into());
         assert_eq!(of(Errno::WOULDBLOCK), Obstacle::Full);
         assert_eq!(of(Errno::CONNREFUSED), Obstacle::Unreachable);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_apart() {
+    fn errors_are_distinguished() {
         let of = |errno| obstacle(&io::Error::from_raw_os_error(errno));
         assert_eq!(of(libc::EAGAIN), Obstacle::Full);
         assert_eq!(of(libc::ECONNREFUSED), Obstacle::Unreachable);

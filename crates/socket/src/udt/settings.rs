@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     #[cfg(not(feature = "udt"))]
-    fn whoever_lacks_it_is_told_the_package() {
+    fn whoever_lacks_it_is_shown_the_package() {
         let said = Settings::DGRAM.available().unwrap_err().to_string();
         assert!(said.contains("libudt-dev"), "{said}");
     }

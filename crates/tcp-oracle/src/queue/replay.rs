@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_gives_the_same_is_told_from_one_that_does_not() {
+    fn a_queue_that_gives_the_same_is_distinguished_from_one_that_does_not() {
         assert!(compare_queues(&trace(&[(1, false), (2, false)])).is_none());
         let kind = |outs: &[(u64, bool)]| compare_queues(&trace(outs)).unwrap().kind;
         assert_eq!(kind(&[(2, false)]), "another packet");

@@ -121,7 +121,7 @@ fn interleaved_groups_survive_a_burst() {
 }
 
 #[test]
-fn parity_is_held_back_for_as_long_as_it_is_told() {
+fn parity_is_held_back_for_as_long_as_it_is_configured() {
     let settings = Settings {
         parity_delay: Span::from_millis(40),
         ..blocks(2, 1)

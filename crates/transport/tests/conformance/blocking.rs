@@ -12,7 +12,7 @@ const HOLE: std::ops::Range<usize> = 20..22;
 
 /// A hole in the middle of a steady series: what is sent behind it waits where the
 /// transport's properties say.
-pub(crate) fn is_told_where_it_happens(spec: &Spec) {
+pub(crate) fn is_reported_where_it_happens(spec: &Spec) {
     let mut network = Network::connected(spec, Path::CLEAN, 61);
     let mut sent_at = Vec::new();
     for number in 0..60 {

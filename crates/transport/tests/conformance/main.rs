@@ -76,7 +76,7 @@ const SUITE: &[Test] = &[
     ("mtu_is_as_said", properties::of_the_mtu_is_true),
     (
         "tells_how_long_messages_were_blocked",
-        blocking::is_told_where_it_happens,
+        blocking::is_reported_where_it_happens,
     ),
 ];
 

@@ -108,11 +108,11 @@ fn wire(world: &World, are_windows_late: bool) -> Option<String> {
         || world.players.lost > 0;
     let path = world.path.as_ref().filter(|_| has_aged)?;
     let ways = [("to", &path.down), ("from", &path.up)];
-    let told = |why: fn(&WorldWay) -> Option<String>| {
+    let suspect = |why: fn(&WorldWay) -> Option<String>| {
         ways.iter()
             .find_map(|(towards, way)| Some(format!("the path {towards} players {}", why(way)?)))
     };
-    told(|way| {
+    suspect(|way| {
         let full = way.full_share.filter(|share| *share > FULL_SHARE)?;
         Some(format!(
             "is full, {:.0} % of its packets find no room in the queue",
@@ -120,7 +120,7 @@ fn wire(world: &World, are_windows_late: bool) -> Option<String> {
         ))
     })
     .or_else(|| {
-        told(|way| {
+        suspect(|way| {
             let wait_ms = way.wait_ms.filter(|wait_ms| *wait_ms > WAIT_MS)?;
             Some(format!(
                 "is full, packets wait {wait_ms:.0} ms in its queue"
@@ -128,7 +128,7 @@ fn wire(world: &World, are_windows_late: bool) -> Option<String> {
         })
     })
     .or_else(|| {
-        told(|way| {
+        suspect(|way| {
             let lost = Some(way.lost_share).filter(|share| *share > LOST_SHARE)?;
             Some(format!("loses {:.0} % of its packets", 100.0 * lost))
         })

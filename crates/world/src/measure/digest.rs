@@ -9,12 +9,12 @@ use lagometer_results::World;
 /// tells runs apart; it is no protection against forgery.
 #[must_use]
 pub fn digest(world: &World) -> String {
-    let told = World {
+    let digested = World {
         digest: None,
         ..world.clone()
     };
     // A world is made of numbers and texts, which always have a JSON form.
-    let text = serde_json::to_string(&told).unwrap_or_default();
+    let text = serde_json::to_string(&digested).unwrap_or_default();
     let hash = text.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
     });

@@ -45,8 +45,8 @@ impl Player {
         for (entity, seen) in self.before.entities() {
             let own = self.pawn == Some(entity);
             let newer = self.view.seen(entity);
-            let is_told_of = newer.is_some_and(|newer| newer.place.is_some());
-            if !own && !is_told_of && (newer.is_some() || !all_announced) {
+            let is_announced = newer.is_some_and(|newer| newer.place.is_some());
+            if !own && !is_announced && (newer.is_some() || !all_announced) {
                 sample(seen);
             }
         }
@@ -69,7 +69,7 @@ mod tests {
     use crate::wire::replica::Replica;
 
     /// What one update says: of which of the others.
-    type Told = [bool; 3];
+    type Announced = [bool; 3];
 
     fn player() -> Player {
         let (_, text) = BUILT_IN.iter().find(|(name, _)| *name == "single").unwrap();
@@ -83,10 +83,10 @@ mod tests {
     }
 
     /// GLOBAL's update as of `at`.
-    fn update(at: Time, told: Told) -> Vec<u8> {
+    fn update(at: Time, announced: Announced) -> Vec<u8> {
         let mut update = WorldUpdate::new(at.as_secs_f64());
-        for (nth, told) in (1..).zip(told) {
-            if told {
+        for (nth, announced) in (1..).zip(announced) {
+            if announced {
                 let place = Vector::on_ground(at.as_secs_f64(), f64::from(nth));
                 let body = Body::standing(place, Yaw::new(0.0));
                 let mut replica = Replica::default();
@@ -96,8 +96,8 @@ mod tests {
         update.encode().to_vec()
     }
 
-    fn update_at(player: &mut Player, at: Time, told: Told) {
-        player.receive_world(&update(at, told), at).unwrap();
+    fn update_at(player: &mut Player, at: Time, announced: Announced) {
+        player.receive_world(&update(at, announced), at).unwrap();
     }
 
     fn ages_ms(player: &Player, now: Time) -> Vec<u128> {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_back_goes_on_from_what_it_saw_until_it_is_told_anew() {
+    fn one_that_is_back_goes_on_from_what_it_saw_until_it_is_sent_anew() {
         let mut player = player();
         update_at(&mut player, Time::from_millis(100), [true, true, true]);
         let mut back = self::player();
@@ -145,7 +145,7 @@ mod tests {
         /// one that keeps it, at any instant and of anybody.
         #[test]
         fn dropping_a_stalled_player_never_flatters(
-            told in proptest::collection::vec(any::<[bool; 3]>(), 60),
+            announced in proptest::collection::vec(any::<[bool; 3]>(), 60),
             stalls_at in 1_usize..40,
             stalls_for in 1_usize..20,
             reconnects_for in 0_usize..20,
@@ -154,14 +154,14 @@ mod tests {
             let gone = stalls_at..stall.end + reconnects_for;
             let (mut kept, mut dropped) = (player(), Some(player()));
             let mut cut_off = None;
-            for (nth, mut told) in told.into_iter().enumerate() {
+            for (nth, mut announced) in announced.into_iter().enumerate() {
                 if nth == 0 {
                     // Both have seen everybody.
-                    told = [true; 3];
+                    announced = [true; 3];
                 }
                 let now = Time::from_millis(nth as u64 * 20);
                 if !stall.contains(&nth) {
-                    update_at(&mut kept, now, told);
+                    update_at(&mut kept, now, announced);
                 }
                 if gone.contains(&nth) {
                     cut_off = dropped.take().or(cut_off);
@@ -171,7 +171,7 @@ mod tests {
                         back.goes_on_as(cut_off.take().unwrap());
                         back
                     });
-                    update_at(player, now, told);
+                    update_at(player, now, announced);
                 }
                 let seen = dropped.as_ref().or(cut_off.as_ref()).unwrap();
                 let (kept, dropped) = (ages_ms(&kept, now), ages_ms(seen, now));

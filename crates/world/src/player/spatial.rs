@@ -160,8 +160,8 @@ impl Player {
     pub(super) fn ask_to_play(&mut self, channel_id: u32, outbox: &mut Outbox) {
         self.asked_at = self.clock.get();
         let login = messages::login(self.number);
-        let told = outbox.message_owner(channel_id, messages::LOW_LEVEL, &login);
-        self.note(told);
+        let sent = outbox.message_owner(channel_id, messages::LOW_LEVEL, &login);
+        self.note(sent);
     }
 }
 

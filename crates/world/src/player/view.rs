@@ -126,8 +126,8 @@ impl View {
             entry.at = entry.at.max(at);
         }
         if sighting.place.iter().any(Option::is_some) {
-            for (told, coordinate) in sighting.place.into_iter().zip(&mut entry.place) {
-                *coordinate = told.unwrap_or(*coordinate);
+            for (received, coordinate) in sighting.place.into_iter().zip(&mut entry.place) {
+                *coordinate = received.unwrap_or(*coordinate);
             }
             if !std::mem::replace(&mut entry.has_place, true) {
                 self.awaited.remove(&entity);
@@ -302,7 +302,7 @@ mod tests {
             now: Time,
         ) -> Option<Duration> {
             let seen = self.learn(entity, now);
-            let [x, y, z] = sighting.place.map(|told| told.map(f64::from));
+            let [x, y, z] = sighting.place.map(|received| received.map(f64::from));
             if x.or(y).or(z).is_some() {
                 let before = seen.place.unwrap_or_default();
                 seen.place = Some(Vector {
@@ -335,7 +335,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_view_is_what_it_was_told(
+        fn a_view_is_what_it_received(
             events in proptest::collection::vec((0..6_u32, any::<bool>(), happens()), 0..80),
         ) {
             let mut view = View::default();
@@ -373,7 +373,7 @@ mod tests {
                         plain.known.remove(&entity);
                     }
                 }
-                let told: Vec<_> = view.entities().collect();
+                let received: Vec<_> = view.entities().collect();
                 let wanted: Vec<_> = plain
                     .known
                     .iter()
@@ -382,7 +382,7 @@ mod tests {
                         (entity, Seen { place: seen.place, at: seen.at, tier })
                     })
                     .collect();
-                prop_assert_eq!(told, wanted);
+                prop_assert_eq!(received, wanted);
                 let seen = plain.known.contains_key(&entity);
                 prop_assert_eq!(view.seen(entity).is_some(), seen);
                 prop_assert_eq!(view.tier(entity), plain.tiers.get(&entity).copied());

@@ -111,12 +111,12 @@ impl HandoverState {
     }
 }
 
-fn vector(told: &FVector) -> Vector {
+fn vector(received: &FVector) -> Vector {
     let component = |component: Option<f32>| component.unwrap_or_default().into();
     Vector {
-        x: component(told.x),
-        y: component(told.y),
-        z: component(told.z),
+        x: component(received.x),
+        y: component(received.y),
+        z: component(received.z),
     }
 }
 

@@ -98,7 +98,7 @@ enum Stage {
 struct Charge {
     server_player: ServerPlayer,
     /// What the entity's data says its character has followed.
-    told: Followed,
+    announced: Followed,
     /// The entity's data says that this server simulates it.
     signed: bool,
     /// Where its interest was set last.
@@ -229,7 +229,7 @@ impl Region {
             let character = replica.character_changes(body);
             let mut data = messages::entity_update(actor, character, now.as_secs_f64() as f32);
             let followed = Followed::of(&charge.server_player.intent);
-            if followed != charge.told {
+            if followed != charge.announced {
                 followed.put_into(&mut data);
             }
             if let (false, Some(block)) = (charge.signed, self.block) {
@@ -242,7 +242,7 @@ impl Region {
             if sent.is_ok() {
                 self.counts.states += 1;
                 charge.server_player.replica = replica;
-                charge.told = followed;
+                charge.announced = followed;
                 charge.signed = true;
             }
             count_refusal(&mut self.counts, &sent);
@@ -428,7 +428,9 @@ impl Handler for Region {
                 ..
             } => match message {
                 FromGateway::CreateSpatialChannel(made) => self.own(made.spatial_channel_id),
-                FromGateway::SpatialRegionsUpdate(told) => self.compare_grid(&told.regions),
+                FromGateway::SpatialRegionsUpdate(announced) => {
+                    self.compare_grid(&announced.regions);
+                }
                 FromGateway::SpatialChannelsReady(_) => self.stage = Stage::Ready,
                 FromGateway::CreateEntityChannel(made) => {
                     self.opened(EntityId(made.channel_id), outbox);

@@ -243,13 +243,13 @@ impl GameServer {
         }
         self.server_players
             .insert(player, ServerPlayer::new(conn_id, now));
-        let told = match self.scenario.channels {
+        let sent = match self.scenario.channels {
             Channels::Single => self.spawn(player, conn_id, None, outbox),
             Channels::Entity | Channels::Spatial => {
                 self.channels.ask_for(GLOBAL, player, conn_id, None, outbox)
             }
         };
-        count_refusal(&mut self.counts, &told);
+        count_refusal(&mut self.counts, &sent);
     }
 
     /// Tells `to`, or everybody, that there is a player's pawn.
@@ -286,8 +286,8 @@ impl GameServer {
     /// channels of their own anew.
     fn give_up(&mut self, recovered: &ChannelDataRecoveryMessage, outbox: &mut Outbox) {
         if recovered.channel_type == ChannelType::Entity as i32 {
-            let told = outbox.remove_channel(recovered.channel_id);
-            count_refusal(&mut self.counts, &told);
+            let sent = outbox.remove_channel(recovered.channel_id);
+            count_refusal(&mut self.counts, &sent);
         }
     }
 
@@ -301,14 +301,14 @@ impl GameServer {
         }
         self.server_players.remove(&player);
         self.crowd.give_up(EntityKind::Pawn.of(player));
-        let told = match self.scenario.channels {
+        let sent = match self.scenario.channels {
             Channels::Single => {
                 let gone = messages::world_without(EntityKind::Pawn.of(player));
                 outbox.update(GLOBAL, messages::WORLD_TYPE_URL, &gone)
             }
             Channels::Entity | Channels::Spatial => self.channels.close(player, outbox),
         };
-        count_refusal(&mut self.counts, &told);
+        count_refusal(&mut self.counts, &sent);
     }
 
     /// A player said what it wants.
@@ -365,8 +365,8 @@ impl Handler for GameServer {
                     let entity = EntityId(result.channel_id);
                     let conn_id = self.channels.opened(entity);
                     if let (Some(player), Some(conn_id)) = (player_of(entity), conn_id) {
-                        let told = self.spawn(player, conn_id, None, outbox);
-                        count_refusal(&mut self.counts, &told);
+                        let sent = self.spawn(player, conn_id, None, outbox);
+                        count_refusal(&mut self.counts, &sent);
                     }
                 }
                 FromGateway::UnsubFromChannel(result)

@@ -197,9 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn the_gateway_is_told_of_the_published_grid() {
-        let told: serde_json::Value = serde_json::from_str(&PUBLISHED.controller_json()).unwrap();
-        let config = &told["Config"];
+    fn the_gateway_is_given_the_published_grid() {
+        let published: serde_json::Value =
+            serde_json::from_str(&PUBLISHED.controller_json()).unwrap();
+        let config = &published["Config"];
         assert_eq!(config["WorldOffsetX"], -15_000.0);
         assert_eq!(config["GridWidth"], 2_000.0);
         assert_eq!(

@@ -85,16 +85,16 @@ fn components(vector: Vector) -> [f32; 3] {
 }
 
 /// The components that differ from what was sent; all of them the first time.
-fn changes(told: &mut Option<[f32; 3]>, now: [f32; 3]) -> Option<FVector> {
-    let before = told.replace(now);
+fn changes(sent: &mut Option<[f32; 3]>, now: [f32; 3]) -> Option<FVector> {
+    let before = sent.replace(now);
     let mut changed = [None; 3];
     for axis in 0..3 {
         let differs = before.is_none_or(|before| (before[axis] - now[axis]).abs() > TOLERANCE);
         if differs {
             changed[axis] = Some(now[axis]);
-        } else if let (Some(told), Some(before)) = (told.as_mut(), before) {
+        } else if let (Some(sent), Some(before)) = (sent.as_mut(), before) {
             // Else small steps would add up unseen.
-            told[axis] = before[axis];
+            sent[axis] = before[axis];
         }
     }
     let [x, y, z] = changed;

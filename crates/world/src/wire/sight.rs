@@ -206,11 +206,11 @@ mod tests {
                 ..TestRepChannelData::default()
             };
             let mut seen = std::collections::BTreeMap::new();
-            let told = read_world(&data.encode_to_vec(), |entity, sighting| {
+            let found = read_world(&data.encode_to_vec(), |entity, sighting| {
                 assert_eq!(sighting.removed, removed);
                 seen.insert(entity.0, sighting.place);
             });
-            prop_assert_eq!(told, Ok(Some(at_s)));
+            prop_assert_eq!(found, Ok(Some(at_s)));
             prop_assert_eq!(seen, places);
         }
 

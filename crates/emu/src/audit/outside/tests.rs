@@ -54,7 +54,7 @@ fn what_a_packet_waited_before_the_router_read_it_is_in_the_error() {
 }
 
 #[test]
-fn packets_that_look_the_same_are_told_by_their_order() {
+fn packets_that_look_the_same_are_matched_by_their_order() {
     let events = [
         took(7, Some(1)),
         took(7, None),

@@ -64,12 +64,12 @@ impl Subscriptions {
         asked: &ChannelSubscriptionOptions,
     ) -> bool {
         let budgets = tables.budgets_of(request);
-        let (is_told, over) =
+        let (is_notified, over) =
             self.subscribe_within(tables, request.now, id, subject, asked, &budgets);
         if let Some(budget) = over {
             tables.over_budget(request, budget);
         }
-        is_told
+        is_notified
     }
 
     /// The same where the gateway itself, or a server, is behind it.

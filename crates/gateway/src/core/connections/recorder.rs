@@ -133,7 +133,7 @@ mod tests {
         let file = recorder.into_file();
         assert!(!file.windows(7).any(|bytes| bytes == b"hunter2"));
         let session = ReplaySession::decode(&*file).unwrap();
-        let told: Vec<(i64, Vec<u32>)> = session
+        let listed: Vec<(i64, Vec<u32>)> = session
             .packets
             .iter()
             .map(|one: &ReplayPacket| {
@@ -144,7 +144,7 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(told, [(0, vec![1]), (7_000_000, vec![150])]);
+        assert_eq!(listed, [(0, vec![1]), (7_000_000, vec![150])]);
     }
 
     #[test]

@@ -33,10 +33,10 @@ impl ConnectionLoop {
         let Some(socket) = self.sockets.at(slot) else {
             return;
         };
-        let told_once = matches!(socket.interest, Interest::Edges | Interest::Nothing);
+        let is_edge_triggered = matches!(socket.interest, Interest::Edges | Interest::Nothing);
         let writable = event.writable && socket.blocked;
         // Who has gone while it is paused is read to its end when the pause is over.
-        socket.has_ended |= told_once && event.ended;
+        socket.has_ended |= is_edge_triggered && event.ended;
         if writable {
             self.write(now, slot);
         }

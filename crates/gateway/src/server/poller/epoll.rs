@@ -132,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edges_are_told_once_and_so_is_the_end() {
+    fn edges_are_reported_once_and_so_is_the_end() {
         let poller = Poller::new().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
         poller.add(&socket, 7, Interest::Edges).unwrap();
         let mut events = Events::new();
-        let mut told = |readable: bool| {
+        let mut reported = |readable: bool| {
             loop {
                 poller
                     .wait(Some(Duration::from_secs(9)), &mut events)
@@ -150,12 +150,12 @@ mod tests {
                 }
             }
         };
-        assert!(told(false).writable, "there is room at the beginning");
+        assert!(reported(false).writable, "there is room at the beginning");
         peer.write_all(b"word").unwrap();
-        assert!(!told(true).ended);
+        assert!(!reported(true).ended);
         drop(peer);
         // Nothing was read, and still only what is new is told.
-        assert!(told(true).ended);
+        assert!(reported(true).ended);
         poller.wait(Some(Duration::ZERO), &mut events).unwrap();
         assert!(events.iter().next().is_none());
     }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_windows_sleeps_by_its_tick_and_is_told_what_to_do() {
+    fn an_old_windows_sleeps_by_its_tick_and_is_shown_what_to_do() {
         for old in ["6.1.7601", "10.0.16299", ""] {
             let permit = precise_sleeps(old);
             assert!(!permit.is_there() && !permit.mend.is_empty(), "{permit:?}");

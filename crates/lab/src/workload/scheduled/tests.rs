@@ -153,7 +153,7 @@ fn what_is_refused_waits_and_its_delay_counts_from_its_own_time() {
 }
 
 #[test]
-fn messages_are_told_from_others_and_from_those_of_the_other_side() {
+fn messages_are_distinguished_from_others_and_from_those_of_the_other_side() {
     let script = replay(AtEnd::Stop).script(&plan(replay(AtEnd::Stop)));
     let mut message = Vec::new();
     script.write(Direction::Up, 3, 43, &mut message);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn values_defaults_and_groups_are_told() {
+    fn values_defaults_and_groups_are_listed() {
         let text = page();
         for part in [
             "| `--testbed TESTBED` | ",

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_told_in_words() {
+    fn types_are_written_in_words() {
         for (of, expected) in [
             (json!({"type": ["string", "null"]}), "string or null"),
             (json!({"$ref": "#/$defs/Lane"}), "[Lane](#lane)"),

@@ -108,13 +108,13 @@ fn labels(name: &str, answer: &str) -> String {
                 .insert(value.trim_matches('"'));
         }
     }
-    let told = values.into_iter().filter(|(label, _)| *label != "le");
-    let told = told.map(|(label, values)| {
+    let listed = values.into_iter().filter(|(label, _)| *label != "le");
+    let listed = listed.map(|(label, values)| {
         if UNLISTED.contains(&label) || values.len() > VALUES_AT_MOST {
             return format!("`{label}`");
         }
         let values: Vec<String> = values.iter().map(|it| format!("`{it}`")).collect();
         format!("`{label}`: {}", values.join(", "))
     });
-    told.collect::<Vec<_>>().join("; ")
+    listed.collect::<Vec<_>>().join("; ")
 }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_within_tables_are_told_by_their_path() {
+    fn settings_within_tables_are_named_by_their_path() {
         let mut rows = Vec::new();
         let settings = serde_json::json!({"a": {"b": 1, "c": "x"}, "d": null});
         flatten("", &settings, &mut rows);

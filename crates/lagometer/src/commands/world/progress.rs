@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_told_as_far_as_the_gateway_tells() {
+    fn ticks_are_shown_as_far_as_the_gateway_reports_them() {
         let all = GatewayTicks {
             per_s: Some(50.02),
             late_pct: Some(1.6),

@@ -18,7 +18,7 @@ fn of_type(channel_type: ChannelType) -> CreateChannelMessage {
 }
 
 /// A message that answers nothing.
-fn told(event: &OwnedEvent) -> Option<FromGateway> {
+fn unasked(event: &OwnedEvent) -> Option<FromGateway> {
     match event {
         OwnedEvent::Message { stub, message, .. } if stub.0 == 0 => Some(message.clone()),
         _ => None,
@@ -30,7 +30,7 @@ pub(crate) fn c06_globals_owner_hears_of_logins_and_channels(whose: Whose) {
     let mut master = gateway.server();
     master.own_global();
     let mut other = gateway.server();
-    let login = master.expect("word of the login", |event| match told(event) {
+    let login = master.expect("word of the login", |event| match unasked(event) {
         Some(FromGateway::Auth(login)) => Some(login),
         _ => None,
     });
@@ -41,7 +41,7 @@ pub(crate) fn c06_globals_owner_hears_of_logins_and_channels(whose: Whose) {
     });
     assert_eq!(made.owner_conn_id, other.id);
     assert_eq!(made.metadata, "room");
-    let word = master.expect("word of the channel", |event| match told(event) {
+    let word = master.expect("word of the channel", |event| match unasked(event) {
         Some(FromGateway::CreateChannel(made)) => Some(made),
         _ => None,
     });
@@ -97,7 +97,7 @@ pub(crate) fn c06_lists_are_filtered_by_type_and_metadata(whose: Whose) {
     assert_eq!(list(ChannelType::Subworld, &["red"]), [0u32; 0]);
 }
 
-pub(crate) fn c06_subscriptions_are_told_to_asker_subject_and_owner(whose: Whose) {
+pub(crate) fn c06_subscriptions_are_reported_to_asker_subject_and_owner(whose: Whose) {
     let gateway = Gateway::start(whose);
     let mut owner = gateway.server();
     let mut third = gateway.server();
@@ -176,7 +176,7 @@ pub(crate) fn c07_an_interval_changes_in_silence(whose: Whose) {
     assert_eq!(answer.sub_options.unwrap().fan_out_interval_ms, Some(100));
 }
 
-pub(crate) fn c08_a_change_of_access_is_told(whose: Whose) {
+pub(crate) fn c08_a_change_of_access_is_reported(whose: Whose) {
     let gateway = Gateway::start(whose);
     let mut owner = gateway.server();
     let channel = owner.create(of_type(ChannelType::Test)).channel_id;
@@ -192,7 +192,7 @@ pub(crate) fn c08_a_change_of_access_is_told(whose: Whose) {
     assert_eq!(owner.sub_result(channel), answer);
 }
 
-pub(crate) fn c16_a_removal_is_told_to_subscribers(whose: Whose) {
+pub(crate) fn c16_a_removal_is_reported_to_subscribers(whose: Whose) {
     let gateway = Gateway::start(whose);
     let mut owner = gateway.server();
     let channel = owner.create(of_type(ChannelType::Test)).channel_id;
@@ -244,7 +244,7 @@ pub(crate) fn c16_an_owners_end_removes_its_channel(whose: Whose) {
     assert!(watcher.list().contains(&stays), "a test channel does not");
 }
 
-pub(crate) fn c16_a_subscribers_end_is_told_to_the_owner(whose: Whose) {
+pub(crate) fn c16_a_subscribers_end_is_reported_to_the_owner(whose: Whose) {
     let gateway = Gateway::start(whose);
     let mut owner = gateway.server();
     let channel = owner.create(of_type(ChannelType::Test)).channel_id;

@@ -213,8 +213,8 @@ fn course(readings: &[Reading]) -> Vec<GatewayMoment> {
 fn queue_ms(readings: &[Reading]) -> Option<f64> {
     let (first, last) = (readings.first()?, readings.last()?);
     let mean = |gauge: fn(&Reading) -> Option<f64>| {
-        let told: Vec<f64> = readings.iter().filter_map(gauge).collect();
-        (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+        let known: Vec<f64> = readings.iter().filter_map(gauge).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     };
     let messages_per_s = last.rate(first, |it| it.messages_in)? + messages_out_per_s(first, last)?;
     let bytes_per_s = last.rate(first, |it| it.bytes_out)?;
@@ -339,7 +339,7 @@ frames_total{x=\"y\"} 3\n";
     }
 
     #[test]
-    fn ticks_are_told_as_they_come() {
+    fn ticks_are_reported_as_they_come() {
         let reading = |at_s: u64, all: u32, in_time: u32, tick_ms: f64| Reading {
             at: Time::from_nanos(at_s * 1_000_000_000),
             ticks: Some(all.into()),

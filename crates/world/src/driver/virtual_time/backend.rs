@@ -285,7 +285,7 @@ impl<'a> SimBackend<'a> {
     }
 
     /// A connection is over, for both of its ends at once.
-    fn end(&mut self, id: usize, why: CloseReason, told: String) {
+    fn end(&mut self, id: usize, why: CloseReason, reason: String) {
         let Some(connection) = self.connections.get_mut(id).and_then(Option::take) else {
             return;
         };
@@ -297,7 +297,7 @@ impl<'a> SimBackend<'a> {
             }
         }
         self.gateway.close(connection.key, why);
-        self.ended.push_back((connection.peer, told));
+        self.ended.push_back((connection.peer, reason));
     }
 
     /// Moves on to `now`.

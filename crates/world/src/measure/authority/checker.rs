@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_judged_before_all_have_told_of_it() {
+    fn nothing_is_judged_before_all_have_reported_it() {
         let mut checker = AuthorityChecker::default();
         checker.take(said(10, vec![claim(0, 1, Authority::Took)]));
         // Another process has reported more than the one that lets go.
@@ -448,7 +448,7 @@ mod tests {
         /// A character goes round; however the processes' reports are cut, the
         /// same comes of it.
         #[test]
-        fn the_same_comes_of_it_however_it_is_told(
+        fn the_same_comes_of_it_however_it_is_reported(
             steps in prop::collection::vec((1_u64..400, 1_u64..400), 1..20),
             cuts in prop::collection::vec(0_u64..8_000, 0..12),
         ) {
@@ -467,16 +467,16 @@ mod tests {
             let mut cuts = cuts;
             cuts.sort_unstable();
             cuts.push(ms + 1);
-            let mut told = 0;
+            let mut reported = 0;
             for until_ms in cuts {
                 let more = claims.iter().filter(|claim| {
                     // One of the three reports ahead of the others.
                     let ahead_ms = if claim.server == 1 { 700 } else { 0 };
-                    (at(told)..at(until_ms)).contains(&(claim.at - Duration::from_millis(ahead_ms)))
+                    (at(reported)..at(until_ms)).contains(&(claim.at - Duration::from_millis(ahead_ms)))
                 });
                 let more = more.copied().collect();
                 cut.take(said(until_ms, more));
-                told = until_ms;
+                reported = until_ms;
             }
             cut.settle();
             prop_assert_eq!(cut.sums(), whole.sums());

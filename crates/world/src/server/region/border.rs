@@ -112,7 +112,7 @@ impl Region {
         };
         let charge = Charge {
             server_player,
-            told: handover_state.followed,
+            announced: handover_state.followed,
             signed: false,
             interest_at: place,
         };
@@ -135,19 +135,19 @@ impl Region {
     }
 
     /// The gateway tells what an earlier connection of this server had.
-    pub(super) fn recover(&mut self, told: &ChannelDataRecoveryMessage) {
-        let id = told.channel_id;
-        let data = told.channel_data.as_ref();
-        if told.channel_type == ChannelType::Spatial as i32 {
-            if Some(told.owner_conn_id) == self.conn_id {
+    pub(super) fn recover(&mut self, announced: &ChannelDataRecoveryMessage) {
+        let id = announced.channel_id;
+        let data = announced.channel_data.as_ref();
+        if announced.channel_type == ChannelType::Spatial as i32 {
+            if Some(announced.owner_conn_id) == self.conn_id {
                 self.own([id]);
             }
             let cell = data.and_then(|data| SpatialChannelData::decode(&*data.value).ok());
             let entities = cell.unwrap_or_default().entities;
             let entities = entities.into_keys().map(EntityId).collect();
             self.recovered.push(Recovered::Cell(entities));
-        } else if told.channel_type == ChannelType::Entity as i32
-            && Some(told.owner_conn_id) == self.conn_id
+        } else if announced.channel_type == ChannelType::Entity as i32
+            && Some(announced.owner_conn_id) == self.conn_id
             && let Some(Ok(data)) = data.map(|data| EntityChannelData::decode(&*data.value))
         {
             self.recovered

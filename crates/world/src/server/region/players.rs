@@ -98,7 +98,7 @@ impl Region {
         let data = messages::entity_update(actor, character, now.as_secs_f64() as f32);
         let charge = Charge {
             server_player,
-            told: Followed::default(),
+            announced: Followed::default(),
             signed: false,
             interest_at: place,
         };

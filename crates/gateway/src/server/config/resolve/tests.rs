@@ -20,7 +20,7 @@ fn an_empty_file_listens_where_channeld_does_and_lets_no_client_in() {
 }
 
 #[test]
-fn mistakes_are_told_on_one_line() {
+fn mistakes_are_reported_on_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("bad.json");
     std::fs::write(&bad, "{ \"States\": [").unwrap();

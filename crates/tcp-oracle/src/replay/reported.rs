@@ -1,4 +1,4 @@
-//! What an application is told: whether there is room to write, and since when; which error
+//! What is reported to an application: whether there is room to write, and since when; which error
 //! ended the connection; `TCP_INFO`.
 
 use lagometer_tcp::{CloseReason, Connection, Event};
@@ -11,12 +11,12 @@ const ECONNRESET: u32 = 104;
 const ETIMEDOUT: u32 = 110;
 const ECONNREFUSED: u32 = 111;
 
-/// What the end of ours has told.
+/// What the end of ours has reported.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     /// A write found too little room, and was not tried again yet.
     is_blocked: bool,
-    /// When it told that there is room since, in nanoseconds of the guest's clock. There may
+    /// When it reported that there is room since, in nanoseconds of the guest's clock. There may
     /// be for an instant alone: what leaves with it may need a buffer more.
     writable_at: Option<u64>,
     /// The peer had ended its stream, and the application here had not.
@@ -24,7 +24,7 @@ pub(super) struct Told {
     has_finished: bool,
 }
 
-impl Told {
+impl Reported {
     /// Takes what the connection has to tell at this time.
     pub(super) fn collect(&mut self, connection: &mut Connection, at: u64) {
         while let Some(event) = connection.poll_event() {
@@ -41,7 +41,7 @@ impl Told {
         self.is_half_closed = false;
     }
 
-    /// The kernel's application writes at this time. If it waited for room, it was told of
+    /// The kernel's application writes at this time. If it waited for room, room is reported to
     /// it just now.
     pub(super) fn check_writable(
         &mut self,
@@ -55,8 +55,8 @@ impl Told {
             return Err("there is no room yet".to_owned());
         }
         match self.writable_at {
-            Some(told) if at.abs_diff(told) > TOLERANCE_NS => {
-                Err(format!("it was told at {told} that there is room"))
+            Some(reported) if at.abs_diff(reported) > TOLERANCE_NS => {
+                Err(format!("room was reported at {reported}"))
             }
             _ => Ok(()),
         }
@@ -91,14 +91,14 @@ impl Replay<'_> {
         if connection.poll_writable() {
             return Err(self.difference("writable at another time", "there is room to write"));
         }
-        self.told.writable_at = None;
+        self.reported.writable_at = None;
         Ok(())
     }
 
     /// A call failed in the kernel with this error, or none waits.
     pub(super) fn check_error(&self, theirs: u32) -> Result<(), Difference> {
         let reason = self.connection.as_ref().and_then(Connection::close_reason);
-        let ours = self.told.error(reason);
+        let ours = self.reported.error(reason);
         // What a write after the end of the stream fails with does not wait.
         if ours == theirs || (theirs == 0 && ours == EPIPE && reason.is_none()) {
             return Ok(());
