@@ -59,7 +59,7 @@ pub(crate) fn run(setup: &Setup, gateway: &str, crush: &Crush) -> Result<Seen, B
     let login = frame(MessageType::Auth, &AuthMessage::default().encode_to_vec())?;
     let question = frame(MessageType::ListChannel, &[])?;
     let mut who_stays = come(setup.clients, &login)?;
-    hear(&mut who_stays)?;
+    receive(&mut who_stays)?;
 
     let mut answers_us = microseconds();
     let before = Usage::of(running.pid());
@@ -74,11 +74,11 @@ pub(crate) fn run(setup: &Setup, gateway: &str, crush: &Crush) -> Result<Seen, B
         who_stays.write_all(&question)?;
         gone += people.len() as u64;
         for mut one in people {
-            hear(&mut one)?;
+            receive(&mut one)?;
             // Without a farewell, so that the system forgets it at once.
             set_socket_linger(&one, Some(Duration::ZERO)).map_err(std::io::Error::from)?;
         }
-        hear(&mut who_stays)?;
+        receive(&mut who_stays)?;
         answers_us.saturating_record(asked.elapsed().as_micros() as u64);
         if gone >= crush.people / 10 && early_rss_mb == 0.0 {
             early_rss_mb = Usage::of(running.pid()).rss_mb;
@@ -106,7 +106,7 @@ fn come(gateway: SocketAddr, login: &[u8]) -> Result<TcpStream, BenchError> {
 }
 
 /// Waits for an answer, which is short enough to come whole.
-fn hear(stream: &mut TcpStream) -> Result<(), BenchError> {
+fn receive(stream: &mut TcpStream) -> Result<(), BenchError> {
     match stream.read(&mut [0; 1024])? {
         0 => Err(BenchError::TooSlow("an answer: the gateway has hung up")),
         _ => Ok(()),

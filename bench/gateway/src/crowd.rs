@@ -15,7 +15,7 @@ use lagometer_protocol::messages::channeldpb::{
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
-use crate::hearing::{Driver, GATHER};
+use crate::receiving::{Driver, GATHER};
 use crate::outcome::{Outcome, Seen};
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Progress, Shared};
 use crate::process::Usage;
@@ -340,7 +340,7 @@ impl Crowd {
             if self.plan.mode == Mode::Server && self.server_due(start) <= by {
                 self.server_updates(start)?;
             }
-            self.hear(now, end)?;
+            self.receive(now, end)?;
         }
     }
 

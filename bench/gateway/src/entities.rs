@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
 use crate::cli::Setup;
-use crate::hearing::Driver;
+use crate::receiving::Driver;
 use crate::process::{Gateway, Usage};
 use crate::states::{TYPE_URL, for_each_state, put_state};
 use crate::tally::{Spread, microseconds};
@@ -431,7 +431,7 @@ impl Show {
                 }
                 self.swarm.flush(self.server);
             }
-            self.hear(now, due.max(now).min(end))?;
+            self.receive(now, due.max(now).min(end))?;
         }
     }
 

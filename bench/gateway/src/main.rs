@@ -20,7 +20,7 @@ mod cli;
 mod compare;
 mod crowd;
 mod entities;
-mod hearing;
+mod receiving;
 mod outcome;
 mod peer;
 mod process;

@@ -14,7 +14,7 @@ use lagometer_protocol::{FrameBuilder, MessagePack, update_body};
 
 use crate::BenchError;
 use crate::cli::Setup;
-use crate::hearing::hear;
+use crate::receiving::receive;
 use crate::outcome::Outcome;
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Shared};
 use crate::process::{Gateway, Usage};
@@ -129,6 +129,6 @@ fn listen(swarm: &mut Swarm<Peer>, span: Duration) -> Result<(), BenchError> {
         if now >= end {
             return Ok(());
         }
-        hear(swarm, CONNECTIONS_A_TURN, now, end)?;
+        receive(swarm, CONNECTIONS_A_TURN, now, end)?;
     }
 }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn another_gateway_tells_nothing() {
+    fn another_gateway_reports_nothing() {
         assert_eq!(
             Ticks::read("channel_tick_duration{type=\"TEST\"} 1\n"),
             None

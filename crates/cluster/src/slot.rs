@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_of_the_lost_are_lost_when_they_were_heard_of_last() {
+    fn the_servers_of_the_lost_are_lost_when_they_were_last_seen() {
         let mut slot = slot();
         slot.reported_until = Time::from_nanos(7);
         assert!(!slot.open(), "nobody missed them");

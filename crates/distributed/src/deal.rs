@@ -58,7 +58,7 @@ pub enum Given {
 
 /// What the coordinator heard of its workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum WorkerEvent {
     /// A worker was heard of for the first time, or again.
     Joined(String),
     /// One that had begun jobs was not heard of for a while.
@@ -193,21 +193,21 @@ impl Deal {
     }
 
     /// A worker was heard of.
-    pub fn on_worker(&mut self, worker: &str, now: Duration) -> Option<Heard> {
+    pub fn on_worker(&mut self, worker: &str, now: Duration) -> Option<WorkerEvent> {
         let before = self.workers.insert(worker.to_owned(), now);
-        before.is_none().then(|| Heard::Joined(worker.to_owned()))
+        before.is_none().then(|| WorkerEvent::Joined(worker.to_owned()))
     }
 
     /// The workers that were not heard of for a while; each is named once. Those that
     /// have nothing to play say nothing, and are not looked for once all is found.
-    pub fn silent_workers(&mut self, now: Duration) -> Vec<Heard> {
+    pub fn silent_workers(&mut self, now: Duration) -> Vec<WorkerEvent> {
         let workers = std::mem::take(&mut self.workers);
         let (silent, others) = workers
             .into_iter()
             .partition(|&(_, at)| now.saturating_sub(at) >= SILENT);
         self.workers = others;
         let silent: BTreeMap<String, Duration> = silent;
-        silent.into_keys().map(Heard::Silent).collect()
+        silent.into_keys().map(WorkerEvent::Silent).collect()
     }
 
     /// How many workers there are.

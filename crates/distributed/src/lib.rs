@@ -16,5 +16,5 @@ mod message;
 pub mod nats;
 pub mod parts;
 
-pub use deal::{BadAttempt, Deal, Given, Heard};
+pub use deal::{BadAttempt, Deal, Given, WorkerEvent};
 pub use message::{Brought, Job, pack, unpack};

@@ -73,11 +73,11 @@ impl Gateway {
 
     fn say(&mut self, key: ConnKey, channel_id: u32, msg_type: u32, body: &[u8]) {
         let frame = frame(&[(channel_id, msg_type, body.to_vec())]);
-        self.hear(key, &frame);
+        self.receive(key, &frame);
         self.carry_answers();
     }
 
-    fn hear(&mut self, key: ConnKey, frame: &[u8]) {
+    fn receive(&mut self, key: ConnKey, frame: &[u8]) {
         self.connections.receive(self.now, key, frame);
         while let Some(message) = self.connections.poll_bus() {
             self.channels.handle(self.now, SideId(0), message);
@@ -176,7 +176,7 @@ fn scene(what: &str, players: u32, set: impl Fn(u32) -> (Gateway, Vec<(ConnKey, 
         let start = Instant::now();
         for _ in 0..windows {
             for (key, update) in &updates {
-                gateway.hear(*key, update);
+                gateway.receive(*key, update);
             }
             gateway.tick();
         }

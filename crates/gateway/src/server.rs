@@ -328,11 +328,11 @@ impl Server {
             result = result.and(ended(thread));
             if result.is_err() {
                 // One thread alone is no gateway.
-                self.handle.tell_all(|| Command::End);
+                self.handle.send_all(|| Command::End);
             }
         }
         if !is_alone {
-            self.handle.tell_all(|| Command::End);
+            self.handle.send_all(|| Command::End);
         }
         if let Some(thread) = self.middle {
             result = result.and(ended(thread));
@@ -348,7 +348,7 @@ impl Handle {
     /// Accepts nobody any more, lets everyone go, and ends.
     pub fn drain(&self) {
         self.shared.draining.store(true, Ordering::SeqCst);
-        self.tell_all(|| Command::Drain);
+        self.send_all(|| Command::Drain);
     }
 
     /// Takes other settings, where they can be changed while the gateway runs:
@@ -357,10 +357,10 @@ impl Handle {
     pub fn reload(&self, config: Config) {
         self.shared.admission.set_limits(config.limits.clone());
         let config = Arc::new(config);
-        self.tell_all(|| Command::Reload(Arc::clone(&config)));
+        self.send_all(|| Command::Reload(Arc::clone(&config)));
     }
 
-    fn tell_all(&self, command: impl Fn() -> Command) {
+    fn send_all(&self, command: impl Fn() -> Command) {
         for commands in &self.loops {
             commands.give(command());
         }

@@ -39,7 +39,7 @@ struct Room {
     now: Time,
     wire: UnixStream,
     far_end: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl Room {
@@ -58,7 +58,7 @@ impl Room {
             now: Time::ZERO,
             wire,
             far_end,
-            heard: vec![0; 1 << 20],
+            received: vec![0; 1 << 20],
         }
     }
 
@@ -69,7 +69,7 @@ impl Room {
             channel_type: 1,
             ..CreateChannelMessage::default()
         };
-        self.hear(server, &frame(3, &create.encode_to_vec()));
+        self.receive(server, &frame(3, &create.encode_to_vec()));
         let mut all = vec![server];
         for _ in 0..players {
             let player = self.join(Peer::Client);
@@ -81,7 +81,7 @@ impl Room {
                     ..ChannelSubscriptionOptions::default()
                 }),
             };
-            self.hear(player, &frame(6, &subscribe.encode_to_vec()));
+            self.receive(player, &frame(6, &subscribe.encode_to_vec()));
             all.push(player);
         }
         self.tick();
@@ -90,11 +90,11 @@ impl Room {
 
     fn join(&mut self, peer: Peer) -> ConnKey {
         let key = self.connections.open(self.now, peer, None).unwrap();
-        self.hear(key, &frame(1, &AuthMessage::default().encode_to_vec()));
+        self.receive(key, &frame(1, &AuthMessage::default().encode_to_vec()));
         key
     }
 
-    fn hear(&mut self, key: ConnKey, frame: &[u8]) {
+    fn receive(&mut self, key: ConnKey, frame: &[u8]) {
         self.connections.receive(self.now, key, frame);
         while let Some(message) = self.connections.poll_bus() {
             self.channels.handle(self.now, SideId(0), message);
@@ -123,7 +123,7 @@ impl Room {
             let written = self.wire.write_vectored(&slices[..used]).unwrap();
             self.connections.wrote(self.now, key, written);
             assert_eq!(self.connections.waiting(key), 0);
-            while self.far_end.read(&mut self.heard).is_ok() {}
+            while self.far_end.read(&mut self.received).is_ok() {}
         }
     }
 
@@ -185,7 +185,7 @@ fn rounds(players: usize, updates: &[(usize, Vec<u8>)]) -> (u64, u64) {
     let mut play = |rounds: u32| {
         for _ in 0..rounds {
             for (who, update) in updates {
-                room.hear(all[*who], update);
+                room.receive(all[*who], update);
             }
             room.tick();
         }
@@ -227,7 +227,7 @@ fn a_games_own_messages_share_their_memory() {
     let says = frame(100, &[7; 60]);
     let mut say = |times: u32| {
         for _ in 0..times {
-            room.hear(all[1], &says);
+            room.receive(all[1], &says);
             room.tick();
         }
         room.connections.counters().of(Peer::Server).messages_out
@@ -262,7 +262,7 @@ fn what_a_flood_of_small_messages_took_is_given_back() {
     }
     let kept = measure(|| {
         for _ in 0..5 {
-            room.hear(players[1], &flood);
+            room.receive(players[1], &flood);
         }
         // The calm after it, a quarter of a minute.
         for _ in 0..750 {

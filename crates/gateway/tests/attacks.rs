@@ -275,7 +275,7 @@ fn a_client_that_floods_its_server_is_read_more_slowly_and_the_server_stays() {
 
 /// More than `messages_per_second` is read later, not punished.
 #[test]
-fn a_client_above_its_rate_is_heard_in_full_and_more_slowly() {
+fn a_client_above_its_rate_is_read_in_full_and_more_slowly() {
     let server = start(&format!("[limits]\nmessages_per_second = 500\n{THREADS}"));
     let mut game = Peer::game_server(server.servers()[0]);
     let mut client = Peer::login(server.clients()[0]);
@@ -299,7 +299,7 @@ fn a_client_above_its_rate_is_heard_in_full_and_more_slowly() {
 /// Neither are those of one address who send more than it may: they were
 /// disconnected, whoever of them it was that sent most.
 #[test]
-fn clients_of_an_address_above_its_rate_are_heard_in_full_and_more_slowly() {
+fn clients_of_an_address_above_its_rate_are_read_in_full_and_more_slowly() {
     let limits = "[limits]\nmessages_per_second_per_address = 500\n";
     let server = start(&format!("{limits}{THREADS}"));
     let mut game = Peer::game_server(server.servers()[0]);
@@ -309,10 +309,10 @@ fn clients_of_an_address_above_its_rate_are_heard_in_full_and_more_slowly() {
             client.send(USER_MESSAGE, b"more");
         }
     }
-    let mut heard = 0;
-    while heard < 1400 {
+    let mut received = 0;
+    while received < 1400 {
         let (msg_type, _) = game.next().expect("the server was cut off");
-        heard += usize::from(msg_type == USER_MESSAGE);
+        received += usize::from(msg_type == USER_MESSAGE);
     }
     let line = "gateway_over_budget_total{peer=\"client\",budget=\"messages\"}";
     assert!(metric(&server, line) >= 1.0);

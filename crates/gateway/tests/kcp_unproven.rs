@@ -162,7 +162,7 @@ impl Kcp {
     }
 
     /// A game server's broadcast comes.
-    fn hears(&mut self, server: &Server) {
+    fn receives(&mut self, server: &Server) {
         self.arrived.clear();
         let mut game = TcpStream::connect(server.servers()[0]).unwrap();
         game.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -220,7 +220,7 @@ fn a_flood_from_forged_addresses_keeps_neither_players_nor_game_servers_out() {
                 inside.push(player);
             }
         }
-        inside[0].hears(&server);
+        inside[0].receives(&server);
     });
     // 24 bytes that say nothing cost nothing; a login has a place in the table.
     assert!(events(&server, "ignored") > u64::from(FORGED) / 2);
@@ -400,7 +400,7 @@ fn a_forged_datagram_with_another_number_does_not_end_a_session() {
     for payload in [&[][..], LOGIN] {
         player.socket.send(&first_segment(2, payload)).unwrap();
     }
-    player.hears(&server);
+    player.receives(&server);
     assert_eq!(events(&server, "replaced"), 0);
 
     // One that logs in and receives the answer is the same peer, begun anew.
@@ -421,7 +421,7 @@ fn a_peer_that_vanishes_is_noticed_and_an_idle_one_is_left_alone() {
     vanishing.log_in();
     idle.pump_until(|_| events(&server, "vanished") == 1, "it is not noticed");
     // It says nothing by itself, but answers.
-    idle.hears(&server);
+    idle.receives(&server);
     assert!(events(&server, "probed") > 0);
     end(server);
 }
@@ -493,6 +493,6 @@ fn a_player_that_floods_its_conversation_with_datagrams_is_not_answered_to_all_o
         }
     }
     // It is heard as ever when it has stopped.
-    player.hears(&server);
+    player.receives(&server);
     end(server);
 }

@@ -92,9 +92,9 @@ fn converse(server: &Server, wire: &mut impl Wire) {
         Wire::write(&mut game, builder.finish().unwrap());
     }
     for _ in 0..3 {
-        let (msg_type, heard) = arrived.next(wire);
+        let (msg_type, received) = arrived.next(wire);
         assert_eq!(msg_type, 100);
-        assert_eq!(heard, body);
+        assert_eq!(received, body);
     }
 }
 

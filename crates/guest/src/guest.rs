@@ -127,24 +127,24 @@ impl Guest<'_> {
         );
         let output = child.0.stdout.take();
         let lines = read_lines(output)?;
-        let mut ear = Ear {
+        let mut console = ConsoleReader {
             at: Duration::ZERO,
             last: VecDeque::new(),
             output: said_there,
         };
-        let cut = self.attend(&lines, &mut child.0, folder.path(), &mut ear, said, stop)?;
+        let cut = self.attend(&lines, &mut child.0, folder.path(), &mut console, said, stop)?;
         child.0.wait().doing("waiting for a guest")?;
-        ear.listen(said);
+        console.listen(said);
         let end = fs::read(own.join(ENDED))
             .ok()
             .and_then(|bytes| serde_json::from_slice::<End>(&bytes).ok());
         let (cut, busy) = cut.unzip();
         let (outcome, at) = match (cut, end) {
-            (Some(cut), end) => (Outcome::Cut(cut), end.map_or(ear.at, |end| end.at)),
+            (Some(cut), end) => (Outcome::Cut(cut), end.map_or(console.at, |end| end.at)),
             (None, Some(end)) => (Outcome::Exited(end.code), end.at),
             (None, None) => {
                 return Err(Error::Guest {
-                    last: ear.last_line(),
+                    last: console.last_line(),
                 });
             }
         };
@@ -226,24 +226,24 @@ impl Guest<'_> {
         lines: &Receiver<Vec<u8>>,
         child: &mut Child,
         folder: &Path,
-        ear: &mut Ear,
+        console: &mut ConsoleReader,
         said: &mut dyn FnMut(&Said<'_>),
         stop: &AtomicBool,
     ) -> Result<Option<(Cut, Option<String>)>, Error> {
         let began = Instant::now();
-        let mut heard_at = began;
+        let mut last_output = began;
         let mut cut: Option<(Cut, Option<String>, Instant)> = None;
         loop {
             let now = Instant::now();
-            if ear.listen(said) {
-                heard_at = now;
+            if console.listen(said) {
+                last_output = now;
             }
             let why = if stop.load(Ordering::Relaxed) {
                 Some(Cut::Stopped)
             } else if now - began >= self.limits.time {
                 Some(Cut::Time)
             } else {
-                (now - heard_at >= self.limits.silence).then_some(Cut::Silence)
+                (now - last_output >= self.limits.silence).then_some(Cut::Silence)
             };
             match (why, &cut) {
                 (Some(why), None) => {
@@ -255,7 +255,7 @@ impl Guest<'_> {
                 _ => {}
             }
             match lines.recv_timeout(LOOK) {
-                Ok(line) => ear.take(&line),
+                Ok(line) => console.take(&line),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -277,7 +277,7 @@ fn ask_to_end(folder: &Path) -> Result<(), Error> {
 
 /// What was heard of a guest.
 #[derive(Debug)]
-struct Ear {
+struct ConsoleReader {
     /// The guest's clock when it last said anything.
     at: Duration,
     /// The kernel's last lines.
@@ -286,18 +286,18 @@ struct Ear {
     output: Output,
 }
 
-impl Ear {
+impl ConsoleReader {
     /// Hands on what the job has said; whether there was anything.
     fn listen(&mut self, said: &mut dyn FnMut(&Said<'_>)) -> bool {
-        let mut has_heard = false;
+        let mut has_received = false;
         while let Some(record) = self.output.next_record() {
-            if let Some(heard) = Said::of_record(&record) {
-                has_heard = true;
-                self.at = heard.at;
-                said(&heard);
+            if let Some(received) = Said::of_record(&record) {
+                has_received = true;
+                self.at = received.at;
+                said(&received);
             }
         }
-        has_heard
+        has_received
     }
 
     /// Takes a line from the console, which is the kernel's.
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn the_kernels_panic_is_what_is_said_of_its_end() {
         let folder = tempfile::tempdir().unwrap();
-        let mut ear = Ear {
+        let mut console = ConsoleReader {
             at: Duration::ZERO,
             last: VecDeque::new(),
             output: Output::open(&folder.path().join("output")).unwrap(),
@@ -378,9 +378,9 @@ mod tests {
             "reboot: System halted\n",
         ];
         for line in lines {
-            ear.take(line.as_bytes());
+            console.take(line.as_bytes());
         }
-        assert_eq!(ear.last_line(), "Kernel panic - not syncing: no init");
+        assert_eq!(console.last_line(), "Kernel panic - not syncing: no init");
     }
 
     #[test]

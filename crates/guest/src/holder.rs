@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_no_kernel_tells_nothing() {
+    fn a_program_that_is_no_kernel_reports_nothing() {
         let own = std::env::current_exe().unwrap();
         assert_eq!(busiest_thread(&own, std::process::id()), None);
         assert_eq!(busiest_thread(Path::new("/dev/null"), 1), None);

@@ -54,7 +54,7 @@ pub fn init() -> io::Error {
         return io::Error::other("this is for the first process of a guest");
     }
     if let Err(error) = run() {
-        tell_kernel(&format!("the guest could not be set up: {error}"));
+        log_to_kernel(&format!("the guest could not be set up: {error}"));
     }
     match reboot(RebootMode::RB_POWER_OFF) {
         Err(error) => error.into(),
@@ -78,7 +78,7 @@ fn run() -> io::Result<()> {
     let code = match started {
         Ok(mut child) => exit_code(child.wait()?),
         Err(error) => {
-            tell_kernel(&format!("the job could not be started: {error}"));
+            log_to_kernel(&format!("the job could not be started: {error}"));
             127
         }
     };
@@ -279,7 +279,7 @@ fn relay(stream: Stream, from: PipeReader, output: &Mutex<File>) {
 }
 
 /// Says why there is no guest, among what the kernel says.
-fn tell_kernel(words: &str) {
+fn log_to_kernel(words: &str) {
     // The root may not have been made: then the console is the first output.
     let _ = io::stdout().write_all(format!("{words}\n").as_bytes());
 }

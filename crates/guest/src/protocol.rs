@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_not_heard() {
+    fn what_is_no_record_is_ignored() {
         for bytes in [
             &b""[..],
             b"12",

@@ -229,7 +229,7 @@ impl Engine {
                     }
                 }
                 Command::AskWindow => self.probe.announce_window(),
-                Command::TellWindow => {}
+                Command::ReportWindow => {}
             }
         }
         if let Some((sequence, sent)) = newest {

@@ -93,13 +93,13 @@ impl Engine {
         let mut packer = Packer::new(&mut self.staging, self.mtu, output);
         let brief = self.brief_acknowledgements;
         acknowledge(&mut self.acknowledgements, brief, &mut header, &mut packer);
-        let (ask, tell) = self.probe.on_flush(now, self.remote_window);
+        let (ask, report) = self.probe.on_flush(now, self.remote_window);
         if ask {
             header.command = Command::AskWindow;
             packer.control(&header);
         }
-        if tell {
-            header.command = Command::TellWindow;
+        if report {
+            header.command = Command::ReportWindow;
             packer.control(&header);
         }
 

@@ -16,7 +16,7 @@ pub enum Command {
     /// Asks the peer how much room its receive window has.
     AskWindow,
     /// Tells the peer how much room our receive window has.
-    TellWindow,
+    ReportWindow,
 }
 
 impl Command {
@@ -27,7 +27,7 @@ impl Command {
             Self::Push => 81,
             Self::Acknowledge => 82,
             Self::AskWindow => 83,
-            Self::TellWindow => 84,
+            Self::ReportWindow => 84,
         }
     }
 
@@ -38,7 +38,7 @@ impl Command {
             81 => Some(Self::Push),
             82 => Some(Self::Acknowledge),
             83 => Some(Self::AskWindow),
-            84 => Some(Self::TellWindow),
+            84 => Some(Self::ReportWindow),
             _ => None,
         }
     }

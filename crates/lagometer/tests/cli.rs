@@ -166,7 +166,7 @@ fn several_seeds_come_with_their_figures() {
 }
 
 #[test]
-fn without_a_number_of_seeds_as_many_are_played_as_tell_lanes_apart() {
+fn without_a_number_of_seeds_as_many_are_played_as_distinguish_lanes() {
     let play = |arguments: &[&str]| -> Value {
         let short = ["--no-html", "--json", "-", "--lanes", "udp,kcp"];
         let output = run(&[&short[..], arguments].concat());

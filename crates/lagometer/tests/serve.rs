@@ -52,15 +52,15 @@ impl Serve {
     /// Waits for a line that contains `words`.
     fn says(&self, words: &str) {
         let began = Instant::now();
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         while began.elapsed() < LONG {
             match self.lines.recv_timeout(LONG) {
                 Ok(line) if line.contains(words) => return,
-                Ok(line) => heard.push(line),
+                Ok(line) => received.push(line),
                 Err(_) => break,
             }
         }
-        panic!("it never says {words:?}, but {heard:#?}");
+        panic!("it never says {words:?}, but {received:#?}");
     }
 
     /// Asks it to end, and waits until it has.
@@ -175,9 +175,9 @@ fn garbage_and_forged_packets_get_nothing_and_hurt_nobody() {
         }
         let _ = stream.write_all(&bytes);
         stream.set_read_timeout(Some(LONG)).unwrap();
-        let mut heard = Vec::new();
-        let _ = stream.read_to_end(&mut heard);
-        assert!(heard.len() < bytes.len(), "never more than was sent");
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        assert!(received.len() < bytes.len(), "never more than was sent");
     }
     other.set_nonblocking(true).unwrap();
     assert!(other.recv(&mut [0; 100]).is_err(), "not a word");

@@ -142,7 +142,7 @@ fn two_at_once_do_not_disturb_each_other() {
 }
 
 #[test]
-fn the_table_and_the_page_tell_what_was_found() {
+fn the_table_and_the_page_show_what_was_found() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("speed.html");
     let output = speed(&[

@@ -129,7 +129,7 @@ fn a_stream_keeps_its_bytes() {
 }
 
 #[test]
-fn the_poll_tells_when_to_read_and_stops_telling() {
+fn the_poll_reports_when_to_read_and_stops_reporting() {
     let pair = pair(Mode::Messages, &Options::default());
     let server = Arc::new(pair.server);
     let mut poll = Poll::new(Arc::clone(&server)).unwrap();

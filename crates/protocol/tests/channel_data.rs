@@ -103,7 +103,7 @@ fn what_was_removed_comes_back_in_a_delta_of_its_own() {
 }
 
 #[test]
-fn an_entity_keeps_its_reference_and_tells_where_it_is() {
+fn an_entity_keeps_its_reference_and_reports_where_it_is() {
     let at = |x, y, z| EntityChannelData {
         actor_state: Some(ActorState {
             replicated_movement: Some(FRepMovement {

@@ -61,7 +61,7 @@ mod tests {
     const MEDIAN: u64 = 60_000_000;
 
     #[test]
-    fn a_transport_that_cannot_tell_has_no_split() {
+    fn a_transport_that_cannot_know_has_no_split() {
         let records = [record(60, None), record(500, None)];
         assert_eq!(head_of_line(records.iter(), MEDIAN), None);
     }

@@ -34,11 +34,11 @@ pub fn leaders(metric: Metric, lanes: &[&Lane], noise_ms: f64) -> Vec<bool> {
     for (loser, sure) in losers.into_iter().zip(sure) {
         is_beaten[loser] |= sure;
     }
-    let tells = is_beaten.contains(&true);
+    let is_decided = is_beaten.contains(&true);
     is_compared
         .into_iter()
         .zip(is_beaten)
-        .map(|(is_compared, is_beaten)| tells && is_compared && !is_beaten)
+        .map(|(is_compared, is_beaten)| is_decided && is_compared && !is_beaten)
         .collect()
 }
 

@@ -208,7 +208,7 @@ impl<'a> Bench<'a> {
     fn rank(&self, lanes: &[&'a Lane]) -> Option<Ranking<'a>> {
         let field = self.field(lanes);
         let first = leader(self.first(), &field)?;
-        if self.cannot_tell(first, &field) {
+        if self.is_undecided(first, &field) {
             let value = self.first().of(first);
             let is_equal = |lane: &&Lane| lane.lane != first.lane && self.first().of(lane) == value;
             return Some(Ranking {
@@ -274,7 +274,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Whether there is too little to compare the leader with any other by.
-    fn cannot_tell(&self, leader: &Lane, lanes: &[&Lane]) -> bool {
+    fn is_undecided(&self, leader: &Lane, lanes: &[&Lane]) -> bool {
         let others = || lanes.iter().filter(|lane| lane.lane != leader.lane);
         others().next().is_some()
             && !others().any(|lane| {

@@ -230,19 +230,19 @@ struct Gap {
     /// How often it was reported; the first report was lost.
     reports: u32,
     /// When the server was last sent something, since the gap.
-    heard: Option<Instant>,
+    last_sent: Option<Instant>,
     /// The longest that the server was sent nothing while the gap was there.
     silence: Duration,
 }
 
 #[cfg(feature = "udt")]
 impl Gap {
-    fn hear(&mut self) {
+    fn note_sent(&mut self) {
         let now = Instant::now();
         if self.sequence.is_some() && !self.is_closed {
-            let since = self.heard.map_or(Duration::ZERO, |heard| now - heard);
+            let since = self.last_sent.map_or(Duration::ZERO, |last_sent| now - last_sent);
             self.silence = self.silence.max(since);
-            self.heard = Some(now);
+            self.last_sent = Some(now);
         }
     }
 
@@ -255,11 +255,11 @@ impl Gap {
         *data += 1;
         if *data == 21 {
             self.sequence = Some(word);
-            self.heard = Some(Instant::now());
+            self.last_sent = Some(Instant::now());
             return true;
         }
         if self.sequence == Some(word) && !self.is_closed {
-            self.hear();
+            self.note_sent();
             self.is_closed = true;
         }
         false
@@ -275,7 +275,7 @@ impl Gap {
                 return true;
             }
         }
-        self.hear();
+        self.note_sent();
         false
     }
 }

@@ -277,7 +277,7 @@ impl Playing {
         let now = at - self.began;
         let path = &mut self.paths[end];
         if let Some(mtu) = path.refuse(packet.len()) {
-            if let Some(arrives) = path.tell(now) {
+            if let Some(arrives) = path.report_at(now) {
                 let router = hosts(self.is_ipv6)[1 - end];
                 let notice = icmp_too_big(router, &packet, mtu).unwrap_or_default();
                 let what = Happened::TooBig(seen.seq, mtu.into());

@@ -54,7 +54,7 @@ impl Path {
     }
 
     /// When the sender of a packet that left `now` and was refused is told so, if it is.
-    pub(crate) fn tell(&self, now: u64) -> Option<u64> {
+    pub(crate) fn report_at(&self, now: u64) -> Option<u64> {
         let (_, is_reported) = self.settings.mtu?;
         is_reported.then_some(now + self.settings.delay_ns)
     }

@@ -254,7 +254,7 @@ impl Answers {
 }
 
 #[test]
-fn what_an_overtaken_acknowledgement_tells_of_is_not_counted_as_delivered() {
+fn what_an_overtaken_acknowledgement_reports_is_not_counted_as_delivered() {
     // Linux 6.1 `tcp_ack`: `old_ack` marks it as received, and no more.
     let mut network = warm(&Config {
         timestamps: false,

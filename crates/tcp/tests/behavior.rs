@@ -301,7 +301,7 @@ fn both_sides_may_close_at_once() {
 }
 
 #[test]
-fn events_tell_what_happened_once() {
+fn events_report_what_happened_once() {
     let mut network = Network::connected(1, path(10), &Config::default());
     network.run(Duration::from_millis(100));
     assert_eq!(

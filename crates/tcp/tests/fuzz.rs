@@ -319,13 +319,13 @@ fn mad_peer(seed: u64) {
     );
     let _ = host.receive(now, &wrap(peer, host_address, syn));
     own += 1;
-    let mut heard = Seq(0);
+    let mut received = Seq(0);
     let (mut accepted, mut sent) = (None, 0);
     for _ in 0..300 {
         while let Some(packet) = host.poll_transmit() {
             sent += 1;
             if let Ok((_, segment)) = parse_packet(&packet) {
-                heard = segment.end();
+                received = segment.end();
             }
         }
         accepted = accepted.or_else(|| host.accept(80));
@@ -342,7 +342,7 @@ fn mad_peer(seed: u64) {
             _ => (random.next() as u32) >> random.below(32),
         };
         let seq = own + jitter(&mut random);
-        let ack = heard - jitter(&mut random);
+        let ack = received - jitter(&mut random);
         let flags = match random.below(4) {
             0 => random.next() as u8,
             _ => Flags::ACK.0 | random.next() as u8 & Flags::PSH.0,

@@ -61,14 +61,14 @@ fn keep_alive_probes_at_its_interval_and_as_often_as_it_says() {
     network.write(0, b"x");
     network.run(Duration::from_secs(1));
     // The peer's acknowledgement leaves last, and is here 40 ms later.
-    let heard = network.trace.last().unwrap().at + Duration::from_millis(40);
+    let last_received = network.trace.last().unwrap().at + Duration::from_millis(40);
     cut(&mut network);
     network.run(Duration::from_mins(1));
     let sent = bare(&network, Flags::ACK);
     // Three probes and the reset.
     assert_eq!(gaps(&sent), [2_000, 2_000, 2_000]);
     assert_eq!(bare(&network, Flags::RST), sent[3..]);
-    assert!((10_000..=10_001).contains(&ms(sent[0] - heard)));
+    assert!((10_000..=10_001).contains(&ms(sent[0] - last_received)));
     assert_eq!(end_of(&mut network), Some(CloseReason::TimedOut));
 }
 

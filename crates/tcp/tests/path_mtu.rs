@@ -98,7 +98,7 @@ fn what_is_too_large_is_sent_again_whole_bursts_at_a_time_with_the_time_from_bef
 }
 
 #[test]
-fn over_ipv6_what_the_segments_keep_to_and_what_is_too_small_tell_nothing() {
+fn over_ipv6_what_the_segments_keep_to_and_what_is_too_small_change_nothing() {
     let searching = Config {
         mtu_probing: MtuProbing::Always,
         ..Config::default()

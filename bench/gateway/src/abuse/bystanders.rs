@@ -133,13 +133,13 @@ fn log_in(from: Ipv4Addr, to: SocketAddr, name: &str) -> io::Result<()> {
             0 => return Err(io::ErrorKind::ConnectionReset.into()),
             bytes => &buffer[..bytes],
         };
-        let mut hear = |_: &mut Outbox, event: Event<'_>| match event {
+        let mut on_event = |_: &mut Outbox, event: Event<'_>| match event {
             Event::LoggedIn { .. } => answer = Some(true),
             Event::LoginRefused { .. } => answer = Some(false),
             _ => {}
         };
         session
-            .receive(bytes, &mut hear)
+            .receive(bytes, &mut on_event)
             .map_err(io::Error::other)?;
     }
     match answer {

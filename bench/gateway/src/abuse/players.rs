@@ -26,7 +26,7 @@ use super::latency::Ages;
 use super::row::{Age, Lost};
 use super::source::{Source, connect};
 use crate::BenchError;
-use crate::hearing::{Driver, GATHER};
+use crate::receiving::{Driver, GATHER};
 use crate::peer::CONNECTIONS_A_TURN;
 use crate::states::{TYPE_URL, put_state};
 use crate::tally::microseconds;
@@ -244,7 +244,7 @@ impl Players {
             while self.server_due_us() <= by_us {
                 self.server_updates();
             }
-            self.hear(now, end)?;
+            self.receive(now, end)?;
         }
     }
 

@@ -14,7 +14,7 @@ use lagometer_lab::bundle::Recipe;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{ACK_WAIT, Connection, Error, Settings, connect, on_own_thread};
-use crate::deal::{Deal, Given, Heard, SILENT};
+use crate::deal::{Deal, Given, WorkerEvent, SILENT};
 use crate::message::{Hello, Progress, Take};
 use crate::parts::{cut, read};
 
@@ -88,7 +88,7 @@ struct Coordinator {
 }
 
 /// What workers ask and say.
-struct Ears {
+struct Subscriptions {
     hello: Subscriber,
     take: Subscriber,
     progress: Subscriber,
@@ -120,7 +120,7 @@ impl Coordinator {
         stop: &AtomicBool,
     ) -> Result<(), Error> {
         self.forget_the_forgotten().await;
-        let mut ears = self.listen().await?;
+        let mut subscriptions = self.listen().await?;
         let (queue, finder) = self.set_up().await?;
         self.put(self.deal.owed().collect()).await?;
         note(&format!(
@@ -132,9 +132,9 @@ impl Coordinator {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !self.deal.is_done() && !stop.load(Ordering::Relaxed) {
             tokio::select! {
-                Some(hello) = ears.hello.next() => self.on_hello(&hello, note).await,
-                Some(take) = ears.take.next() => self.on_take(&take, note).await,
-                Some(report) = ears.progress.next() => self.on_progress(&report, progress, note),
+                Some(hello) = subscriptions.hello.next() => self.on_hello(&hello, note).await,
+                Some(take) = subscriptions.take.next() => self.on_take(&take, note).await,
+                Some(report) = subscriptions.progress.next() => self.on_progress(&report, progress, note),
                 message = found.next() => match message {
                     Some(Ok(message)) => self.on_found(&message, progress).await?,
                     // It asks anew by itself once the server is back.
@@ -199,14 +199,14 @@ impl Coordinator {
             .await
     }
 
-    async fn listen(&self) -> Result<Ears, Error> {
+    async fn listen(&self) -> Result<Subscriptions, Error> {
         let names = &self.connection.names;
         let client = &self.connection.client;
         let subscribe = async |subject: String| {
             let made = client.subscribe(subject).await;
             made.map_err(|why| Error::jetstream("cannot listen to workers")(why.into()))
         };
-        Ok(Ears {
+        Ok(Subscriptions {
             hello: subscribe(names.hello()).await?,
             take: subscribe(names.of_sweep(&self.id, "take")).await?,
             progress: subscribe(names.of_sweep(&self.id, "progress")).await?,
@@ -230,7 +230,7 @@ impl Coordinator {
         if let Ok(hello) = serde_json::from_slice::<Hello>(&message.payload)
             && hello.version == self.version
         {
-            self.heard_of(&hello.worker, note);
+            self.on_worker(&hello.worker, note);
         }
         let answer = Hello {
             version: self.version.clone(),
@@ -241,7 +241,7 @@ impl Coordinator {
 
     async fn on_take(&mut self, message: &Message, note: &(dyn Fn(&str) + Sync)) {
         if let Ok(asked) = serde_json::from_slice::<Progress>(&message.payload) {
-            self.heard_of(&asked.worker, note);
+            self.on_worker(&asked.worker, note);
             let play = self.deal.is_owed(asked.number);
             self.answer(message, &Take { play }).await;
         }
@@ -254,7 +254,7 @@ impl Coordinator {
         note: &(dyn Fn(&str) + Sync),
     ) {
         if let Ok(said) = serde_json::from_slice::<Progress>(&message.payload) {
-            self.heard_of(&said.worker, note);
+            self.on_worker(&said.worker, note);
             let played = Duration::from_millis(said.played_ms);
             progress(self.deal.on_progress(said.number, played));
         }
@@ -285,17 +285,17 @@ impl Coordinator {
         }
     }
 
-    fn heard_of(&mut self, worker: &str, note: &(dyn Fn(&str) + Sync)) {
-        let heard = self.deal.on_worker(worker, self.began.elapsed());
-        self.say(heard, note);
+    fn on_worker(&mut self, worker: &str, note: &(dyn Fn(&str) + Sync)) {
+        let events = self.deal.on_worker(worker, self.began.elapsed());
+        self.say(events, note);
     }
 
-    fn say(&self, heard: impl IntoIterator<Item = Heard>, note: &(dyn Fn(&str) + Sync)) {
+    fn say(&self, events: impl IntoIterator<Item = WorkerEvent>, note: &(dyn Fn(&str) + Sync)) {
         let workers = self.deal.workers();
-        for each in heard {
+        for each in events {
             note(&match each {
-                Heard::Joined(name) => format!("worker {name} plays: {workers} in all"),
-                Heard::Silent(name) => {
+                WorkerEvent::Joined(name) => format!("worker {name} plays: {workers} in all"),
+                WorkerEvent::Silent(name) => {
                     format!("worker {name} is silent; what it had goes to others: {workers} in all")
                 }
             });

@@ -124,7 +124,7 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
 
     #[test]
-    fn every_way_of_waiting_tells_which_files_are_ready() {
+    fn every_way_of_waiting_reports_which_files_are_ready() {
         for waiting in [Waiting::Sleep, Waiting::default(), Waiting::Spin] {
             let [quiet, loud] = [0, 1].map(|count| eventfd(count, EventfdFlags::NONBLOCK).unwrap());
             let mut waiter = Waiter::new(waiting, 2).unwrap();

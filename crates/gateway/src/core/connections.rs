@@ -397,7 +397,7 @@ impl ConnectionManager {
     /// The driver reads nothing of a connection until then: it is not silent meanwhile.
     pub fn not_read_until(&mut self, key: ConnKey, until: Time) {
         if let Some(connection) = self.table.get_mut(key) {
-            connection.heard = connection.heard.max(until);
+            connection.last_received = connection.last_received.max(until);
         }
     }
 
@@ -456,7 +456,7 @@ impl ConnectionManager {
         {
             return Some(CloseReason::AuthTimeout);
         }
-        let silent = now.since(connection.heard);
+        let silent = now.since(connection.last_received);
         let is_silent = connection.pause.is_none()
             && self
                 .settings

@@ -130,7 +130,7 @@ impl Journal {
             return;
         }
         for (kind, left_out) in self.take_left_out(now) {
-            tell_left_out(kind, left_out);
+            report_left_out(kind, left_out);
         }
     }
 
@@ -149,7 +149,7 @@ impl Journal {
             None => self.is_behind = true,
             Some(0) => return true,
             Some(left_out) => {
-                tell_left_out(kind, left_out);
+                report_left_out(kind, left_out);
                 return true;
             }
         }
@@ -157,7 +157,7 @@ impl Journal {
     }
 }
 
-fn tell_left_out(kind: Kind, left_out: u64) {
+fn report_left_out(kind: Kind, left_out: u64) {
     if kind.is_for_debugging() {
         debug!(?kind, left_out, "log lines left out");
     } else {

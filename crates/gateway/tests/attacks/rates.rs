@@ -24,11 +24,11 @@ pub(crate) fn websocket(at: SocketAddr) -> WebSocket<TcpStream> {
 }
 
 /// Reads until so many messages of the game have come.
-fn hear(game: &mut Peer, messages: usize) {
-    let mut heard = 0;
-    while heard < messages {
+fn receive_messages(game: &mut Peer, messages: usize) {
+    let mut received = 0;
+    while received < messages {
         let (msg_type, _) = game.next().expect("the server was cut off");
-        heard += usize::from(msg_type == USER_MESSAGE);
+        received += usize::from(msg_type == USER_MESSAGE);
     }
 }
 
@@ -70,7 +70,7 @@ fn pings_empty_messages_and_parts_of_messages_count_as_messages() {
             client.write(flood.clone()).unwrap();
         }
         client.send(end).unwrap();
-        hear(&mut game, 1);
+        receive_messages(&mut game, 1);
         assert!(metric(&server, OVER) > before, "{flood:?}");
     }
     stop(server);
@@ -97,7 +97,7 @@ fn records_of_tls_count_as_messages() {
     for byte in message.repeat(messages) {
         client.write_all(&[byte]).unwrap();
     }
-    hear(&mut game, messages);
+    receive_messages(&mut game, messages);
     assert!(metric(&server, OVER) >= 1.0);
     stop(server);
 }
@@ -124,7 +124,7 @@ fn who_resets_a_websocket_is_not_read_faster_for_it() {
         .unwrap();
     drop(client);
     // Once it has been read to its end; a reset may cost the rest.
-    let mut heard = 0;
+    let mut received = 0;
     let gone = "connection_num{type=\"CLIENT\"}";
     while metric(&server, gone) > 0.0 {
         std::thread::yield_now();
@@ -133,14 +133,14 @@ fn who_resets_a_websocket_is_not_read_faster_for_it() {
     game.send(LIST_CHANNEL, &[]);
     loop {
         match game.next().expect("the server was cut off").0 {
-            USER_MESSAGE => heard += 1,
+            USER_MESSAGE => received += 1,
             LIST_CHANNEL => break,
             _ => {}
         }
     }
     // Two seconds at once, what one turn takes beyond, and the rate.
     let most = 2 * RATE + 2048 + (passed.as_secs_f64() * RATE as f64) as usize;
-    assert!(heard <= most, "{heard} in {passed:?}");
+    assert!(received <= most, "{received} in {passed:?}");
     stop(server);
 }
 
@@ -156,7 +156,7 @@ fn who_hangs_up_and_comes_again_is_read_no_faster_for_it() {
         let mut client = Peer::login(server.clients()[0]);
         let flood = frame(USER_MESSAGE, b"").repeat(100);
         client.stream.write_all(&flood).unwrap();
-        hear(&mut game, 100);
+        receive_messages(&mut game, 100);
         drop(client);
         while metric(&server, "connection_num{type=\"CLIENT\"}") > 0.0 {}
     }

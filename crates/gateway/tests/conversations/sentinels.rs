@@ -86,7 +86,7 @@ impl Sentinels {
     }
 
     /// A reader has read a message. `alone` if nobody else writes.
-    pub(crate) fn heard(
+    pub(crate) fn on_message(
         &mut self,
         reader: usize,
         message: &MessagePack,

@@ -54,7 +54,7 @@ impl Polite {
         let began = monotonic();
         while peer.id == 0 {
             assert!(monotonic().since(began) < TIMEOUT, "{name} is not let in");
-            for message in peer.hear() {
+            for message in peer.receive() {
                 if message.msg_type == 1 && message.stub_id == 3 {
                     peer.id = AuthResultMessage::decode(&*message.msg_body)
                         .unwrap()
@@ -77,7 +77,7 @@ impl Polite {
     }
 
     /// What has come within a few milliseconds.
-    fn hear(&mut self) -> Vec<MessagePack> {
+    fn receive(&mut self) -> Vec<MessagePack> {
         let mut buffer = vec![0; 64 << 10];
         let bytes = match self.stream.read(&mut buffer) {
             Ok(0) => panic!("a sentinel was cut off"),
@@ -254,15 +254,15 @@ impl Siege {
                 "the well-behaved are not served"
             );
             let ids = [self.readers[0].id, self.readers[1].id];
-            for message in self.server.hear() {
+            for message in self.server.receive() {
                 if let Some(answer) = Sentinels::answer(&message, ids) {
                     self.server.say(answer);
                 }
             }
             for index in 0..2 {
-                for message in self.readers[index].hear() {
-                    let heard = self.sentinels.heard(index, &message, self.alone);
-                    assert_eq!(heard, Ok(()));
+                for message in self.readers[index].receive() {
+                    let on_message = self.sentinels.on_message(index, &message, self.alone);
+                    assert_eq!(on_message, Ok(()));
                 }
             }
             for (wire, _) in &mut self.attackers {

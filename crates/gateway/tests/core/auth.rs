@@ -111,7 +111,7 @@ fn an_empty_name_is_banned_as_any_other_but_only_of_those_who_bear_it() {
 }
 
 #[test]
-fn the_owner_of_global_hears_of_every_login() {
+fn the_owner_of_global_is_notified_of_every_login() {
     let mut world = World::new();
     let master = world.master();
     world.forget_all();

@@ -216,7 +216,7 @@ fn an_owner_that_unsubscribes_itself_owns_no_more() {
 }
 
 #[test]
-fn the_owner_hears_of_subscribers_that_go() {
+fn the_owner_is_notified_of_subscribers_that_go() {
     let mut world = World::new();
     let master = world.master();
     let client = world.client();

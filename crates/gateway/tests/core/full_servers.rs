@@ -58,7 +58,7 @@ fn waiting(world: &World, who: Who) -> usize {
 
 /// Whether a server that reads nothing gets an honest player's message once it
 /// reads again.
-fn is_heard(world: &mut World, master: Who, player: Who) -> bool {
+fn is_forwarded(world: &mut World, master: Who, player: Who) -> bool {
     world.send_raw(player, GLOBAL, 0, 0, types::GAME, b"I am honest");
     assert!(!world.peers[player].paused);
     assert_eq!(world.peers[player].closed, None);
@@ -87,7 +87,7 @@ fn a_hundred_clients_with_a_frame_of_a_mebibyte_each_do_not_have_a_server_closed
     assert!(over(&world, Peer::Client, Budget::ServerBacklog) >= 100);
     let closed = CloseReason::OverBudget(Budget::ServerBacklog);
     assert_eq!(world.peers[flooders[99]].closed, Some(closed));
-    assert!(is_heard(&mut world, master, player));
+    assert!(is_forwarded(&mut world, master, player));
     world.pass(1000);
 }
 
@@ -104,12 +104,12 @@ fn a_client_that_sends_hangs_up_and_comes_again_does_not_have_a_server_closed() 
     }
     assert_eq!(world.peers[master].closed, None);
     assert!(waiting(&world, master) < CLOSE_AT / 2 + (1 << 20));
-    assert!(is_heard(&mut world, master, player));
+    assert!(is_forwarded(&mut world, master, player));
     // Once the server has read it all the debt is paid.
     world.pass(1000);
     let again = world.join_from(Peer::Client, address(2));
     world.peers[master].stalled = true;
-    assert!(is_heard(&mut world, master, again));
+    assert!(is_forwarded(&mut world, master, again));
 }
 
 #[test]

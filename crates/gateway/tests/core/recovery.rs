@@ -119,7 +119,7 @@ fn a_server_that_comes_back_takes_up_what_it_had() {
 }
 
 #[test]
-fn clients_are_not_heard_until_the_recovery_has_ended() {
+fn clients_are_not_served_until_the_recovery_has_ended() {
     let (mut world, server, client, room) = recovering(None);
     world.hang_up(server);
     let lost = world.one(client, types::OWNER_LOST);

@@ -467,7 +467,7 @@ fn a_spawn_is_put_where_it_happens() {
 }
 
 #[test]
-fn neighbours_hear_what_is_said_next_door() {
+fn neighbours_receive_what_is_sent_in_the_next_cell() {
     let (mut world, [_, first, second]) = row_of_four(0);
     let clients: Vec<Who> = (0..4)
         .map(|cell| {
@@ -476,7 +476,7 @@ fn neighbours_hear_what_is_said_next_door() {
             client
         })
         .collect();
-    let mut hears = |flags, to| {
+    let mut receivers = |flags, to| {
         world.forget_all();
         world.forward(first, FIRST + 1, flags, to, b"bang");
         let everyone = clients.iter().chain([&first, &second]);
@@ -484,12 +484,12 @@ fn neighbours_hear_what_is_said_next_door() {
             .map(|&who| world.take(who, types::GAME).len())
             .collect::<Vec<_>>()
     };
-    assert_eq!(hears(64, 0), [1, 1, 1, 0, 1, 1]);
-    assert_eq!(hears(64 | 32, 0), [1, 1, 1, 0, 0, 0]);
+    assert_eq!(receivers(64, 0), [1, 1, 1, 0, 1, 1]);
+    assert_eq!(receivers(64 | 32, 0), [1, 1, 1, 0, 0, 0]);
     assert_eq!(
-        hears(64 | 8, 0),
+        receivers(64 | 8, 0),
         [1, 0, 1, 0, 1, 1],
         "the whole centre is left out"
     );
-    assert_eq!(hears(64 | 16 | 4, 0), [0, 0, 0, 0, 0, 1]);
+    assert_eq!(receivers(64 | 16 | 4, 0), [0, 0, 0, 0, 0, 1]);
 }

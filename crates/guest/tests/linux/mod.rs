@@ -87,13 +87,13 @@ fn trials(kernel: &Kernel) -> Vec<Trial> {
 }
 
 /// What a shell's script said and how it ended.
-struct Heard {
+struct GuestOutput {
     ended: Ended,
     lines: Vec<(Duration, String)>,
     streams: Vec<Stream>,
 }
 
-impl Heard {
+impl GuestOutput {
     fn text(&self) -> String {
         let lines: Vec<&str> = self.lines.iter().map(|(_, line)| line.as_str()).collect();
         lines.join("\n")
@@ -109,7 +109,7 @@ fn job(script: &str, directory: &Path) -> Job {
     }
 }
 
-fn run(kernel: &Kernel, script: &str, seed: u64) -> Result<Heard, Error> {
+fn run(kernel: &Kernel, script: &str, seed: u64) -> Result<GuestOutput, Error> {
     run_until(
         kernel,
         &job(script, Path::new("/")),
@@ -125,7 +125,7 @@ fn run_until(
     seed: u64,
     limits: Limits,
     stop: &AtomicBool,
-) -> Result<Heard, Error> {
+) -> Result<GuestOutput, Error> {
     let own_program = env::current_exe().expect("a program knows its file");
     let guest = Guest {
         kernel,
@@ -144,7 +144,7 @@ fn run_until(
         }
     };
     let ended = guest.run(&mut said, stop)?;
-    Ok(Heard {
+    Ok(GuestOutput {
         ended,
         lines,
         streams,
@@ -152,11 +152,11 @@ fn run_until(
 }
 
 fn words_and_code(kernel: &Kernel) -> Result<(), Failed> {
-    let heard = run(kernel, "echo one; sleep 1.5; echo two >&2; exit 7", 1)?;
-    assert_eq!(heard.text(), "one\ntwo");
-    assert_eq!(heard.streams, [Stream::Output, Stream::Error]);
-    assert_eq!(heard.ended.outcome, Outcome::Exited(7));
-    let between = heard.lines[1].0.saturating_sub(heard.lines[0].0);
+    let output = run(kernel, "echo one; sleep 1.5; echo two >&2; exit 7", 1)?;
+    assert_eq!(output.text(), "one\ntwo");
+    assert_eq!(output.streams, [Stream::Output, Stream::Error]);
+    assert_eq!(output.ended.outcome, Outcome::Exited(7));
+    let between = output.lines[1].0.saturating_sub(output.lines[0].0);
     let early = between.as_secs_f64() - 1.5;
     assert!((0.0..0.05).contains(&early), "{between:?}");
     Ok(())
@@ -164,12 +164,12 @@ fn words_and_code(kernel: &Kernel) -> Result<(), Failed> {
 
 fn sleeping(kernel: &Kernel) -> Result<(), Failed> {
     // A day: it would not end within the limits otherwise.
-    let heard = run(kernel, "sleep 86400", 1)?;
-    assert_eq!(heard.ended.outcome, Outcome::Exited(0));
+    let output = run(kernel, "sleep 86400", 1)?;
+    assert_eq!(output.ended.outcome, Outcome::Exited(0));
     assert!(
-        heard.ended.at >= Duration::from_hours(24),
+        output.ended.at >= Duration::from_hours(24),
         "{:?}",
-        heard.ended.at
+        output.ended.at
     );
     Ok(())
 }
@@ -186,18 +186,18 @@ fn writing(kernel: &Kernel) -> Result<(), Failed> {
                   ln -s /etc /lagometer/elsewhere; echo x > /lagometer/elsewhere/lagometer-test
                   cat /etc/lagometer-test";
     let stop = AtomicBool::new(false);
-    let heard = run_until(kernel, &job(script, &odd), 1, LIMITS, &stop)?;
+    let output = run_until(kernel, &job(script, &odd), 1, LIMITS, &stop)?;
     assert_eq!(
-        heard.text(),
+        output.text(),
         "before\nchanged\nnew\nafter\nx",
         "{:?}",
-        heard.ended.outcome
+        output.ended.outcome
     );
     assert_eq!(fs::read_to_string(odd.join("before"))?, "before");
     assert!(!odd.join("after").exists());
     assert!(!Path::new("/etc/lagometer-test").exists());
     assert_eq!(
-        fs::read_to_string(heard.ended.share().join("result"))?,
+        fs::read_to_string(output.ended.share().join("result"))?,
         "new\n"
     );
     Ok(())
@@ -214,9 +214,9 @@ fn keeping(kernel: &Kernel) -> Result<(), Failed> {
         keeps_files: true,
         ..job(script, &work)
     };
-    let heard = run_until(kernel, &job, 1, LIMITS, &AtomicBool::new(false))?;
-    assert_eq!(heard.ended.outcome, Outcome::Exited(0), "{}", heard.text());
-    heard.ended.copy_kept(&kept)?;
+    let output = run_until(kernel, &job, 1, LIMITS, &AtomicBool::new(false))?;
+    assert_eq!(output.ended.outcome, Outcome::Exited(0), "{}", output.text());
+    output.ended.copy_kept(&kept)?;
     let beneath = kept.join(work.strip_prefix("/")?);
     let mut names: Vec<_> = fs::read_dir(&beneath)?
         .map(|entry| Ok::<_, std::io::Error>(entry?.file_name()))
@@ -239,12 +239,12 @@ fn much_output(kernel: &Kernel) -> Result<(), Failed> {
     let script = "cat /proc/uptime; i=0; while [ $i -lt 2000 ]
                   do echo $i-123456789012345678901234567890123456789012345678901234567890; i=$((i+1))
                   done; cat /proc/uptime";
-    let heard = run(kernel, script, 1)?;
-    assert_eq!(heard.lines.len(), 2002);
-    for (index, (_, line)) in heard.lines[1..2001].iter().enumerate() {
+    let output = run(kernel, script, 1)?;
+    assert_eq!(output.lines.len(), 2002);
+    for (index, (_, line)) in output.lines[1..2001].iter().enumerate() {
         assert!(line.starts_with(&format!("{index}-1")), "{line}");
     }
-    let took = heard.lines[2001].0.saturating_sub(heard.lines[0].0);
+    let took = output.lines[2001].0.saturating_sub(output.lines[0].0);
     assert!(took < Duration::from_millis(100), "{took:?}");
     Ok(())
 }
@@ -257,8 +257,8 @@ there = socket.create_connection((\"127.0.0.1\", 7777))
 here, _ = listener.accept()
 there.send(b\"met\")
 print(here.recv(3).decode())'";
-    let heard = run(kernel, script, 1)?;
-    assert_eq!(heard.text(), "met");
+    let output = run(kernel, script, 1)?;
+    assert_eq!(output.text(), "met");
     Ok(())
 }
 
@@ -270,17 +270,17 @@ fn privileges(kernel: &Kernel) -> Result<(), Failed> {
                   unshare --user --map-root-user --mount mount -t hostfs none /mnt 2>/dev/null && echo mounted
                   unshare --user --map-root-user --mount umount /lagometer 2>/dev/null && echo unmounted
                   true";
-    let heard = run(kernel, script, 1)?;
+    let output = run(kernel, script, 1)?;
     let uid = rustix::process::geteuid().as_raw();
     // Without CAP_SETFCAP root could not be root of a user namespace.
     let kept = if uid == 0 { 1_u64 << 31 } else { 0 };
-    assert_eq!(heard.text(), format!("{uid}\n{kept:016x}\nnamespaces"));
+    assert_eq!(output.text(), format!("{uid}\n{kept:016x}\nnamespaces"));
     Ok(())
 }
 
 fn no_network(kernel: &Kernel) -> Result<(), Failed> {
-    let heard = run(kernel, "ls /sys/class/net | sort", 1)?;
-    let devices: Vec<&str> = heard.lines.iter().map(|(_, line)| line.as_str()).collect();
+    let output = run(kernel, "ls /sys/class/net | sort", 1)?;
+    let devices: Vec<&str> = output.lines.iter().map(|(_, line)| line.as_str()).collect();
     assert!(
         devices
             .iter()
@@ -312,21 +312,21 @@ fn spinning(kernel: &Kernel) -> Result<(), Failed> {
     // No system call within the loop, and so no time.
     let stop = AtomicBool::new(false);
     let spins = job("echo before; sleep 1; while :; do :; done", Path::new("/"));
-    let heard = run_until(kernel, &spins, 1, limits, &stop)?;
-    assert_eq!(heard.text(), "before");
-    assert_eq!(heard.ended.outcome, Outcome::Cut(Cut::Silence));
-    assert_eq!(heard.ended.busy.as_deref(), Some("sh"));
+    let output = run_until(kernel, &spins, 1, limits, &stop)?;
+    assert_eq!(output.text(), "before");
+    assert_eq!(output.ended.outcome, Outcome::Cut(Cut::Silence));
+    assert_eq!(output.ended.busy.as_deref(), Some("sh"));
     Ok(())
 }
 
 fn stopped(kernel: &Kernel) -> Result<(), Failed> {
     let script = "echo partial > /lagometer/result; echo enough
-                  until [ -e /lagometer/stop ]; do sleep 1; done; echo heard it; exit 3";
+                  until [ -e /lagometer/stop ]; do sleep 1; done; echo output it; exit 3";
     let stop = AtomicBool::new(false);
-    let heard = run_until(kernel, &job(script, Path::new("/")), 1, LIMITS, &stop)?;
-    assert_eq!(heard.text(), "enough\nheard it");
-    assert_eq!(heard.ended.outcome, Outcome::Cut(Cut::Stopped));
-    let result: PathBuf = heard.ended.share().join("result");
+    let output = run_until(kernel, &job(script, Path::new("/")), 1, LIMITS, &stop)?;
+    assert_eq!(output.text(), "enough\nheard it");
+    assert_eq!(output.ended.outcome, Outcome::Cut(Cut::Stopped));
+    let result: PathBuf = output.ended.share().join("result");
     assert_eq!(fs::read_to_string(result)?, "partial\n");
     Ok(())
 }

@@ -165,7 +165,7 @@ fn both_ways(
     start: Time,
     lasts: Duration,
 ) -> [Way; 2] {
-    let heard_remote: Vec<Arrival> = theirs
+    let remote_arrivals: Vec<Arrival> = theirs
         .received
         .iter()
         .map(|arrival| Arrival {
@@ -174,7 +174,7 @@ fn both_ways(
         })
         .collect();
     let sent_remote: Vec<Time> = theirs.sent.iter().map(|&at| clocks.to_local(at)).collect();
-    let mut up = Way::of(&mine.sent, &heard_remote);
+    let mut up = Way::of(&mine.sent, &remote_arrivals);
     let mut down = Way::of(&sent_remote, &mine.received);
     for way in [&mut up, &mut down] {
         // The remote end may have begun a little before.

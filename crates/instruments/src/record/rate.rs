@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spread_of_a_train_tells_the_rate() {
+    fn the_spread_of_a_train_shows_the_rate() {
         // 1228 bytes each 982.4 µs are 10 Mbit/s.
         let mut arrivals: Vec<TrainArrival> = (0..9)
             .flat_map(|number| train(number, Duration::from_nanos(982_400), TRAIN_LENGTH))
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_path_and_torn_trains_tell_nothing() {
+    fn a_fast_path_and_torn_trains_show_nothing() {
         assert_eq!(bits_per_second(&[]), None);
         let fast = train(0, Duration::from_micros(10), TRAIN_LENGTH);
         assert_eq!(bits_per_second(&fast), None);

@@ -48,7 +48,7 @@ impl Visit<'_> {
     /// Starts it and hears it to its end.
     pub(super) fn run(
         self,
-        hear: &mut dyn FnMut(&Said<'_>),
+        on_line: &mut dyn FnMut(&Said<'_>),
         stop: &AtomicBool,
     ) -> Result<Ended, Failure> {
         let system = |what: &str, why: io::Error| Failure::Environment(format!("{what}: {why}"));
@@ -74,7 +74,7 @@ impl Visit<'_> {
                 silence: self.silence,
             },
         };
-        guest.run(hear, stop).map_err(failure)
+        guest.run(on_line, stop).map_err(failure)
     }
 }
 

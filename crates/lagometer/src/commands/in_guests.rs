@@ -196,13 +196,13 @@ fn play_seed(
         environment: Vec::new(),
         keeps_files: false,
     };
-    let mut hear = |line: &Said<'_>| {
+    let mut on_line = |line: &Said<'_>| {
         let line = line.text();
         if let Some(Ok(seconds)) = line.strip_prefix(PLAYED).map(str::parse) {
             progress(Duration::from_secs(seconds));
         }
     };
-    let (found, ended) = found_by(visit, &mut hear, stop)?;
+    let (found, ended) = found_by(visit, &mut on_line, stop)?;
     let log = if is_logged {
         packets(&ended)
     } else {
@@ -241,7 +241,7 @@ fn connection_logs(found: &Found, ended: &Ended) -> Result<GuestLogs, Failure> {
 /// what it had found until then.
 pub(super) fn found_by<T: DeserializeOwned>(
     visit: Visit<'_>,
-    hear: &mut dyn FnMut(&Said<'_>),
+    on_line: &mut dyn FnMut(&Said<'_>),
     stop: &AtomicBool,
 ) -> Result<(T, Ended), Failure> {
     let seed = visit.seed;
@@ -250,7 +250,7 @@ pub(super) fn found_by<T: DeserializeOwned>(
         if !line.text().starts_with(PLAYED) {
             last = Some(line.text().into_owned());
         }
-        hear(line);
+        on_line(line);
     };
     let ended = visit.run(&mut keep, stop)?;
     let found = ended

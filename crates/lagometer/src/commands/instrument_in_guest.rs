@@ -199,14 +199,14 @@ fn play_seed(
         environment: Vec::new(),
         keeps_files: false,
     };
-    let hear = &mut |said: &Said<'_>| {
+    let on_line = &mut |said: &Said<'_>| {
         if path.seeds == 1 {
             note!("{}", said.text());
         } else {
             note!("seed {seed}: {}", said.text());
         }
     };
-    let (measured, ended): (Measured, _) = found_by(visit, hear, stop)?;
+    let (measured, ended): (Measured, _) = found_by(visit, on_line, stop)?;
     Ok((measured, ended.at))
 }
 

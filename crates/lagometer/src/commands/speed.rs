@@ -84,7 +84,7 @@ fn measure(remote: &Remote, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) 
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let mut tell = |progress: &Progress<'_>| {
+        let mut on_progress = |progress: &Progress<'_>| {
             let sample = progress.sample;
             note!(
                 "{:<16} {:>6.1} s   sent {:>9.1} Mbit/s   received {:>9.1} Mbit/s",
@@ -94,7 +94,7 @@ fn measure(remote: &Remote, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) 
                 sample.recv_mbit_per_s
             );
         };
-        found.push(speed::measure(remote, plan, lane, &mut tell, stop));
+        found.push(speed::measure(remote, plan, lane, &mut on_progress, stop));
     }
     found
 }

@@ -114,8 +114,8 @@ fn updates_go_from_one_to_others_on_one_thread_and_on_three() {
         }
         master.send(0, 8, &update("good morning"));
         for client in &mut clients {
-            let heard = client.until(8).body;
-            assert!(heard.windows(12).any(|text| text == b"good morning"));
+            let received = client.until(8).body;
+            assert!(received.windows(12).any(|text| text == b"good morning"));
         }
         assert_eq!(gateway.count("connection_num{type=\"CLIENT\"}"), 5);
         assert_eq!(gateway.count("channel_num{type=\"GLOBAL\"}"), 1);
@@ -248,7 +248,7 @@ fn a_bomb_and_noise_are_hung_up_on() {
 }
 
 #[test]
-fn on_sigterm_owners_hear_who_left_and_the_gateway_ends_in_order() {
+fn on_sigterm_owners_are_notified_who_left_and_the_gateway_ends_in_order() {
     for threads in ["--threads=0", "--threads=2"] {
         let mut gateway = Gateway::start(&[threads]);
         let mut master = Talker::let_in(gateway.servers);

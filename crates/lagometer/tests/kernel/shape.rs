@@ -187,7 +187,7 @@ print(os.environ[\"LAGOMETER_CLIENT\"], answers)'";
 }
 
 #[test]
-fn playing_twice_tells_a_program_that_differs_from_one_that_does_not() {
+fn playing_twice_distinguishes_a_program_that_differs_from_one_that_does_not() {
     let Some(_alone) = kernel() else { return };
     let place = tempfile::tempdir().unwrap();
     let counter = place.path().join("counter");

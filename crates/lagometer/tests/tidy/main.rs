@@ -313,7 +313,7 @@ fn files_that_the_map_names_exist() {
 
 /// How to add something is told by paths from the root on.
 #[test]
-fn paths_that_tell_how_to_extend_exist() {
+fn paths_that_explain_how_to_extend_exist() {
     let root = root();
     let text = fs::read_to_string(root.join("docs/extending.md")).unwrap();
     let mut named = 0;

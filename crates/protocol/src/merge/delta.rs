@@ -62,7 +62,7 @@ impl Delta {
     ///
     /// [`MergeError`]; the delta is then as it was.
     pub fn merge(&mut self, update: &[u8], context: &MergeContext) -> Result<Taken, MergeError> {
-        let removals = self.merge_and_tell(update, context)?;
+        let removals = self.merge_and_report(update, context)?;
         Ok(if removals.is_some() {
             Taken::Merged
         } else {
@@ -71,7 +71,7 @@ impl Delta {
     }
 
     /// Merges an update and tells what it removes; `None` when it must follow.
-    pub(super) fn merge_and_tell(
+    pub(super) fn merge_and_report(
         &mut self,
         update: &[u8],
         context: &MergeContext,

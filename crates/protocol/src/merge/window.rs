@@ -118,7 +118,7 @@ impl Window {
             self.senders = self.all_owned_by(one);
         }
         let pieces = self.pieces_of(update)?;
-        let Some(removals) = self.delta.merge_and_tell(update, context)? else {
+        let Some(removals) = self.delta.merge_and_report(update, context)? else {
             return Ok(Taken::MustFollow);
         };
         for piece in pieces {

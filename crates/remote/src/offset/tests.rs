@@ -51,7 +51,7 @@ fn an_asymmetric_path_is_within_the_error() {
 }
 
 #[test]
-fn the_quickest_of_each_direction_tell_most() {
+fn the_quickest_of_each_direction_count_most() {
     let world = World {
         ahead_nanos: -3_000_000,
         drift_ppm: 0.0,

@@ -244,7 +244,7 @@ fn a_percentile_that_both_runs_lost_cannot_be_compared() {
 }
 
 #[test]
-fn the_same_conditions_tell_small_differences() {
+fn the_same_conditions_show_small_differences() {
     let a = document(&LANES[2..4], 120, &[1, 2, 3, 4, 5]);
     let mut b = a.clone();
     b.lanes.swap(0, 1);

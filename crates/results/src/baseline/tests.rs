@@ -98,7 +98,7 @@ fn a_lane_that_no_longer_plays_is_worse_in_all_it_had() {
 }
 
 #[test]
-fn runs_of_different_numbers_of_seeds_tell_nothing() {
+fn runs_of_different_numbers_of_seeds_show_nothing() {
     let mut fewer = usual();
     fewer.lanes = vec![seeds_lane(&SEEDS[..6], |_, _| 300)];
     let shifts = against_baseline(&usual(), &fewer, 0.0);

@@ -84,7 +84,7 @@ fn better_in_one_stretch_and_worse_in_another_is_no_difference() {
 }
 
 #[test]
-fn a_short_seed_tells_nothing() {
+fn a_short_seed_shows_nothing() {
     let document = sample_document();
     let mut short = document.lanes[0].clone();
     short.resamples = None;
@@ -95,7 +95,7 @@ fn a_short_seed_tells_nothing() {
 }
 
 #[test]
-fn seeds_that_agree_tell_lanes_apart_and_seeds_that_do_not_do_not() {
+fn seeds_that_agree_distinguish_lanes_and_seeds_that_do_not_do_not() {
     let seeds: Vec<u64> = (1..=8).collect();
     let quick = seeds_lane(
         &seeds,

@@ -137,7 +137,7 @@ fn events_and_voice_that_never_came_count_as_late() {
 }
 
 #[test]
-fn a_run_that_is_cut_tells_of_what_was_played_alone() {
+fn a_run_that_is_cut_reports_what_was_played_alone() {
     let cut = snapshots(60_000, |number| (number < 100).then_some(0));
     let figures = game(&[(&cut.until(Time::from_secs(5)), &[])]).unwrap();
     near(figures.freezes_per_min, 0.0);

@@ -248,7 +248,7 @@ fn power_of_budgets_on_quantiles() {
 }
 
 #[test]
-fn what_is_too_short_to_tell_is_said_to_be() {
+fn what_is_too_short_to_decide_is_said_to_be() {
     let kind = Kind {
         seeds: 4,
         seconds: 20,

@@ -72,7 +72,7 @@ fn fixed(class: Class) -> u64 {
 
 /// Conversations beyond those, by their seeds: each showed a rule of the kernel's that was
 /// not there, and few others do.
-fn telling(class: Class, control: &str) -> &'static [u64] {
+fn decisive(class: Class, control: &str) -> &'static [u64] {
     match (class, control) {
         // What is acknowledged of a buffer in part.
         (Class::Burst, "cubic") => &[42],
@@ -160,10 +160,10 @@ fn hold(kernel: &Kernel, class: Class, control: &str) -> Result<(), Failed> {
     let batches = if let Some((first, count)) = asked {
         in_batches(first, count)
     } else {
-        let telling = telling(class, control).iter().map(|seed| (*seed, 1));
+        let decisive = decisive(class, control).iter().map(|seed| (*seed, 1));
         in_batches(1, fixed(class))
             .into_iter()
-            .chain(telling)
+            .chain(decisive)
             .collect()
     };
     let count: u64 = batches.iter().map(|(_, count)| count).sum();

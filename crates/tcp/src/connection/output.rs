@@ -71,7 +71,7 @@ impl Connection {
     /// Sends a segment without data.
     pub(super) fn send_empty(&mut self, seq: Seq, flags: Flags) {
         let options = self.options();
-        let window = self.tell_window();
+        let window = self.advertise_window();
         self.stamp();
         self.emit(seq, flags, window, options, 0, Ecn::NotCapable);
         self.after_ack(flags);
@@ -81,7 +81,7 @@ impl Connection {
     pub(super) fn send_reset(&mut self) {
         let seq = self.acceptable_seq();
         let options = self.options();
-        let window = self.tell_window();
+        let window = self.advertise_window();
         self.emit(
             seq,
             Flags::RST.with(Flags::ACK),
@@ -140,7 +140,7 @@ impl Connection {
             )
         } else {
             let (flags, ecn) = self.data_flags(sent, is_new);
-            (flags, self.options(), self.tell_window(), ecn)
+            (flags, self.options(), self.advertise_window(), ecn)
         };
         let in_flight = self.flow.in_flight();
         if flags.contains(Flags::ACK) {

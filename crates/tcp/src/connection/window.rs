@@ -113,7 +113,7 @@ impl Connection {
 
     /// The window as it goes into a header; it is never taken back (RFC 9293,
     /// section 3.8.6; Linux 6.1 `tcp_select_window`).
-    pub(super) fn tell_window(&mut self) -> u16 {
+    pub(super) fn advertise_window(&mut self) -> u16 {
         let left = self.window_left();
         let mut window = self.choose_window();
         if window < left {

@@ -38,7 +38,7 @@ pub(super) struct Renet {
     updated_at: Time,
     tick_at: Time,
     sent_at: Time,
-    heard_at: Time,
+    last_received: Time,
     state: State,
     is_client: bool,
 }
@@ -100,7 +100,7 @@ impl Renet {
             updated_at: start,
             tick_at: start + settings.tick.0,
             sent_at: start,
-            heard_at: start,
+            last_received: start,
             state: State::Connecting,
             is_client: false,
         }
@@ -149,7 +149,7 @@ impl Renet {
     /// client without end.
     fn timeout_at(&self) -> Option<Time> {
         let is_awaited = self.is_client || self.state == State::Ready;
-        is_awaited.then(|| self.heard_at + self.settings.timeout.0)
+        is_awaited.then(|| self.last_received + self.settings.timeout.0)
     }
 
     /// When a sign of life is due. A server has nobody to send it to before
@@ -221,7 +221,7 @@ impl Endpoint for Renet {
         if !self.seen.accept(u32::from_le_bytes(*sequence)) {
             return;
         }
-        self.heard_at = now;
+        self.last_received = now;
         if self.state == State::Connecting {
             self.state = State::Ready;
             self.connection.set_connected();

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_byte_tells_ice_from_the_rest() {
+    fn the_first_byte_distinguishes_ice_from_the_rest() {
         assert_eq!(Kind::of(&[0, 1, 0, 0]), Kind::Ice);
         assert_eq!(Kind::of(&[128, 1, 0, 0]), Kind::Garbage);
         assert_eq!(Kind::of(&[]), Kind::Garbage);

@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const COMPARE_AGAIN: Duration = Duration::from_millis(500);
 
 /// How often the others are listened to once there is nothing else to do.
-const HEARING: Duration = Duration::from_millis(10);
+const POLL_TIME: Duration = Duration::from_millis(10);
 
 /// How long others may take to say where everybody is once all are to stop.
 const LAST_WORD: Duration = Duration::from_secs(1);
@@ -278,7 +278,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
             if self.coordination.is_stopped()? && now.since(began) > LAST_WORD {
                 return Ok(None);
             }
-            self.step(now + HEARING)?;
+            self.step(now + POLL_TIME)?;
         }
     }
 
@@ -302,7 +302,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         let outcome = self.measurements.take_outcome(self.now(), partial);
         self.coordination.found(&outcome)?;
         while !self.coordination.is_over()? {
-            self.step(self.now() + HEARING)?;
+            self.step(self.now() + POLL_TIME)?;
         }
         self.leave();
         Ok(outcome)

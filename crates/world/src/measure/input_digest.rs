@@ -70,7 +70,7 @@ mod tests {
     use crate::sim::scenario::BUILT_IN;
 
     #[test]
-    fn what_falls_into_the_measured_time_tells_players_and_seeds_apart() {
+    fn what_falls_into_the_measured_time_distinguishes_players_and_seeds() {
         let scenario = Scenario::parse("lod", BUILT_IN[0].1).unwrap();
         let played = |seed, number, from, until| {
             let bot = BotBehavior::new(seed, number, scenario.bot_config);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_makes_nobody_fresh_but_those_it_tells_of() {
+    fn an_update_makes_nobody_fresh_but_those_it_names() {
         let mut player = player();
         update_at(&mut player, Time::from_millis(100), [true, true, true]);
         update_at(&mut player, Time::from_millis(200), [true, false, true]);

@@ -355,8 +355,8 @@ impl Region {
             ..ChannelSubscriptionOptions::default()
         };
         let read = Some(options(ChannelDataAccess::ReadAccess));
-        let hears = outbox.subscribe(GLOBAL, conn_id, read);
-        count_refusal(&mut self.counts, &hears);
+        let subscribed = outbox.subscribe(GLOBAL, conn_id, read);
+        count_refusal(&mut self.counts, &subscribed);
         let asked = outbox.create_channel(CreateChannelMessage {
             channel_type: ChannelType::Spatial.into(),
             sub_options: Some(options(ChannelDataAccess::WriteAccess)),

@@ -107,7 +107,7 @@ impl ChannelManager {
         match what {
             Misbehaviour::NoLogin { address } => {
                 let barred = self.logins.address_failed(now, address, self.bars());
-                self.tell_barred(barred);
+                self.report_barred(barred);
             }
             Misbehaviour::Refused { player, address } => {
                 let until = now + self.bars().lasting;
@@ -203,7 +203,7 @@ impl ChannelManager {
         if refused.is_player_barred {
             self.tables.telemetry.event(Event::PlayerBanned(player()));
         }
-        let is_address_barred = self.tell_barred(refused.barred);
+        let is_address_barred = self.report_barred(refused.barred);
         if refused.is_player_barred || is_address_barred {
             self.tables.close_connection(id, CloseReason::Banned);
         }
@@ -218,7 +218,7 @@ impl ChannelManager {
     }
 
     /// Tells of an address that is barred, if one is. Returns whether one is.
-    fn tell_barred(&mut self, barred: Option<(IpAddr, Time)>) -> bool {
+    fn report_barred(&mut self, barred: Option<(IpAddr, Time)>) -> bool {
         if let Some((address, until)) = barred {
             self.tables.telemetry.event(Event::AddressBanned(address));
             self.tables.out.ban(address, until);

@@ -84,7 +84,7 @@ impl ChannelManager {
             ..*request
         };
         for id in gone {
-            self.unsubscribe_and_tell(&as_client, id, client);
+            self.unsubscribe_and_notify(&as_client, id, client);
         }
         let default_ms = self
             .tables
@@ -102,7 +102,7 @@ impl ChannelManager {
                 envelope: Envelope::from(request.channel),
                 ..as_client
             };
-            self.subscribe_and_tell(&quietly, id, client, &options);
+            self.subscribe_and_notify(&quietly, id, client, &options);
         }
     }
 }

@@ -140,7 +140,7 @@ impl ChannelManager {
             owner_conn_id: request.from.0,
             channel_id: id.0,
         });
-        self.tables.answer_and_tell_global_owner(request, &result);
+        self.tables.answer_and_notify_global_owner(request, &result);
         let options = message.sub_options.unwrap_or_default();
         self.subscriptions.subscribe_by_request(
             &mut self.tables,
@@ -176,7 +176,7 @@ impl ChannelManager {
             return;
         }
         let message = FromGateway::RemoveChannel(message);
-        self.tell_and_remove(id, &encode(request.envelope.copy(), &message).into());
+        self.notify_and_remove(id, &encode(request.envelope.copy(), &message).into());
     }
 
     /// Removes a channel whose owner is gone.
@@ -185,7 +185,7 @@ impl ChannelManager {
             return;
         }
         let message = FromGateway::RemoveChannel(RemoveChannelMessage { channel_id: id.0 });
-        self.tell_and_remove(
+        self.notify_and_remove(
             id,
             &encode(Envelope::from(ChannelId::GLOBAL), &message).into(),
         );
@@ -249,7 +249,7 @@ impl ChannelManager {
         self.tables.telemetry.event(Event::ChannelRemoved(id));
     }
 
-    fn tell_and_remove(&mut self, id: ChannelId, message: &Bytes) {
+    fn notify_and_remove(&mut self, id: ChannelId, message: &Bytes) {
         let Some(channel) = self.tables.channels.get(id) else {
             return;
         };
@@ -268,7 +268,7 @@ impl ChannelManager {
 
 impl Tables {
     /// Answers, and tells GLOBAL's owner if that is another.
-    pub(super) fn answer_and_tell_global_owner(&mut self, request: &Request, result: &FromGateway) {
+    pub(super) fn answer_and_notify_global_owner(&mut self, request: &Request, result: &FromGateway) {
         self.send(request.from, request.envelope, result);
         if let Some(owner) = self.owner(ChannelId::GLOBAL)
             && owner != request.from

@@ -175,14 +175,14 @@ impl Tables {
         // Beside the message itself its key and length in the packet.
         let is_too_long = message.len() > MAX_MESSAGE_LEN + 4;
         if is_too_long {
-            self.tell_too_long(channel, message.len());
+            self.report_too_long(channel, message.len());
         }
         is_too_long
     }
 
     /// Counts and tells of something that no message can hold, so that it is
     /// not sent.
-    pub(super) fn tell_too_long(&mut self, channel: ChannelId, size_bytes: usize) {
+    pub(super) fn report_too_long(&mut self, channel: ChannelId, size_bytes: usize) {
         self.telemetry.counters.too_long += 1;
         self.telemetry.event(Event::TooLong {
             channel,

@@ -104,7 +104,7 @@ impl ChannelManager {
                 }
                 if send_lost {
                     let lost = FromGateway::ChannelOwnerLost(ChannelOwnerLostMessage {});
-                    self.tables.tell_subscribers(id, &lost);
+                    self.tables.notify_subscribers(id, &lost);
                 }
             } else if remove {
                 self.remove_ownerless(id);
@@ -233,7 +233,7 @@ impl ChannelManager {
             let returned = std::mem::take(&mut channel.owner_returned);
             if returned && self.tables.settings.types.of(channel.kind).send_owner_lost {
                 let back = FromGateway::ChannelOwnerRecovered(ChannelOwnerRecoveredMessage {});
-                self.tables.tell_subscribers(channel_id, &back);
+                self.tables.notify_subscribers(channel_id, &back);
             }
         }
     }
@@ -267,7 +267,7 @@ impl ChannelManager {
 
 impl Tables {
     /// Tells all subscribers but the owner.
-    fn tell_subscribers(&mut self, id: ChannelId, message: &FromGateway) {
+    fn notify_subscribers(&mut self, id: ChannelId, message: &FromGateway) {
         let Some(channel) = self.channels.get(id) else {
             return;
         };

@@ -81,7 +81,7 @@ impl ChannelManager {
             metadata: message.metadata.clone(),
             owner_conn_id: request.from.0,
         });
-        self.tables.answer_and_tell_global_owner(request, &result);
+        self.tables.answer_and_notify_global_owner(request, &result);
         for &id in &channels {
             self.subscriptions
                 .subscribe(&mut self.tables, request.now, id, request.from, &options);

@@ -52,7 +52,7 @@ impl ChannelManager {
         if !self.may_subscribe(request, subject, options) {
             return;
         }
-        self.subscribe_and_tell(request, request.channel, subject, options);
+        self.subscribe_and_notify(request, request.channel, subject, options);
     }
 
     /// Whether the sender's budgets allow another subscription. Only what it
@@ -90,7 +90,7 @@ impl ChannelManager {
 
     /// Subscribes, and tells all who are to know if it is new or the access
     /// has changed.
-    pub(super) fn subscribe_and_tell(
+    pub(super) fn subscribe_and_notify(
         &mut self,
         request: &Request,
         id: ChannelId,
@@ -143,14 +143,14 @@ impl ChannelManager {
         {
             return;
         }
-        if !self.unsubscribe_and_tell(request, request.channel, subject) {
+        if !self.unsubscribe_and_notify(request, request.channel, subject) {
             self.tables.drop_message(request, "it is not subscribed");
         }
     }
 
     /// Unsubscribes and tells all who are to know. Returns whether it was
     /// subscribed.
-    pub(super) fn unsubscribe_and_tell(
+    pub(super) fn unsubscribe_and_notify(
         &mut self,
         request: &Request,
         id: ChannelId,

@@ -255,7 +255,7 @@ impl ConnectionManager {
             && let Some(paused) = connection.pause.take()
         {
             // Its silence until now was the gateway's doing.
-            connection.heard = connection.heard.max(now);
+            connection.last_received = connection.last_received.max(now);
             self.pauses_due.remove(&(paused.until, key));
             self.read_control.push_back(key);
         }

@@ -53,7 +53,7 @@ pub(super) struct Connection {
     pub(super) listed: bool,
     pub(super) refused: u32,
     pub(super) opened: Time,
-    pub(super) heard: Time,
+    pub(super) last_received: Time,
     /// Since when something waits and nothing is read.
     pub(super) stuck_since: Option<Time>,
     /// What it has asked for before its login.
@@ -123,7 +123,7 @@ impl Connection {
             listed: false,
             refused: 0,
             opened: now,
-            heard: now,
+            last_received: now,
             stuck_since: None,
             before_login: BeforeLogin::default(),
             pause: None,

@@ -68,7 +68,7 @@ impl ConnectionManager {
         if connection.closing.is_some() || bytes.is_empty() {
             return received;
         }
-        connection.heard = now;
+        connection.last_received = now;
         // The decoder is taken out so that its frames can be read while the
         // connection changes.
         let limits = connection.decoder.limits();

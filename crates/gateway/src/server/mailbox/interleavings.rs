@@ -101,19 +101,19 @@ fn ask_and_answer(questions: u32, answers: u32) {
         })
     };
     let mut unsent: VecDeque<u32> = (0..questions).collect();
-    let (mut taken, mut heard) = (VecDeque::new(), Vec::new());
+    let (mut taken, mut received) = (VecDeque::new(), Vec::new());
     loop {
         // As a connection loop: what came is taken in every turn.
         outbox.take(&mut taken);
-        heard.extend(taken.drain(..));
+        received.extend(taken.drain(..));
         inbox.offer(&mut unsent, &asking);
-        if unsent.is_empty() && heard.len() as u32 == questions * answers {
+        if unsent.is_empty() && received.len() as u32 == questions * answers {
             break;
         }
         asking.bell().sleep(None);
         asking.silence();
     }
-    assert!(heard.is_sorted(), "{heard:?}");
+    assert!(received.is_sorted(), "{received:?}");
     channels.join().unwrap();
 }
 

@@ -62,7 +62,7 @@ pub(in crate::server) struct KcpSession {
     pub(in crate::server) noted: Option<Time>,
     /// Its place among the unproven, while it is one.
     pub(in crate::server) place: Option<Place>,
-    heard: Time,
+    last_received: Time,
     silent_at_most: Duration,
     next_probe: Time,
     /// Bytes of datagrams that came.
@@ -137,7 +137,7 @@ impl KcpPort {
             },
             noted: None,
             place: None,
-            heard: now,
+            last_received: now,
             silent_at_most,
             next_probe: now + silent_at_most / 2,
             received_bytes: 0,
@@ -246,7 +246,7 @@ impl KcpSession {
     /// passed over. Returns whether the peer is shown by it, for the first
     /// time, to receive what is sent to it.
     pub(in crate::server) fn take(&mut self, now: Time, datagram: &[u8]) -> bool {
-        self.heard = now;
+        self.last_received = now;
         self.next_probe = now + self.silent_at_most / 2;
         if let Some(budget) = &mut self.wire.budget_bytes {
             *budget = budget.saturating_add(AMPLIFICATION * datagram.len());
@@ -295,7 +295,7 @@ impl KcpSession {
     pub(in crate::server) fn tick(&mut self, now: Time) -> bool {
         let Self { stream, wire, .. } = self;
         stream.tick(now, &mut |bytes| wire.send(bytes));
-        if now.since(self.heard) >= self.silent_at_most {
+        if now.since(self.last_received) >= self.silent_at_most {
             self.wire.counters.count(KcpEvent::Vanished);
             return true;
         }
@@ -315,7 +315,7 @@ impl KcpSession {
 
     /// When [`tick`](Self::tick) has something to do, if nothing comes before.
     pub(in crate::server) fn deadline(&mut self, now: Time) -> Time {
-        let silence = self.next_probe.min(self.heard + self.silent_at_most);
+        let silence = self.next_probe.min(self.last_received + self.silent_at_most);
         let stream = self.stream.next_deadline(now);
         stream.map_or(silence, |due| due.min(silence))
     }

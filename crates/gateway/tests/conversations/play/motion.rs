@@ -158,7 +158,7 @@ impl Play<'_> {
                 } else if let Some(reader) = READERS.iter().position(|&reader| reader == who)
                     && self.is_promised()
                 {
-                    self.sentinels.heard(reader, &message, alone)?;
+                    self.sentinels.on_message(reader, &message, alone)?;
                 } else if who == BYSTANDER && alone && message.msg_type != 1 {
                     return Err(format!("the bystander is sent type {}", message.msg_type));
                 }

@@ -25,7 +25,7 @@ fn unasked(event: &OwnedEvent) -> Option<FromGateway> {
     }
 }
 
-pub(crate) fn c06_globals_owner_hears_of_logins_and_channels(whose: Whose) {
+pub(crate) fn c06_globals_owner_is_notified_of_logins_and_channels(whose: Whose) {
     let gateway = Gateway::start(whose);
     let mut master = gateway.server();
     master.own_global();

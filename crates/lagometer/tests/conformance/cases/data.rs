@@ -197,16 +197,16 @@ pub(crate) fn c12_every_update_comes_once_and_in_order(whose: Whose) {
         }
     }
     for (at, peer) in peers.iter_mut().enumerate() {
-        let mut heard = [0; WRITERS];
-        let complete = |heard: &[i64; WRITERS]| {
-            (0..WRITERS).all(|writer| writer == at || heard[writer] == MESSAGES)
+        let mut received = [0; WRITERS];
+        let complete = |received: &[i64; WRITERS]| {
+            (0..WRITERS).all(|writer| writer == at || received[writer] == MESSAGES)
         };
-        while !complete(&heard) {
+        while !complete(&received) {
             for message in peer.data::<ChatChannelData>(channel).chat_messages {
                 let writer: usize = message.sender.parse().unwrap();
                 assert_ne!(writer, at, "one's own message");
-                heard[writer] += 1;
-                assert_eq!(message.send_time, heard[writer], "from {writer} at {at}");
+                received[writer] += 1;
+                assert_eq!(message.send_time, received[writer], "from {writer} at {at}");
             }
         }
         peer.expect_no_data("a message again", channel);

@@ -49,7 +49,7 @@ fn recipients(flags: u32, sender: usize) -> Vec<usize> {
     }
 }
 
-pub(crate) fn c14_flags_choose_who_hears(whose: Whose) {
+pub(crate) fn c14_flags_choose_the_receivers(whose: Whose) {
     let gateway = Gateway::start(whose);
     let (channel, mut group) = group(&gateway);
     let addressee = group[3].id;
@@ -69,7 +69,7 @@ pub(crate) fn c14_flags_choose_who_hears(whose: Whose) {
                 }
             }
         }
-        let mut heard = vec![Vec::new(); senders.len()];
+        let mut received = vec![Vec::new(); senders.len()];
         let mut marks = 0;
         while marks < senders.len() {
             let (from_channel, msg_type, _, payload) = peer.user();
@@ -77,10 +77,10 @@ pub(crate) fn c14_flags_choose_who_hears(whose: Whose) {
             if payload == MARK {
                 marks += 1;
             } else {
-                heard[usize::from(payload[0])].push(payload[1]);
+                received[usize::from(payload[0])].push(payload[1]);
             }
         }
-        assert_eq!(heard, expected, "at place {place}");
+        assert_eq!(received, expected, "at place {place}");
     }
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn c22_a_server_takes_up_what_it_owned(whose: Whose) {
     assert_eq!(back.user().3, b"welcome back");
 }
 
-pub(crate) fn c22_clients_are_not_heard_until_the_recovery_ends(whose: Whose) {
+pub(crate) fn c22_clients_are_not_served_until_the_recovery_ends(whose: Whose) {
     let gateway = recovering(whose);
     let mut owner = Peer::let_in_as(gateway.servers, "the-one");
     let channel = owner.create_test(GAME, &player(1, 1), Some(options(WRITE, 30)));

@@ -114,9 +114,9 @@ fn step(session: &mut Option<Client>, address: SocketAddr, dice: &mut Dice, spar
     let said = say(client.outbox(), dice, spared);
     let went = client.flush();
     // What comes back is read, or the session would be a reader that stopped.
-    let heard = client.take_event(Duration::from_micros(50), |_| false);
+    let event = client.take_event(Duration::from_micros(50), |_| false);
     client.drain_events().for_each(drop);
-    let alive = matches!(heard, Err(ClientError::TimedOut(_)));
+    let alive = matches!(event, Err(ClientError::TimedOut(_)));
     if said.is_err() || went.is_err() || !alive {
         *session = None;
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lagometer_client::Outbox;
 
-use super::{HEARING, Peer, Stage};
+use super::{POLL_TIME, Peer, Stage};
 use crate::driver::backend::ConnectionBackend;
 use crate::server::Server;
 
@@ -56,7 +56,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
         let began = self.now();
         while !self.servers().all(&is_done) && self.now().since(began) < within {
             // Whoever cannot be served any more is gone already.
-            if self.backend.poll(HEARING).is_err() {
+            if self.backend.poll(POLL_TIME).is_err() {
                 return;
             }
             self.clock.set(self.now());

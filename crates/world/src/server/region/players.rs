@@ -156,15 +156,15 @@ impl Region {
             }),
         };
         let message = message.encode_to_vec();
-        let mut tell = |whom: u32, conn_id: u32, outbox: &mut Outbox| {
+        let mut send = |whom: u32, conn_id: u32, outbox: &mut Outbox| {
             let sent = outbox.message(cell, Broadcast(whom), conn_id, messages::SPAWN, &message);
             count_refusal(&mut self.counts, &sent);
         };
-        tell(messages::ALL_BUT_SERVER, 0, outbox);
+        send(messages::ALL_BUT_SERVER, 0, outbox);
         if cell != came_to {
             // Somebody stood where it was to start. It is not shown this cell
             // yet, and is to know its pawn.
-            tell(messages::SINGLE_CONNECTION, conn_id, outbox);
+            send(messages::SINGLE_CONNECTION, conn_id, outbox);
         }
         self.take(player, charge, body);
         self.set_interest(player, place, outbox);

@@ -140,7 +140,7 @@ impl Subscriptions {
             counters.age.add(now.since(oldest));
         }
         for size_bytes in too_long {
-            tables.tell_too_long(id, size_bytes);
+            tables.report_too_long(id, size_bytes);
         }
         // A byte of small entries takes some ten nanoseconds to merge, as a unit does.
         for (member, bytes) in apart {

@@ -206,7 +206,7 @@ impl Subscriptions {
             tables.out.push(connection.side, state);
         }
         for size_bytes in too_long {
-            tables.tell_too_long(id, size_bytes);
+            tables.report_too_long(id, size_bytes);
         }
         self.join(tables, now, id, member, head, Start::State(due));
     }

@@ -30,8 +30,8 @@ pub(crate) trait Driver {
     /// # Errors
     ///
     /// The system's.
-    fn hear(&mut self, began: Instant, until: Instant) -> Result<(), BenchError> {
-        hear(self.swarm(), Self::AT_ONCE, began, until)
+    fn receive(&mut self, began: Instant, until: Instant) -> Result<(), BenchError> {
+        receive(self.swarm(), Self::AT_ONCE, began, until)
     }
 
     /// Hears everyone until something is so, for `at_most` so long.
@@ -54,7 +54,7 @@ pub(crate) trait Driver {
             if now > deadline {
                 return Err(BenchError::TooSlow(what));
             }
-            self.hear(now, deadline)?;
+            self.receive(now, deadline)?;
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ pub(crate) trait Driver {
 /// # Errors
 ///
 /// The system's.
-pub(crate) fn hear<H: Handler>(
+pub(crate) fn receive<H: Handler>(
     swarm: &mut Swarm<H>,
     at_once: usize,
     began: Instant,
